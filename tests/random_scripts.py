@@ -109,8 +109,8 @@ class Walker:
             pairs += [(a, b) for a, b in pairwise(remaining) if isinstance(a, Loop) and isinstance(b, Loop)]
         if not pairs:
             return None
-        first, two = self.rng.choice(pairs)
-        return self.handle(first), self.handle(two)
+        first, second = self.rng.choice(pairs)
+        return self.handle(first), self.handle(second)
 
     def handle(self, loop: Loop) -> Handle:
         """The handle of a loop."""

@@ -123,9 +123,9 @@ def swapped_axes(block: Block, rng: random.Random) -> Block | None:
     """Two bindings changed for each other."""
     if len(block.bindings) < 2:
         return None
-    first, two = sorted(rng.sample(range(len(block.bindings)), 2))
+    first, second = sorted(rng.sample(range(len(block.bindings)), 2))
     made = list(block.bindings)
-    made[first], made[two] = made[two], made[first]
+    made[first], made[second] = made[second], made[first]
     return replace(block, bindings=tuple(made))
 
 

@@ -34,8 +34,8 @@ def check(f: te.Function, make: Callable[[SearchTask], Schedule], threads: int =
 def check_schedule(f: te.Function, s: Schedule, threads: int = 1) -> None:
     assert s.verify()
     expected, got = compiler.build(f)(*arrays(f)), compiler.build(s, threads=threads)(*arrays(f))
-    for left, two in zip(expected, got, strict=True):
-        np.testing.assert_allclose(left, two, rtol=1e-4, atol=1e-5)
+    for want, actual in zip(expected, got, strict=True):
+        np.testing.assert_allclose(actual, want, rtol=1e-4, atol=1e-5)
 
 
 def nests(s: Schedule) -> int:

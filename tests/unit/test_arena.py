@@ -37,9 +37,9 @@ def test_without_large_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_two_arenas_are_apart() -> None:
-    first, two = arena(LARGE_PAGE), arena(LARGE_PAGE)
+    first, second = arena(LARGE_PAGE), arena(LARGE_PAGE)
     first[:] = 1
-    two[:] = 2
+    second[:] = 2
     assert (first == 1).all()
 
 

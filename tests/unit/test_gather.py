@@ -112,9 +112,9 @@ def _lanes(s: Schedule) -> None:
 
 def _loops(s: Schedule) -> None:
     outer, inner = s.get_loops(s.get_block("Y"))
-    first, two = s.split(outer, [None, 4])
+    first, second = s.split(outer, [None, 4])
     three, four = s.split(inner, [3, None])
-    s.reorder(three, two)
+    s.reorder(three, second)
     s.unroll(four)
     s.parallel(first)
 

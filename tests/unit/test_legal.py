@@ -173,14 +173,14 @@ def is_race_free(program: Program) -> bool:
     actual = instances(program)
     kinds = {loop.number: loop.kind for loop in program.loops.values()}
     for i, j in conflicts(actual, commuting=False):
-        first, two = actual[i], actual[j]
-        for depth, (p, q) in enumerate(zip(first.loops, two.loops, strict=False)):
+        first, second = actual[i], actual[j]
+        for depth, (p, q) in enumerate(zip(first.loops, second.loops, strict=False)):
             if p != q:
                 break
-            if p[1] and (first.label, first.is_init) != (two.label, two.is_init):
+            if p[1] and (first.label, first.is_init) != (second.label, second.is_init):
                 break
-            if first.values[depth] != two.values[depth]:
-                life = [loop for loop in _shared_cells(program, first, two) if p[0] not in loop]
+            if first.values[depth] != second.values[depth]:
+                life = [loop for loop in _shared_cells(program, first, second) if p[0] not in loop]
                 if kinds[p[0]] in CONCURRENT and life:
                     return False
                 break
@@ -314,13 +314,13 @@ def merged(program: Program, rng: random.Random) -> tuple[Program, Step | None] 
         return None
     owner, n = rng.choice(options)
     body = list(program.body if owner is None else program.loops[owner].body)
-    first, two = body[n], body[n + 1]
-    assert isinstance(first, Loop) and isinstance(two, Loop)
-    links = {two.number: lin.variable(first.number)}
-    inner = map_blocks(two.body, lambda b: rebound(b, links, program.ranges))
+    first, second = body[n], body[n + 1]
+    assert isinstance(first, Loop) and isinstance(second, Loop)
+    links = {second.number: lin.variable(first.number)}
+    inner = map_blocks(second.body, lambda b: rebound(b, links, program.ranges))
     body[n : n + 2] = [replace(first, body=(*first.body, *inner))]
     after = _with_body(program, owner, body)
-    return after, Step(after, shifts={b.label: links for b in blocks_in(two)}, moved=frozenset(), sources={})
+    return after, Step(after, shifts={b.label: links for b in blocks_in(second)}, moved=frozenset(), sources={})
 
 
 def kinds(program: Program, rng: random.Random) -> Program:

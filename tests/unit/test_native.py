@@ -210,8 +210,8 @@ def test_a_function_is_compiled_for_constant_and_for_other_inputs(arrays: list[A
 def test_threads_change_no_bit(arrays: list[Array]) -> None:
     kernel = build(scripts={"product": packed(threads=True)}, threads=2, v=arrays[2])
     assert kernel.threads == 2
-    first, two = kernel(*arrays[:2], threads=1), kernel(*arrays[:2], threads=2)
-    np.testing.assert_array_equal(first, two)
+    first, second = kernel(*arrays[:2], threads=1), kernel(*arrays[:2], threads=2)
+    np.testing.assert_array_equal(first, second)
     close(first, layer(*arrays))
     assert (kernel.groups[0].source, kernel.groups[0].verdict) == ("record", "proved")
 

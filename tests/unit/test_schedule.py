@@ -297,8 +297,8 @@ def test_a_pass_is_its_primitive(spec: str) -> None:
 
 
 def test_a_pass_schedules_all_functions_or_none() -> None:
-    first, two = (str(find_function(lowered(mm_exp_mm(m=m)))) for m in (12, 5))
-    module = parse(first + two.replace("@mm_exp_mm", "@two"))
+    first, second = (str(find_function(lowered(mm_exp_mm(m=m)))) for m in (12, 5))
+    module = parse(first + second.replace("@mm_exp_mm", "@two"))
     before = str(module)
     with pytest.raises(ScheduleError, match="position 5 is not inside its extent 5"):
         run(universe.context(), module, parse_passes("partition{block=C loop=m at=5}"))

@@ -225,8 +225,8 @@ def test_results_keep_their_order_and_their_names(path: Path) -> None:
         keep(path, recorded(what, what.space.script(what.space.defaults[1])))
         kernel, written, (a,) = what.apply_best(path), compiler.build(function), drawn((4, 6))
         assert [b.name for b in kernel.arguments] == [b.name for b in written.arguments]
-        for left, two in zip(kernel(a), written(a), strict=True):
-            np.testing.assert_allclose(left, two, rtol=1e-6)
+        for left, right in zip(kernel(a), written(a), strict=True):
+            np.testing.assert_allclose(left, right, rtol=1e-6)
 
 
 def test_constants_are_those_of_the_callers_names(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
