@@ -1,4 +1,4 @@
-"""What a scheduler calls on workers: functions that pickle by their names."""
+"""Functions that a scheduler calls on workers; dask sends them by their names."""
 
 from __future__ import annotations
 
