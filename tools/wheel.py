@@ -8,6 +8,7 @@ The exit status is 1 where one fails.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -65,9 +66,10 @@ def main(python: str = sys.executable) -> int:
         shutil.copytree(ROOT / "examples", away / "examples", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
         scripts = [[str(inside / "python"), "-c", text] for text in blocks("python") if "import torch" not in text]
         given = [*scripts, *(["bash", "-c", f'PATH="{inside}:$PATH"; {line}'] for line in commands())]
+        own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         failed = 0
         for command in given:
-            done = subprocess.run(command, cwd=away, capture_output=True, text=True, check=False)
+            done = subprocess.run(command, cwd=away, env=own, capture_output=True, text=True, check=False)
             print("failed:" if done.returncode else "right: ", command[-1].strip().splitlines()[-1][-100:])
             failed += done.returncode != 0
             if done.returncode:
