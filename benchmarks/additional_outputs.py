@@ -1,4 +1,4 @@
-"""How much longer programs take that also return what they compute on the way.
+"""The cost of returning intermediate values too.
 
     python -m benchmarks.additional_outputs [PROGRAM ...]
 

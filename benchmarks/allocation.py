@@ -43,7 +43,7 @@ def judged(name: str, turns: Sequence[Turn]) -> Table:
 
 
 def _mean(points: Sequence[Point], begin: float, end: float) -> float:
-    """The mean of what the program takes between two moments."""
+    """The mean time of the program between two moments."""
     times = [(point.spent, point.seconds) for point in points if point.seconds is not None]
     steps = [(max(begin, spent), taken) for spent, taken in times]
     ends = [min(end, spent) for spent, _ in times[1:]] + [end]

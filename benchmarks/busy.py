@@ -76,8 +76,8 @@ class How:
 
 @dataclass(frozen=True)
 class Found:
-    """What came of a workload: milliseconds of the best script of each run, measured in turns without a hog, and the
-    share of the time for which the tuner was off its processor in each, and while they took turns."""
+    """The comparison of a workload: milliseconds of the best script of each run, measured in turns without a hog, and
+    the share of the time for which the tuner was off its processor in each run and in the turns."""
 
     name: str
     quiet: float
@@ -113,7 +113,7 @@ def hog(processor: int, slice: float) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def kept_to(processor: int) -> Iterator[None]:
-    """This process, and those that it starts, on one processor."""
+    """This process and its children on one processor."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {processor})
     try:
@@ -192,14 +192,14 @@ def _finished(path: Path) -> dict[str, Found]:
 
 
 def _keep(path: Path, finished: dict[str, Found]) -> None:
-    """Write what is finished, in one step."""
+    """Write the finished comparisons, in one step."""
     new = path.with_suffix(".new")
     new.write_text(json.dumps({name: asdict(row) for name, row in finished.items()}, indent=1))
     new.replace(path)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Tune and compare what is not finished, and print the table."""
+    """Tune and compare the workloads that are not finished, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("names", nargs="*", default=list(NAMES), metavar="NAME")

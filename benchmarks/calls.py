@@ -27,7 +27,7 @@ EMPTY, ADD = "an empty native call", "numpy.add"
 
 @dataclass(frozen=True)
 class Row:
-    """The median seconds of a call, and those of the rows it is compared with."""
+    """The median seconds of a call, and of the rows that it is compared with."""
 
     what: str
     seconds: float
@@ -53,7 +53,7 @@ class Exported:
 
 
 def cases() -> dict[str, Callable[[], object]]:
-    """What is timed, by its name."""
+    """The timed calls, by name."""
     x, y = te.placeholder((3, 4), name="A"), te.placeholder((4, 5), name="B")
     kernel = build(te.function("product", [x, y], [te.nn.matmul(x, y, name="C")]))
     a, b, c = (np.ones(shape, np.float32) for shape in ((3, 4), (4, 5), (3, 5)))

@@ -65,7 +65,7 @@ HALVES = re.compile(r"matmul_f16:(\d+)x(\d+)x(\d+)")
 
 @dataclass(frozen=True)
 class Case:
-    """What is tuned: its name, the te function, arrays to run it on, and the same function of torch tensors."""
+    """A tuned workload: its name, the te function, arrays to run it on, and the same function of torch tensors."""
 
     name: str
     function: te.Function
@@ -235,7 +235,7 @@ def shown(tuned_cases: Sequence[Found]) -> Table:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Tune each workload, and print what came of it; 1 where one of them has no kernel."""
+    """Tune each workload, and print its figures; 1 if one of them has no kernel."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "names", nargs="*", default=NAMES, metavar="NAME", help="workloads of strata bench, or matmul_f16:MxKxN"

@@ -51,7 +51,7 @@ class Case:
 
 
 def _nothing(*arguments: object, **options: object) -> None:
-    """What stands in the place of a part."""
+    """The replacement of a part."""
 
 
 PARTS: dict[str, Without] = {

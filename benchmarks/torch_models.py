@@ -51,7 +51,7 @@ MODELS: dict[str, Made] = {
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one model: shares, seconds by contender, seconds to compile, the largest error."""
+    """The measurements of one model: shares, seconds by contender, seconds to compile, the largest error."""
 
     name: str
     nodes: float
@@ -140,7 +140,7 @@ PEERS: dict[str, Callable[[nn.Module, tuple[Tensor, ...]], Callable[[], Any] | N
     "onnxruntime": _onnxruntime,
     "openvino": _openvino,
 }
-"""What else runs a model: each gives a call of it, or None where it cannot."""
+"""Other runtimes: each gives a call of the model, or None if it cannot run it."""
 
 
 def in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:

@@ -77,7 +77,7 @@ def _first(outputs: Any) -> Any:
 
 
 def times(name: str, seconds: dict[str, float]) -> Table:
-    """What each contender takes, and how it compares with the tuned network."""
+    """The time of each contender, relative to the tuned network."""
     table = Table(title=name, title_justify="left", box=None)
     for heading in ("", "a run", "of tuned"):
         table.add_column(heading, justify="right" if heading else "left")
@@ -87,7 +87,7 @@ def times(name: str, seconds: dict[str, float]) -> Table:
 
 
 def groups(task: SearchTask, database: Path) -> Table:
-    """What the best records of the groups take, those with the largest share first."""
+    """The times of the groups' best records, largest share first."""
     table = Table(box=None)
     for heading in ("group", "operator", "calls", "share of time", "a call", "share of bound", "source"):
         table.add_column(heading, justify="left" if heading in ("group", "operator", "source") else "right")

@@ -101,7 +101,7 @@ def costs(tuned: SearchTask, path: Path) -> dict[str, float]:
 
 
 def run(workload: Workload, budgets: Sequence[int], seeds: Sequence[int], drawn: int, options: Place) -> Found:
-    """Tune a workload once for each seed and budget and once at random, then compare what was found."""
+    """Tune a workload once for each seed and budget and once at random, then compare the results."""
     runs: list[Run] = []
     for seed in seeds:
         before: Path | None = None
@@ -219,7 +219,7 @@ def _over(theirs: float | None, ours: float | None) -> str:
 
 
 def main() -> None:
-    """Tune, compare, print, and write what was found."""
+    """Tune, compare, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=list(workloads.PRESETS))
     parser.add_argument("--trials", default="64", help="numbers of trials, in rising order")

@@ -268,7 +268,7 @@ read. Written by `python tools/docs.py`.
 
 
 def onnx_operators() -> str:
-    """The page of the operators that the front end of ONNX has, and of those that it refuses."""
+    """The page of ONNX operators: those that the front end has, and those that it refuses."""
     from onnx import defs
 
     from compiler.frontends.onnx.operators import HANDLERS

@@ -106,7 +106,7 @@ def _last_name(function: ast.expr) -> str:
 
 
 def _shell(code: str, refused: bool) -> str:
-    """The output of strata-opt's command lines, or what they say on stderr; a backslash continues a line."""
+    """The output of strata-opt's command lines, or their messages on stderr; a backslash continues a line."""
     shown = []
     for line in code.replace("\\\n", " ").splitlines():
         command, _, wanted = line.removeprefix("python tools/opt.py ").partition(" | grep ")

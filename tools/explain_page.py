@@ -1,8 +1,8 @@
-"""docs/explain.md, in which each ```console block is a command line of `strata` with what it prints.
+"""docs/explain.md: each ```console block is a command line of `strata` with its output.
 
 python -m tools.explain_page    # run the commands, write what they print
 
-Times and machine code differ: `shape` is what must be the same wherever and whenever the commands run.
+Times and machine code differ: `shape` is the part that must be the same wherever and whenever the commands run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def run(command: str) -> str:
 
 
 def shape(printed: str) -> list[str]:
-    """The lines of an explanation without what is measured, and without what LLVM and the processor decide.
+    """The lines of an explanation without measured figures, and without figures that LLVM and the processor decide.
 
     The words of headings, of the time table the loops with their blocks, of the temporaries everything.
     """

@@ -132,7 +132,7 @@ class _Run:
                 yield name, again * TRIALS
 
     def report(self) -> int:
-        """What is in the database, and what is wrong."""
+        """The content of the database, and its faults."""
         failed: Counter[str] = Counter()
         for name, trials in dict(self.done).items():
             task = SearchTask(workloads.find(name, Fraction(SCALE)).function(), threads=1, name=name)

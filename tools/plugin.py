@@ -64,7 +64,7 @@ def commands() -> list[str]:
 
 
 def crashed(inside: Path, folder: Path) -> Iterator[tuple[str, str]]:
-    """Have each part crash in turn: its name, and what is wrong with what is said; nothing where that is right."""
+    """Have each part crash in turn: its name, and the fault of the message; empty for a right one."""
     for name, (file, line, command) in CRASHES.items():
         path = folder / "strata_example" / file
         before = path.read_text()

@@ -135,12 +135,12 @@ FAMILIES: dict[str, tuple[Callable[[random.Random], te.Function], int]] = {
     "pool": (_pool, 4),
     "pointwise": (_pointwise, 3),
 }
-"""By family, what makes a program at random, and how many there are."""
+"""By family, a generator of random programs, and the number of programs."""
 
 
 def programs() -> Iterator[tuple[str, te.Function]]:
-    """The programs that are measured, each with its family; families in turns, so that what is measured first tells of
-    all. Raises AssertionError for one that is held out."""
+    """The programs to measure, each with its family; families in turns, so that the first measurements cover all.
+    Raises AssertionError for a program that is held out."""
     held_out = _held_out()
     made: list[tuple[float, str, te.Function]] = []
     for family, (make, count) in FAMILIES.items():
@@ -167,7 +167,7 @@ def measure(database: Path, trials: int = TRIALS) -> None:
 
 @dataclass(frozen=True)
 class Row:
-    """A measured candidate: its program and script, the median of its costs, and of which family it is."""
+    """A measured candidate: its program and script, the median of its costs, and its family."""
 
     family: str
     program: str
@@ -177,7 +177,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of measurements on one machine."""
+    """The stored measurements of one machine."""
 
     machine: Machine
     rows: tuple[Row, ...]
@@ -222,7 +222,7 @@ def write_records(kept: Sequence[Kept]) -> None:
 
 
 def read_records() -> list[Kept]:
-    """What is kept."""
+    """The stored measurements."""
     by_machine: dict[Machine, list[Row]] = defaultdict(list)
     for line in lzma.decompress(RECORDS.read_bytes()).decode().splitlines():
         entry = json.loads(line)

@@ -1,4 +1,4 @@
-"""Try the package with other versions of what it depends on: `python tools/versions.py oldest|newest [PYTHON]`.
+"""Try the package with other versions of its dependencies: `python tools/versions.py oldest|newest [PYTHON]`.
 
 Makes an environment of the oldest, or the newest, that pyproject.toml allows, and runs a share of the tests there.
 """

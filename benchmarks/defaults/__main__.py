@@ -39,7 +39,7 @@ ROUNDS = 7
 
 @dataclass(frozen=True)
 class Row:
-    """What was found of a case, times in seconds; `said` is where its schedules are from, and the verdicts."""
+    """The figures of a case, times in seconds; `said` names the sources of its schedules, and the verdicts."""
 
     written: float
     default: float
@@ -144,7 +144,7 @@ def _drawn(argument: Argument, random: np.random.Generator) -> Array:
 
 
 def _work(program: Program) -> float:
-    """Floating-point operations of reductions: what else there is costs less than its bytes."""
+    """Floating-point operations of reductions: other operations cost less than their bytes."""
     return float(sum(_operations(program, b) for b in program.blocks.values() if b.combiners))
 
 

@@ -141,7 +141,7 @@ def _squeezed(channels: int, size: int) -> te.Function:
 
 
 def _of_dtype(dtype: str) -> dict[str, Made]:
-    """What is compared between dtypes; sums of i8 are formed in i32, and it has no softmax."""
+    """The cases that are compared between dtypes; sums of i8 are formed in i32, and it has no softmax."""
     softmax = partial(_on, (512, 768), nn.softmax, dtype)
     return {
         f"512x512x512 {dtype}": partial(_matmul, 512, 512, 512, dtype=dtype),
@@ -261,4 +261,4 @@ FAMILIES: dict[str, dict[str, Made]] = {
     },
     "dtypes": {name: made for dtype in ("f32", "f64", "bf16", "i8") for name, made in _of_dtype(dtype).items()},
 }
-"""By family, then by name, what makes a group."""
+"""By family, then by name, the function that makes a group."""

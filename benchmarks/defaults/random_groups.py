@@ -147,7 +147,7 @@ def _close(expected: Array, actual: Array) -> bool:
 
 
 def main() -> None:
-    """Measure, and print what is slower than as written or not proved."""
+    """Measure, and print groups that are slower than as written or not proved."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.defaults.random_groups", description=__doc__)
     parser.add_argument("count", nargs="?", type=int, default=300)
     parser.add_argument("first", nargs="?", type=int, default=0)
