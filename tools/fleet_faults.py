@@ -27,7 +27,7 @@ from compiler.autotune.database import Database
 from compiler.bench import workloads
 from tests.fleet.clusters import Processes
 
-WORKLOADS = ("matmul_512", "conv_56x56", "layer_norm", "conv_7x7")
+WORKLOADS = ("matmul_512", "conv_56x56", "layernorm", "conv_7x7")
 SCALE = "1/4"
 TRIALS = 16
 PAUSE = (6.0, 14.0)
