@@ -119,7 +119,9 @@ def _as_worker_says(name: str) -> Machine:
     return replace(MACHINES[name], name=f"{host().name} as {name}", cores=host().cores)
 
 
-@pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1:1", "http://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "address", ["nonsense", "tcp://127.0.0.1:1", "http://127.0.0.1:1", "tcp://127.0.0.1", "tcp://127.0.0.1:99999"]
+)
 def test_an_address_without_a_scheduler_is_a_sentence(address: str) -> None:
     with pytest.raises((InputError, TargetError), match="no scheduler"):
         task().tune(TuningOptions(trials=2, scheduler=address, patience=0.5))

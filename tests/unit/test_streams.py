@@ -104,7 +104,8 @@ def commands(folder: Path) -> dict[str, list[str]]:
 
 
 def test_every_command_is_here(tmp_path: Path) -> None:
-    assert {name.partition(" ")[0] for name in commands(tmp_path)} - {"help", "opt"} == set(strata.COMMANDS)
+    here = {name.partition(" ")[0] for name in commands(tmp_path)} - {"help", "opt"}
+    assert here == set(strata.COMMANDS) - {"worker"}, "a worker needs a scheduler: see tests/fleet"
 
 
 SAID = {

@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from compiler.autotune.fleet import jobs
+from compiler.autotune.fleet.address import checked
 from compiler.autotune.fleet.facts import WorkerFacts, difference, own_facts, read_facts
 from compiler.errors import InputError, TargetError
 from compiler.targets.machine import Machine
@@ -224,10 +225,9 @@ class Cluster:
         self._client = self._connected(deadline)
 
     def _connected(self, deadline: float | None = None) -> Any:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise InputError("measuring on a cluster needs dask: pip install 'strata-compiler[fleet]'") from None
+        checked(self.address)
+        from distributed import Client
+
         deadline = time.monotonic() + self.patience if deadline is None else deadline
         while True:
             try:

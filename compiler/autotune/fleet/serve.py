@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from compiler.autotune.fleet import jobs
+from compiler.autotune.fleet.address import checked
 from compiler.autotune.fleet.cluster import BUILD, TIME
 from compiler.errors import InputError
 from compiler.targets.cpu.openmp import cores
@@ -31,10 +32,9 @@ def serve(
 
     Raises InputError where dask is missing or the address is none.
     """
-    try:
-        from distributed import Worker
-    except ImportError:
-        raise InputError("a worker needs dask: pip install 'strata-compiler[fleet]'") from None
+    checked(address)
+    from distributed import Worker
+
     logging.getLogger("distributed").setLevel(logging.ERROR)
     count = jobs.BUILDERS = builders or cores()
     resources: dict[str, float] = {BUILD: count, **({TIME: 1} if is_timing else {})}
