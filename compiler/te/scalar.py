@@ -252,7 +252,7 @@ def reduce_axes(given: Axes) -> tuple[Axis, ...]:
     """The axes of a reduction, one or several. Raises TeError for anything but reduce axes."""
     axes = (given,) if isinstance(given, Axis) else tuple(given) if isinstance(given, tuple | list) else ()
     if not axes or not all(isinstance(axis, Axis) for axis in axes):
-        got = repr(given) if given != () else "none"
+        got = repr(given) if not isinstance(given, tuple) or given else "none"
         raise TeError(f"the reduction needs axis=, one reduce axis or several, got {got}")
     for axis in axes:
         if not axis.reduce:
