@@ -27,9 +27,10 @@ from compiler.autotune.database import Database
 from compiler.bench import workloads
 from tests.fleet.clusters import Processes
 
-WORKLOADS = ("matmul_512", "conv_56x56", "layernorm", "conv_7x7")
+WORKLOADS = ("matmul_512", "conv_56x56", "mlp", "batched")
 SCALE = "1/4"
 TRIALS = 16
+"""Of a task, and as many more each time that it comes again; each space has more than 48 candidates."""
 PAUSE = (6.0, 14.0)
 """Seconds between two kills: a start of the tuner takes some, and a kill during it shows nothing."""
 
