@@ -46,7 +46,8 @@ class Processes:
 
     def start(self, name: str, *words: str, **environment: str) -> None:
         """Start a process."""
-        known: Mapping[str, str] = {**os.environ, "PYTHONPATH": str(HERE), "PYTHONWARNINGS": "ignore", **environment}
+        own = {"PYTHONPATH": str(HERE), "PYTHONWARNINGS": "ignore", "TMPDIR": str(self.folder)}  # a lock of its own
+        known: Mapping[str, str] = {**os.environ, **own, **environment}
         with open(self.folder / f"{name}.txt", "ab") as said:
             command = [sys.executable, *words]
             self.running[name] = subprocess.Popen(
