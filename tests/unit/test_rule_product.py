@@ -51,7 +51,7 @@ def test_only_rows_of_vectors_are_packed() -> None:
     assert packed == [True, False, False, True]
 
 
-CASES = [(1, 4, 24), (1, 32, 12, True), (40, 1, 9), (16, 32, 12, True)]
+CASES = [(1, 4, 48), (1, 32, 12, True), (40, 1, 9), (16, 32, 12, True)]
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(256, 2, 5), (13, 13, 3)])
