@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-HEADINGS = ("task", "operator", "calls", "of the time", "one call", "of the bound", "trials", "to be gained")
+HEADINGS = ("task", "operator", "calls", "share", "one call", "bound", "trials", "to gain")
 """Of the columns; all but the first two are numbers."""
 
 
