@@ -79,7 +79,9 @@ def test_a_scheduler_and_a_worker_that_die_cost_nothing(tmp_path: Path) -> None:
 
         processes.worker("second")
         notes = tuned(processes.address, tmp_path / "f.db", 16, kill)
-    assert any("has left" in note for note in notes) and any("connecting again" in note for note in notes)
+    joined = sum("builders" in note for note in notes)  # dask may have connected again by itself
+    assert any("has left" in note for note in notes)
+    assert joined >= 3 or any("connecting again" in note for note in notes), notes
 
 
 def test_a_worker_of_another_model_only_builds_for_this_one(tmp_path: Path) -> None:
