@@ -6,7 +6,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +44,14 @@ class Processes:
         words = ["compiler", "worker", self.address, "--builders", "1"]
         faulty = ["tests.fleet.faulty_worker", str(fault), self.address]
         self.start(name, "-m", *(words if fault is None else faulty), STRATA_MACHINE=machine or "")
+
+    def ready(self, names: Iterable[str]) -> None:
+        """Wait until workers serve."""
+        until = time.monotonic() + 120
+        for name in names:
+            while "builders" not in (self.folder / f"{name}.txt").read_text():
+                assert time.monotonic() < until and self.running[name].poll() is None, f"{name} does not serve"
+                time.sleep(0.1)
 
     def start(self, name: str, *words: str, **environment: str) -> None:
         """Start a process."""

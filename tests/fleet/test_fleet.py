@@ -53,6 +53,7 @@ def test_bad_workers_are_named_and_cost_nothing(tmp_path: Path) -> None:
         for fault in faults:
             processes.worker(fault, fault)
         processes.worker("good")
+        processes.ready([*faults, "good"])
         notes = tuned(processes.address, tmp_path / "f.db", 12)
     said = "\n".join(notes)
     assert "it said 'wrong' of a candidate that is right on" in said
@@ -78,6 +79,7 @@ def test_a_scheduler_and_a_worker_that_die_cost_nothing(tmp_path: Path) -> None:
                 left.pop(0)()
 
         processes.worker("second")
+        processes.ready(["first", "second"])
         notes = tuned(processes.address, tmp_path / "f.db", 16, kill)
     joined = sum("builders" in note for note in notes)  # dask may have connected again by itself
     assert any("has left" in note for note in notes)
