@@ -54,6 +54,7 @@ def shell(inside: Path, line: str, folder: Path) -> subprocess.CompletedProcess[
     """Run a line of the shell with an environment's programs."""
     command = ["bash", "-c", f'PATH="{inside}:$PATH"; {line}']
     own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    own["PYTHONDONTWRITEBYTECODE"] = "1"  # files that change within a second would be taken for unchanged
     return subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, check=False)
 
 
