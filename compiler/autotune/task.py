@@ -37,6 +37,7 @@ from compiler.graph.provenance import Provenance
 from compiler.graph.scripts import renamed
 from compiler.graph.spelled import spelled
 from compiler.imported import Imported
+from compiler.in_process import InProcess
 from compiler.interpret.numbers import dtype_of
 from compiler.native.unit import WRITTEN, Source
 from compiler.opt.diagnostics import SAID
@@ -62,7 +63,7 @@ _building = delayed("compiler.defaults", dict.fromkeys(("build", "source_of", "t
 Best: TypeAlias = Any  # a Record, of a whole program one for each group by its name: the program tells, types do not
 
 
-class SearchTask:
+class SearchTask(InProcess):
     """A program to be tuned: the function, the target, the number of threads, the policy.
 
         task = SearchTask(func=matmul, args=(1024, 1024, 1024), threads=1)
@@ -87,6 +88,10 @@ class SearchTask:
     in the network. What it does it does for all of them; what is of one program alone, such as `space`, they have.
     Raises InputError or TargetError for what cannot be tuned.
     """
+
+    _refusal = (
+        "a task cannot be pickled or copied: make it again with SearchTask and the same arguments; a database knows it"
+    )
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ from compiler.dialects.functions import find_function, functions
 from compiler.dialects.levels import has_tensors
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
 from compiler.errors import ScheduleError, StrataError, refused_by
+from compiler.in_process import InProcess
 from compiler.interpret.combination import check_combiners
 from compiler.lowering.te_to_loop import TeToLoopPass
 from compiler.program.read import read
@@ -37,8 +38,12 @@ from compiler.schedule.state import State, empty_script
 from compiler.stated import LARGEST, integer
 
 
-class Recorder:
+class Recorder(InProcess):
     """A loop-level function and the script that leads from the original to it. See `Schedule`."""
+
+    _refusal = (
+        "a schedule cannot be pickled: keep its script, str(schedule.script), and apply it to a Schedule of the program"
+    )
 
     def __init__(self, x: object, name: str | None = None, seed: int = 0) -> None:
         module = _loop_module(x)
@@ -89,6 +94,12 @@ class Recorder:
         new.script = self.script.clone(handles)
         new._state = self._state.fork(script_of(new.script).body.block, handles)
         return new, handles
+
+    def __copy__(self) -> Self:
+        return self.fork()[0]
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.fork()[0]
 
     def verify(self) -> Verdict:
         """Whether the scheduled function computes the same as the original: proved, refuted or undecided (law 2)."""

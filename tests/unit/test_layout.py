@@ -24,6 +24,7 @@ ORDER = [
     "spans",
     "accused",
     "errors",
+    "in_process",
     "plugins",
     "delayed",
     "files",

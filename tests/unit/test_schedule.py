@@ -3,6 +3,8 @@ nothing."""
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,23 @@ def texts(schedule: Schedule) -> tuple[str, str]:
 def ops_of(schedule: Schedule) -> set[str]:
     """The primitives in a script."""
     return {op.name.removeprefix("sched.") for op in schedule.script.walk() if isinstance(op, SchedOp)}
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_is_a_schedule_of_its_own(copied: Callable[[Schedule], Schedule]) -> None:
+    schedule = scheduled(lambda s: s.split("C.l", [None, 4]))
+    before = texts(schedule)
+    other = copied(schedule)
+    assert texts(other) == before
+    other.vectorize("C.l.1")
+    assert texts(schedule) == before != texts(other)
+    schedule.unroll("C.l.1")
+    assert "vectorize" not in str(schedule) and "unroll" not in str(other)
+
+
+def test_a_schedule_is_not_pickled() -> None:
+    with pytest.raises(TypeError, match=r"keep its script, str\(schedule.script\)"):
+        pickle.dumps(scheduled(lambda s: s.parallel("C.m")))
 
 
 # --- scripts --------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
@@ -38,6 +38,10 @@ class CudaKernel:
     arch: str = "sm_80"
     constants: Mapping[int, Array] = field(default_factory=dict)
     native_arguments: tuple[Argument, ...] = ()
+
+    def __getstate__(self) -> dict[str, object]:
+        """It as data: what is loaded on a device is loaded again where it is called."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def text(self) -> str:
