@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.transform import NamedSequenceOp
 
 from compiler import driver
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.autotune.database.record import Record
 from compiler.autotune.database.replay import replay
+from compiler.autotune.single import single_of
 from compiler.autotune.space.rules import GPU_RULES
 from compiler.autotune.space.rules.derive import in_default_order, preferred
 from compiler.autotune.task import SearchTask
@@ -82,8 +84,10 @@ def build(
     `schedule` says how a te program's loops are scheduled. `auto`, the default: each group as the rules of the tuner
     prefer it, without a trial, where that is proved, or, where the proof is undecided, agrees with the written program
     in one run. The path of a database: each group by its best record there, those without one as under `auto`.
-    `written`: as it is written. None is what the environment variable STRATA_SCHEDULE says, else `auto`. A Schedule and
-    programs at lower levels stay as they are. `Kernel.groups` says which it was, and the verdict.
+    `written`: as it is written. A script, as text, IR, the path of its file or a Schedule that has it: the whole
+    program under that script, as `Schedule.apply` takes it; its names are the program's, such as `print_best` prints.
+    None is what the environment variable STRATA_SCHEDULE says, else `auto`. A Schedule and programs at lower levels
+    stay as they are. `Kernel.groups` says which it was, and the verdict.
 
     `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `name`
     picks one of several functions. `threads` is how many threads parallel loops run on where a call does not say: None
@@ -107,6 +111,9 @@ def build(
     way = way_of(schedule)
     x, constants = driver.apart(x, constants)
     given = None if constants is None else dict(named(constants))
+    if isinstance(way, NamedSequenceOp):
+        scripted = _scripted(driver.verified(x, policy, name), way)
+        return driver.build(scripted, target, threads, policy, None, given, arch)
     module = driver.module_of(x)
     if way == WRITTEN or driver.level_of(module) != "te":
         return driver.build(x, target, threads, policy, name, given, arch)
@@ -120,6 +127,21 @@ def build(
             f"the database '{way}' is the CPU's, not {target}'s: apply_best of a task has a GPU's records"
         )
     return _for_gpu(checked_module, target, threads, policy, given, arch)
+
+
+def _scripted(module: ModuleOp, script: NamedSequenceOp) -> ModuleOp | Schedule:
+    """The loops of a program under a script: as they are written, or where that does not apply, of its canonical form
+    under the names of the program, which is what a task prints scripts of. Raises ScheduleError."""
+    loops = driver.lower(module)
+    try:
+        return Schedule(loops).apply(script)
+    except ScheduleError:
+        single = single_of(module, loops)
+        if single is None:
+            raise
+        with suppress(ScheduleError):
+            return Schedule(single.unscheduled).apply(script)
+        raise
 
 
 def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str, object] | None, way: Way) -> Kernel:

@@ -11,7 +11,7 @@ from typing import Any, Self
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.transform import NamedSequenceOp, YieldOp
+from xdsl.dialects.transform import YieldOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
@@ -34,6 +34,8 @@ from compiler.schedule.parameters import Handle, HandleParameter, Size
 from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import Primitive, primitive_of
 from compiler.schedule.primitives import PRIMITIVES
+from compiler.schedule.python import as_python
+from compiler.schedule.script import Script, script_of
 from compiler.schedule.state import State, empty_script
 from compiler.stated import LARGEST, integer
 
@@ -41,9 +43,7 @@ from compiler.stated import LARGEST, integer
 class Recorder(InProcess):
     """A loop-level function and the script that leads from the original to it. See `Schedule`."""
 
-    _refusal = (
-        "a schedule cannot be pickled: keep its script, str(schedule.script), and apply it to a Schedule of the program"
-    )
+    _refusal = "a schedule cannot be pickled: keep its text, str(schedule), and apply that to a Schedule of the program"
 
     def __init__(self, x: object, name: str | None = None, seed: int = 0) -> None:
         module = _loop_module(x)
@@ -150,9 +150,14 @@ class Recorder(InProcess):
             raise ScheduleError(f"it has been consumed by '{by}'" if by else "it is no loop, but a location")
         return value
 
-    def apply(self, script: ModuleOp | NamedSequenceOp) -> Self:
+    def python(self, schedule: str = "s") -> str:
+        """The script as a Python function of a schedule, which records the same script."""
+        return as_python(self.script, schedule)
+
+    def apply(self, script: Script) -> Self:
         """Apply the ops of a script, which are recorded here as well; open choices are decided on the way.
 
+        A script is IR, such as another schedule's `script`, the text that this prints as, or the path of a file.
         Raises ScheduleError at the first refusal, with the op as its `op`; earlier steps stay applied.
         """
         sequence = script_of(script)
@@ -323,21 +328,6 @@ def _loop_module(x: object) -> ModuleOp:
     module = module.clone()
     TeToLoopPass().apply(Context(), module)
     return module
-
-
-def script_of(script: ModuleOp | NamedSequenceOp) -> NamedSequenceOp:
-    """The one script of a module. Raises ScheduleError for none, or several."""
-    if not isinstance(script, ModuleOp | NamedSequenceOp):
-        raise ScheduleError(f"a script is a module with one transform.named_sequence, not a {type(script).__name__}")
-    scripts = (
-        [script] if isinstance(script, NamedSequenceOp) else [o for o in script.ops if isinstance(o, NamedSequenceOp)]
-    )
-    if len(scripts) != 1:
-        raise ScheduleError(f"a script is one transform.named_sequence, and there are {len(scripts)}")
-    taken = sum(len(block.args) for block in scripts[0].body.blocks)
-    if taken != 1:
-        raise _at(scripts[0], ScheduleError(f"a script takes the function, one handle, and this one takes {taken}"))
-    return scripts[0]
 
 
 def _at(op: Operation, error: ScheduleError) -> ScheduleError:

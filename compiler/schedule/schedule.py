@@ -10,12 +10,12 @@ from collections.abc import Callable
 from difflib import get_close_matches
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.transform import NamedSequenceOp
 
 from compiler.schedule.parameters import Handle, Size
 from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES, of_plugins
-from compiler.schedule.recorder import Recorder, script_of
+from compiler.schedule.recorder import Recorder
+from compiler.schedule.script import Script, script_of
 
 ALIASES = {"compute_inline": "inline", "reverse_compute_inline": "reverse_inline"}
 """Names that TVM has for primitives."""
@@ -29,6 +29,7 @@ ELSEWHERE = {
     "mod": "a schedule has `module`, with the scheduled function",
     "show": "print(schedule.script) prints the script, print(schedule.module) the loops",
     "trace": "print(schedule.script) prints what was applied",
+    "as_python": "schedule.python() is the script as calls of a Schedule",
     "lower": "strata.build(schedule) compiles it, schedule.module has its loops",
 }
 """Names that other compilers use, and the method here that does the same."""
@@ -77,9 +78,7 @@ for _name, _meant in ALIASES.items():
     setattr(Schedule, _name, getattr(Schedule, _meant))
 
 
-def replay(
-    script: ModuleOp | NamedSequenceOp, x: ModuleOp | Schedule, name: str | None = None, seed: int = 0
-) -> Schedule:
+def replay(script: Script, x: ModuleOp | Schedule, name: str | None = None, seed: int = 0) -> Schedule:
     """A new schedule of a function, or of a Schedule's original, by a script."""
     return Schedule(x.original if isinstance(x, Schedule) else x, name, seed).apply(script)
 

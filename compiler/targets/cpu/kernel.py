@@ -90,8 +90,8 @@ class Kernel(InProcess):
     """
 
     _refusal = (
-        "a kernel is loaded into this process and cannot be pickled or copied: give the program away, and build it there"
-        " with strata.build, which takes machine code from its cache"
+        "a kernel is loaded into this process and cannot be pickled or copied: give the program away, and build it"
+        " there with strata.build, which takes machine code from its cache"
     )
 
     def __init__(
@@ -250,7 +250,7 @@ class BoundCall(InProcess):
     """A kernel's native call on checked arrays. Called, it returns what a call of the kernel does, in the same arrays
     each time. Python threads must not run one at once."""
 
-    _refusal = "a bound call has the addresses of its arrays and cannot be pickled or copied: `bound` of its kernel makes another"
+    _refusal = "a bound call has addresses and cannot be pickled or copied: `bound` of its kernel makes another"
     __slots__ = ("_binding", "_converts", "_kernel", "_native", "_passed", "_results")
 
     def __init__(self, kernel: Kernel, native: Callable[..., None], binding: Binding) -> None:
