@@ -15,6 +15,8 @@ import numpy as np
 from xdsl.dialects import math
 from xdsl.ir import Operation
 
+from compiler.dialects.upstream.arith import RemFOp
+
 Value: TypeAlias = Any  # a numpy scalar or array, which work alike
 
 
@@ -22,7 +24,7 @@ Value: TypeAlias = Any  # a numpy scalar or array, which work alike
 class Elementary:
     """One function.
 
-    op: its op of the dialect math.
+    op: its op, of the dialect math but for the remainder.
     numpy: its function of numpy arrays, which the evaluators use.
     c: the function for double in the libraries of C and C++; that for float has an f behind.
     llvm: LLVM's intrinsic, where there is one; else the library's function is called.
@@ -74,6 +76,7 @@ ELEMENTARY = {
         Elementary("expm1", math.ExpM1Op, np.expm1, "expm1"),
         Elementary("floor", math.FloorOp, np.floor, "floor", "floor"),
         Elementary("fma", math.FmaOp, _fma, "fma", "fma"),
+        Elementary("fmod", RemFOp, np.fmod, "fmod"),
         Elementary("log", math.LogOp, np.log, "log", "log"),
         Elementary("log10", math.Log10Op, np.log10, "log10", "log10"),
         Elementary("log1p", math.Log1pOp, np.log1p, "log1p"),

@@ -182,6 +182,14 @@ class _Body:
             return quotient
         return self._add(arith.SubiOp(lhs, self._add(arith.MuliOp(quotient, rhs))))
 
+    def _remainder(self, divisor: Expr, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """The remainder with the divisor's sign; 0 by zero, as unsigned and truncated ones."""
+        rest = self._integer("%", lhs, rhs)
+        if isinstance(divisor, Const) and divisor.value:
+            return rest
+        zero = self._constant(self.attribute(0, divisor.dtype))
+        return self._add(SelectOp(self._add(CmpiOp(rhs, zero, "eq")), zero, rest))
+
     def _holds(self, expr: Holds) -> SSAValue:
         zero = self._constant(IntegerAttr(0, IndexType()))
         truths = [
@@ -203,8 +211,10 @@ class _Body:
             return self._compare(expr.name, operands, source)
         if is_float(source):
             return self._add(_FLOAT_OPS[expr.name](*operands))
-        if expr.name in ("floordiv", "mod") and has_sign(source):
-            return self._integer("//" if expr.name == "floordiv" else "%", *operands)
+        if expr.name == "floordiv" and has_sign(source):
+            return self._integer("//", *operands)
+        if expr.name == "mod" and has_sign(source):
+            return self._remainder(expr.arguments[1], *operands)
         if expr.name == "neg":
             return self._add(arith.SubiOp(self._constant(self.attribute(0, source)), operands[0]))
         if expr.name == "abs" and not has_sign(source):

@@ -26,7 +26,7 @@ def _reflected(name: str) -> Operator:
 
 
 _RELATIONS = ("lt", "le", "gt", "ge")
-FLOAT_FUNCTIONS = ("atan2", "copysign")
+FLOAT_FUNCTIONS = ("atan2", "copysign", "fmod")
 """Functions of two floats."""
 
 
@@ -219,9 +219,45 @@ def binary(name: str, lhs: object, rhs: object) -> Expr:
         raise TeError(f"{name} of truth values: use &, | and ~, or te.cast them")
     if (name == "div" or name in FLOAT_FUNCTIONS) and not is_float(left.dtype):
         raise TeError(f"{name} of {left.dtype}: integers divide by //, or te.cast to a float")
-    if name in ("floordiv", "mod", "truncdiv", "truncmod") and is_float(left.dtype):
-        raise TeError(f"{name} of {left.dtype} is for integers; use te.floor(a / b)")
+    if name in ("floordiv", "mod") and is_float(left.dtype):
+        return _floored(name, left, right)
+    if name in ("truncdiv", "truncmod") and is_float(left.dtype):
+        instead = "te.trunc(a / b)" if name == "truncdiv" else "te.fmod"
+        raise TeError(f"{name} of {left.dtype} is for integers; use {instead}")
     return Apply(name, (left, right), left.dtype)
+
+
+def _floored(name: str, a: Expr, b: Expr) -> Expr:
+    """The quotient of floats rounded down, or the remainder with the divisor's sign; narrow floats in f32.
+
+    The remainder is exact but for one sum, that with a divisor of the other sign. Source: CPython's float_divmod.
+    """
+    dtype = a.dtype
+    if width(dtype) < 32:
+        a, b = (Apply("cast", (operand,), "f32") for operand in (a, b))
+    rest = binary("fmod", a, b)
+    is_whole = compare("eq", rest, 0.0)
+    turned = logical("xor", rest < 0.0, b < 0.0)
+    if name == "mod":
+        moved = Apply("select", (turned, rest + b, rest), rest.dtype)
+        value = Apply("select", (is_whole, binary("copysign", rest, b), moved), rest.dtype)
+    else:
+        value = _quotient(a, b, rest, logical("and", turned, ~is_whole))
+    return value if value.dtype == dtype else Apply("cast", (value,), dtype)
+
+
+def _quotient(a: Expr, b: Expr, rest: Expr, is_lower: Expr) -> Expr:
+    """(a - rest) / b, one lower where asked for, rounded to the nearest whole number; a / b by zero."""
+
+    def select(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+        return Apply("select", (condition, then, otherwise), a.dtype)
+
+    plain, quotient = a / b, (a - rest) / b
+    quotient = select(is_lower, quotient - 1.0, quotient)
+    below = unary("floor", quotient)
+    nearest = select(quotient - below > 0.5, below + 1.0, below)
+    signed = select(compare("eq", quotient, 0.0), binary("copysign", quotient, plain), nearest)
+    return select(compare("eq", b, 0.0), plain, signed)
 
 
 def compare(relation: str, lhs: object, rhs: object) -> Expr:

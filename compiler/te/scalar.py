@@ -49,6 +49,7 @@ __all__ = [
     "exp2",
     "expm1",
     "floor",
+    "fmod",
     "log",
     "log1p",
     "log2",
@@ -140,13 +141,18 @@ def copysign(value: Scalar, sign: Scalar) -> Expr:
     return binary("copysign", value, sign)
 
 
+def fmod(lhs: Scalar, rhs: Scalar) -> Expr:
+    """The remainder of floats truncated towards zero, exact, with the sign of the dividend as in C; NaN by zero."""
+    return binary("fmod", lhs, rhs)
+
+
 def truncdiv(lhs: Scalar, rhs: Scalar) -> Expr:
-    """The quotient of two integers, truncated towards zero as in C."""
+    """The quotient of two integers, truncated towards zero as in C; 0 by zero."""
     return binary("truncdiv", lhs, rhs)
 
 
 def truncmod(lhs: Scalar, rhs: Scalar) -> Expr:
-    """The remainder of truncdiv, which has the sign of the dividend."""
+    """The remainder of truncdiv, which has the sign of the dividend; 0 by zero."""
     return binary("truncmod", lhs, rhs)
 
 

@@ -103,6 +103,7 @@ FLOAT_OPS = {
     "arith.subf": (2, np.subtract, 0),
     "arith.mulf": (2, np.multiply, 0),
     "arith.divf": (2, np.divide, 0),
+    "arith.remf": (2, np.fmod, 0),
     "arith.negf": (1, np.negative, 0),
     "arith.maximumf": (2, np.maximum, 0),
     "arith.minimumf": (2, np.minimum, 0),

@@ -79,3 +79,20 @@ func.func @others(%x: f32, %h: f16) -> (f32, f16, f32) {
   %2 = math.erf %x {library} : f32
   func.return %0, %1, %2 : f32, f16, f32
 }
+
+// x - trunc(x / y) y, exact under every policy; where a quotient has too many digits, the library is called.
+// CHECK-LABEL: @remainder
+// STRICT-LABEL: @remainder
+func.func @remainder(%x: vector<8xf32>, %y: vector<8xf32>) -> vector<8xf32> {
+  // CHECK: %[[Q:.*]] = arith.divf %{{.*}}, %{{.*}} : vector<8xf32>
+  // CHECK: %[[N:.*]] = math.trunc %[[Q]] : vector<8xf32>
+  // CHECK: %[[M:.*]] = arith.negf %[[N]] : vector<8xf32>
+  // CHECK: math.fma %[[M]],
+  // CHECK: %[[LARGE:.*]] = arith.cmpf uge, %[[Q]],
+  // CHECK: vector.reduction <or>, %[[LARGE]] : vector<8xi1> into i1
+  // CHECK: arith.remf %x, %y {library} : vector<8xf32>
+  // STRICT: math.fma
+  // STRICT: arith.remf %x, %y {library} : vector<8xf32>
+  %r = arith.remf %x, %y : vector<8xf32>
+  func.return %r : vector<8xf32>
+}

@@ -36,7 +36,8 @@ def _gelu_tanh(x: Expr) -> Expr:
 _UNARY: dict[str, Callable[[Expr], Scalar]] = {
     name: _function(name)
     for name in ELEMENTARY
-    if name not in ("abs", "cbrt", "ceil", "floor", "round", "round_away", "trunc", "atan2", "copysign", "fma", "pow")
+    if name not in ("abs", "cbrt", "ceil", "floor", "round", "round_away", "trunc")
+    and name not in ("atan2", "copysign", "fma", "fmod", "pow")
 } | {
     "abs": e.abs,
     "ceil": _exact(_function("ceil")),
