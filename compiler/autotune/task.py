@@ -45,7 +45,7 @@ from compiler.schedule import Schedule
 from compiler.stated import instance, line, several
 from compiler.targets.cpu.facts import Group as Facts
 from compiler.targets.cpu.openmp import thread_count, usable
-from compiler.targets.gpus import DEFAULT_ARCH, at_hand, gpu_of
+from compiler.targets.gpus import DEFAULT_ARCH, at_hand, gpu_of, target_named
 from compiler.targets.machine import Gpu, Machine, host
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class SearchTask(InProcess):
 
     `func` is a te function, or a function or registered workload that makes one of `args`; also a module, text or path
     at the te or loop level, or a model: what a front end has imported, or an ONNX file, whose weights are constants.
+    `target` is cpu, which TVM calls llvm, or a GPU's.
     `threads` is how many threads a kernel runs on: None is what OMP_NUM_THREADS says, or the cores that the process may
     use. `rules` derive the search space; a `template` is the space instead, with what the rules make
     of its `sched.auto`: a script with open choices, its text, or a function that schedules the `Schedule` that it is
@@ -102,7 +103,7 @@ class SearchTask(InProcess):
         arch: str | None = None,
         timing: str = WARM,
     ) -> None:
-        target = line("the target", target)
+        target = target_named(line("the target", target))
         arch = None if arch is None else line("the architecture", arch)
         args = several("args", args, "arguments", lambda value: True)
         constants = several("constants", constants, "names of inputs", lambda value: isinstance(value, str))

@@ -19,7 +19,9 @@ from compiler.autotune.tell.live import Lines, Screen
 from compiler.autotune.tell.progress import Progress
 from compiler.cli.tune import _print
 from compiler.opt import main as opt
-from compiler.printable import printable
+from compiler.printable import near, printable
+from compiler.schedule import Schedule
+from compiler.schedule.primitives import PRIMITIVES
 from tests.unit.test_database import PROGRAM, SCRIPT, filled, made, product
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202egnp\u2066.exe\x7f\r\x00[red]bold[/red]<script>alert(1)</script>\u2028"
@@ -28,6 +30,36 @@ HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202egnp\u2066.exe\x7f\r\x00[red]bold[
 def harmless(text: str) -> bool:
     """Whether a terminal shows a text as it is."""
     return all(char.isprintable() or char in "\n\t" for char in text)
+
+
+NEAR = [
+    ("tlie", "tile"), ("fues", "fuse"), ("splt", "split"), ("paralel", "parallel"), ("vectorise", "vectorize"),
+    ("get_blok", "get_block"), ("reverse_compute", "reverse_compute_at"), ("cache", "cache_read"), ("b", "B"),
+    ("pipeline", "software_pipeline"), ("rnu", "run"), ("--treads", "--threads"), ("parallel", "parallelize"),
+    ("re_order", "reorder"), ("mm_exp_m", "mm_exp_mm"), ("Split", "split"),
+]  # fmt: skip
+FAR = [
+    ("undo", "unroll"), ("remove", "reverse"), ("reset", "reverse"), ("build", "bind"), ("save", "stage"),
+    ("unbind", "bind"), ("print", "partition"), ("delete", "tensorize"), ("a", "b"), ("x1", "x2"), ("sum", "sub"),
+    ("run", "unroll"), ("copy", "compute_at"), ("merged_nest", "prefetch"), ("", "split"), ("foo", "fuse"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "meant"), NEAR)
+def test_a_name_that_is_nearly_right_finds_the_right_one(name: str, meant: str) -> None:
+    assert near(name, ["stage_window", meant, "annotated"]) == [meant]
+
+
+@pytest.mark.parametrize(("name", "other"), FAR)
+def test_what_is_far_is_not_proposed(name: str, other: str) -> None:
+    assert near(name, [other]) == []
+
+
+def test_no_primitive_is_proposed_for_another_verb() -> None:
+    for name, _ in FAR:
+        with pytest.raises(AttributeError) as refused:
+            getattr(Schedule(product()), name or "step_back")
+        assert not any(f" {primitive}" in str(refused.value).partition("'; ")[2] for primitive in PRIMITIVES), name
 
 
 def test_what_is_visible_stays() -> None:
