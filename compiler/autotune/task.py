@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from compiler import display
 from compiler.autotune.database import Database, Key, Record, key_of, program_of
 from compiler.autotune.database.replay import replay
 from compiler.autotune.groups import Group, whole_of
@@ -141,6 +142,18 @@ class SearchTask(InProcess):
         if machine is not None and not isinstance(machine, Gpu if gpu else Machine):
             raise InputError(f"the machine is {short(machine)}, expected {'Gpu' if gpu else 'Machine'}")
         self.machine = machine or gpu or host()
+
+    def __repr__(self) -> str:
+        groups = f", {counted(len(self._whole.groups), 'group')}" if self._whole else ""
+        return display.line(f"<SearchTask {self.name} for {self._device}{groups}>")
+
+    def _repr_html_(self) -> str:
+        return display.text(f"{self.name}, tuned for {self._device}", self.compute_dag)
+
+    @property
+    def _device(self) -> str:
+        """The machine and what it runs there on."""
+        return self.place if isinstance(self.machine, Gpu) else f"{self.machine.name}, {self.place}"
 
     def _written(self, template: Template | None) -> ModuleOp | None:
         """A template as it was given, parsed, or written by a function."""

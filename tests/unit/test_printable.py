@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+import compiler
 from compiler.__main__ import main
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.task import SearchTask
@@ -30,6 +34,44 @@ HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202egnp\u2066.exe\x7f\r\x00[red]bold[
 def harmless(text: str) -> bool:
     """Whether a terminal shows a text as it is."""
     return all(char.isprintable() or char in "\n\t" for char in text)
+
+
+def shown() -> dict[str, Any]:
+    """Objects that a session shows, with names that are markup and escapes where they may have such."""
+    function = product()
+    schedule = Schedule(function)
+    block = schedule.get_block("C")
+    loops = schedule.get_loops(block)
+    kernel = compiler.build(function, schedule="written")
+    a, b = np.ones((8, 6), np.float32), np.ones((6, 4), np.float32)
+    task = SearchTask(function, threads=1, name="<script>alert(1)</script>")
+    timing = kernel.time(a, b, repeats=2)
+    kernel.name = schedule.name = "<script>alert(1)</script>\n\x1b[2J"
+    return {
+        "<Function product(A: f32[8, 6], B: f32[6, 4]) -> C: f32[8, 4]>": function,
+        "<Tensor C: f32[8, 4]>": function.outputs[0],
+        "<block %C, of sched.get_block>": block,
+        "<loop %m, of sched.get_loops>": loops[0],
+        "<Schedule of *, 2 steps>": schedule,
+        "<Kernel *C: float32[8, 4]), 1 output>": kernel,
+        "<Timing *: the median of 2 repeats, * to *>": timing,
+        "<SearchTask <script>alert(1)</script> for *, 1 thread>": task,
+        "<Record of task: measured: 1 ms on lab, 1 thread, *>": made(1e-3),
+        "<CudaKernel product(*), 1 output, sm_80>": compiler.build(function, target="cuda"),
+    }
+
+
+def test_what_a_session_shows_is_one_line_and_a_notebook_gets_text() -> None:
+    pages = 0
+    for expected, value in shown().items():
+        pattern = re.escape(expected).replace(r"\*", ".*")
+        assert re.fullmatch(pattern, repr(value)), repr(value)
+        assert repr(value).isprintable() and len(repr(value)) < 200
+        if hasattr(type(value), "_repr_html_"):
+            html = value._repr_html_()
+            pages += "alert(1)" in html
+            assert "<script>" not in html and "\x1b" not in html and harmless(html)
+    assert pages == 3
 
 
 NEAR = [
