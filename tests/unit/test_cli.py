@@ -20,7 +20,9 @@ from compiler.__main__ import main
 from compiler.autotune import SearchTask
 from compiler.bench import contenders
 from compiler.cli import run as run_command
-from compiler.errors import TargetError
+from compiler.errors import InputError, TargetError
+from compiler.examples import FILES as EXAMPLES
+from compiler.examples import FOLDER as EXAMPLE_FOLDER
 from compiler.files import write
 from compiler.opt import main as strata_opt
 from compiler.targets.gpus import gpu_of
@@ -334,6 +336,32 @@ def test_explain_for_several_threads(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "for 2 threads, and timed on one of them" in out and "Time by loop" in out
     assert main(["explain", str(file), "--static"]) == 0
     assert "threads" not in capsys.readouterr().out.partition("Innermost")[0]
+
+
+def test_examples_are_written_and_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "new" / "examples"
+    for _ in range(2):
+        assert main(["examples", str(folder)]) == 0
+        out = capsys.readouterr().out
+        assert len(out.splitlines()) == len(EXAMPLES) == len(list(folder.iterdir()))
+        assert f"{folder}/mm_exp_mm.mlir: matmul, exp, matmul" in out
+    assert main(["check", str(folder / "gpu_matmul.mlir")]) == 0
+    own = folder / "mm_exp_mm.mlir"
+    own.write_text("mine")
+    (folder / "gpu_matmul.mlir").unlink()
+    assert "mm_exp_mm.mlir is another file" in refusal_of(["examples", str(folder)], capsys)
+    assert own.read_text() == "mine" and not (folder / "gpu_matmul.mlir").exists()
+    assert "File exists" in refusal_of(["examples", str(own)], capsys)
+    assert "is not the name of a file" in refusal_of(["examples", ""], capsys)
+    with pytest.raises(InputError, match=r"there is no example 'mm_exp.mlir'; did you mean 'mm_exp_mm.mlir'"):
+        compiler.examples.path("mm_exp.mlir")
+    assert {path.name for path in EXAMPLE_FOLDER.iterdir() if path.suffix in (".mlir", ".onnx")} == EXAMPLES.keys()
+
+
+def refusal_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert main(arguments) == 1
+    return capsys.readouterr().err
 
 
 def test_cache_says_what_it_has_and_is_emptied(

@@ -37,6 +37,7 @@ ORDER = [
     "elements",
     "elementary",
     "scopes",
+    "examples",
     "affine",
     "dialects",
     "program",
