@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from compiler import display
 from compiler.autotune.database import Database, Key, Record, key_of, program_of
 from compiler.autotune.database.replay import replay
 from compiler.autotune.groups import Group, whole_of
@@ -49,7 +50,7 @@ from compiler.schedule import Schedule
 from compiler.stated import instance, line, several
 from compiler.targets.cpu.facts import Group as Facts
 from compiler.targets.cpu.openmp import thread_count, usable
-from compiler.targets.gpus import DEFAULT_ARCH, at_hand, gpu_of
+from compiler.targets.gpus import DEFAULT_ARCH, at_hand, gpu_of, target_named
 from compiler.targets.machine import Gpu, Machine, host
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class SearchTask(InProcess):
 
     `func` is a te function, or a function or registered workload that makes one of `args`; also a module, text or path
     at the te or loop level, or a model: what a front end has imported, or an ONNX file, whose weights are constants.
+    `target` is cpu, which TVM calls llvm, or a GPU's.
     `threads` is how many threads a kernel runs on: None is what OMP_NUM_THREADS says, or the cores that the process may
     use. `rules` derive the search space; a `template` is the space instead, with what the rules make
     of its `sched.auto`: a script with open choices, its text, or a function that schedules the `Schedule` that it is
@@ -108,7 +110,7 @@ class SearchTask(InProcess):
         arch: str | None = None,
         timing: str = WARM,
     ) -> None:
-        target = line("the target", target)
+        target = target_named(line("the target", target))
         arch = None if arch is None else line("the architecture", arch)
         args = several("args", args, "arguments", lambda value: True)
         constants = several("constants", constants, "names of inputs", lambda value: isinstance(value, str))
@@ -146,6 +148,18 @@ class SearchTask(InProcess):
         if machine is not None and not isinstance(machine, Gpu if gpu else Machine):
             raise InputError(f"the machine is {short(machine)}, expected {'Gpu' if gpu else 'Machine'}")
         self.machine = machine or gpu or host()
+
+    def __repr__(self) -> str:
+        groups = f", {counted(len(self._whole.groups), 'group')}" if self._whole else ""
+        return display.line(f"<SearchTask {self.name} for {self._device}{groups}>")
+
+    def _repr_html_(self) -> str:
+        return display.text(f"{self.name}, tuned for {self._device}", self.compute_dag)
+
+    @property
+    def _device(self) -> str:
+        """The machine and what it runs there on."""
+        return self.place if isinstance(self.machine, Gpu) else f"{self.machine.name}, {self.place}"
 
     def _written(self, template: Template | None) -> ModuleOp | None:
         """A template as it was given, parsed, or written by a function."""

@@ -28,7 +28,6 @@ from compiler.defaults.ways import WRITTEN, Way, way_of
 from compiler.dialects.functions import find_function, is_main
 from compiler.driver import Plan
 from compiler.driver.constants import named
-from compiler.driver.source import ELSEWHERE
 from compiler.errors import LoweringError, ScheduleError, TargetError
 from compiler.native.unit import WRITTEN as AS_WRITTEN
 from compiler.native.unit import Source
@@ -37,7 +36,7 @@ from compiler.schedule import Schedule
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.cpu.facts import RUN_ONCE
 from compiler.targets.cpu.openmp import usable
-from compiler.targets.gpus import at_hand, gpu_of
+from compiler.targets.gpus import at_hand, gpu_of, target_named
 
 UNUSED = "its record is not used"
 """The beginning of the verdict of a group whose record was refused; the reason follows."""
@@ -108,7 +107,7 @@ def build(
     ParseError and VerifyException for text that is not a valid program.
     """
     driver.check_words(target, policy, name, arch)
-    target = ELSEWHERE.get(target, target)
+    target = target_named(target)
     way = way_of(schedule)
     x, constants = driver.apart(x, constants)
     given = None if constants is None else dict(named(constants))

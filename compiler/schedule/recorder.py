@@ -15,6 +15,7 @@ from xdsl.dialects.transform import YieldOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from compiler import display
 from compiler.analysis.verify.prove import Verdict, verify_schedule
 from compiler.dialects import loop as loop_dialect
 from compiler.dialects import te
@@ -26,6 +27,7 @@ from compiler.errors import ScheduleError, StrataError, refused_by
 from compiler.in_process import InProcess
 from compiler.interpret.combination import check_combiners
 from compiler.lowering.te_to_loop import TeToLoopPass
+from compiler.printable import counted
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
@@ -36,6 +38,7 @@ from compiler.schedule.primitive import Primitive, primitive_of
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.python import as_python
 from compiler.schedule.script import Script, script_of
+from compiler.schedule.show import outline
 from compiler.schedule.state import State, empty_script
 from compiler.stated import LARGEST, integer
 
@@ -84,6 +87,13 @@ class Recorder(InProcess):
 
     def __str__(self) -> str:
         return str(self.script)
+
+    def __repr__(self) -> str:
+        return display.line(f"<Schedule of {self.name}, {counted(self.length, 'step')}>")
+
+    def _repr_html_(self) -> str:
+        caption = f"{self.name}, {counted(self.length, 'step')}"
+        return display.text(caption, outline(self.program)) + display.text("script", str(self))
 
     def fork(self) -> tuple[Self, dict[Handle, Handle]]:
         """A copy of the schedule with the same program and script, and a map from this schedule's handles to the

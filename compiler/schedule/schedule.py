@@ -7,10 +7,10 @@ writes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
 from xdsl.dialects.builtin import ModuleOp
 
+from compiler.printable import near
 from compiler.schedule.parameters import Handle, Size
 from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES, of_plugins
@@ -29,6 +29,7 @@ ELSEWHERE = {
     "mod": "a schedule has `module`, with the scheduled function",
     "show": "print(schedule.script) prints the script, print(schedule.module) the loops",
     "trace": "print(schedule.script) prints what was applied",
+    "undo": "copy.copy(schedule) before a step is what to go back to",
     "as_python": "schedule.python() is the script as calls of a Schedule",
     "lower": "strata.build(schedule) compiles it, schedule.module has its loops",
 }
@@ -54,7 +55,7 @@ class Schedule(Recorder):
         added = of_plugins()
         if name in added:
             return _method(added[name]).__get__(self)
-        hint = ELSEWHERE.get(name) or ", ".join(get_close_matches(name, [*PRIMITIVES, *added], 3))
+        hint = ELSEWHERE.get(name) or ", ".join(near(name, [*PRIMITIVES, *added], 3))
         raise AttributeError(f"there is no primitive '{name}'{f'; {hint}' if hint else ''}")
 
 

@@ -8,7 +8,7 @@ from typing import NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr
 
-from compiler import spans
+from compiler import display, spans
 from compiler.affine import linear as lin
 from compiler.affine.limits import bad_size
 from compiler.dialects.dense import Dense
@@ -19,6 +19,11 @@ from compiler.te.index import Axis, Condition, Index, IndexLike, as_index, check
 
 Shape: TypeAlias = int | Sequence[int]
 Indices: TypeAlias = IndexLike | tuple[IndexLike, ...]
+
+
+def shown(tensor: Tensor) -> str:
+    """`C: f32[64, 32]`."""
+    return f"{tensor.name}: {tensor.dtype}{list(tensor.shape)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +41,9 @@ class Tensor:
         fault = bad_size(f"tensor '{self.name}'", shape, element_bytes(TYPES[check_dtype(self.dtype)]))
         if fault:
             raise TeError(fault)
+
+    def __repr__(self) -> str:
+        return display.line(f"<Tensor {shown(self)}>")
 
     @property
     def rank(self) -> int:

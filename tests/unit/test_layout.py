@@ -21,6 +21,7 @@ from tests import random_scripts
 ROOT = Path(__file__).parents[2] / "compiler"
 ORDER = [
     "printable",
+    "display",
     "spans",
     "accused",
     "errors",
@@ -35,6 +36,7 @@ ORDER = [
     "policies",
     "elements",
     "scopes",
+    "examples",
     "affine",
     "dialects",
     "elementary",

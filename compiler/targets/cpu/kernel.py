@@ -12,13 +12,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from compiler import stated
+from compiler import display, stated
 from compiler.errors import TargetError
 from compiler.in_process import InProcess
 from compiler.lowering.low_to_llvm.signature import Workspace, symbol
+from compiler.printable import counted, duration
 from compiler.targets.address import address
 from compiler.targets.arena import arena
-from compiler.targets.arguments import Argument, Array
+from compiler.targets.arguments import Argument, Array, arguments_html
 from compiler.targets.cpu.binding import Binder, Binding, Out
 from compiler.targets.cpu.calls import UNUSUAL, NativeFunction, UsualCalls
 from compiler.targets.cpu.compile import Loaded
@@ -42,6 +43,11 @@ class Timing:
     maximum: float
     repeats: int
     disturbance: Disturbance = QUIET
+
+    def __repr__(self) -> str:
+        median, least, most = map(duration, (self.median, self.minimum, self.maximum))
+        busy = f"; {self.disturbance}" if self.disturbance.matters else ""
+        return f"<Timing {median}: the median of {counted(self.repeats, 'repeat')}, {least} to {most}{busy}>"
 
 
 class _Surroundings(NamedTuple):
@@ -121,8 +127,16 @@ class Kernel(InProcess):
         self._types = [*map(_ctype, interface.arguments), ctypes.c_void_p, *count]
 
     def __repr__(self) -> str:
-        count = f"{self.outputs} output{'' if self.outputs == 1 else 's'}"
-        return f"<Kernel {self.name}({', '.join(map(str, self.arguments))}), {count}>"
+        return display.line(f"<Kernel {self.name}({', '.join(map(str, self.arguments))}), {self._count}>")
+
+    def _repr_html_(self) -> str:
+        groups = [(group.name, group.occurrences, group.source, group.verdict) for group in self.groups]
+        scheduled = display.table("groups", ("group", "calls", "schedule", "verdict"), groups) if groups else ""
+        return arguments_html(f"{self.name}: {self._count}", self.arguments, self.outputs) + scheduled
+
+    @property
+    def _count(self) -> str:
+        return counted(self.outputs, "output")
 
     @property
     def groups(self) -> tuple[Group, ...]:
