@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,52 +17,50 @@ from onnx.reference import ReferenceEvaluator
 import compiler
 from compiler.interpret.te import evaluate
 from examples.network import PATH, network
-from tests.onnx_nodes import RIGHT, WRONG, Outcome, outcome
+from tests.onnx_edges import STEP as EDGE_STEP
+from tests.onnx_edges import judged
+from tests.onnx_nodes import CRASHED, PASSED, STEP, WRONG, cases, interpreted, outcome, written
+from tests.onnx_probes import Probe, probes
 from tests.sample import some
 
-FAMILIES = (
-    "add",
-    "averagepool",
-    "cast",
-    "clip",
-    "conv",
-    "cumsum",
-    "einsum",
-    "gathernd",
-    "groupnormalization",
-    "layernormalization",
-    "lstm",
-    "matmul",
-    "maxpool",
-    "pad",
-    "quantizelinear",
-    "reduce_log_sum_exp",
-    "resize",
-    "slice",
-    "softmax",
-    "topk",
-)
-"""Modules of node tests."""
+
+@pytest.mark.parametrize("runner", ("node", "simple", "light"))
+def test_backend_tests_are_right_or_refused(runner: str) -> None:
+    chosen = some([case for case in cases() if case.runner == runner], 3 * STEP if runner == "node" else STEP)
+    outcomes = [outcome(case, written) for case in chosen]
+    assert [(found.name, found.detail) for found in outcomes if found.kind in (WRONG, CRASHED)] == []
+    assert outcomes
 
 
-def _cases() -> list[Any]:
-    for family in FAMILIES:
-        import_module(f"onnx.backend.test.case.node.{family}")
-    from onnx.backend.test.case.node import _NodeTestCases
-
-    return some((case for case in _NodeTestCases if case.model is not None), 9)
-
-
-@pytest.mark.parametrize("case", _cases(), ids=lambda case: case.name)
-def test_node_tests_are_right_or_refused(case: Any) -> None:
-    actual = outcome(case)
-    assert actual.kind != WRONG, actual.detail
+def test_node_tests_are_right_where_inputs_are_known() -> None:
+    chosen = some([case for case in cases() if case.runner == "node"], STEP)
+    outcomes = [outcome(case, interpreted, ahead=True) for case in chosen]
+    assert [(found.name, found.detail) for found in outcomes if found.kind in (WRONG, CRASHED)] == []
 
 
 def test_a_wrong_result_is_seen() -> None:
-    case = next(case for case in _cases() if outcome(case).kind == RIGHT)
-    wrong = type(case)(**{**vars(case), "data_sets": [(i, [np.asarray(o[0]) + 1]) for i, o in case.data_sets]})
-    assert outcome(wrong) == Outcome(case.name, WRONG, outcome(wrong).detail)
+    case = next(case for case in cases() if case.name == "test_add")
+    model, ((inputs, (expected,)),) = case.load()
+    wrong = replace(case, load=lambda: (model, [(inputs, [expected + 1])]))
+    assert outcome(case, interpreted).kind == PASSED
+    assert outcome(wrong, interpreted).kind == WRONG
+
+
+INEXACT = ("Celu", "Elu", "Mish", "Mod", "ReduceMean", "Selu", "Softplus")
+"""Operators that are not exact at the edges of their inputs."""
+
+
+def test_edges_of_single_nodes_are_right_or_refused() -> None:
+    found = [judged(probe) for probe in some(probes(), 2 * EDGE_STEP + 1) if probe.operator not in INEXACT]
+    assert [(str(each.probe), each.detail) for each in found if each.kind in (WRONG, CRASHED)] == []
+
+
+def test_a_wrong_edge_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    probe = Probe("Neg", 13, (np.array([0.0], np.float32),))
+    assert judged(probe).kind == PASSED
+    monkeypatch.setattr("tests.onnx_edges.by_runtime", lambda probe, model: [np.array([0.0], np.float32)])
+    monkeypatch.setattr("tests.onnx_edges.by_reference", lambda probe, model: None)
+    assert judged(probe).kind == WRONG
 
 
 def _model(nodes: list[Any], outputs: tuple[str, ...] = ("y",), **stored: Any) -> onnx.ModelProto:

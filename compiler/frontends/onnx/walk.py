@@ -15,6 +15,7 @@ from compiler.elements import is_float
 from compiler.errors import TeError
 from compiler.frontends.onnx.bodies import Functions, body_of, bound, domain_of, schema_of
 from compiler.frontends.onnx.known import evaluated
+from compiler.frontends.onnx.legacy import LEGACY, modern
 from compiler.frontends.onnx.operators import HANDLERS
 from compiler.frontends.onnx.refused import RANDOM_OPERATORS, SEQUENCES, reason_of
 from compiler.frontends.onnx.table import Node, Refused, Value
@@ -149,6 +150,8 @@ class Walk:
     def _results(self, node: NodeProto, scope: Scope) -> Sequence[Found]:
         """The values of a node's outputs; where it has no te form, that is noted."""
         values = [scope.find(name) if name else None for name in node.input]
+        if node.domain == LEGACY:
+            node, values = modern(node, values)
         if any(value is UNKNOWN for value in values):
             self._note_unsupported(node, scope)
             return [UNKNOWN] * len(node.output)

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from compiler.elements import is_float
 from compiler.frontends.onnx.table import Handler, Node, each, handles
 from compiler.te import nn
 from compiler.te.tensor import Tensor
 
 
 def _reduction(reduce: Callable[..., Tensor], before: Callable[..., Tensor], after: Callable[..., Tensor]) -> Handler:
-    """A reduction of elements that are mapped before, and whose results are mapped after."""
+    """A reduction of elements that are mapped before, and whose results are mapped after; roots and logarithms of
+    integers are rounded towards zero."""
 
     def handler(node: Node) -> Tensor:
-        x, axes = node.tensor(0), node.list_of("axes", 1)
-        if not axes:
-            if axes is not None and not x.rank:
-                return after(before(x))
-            if node.attribute("noop_with_empty_axes", 0):
-                return after(before(x)) if before is not _same or after is not _same else x
-            axes = list(range(x.rank))
-        if not x.rank:
-            return after(before(x))
-        keep = bool(node.attribute("keepdims", 1))
-        reduced = after(reduce(before(x), tuple(axes), keep, name=node.name))
-        return reduced if reduced.dtype == x.dtype else nn.cast(reduced, x.dtype, name=node.name)
+        given, axes, keep = node.tensor(0), node.list_of("axes", 1), bool(node.attribute("keepdims", 1))
+        none = not given.rank or (not axes and node.attribute("noop_with_empty_axes", 0))
+        is_real = reduce is nn.logsumexp or after is not _same
+        x = nn.cast(given, "f64") if is_real and not is_float(given.dtype) else given
+        along = [] if none else axes or list(range(x.rank))
+        reduced = after(reduce(before(x), tuple(along), keep, name=node.name) if along else before(x))
+        return reduced if reduced.dtype == given.dtype else nn.cast(reduced, given.dtype, name=node.name)
 
     return handler
 

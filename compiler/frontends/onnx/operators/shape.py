@@ -184,10 +184,10 @@ def pad(node: Node) -> Tensor:
     widths = [(0, 0)] * x.rank
     for number, axis in enumerate(axes):
         widths[axis_of(node, axis, x.rank)] = (stated[number], stated[number + len(axes)])
-    value = node.number(2) if node.has(2) else 0
-    if value is None:
+    value, mode = node.number(2) if node.has(2) else 0, node.attribute("mode", "constant")
+    if value is None and mode == "constant":
         raise Refused("the value that it pads with is computed by the model")
-    return nn.pad(x, widths, value, node.attribute("mode", "constant"), name=node.name)
+    return nn.pad(x, widths, value or 0, mode, name=node.name)
 
 
 @handles("Col2Im")
