@@ -34,6 +34,7 @@ ORDER = [
     "policies",
     "elements",
     "elementary",
+    "rounding",
     "scopes",
     "affine",
     "dialects",
