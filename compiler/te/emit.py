@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -32,7 +31,8 @@ from compiler.dialects.upstream.arith import (
     UIToFPOp,
 )
 from compiler.elementary import ELEMENTARY
-from compiler.elements import DTYPES, SCALARS, TYPES, has_sign, is_float, limits, width
+from compiler.elements import SCALARS, TYPES, has_sign, is_float, limits, width
+from compiler.rounding import rounded
 from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds
 from compiler.te.index import Axis, Binary, Fixed, Index
 from compiler.te.tensor import Compute, Gather, Read, Tensor, reads_of
@@ -147,11 +147,10 @@ class _Body:
         return self.constants[value]
 
     def attribute(self, value: float | int | bool, dtype: str) -> FloatAttr | IntegerAttr:
-        """A number as a literal."""
+        """A number as a literal; floats beyond the dtype are infinite."""
         type = SCALARS[dtype]
         if isinstance(type, AnyFloat):
-            rounded = value if abs(value) < DTYPES[dtype].infinite else math.copysign(math.inf, value)
-            return FloatAttr(float(rounded), type)
+            return FloatAttr(rounded(value, dtype), type)
         assert isinstance(type, IntegerType)
         return IntegerAttr(int(value), type)
 

@@ -223,8 +223,7 @@ def select(condition: Truth, then: Scalar, otherwise: Scalar) -> Expr:
     outside = otherwise.value if isinstance(otherwise, Const) else otherwise
     plain = isinstance(then, Read) and then.condition is None
     if isinstance(condition, Condition) and isinstance(then, Read) and plain and isinstance(outside, int | float):
-        const(outside, then.dtype)
-        return Read(then.tensor, then.indices, condition, outside)
+        return Read(then.tensor, then.indices, condition, const(outside, then.dtype).value)
     truth = as_expr(condition)
     if truth.dtype != "i1":
         raise TeError(f"the condition of select is {truth.dtype}, expected i1")

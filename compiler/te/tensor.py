@@ -59,8 +59,7 @@ class Tensor:
 
     def padded(self, value: Number) -> Padded:
         """The tensor as if surrounded by a value: `A.padded(0.0)[i - 1]` reads it outside the bounds."""
-        const(value, self.dtype)
-        return Padded(self, value)
+        return Padded(self, const(value, self.dtype).value)
 
     def indices(self, given: object) -> tuple[Index, ...]:
         """One index expression a dimension. Raises TeError for a wrong number of indices, or for a value that is no

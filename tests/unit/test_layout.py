@@ -35,6 +35,7 @@ ORDER = [
     "uncollected",
     "policies",
     "elements",
+    "rounding",
     "scopes",
     "examples",
     "affine",

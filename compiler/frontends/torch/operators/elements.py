@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from compiler.elements import is_float
+from compiler.elements import is_float, width
 from compiler.frontends.torch.table import Call, Unsupported
+from compiler.rounding import rounded
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Const, Expr, Scalar, as_expr
@@ -36,12 +38,17 @@ def read(operand: Operand, at: Sequence[Index], dtype: str) -> Expr:
 
 
 def number(value: object, dtype: str) -> Const:
-    """A number of torch's in a dtype; float numbers become integers by truncation. Raises Unsupported."""
+    """A number of torch's in a dtype; float numbers become integers by truncation, and halves by way of f32, as in
+    torch. Raises Unsupported."""
     if not isinstance(value, int | float):
         raise Unsupported(f"{value!r} is not a real number")
     if dtype == "i1":
         return Const(bool(value), "i1")
-    return e.const(float(value) if is_float(dtype) else int(value), dtype)
+    if is_float(dtype):
+        return e.const(rounded(value, "f32") if width(dtype) == 16 else value, dtype)
+    if not math.isfinite(value):
+        raise Unsupported(f"{value!r} is no integer")
+    return e.const(int(value), dtype)
 
 
 def literal(tensor: Tensor) -> float | None:
