@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from compiler.elements import is_float
+import numpy as np
+
+from compiler.elements import DTYPES, is_float, width
 from compiler.frontends.torch.table import Call, Unsupported
 from compiler.te import scalar as e
 from compiler.te.compute import compute
@@ -45,10 +47,29 @@ def number(value: object, dtype: str) -> Const:
 
 
 def literal(tensor: Tensor) -> float | None:
-    """The number that all elements of a tensor are stated to be."""
+    """The number that all elements of a tensor are stated to be, as its dtype holds it."""
     source = tensor.source
     body = source.bodies[0] if isinstance(source, Compute) and not source.reduce else None
-    return body.value if isinstance(body, Const) else None
+    return rounded(body.value, tensor.dtype) if isinstance(body, Const) else None
+
+
+def rounded(value: float, dtype: str) -> float:
+    """A number as a dtype of narrow floats holds it; itself for other dtypes."""
+    if not is_float(dtype) or width(dtype) >= 32:
+        return value
+    with np.errstate(over="ignore"):
+        return float(DTYPES[dtype].array.type(value))
+
+
+def promoted(operand: Operand, dtype: str, name: str, exact: bool = False) -> Operand:
+    """An operand as torch's loops over elements take it: a tensor in the common dtype, a number rounded to it.
+
+    Where torch takes numbers, and tensors without dimensions, as they are (`exact`), they stay.
+    """
+    if not isinstance(operand, Tensor):
+        return operand if exact else rounded(operand, dtype)
+    stays = (exact and not operand.rank) or not is_float(dtype) or width(dtype) >= 32
+    return operand if stays else converted(operand, dtype, name)
 
 
 def pointwise(
