@@ -189,6 +189,13 @@ class _Body:
         zero = self._constant(self.attribute(0, divisor.dtype))
         return self._add(SelectOp(self._add(CmpiOp(rhs, zero, "eq")), zero, rest))
 
+    def _unsigned_power(self, dtype: str, base: SSAValue, exponent: SSAValue) -> SSAValue:
+        """The square of the power to half of the exponent, as ipowi's has a sign; once more the base if it is odd."""
+        one = self._constant(self.attribute(1, dtype))
+        root = self._add(math_dialect.IPowIOp(base, self._add(arith.ShRUIOp(exponent, one))))
+        is_odd = self._add(TruncIOp(exponent, SCALARS["i1"]))
+        return self._add(arith.MuliOp(self._add(arith.MuliOp(root, root)), self._add(SelectOp(is_odd, base, one))))
+
     def _holds(self, expr: Holds) -> SSAValue:
         zero = self._constant(IntegerAttr(0, IndexType()))
         truths = [
@@ -218,6 +225,8 @@ class _Body:
             return self._add(arith.SubiOp(self._constant(self.attribute(0, source)), operands[0]))
         if expr.name == "abs" and not has_sign(source):
             return operands[0]
+        if expr.name == "pow" and not has_sign(source):
+            return self._unsigned_power(source, *operands)
         table = _INT_OPS if has_sign(source) else _UNSIGNED_OPS
         return self._add(table[expr.name](*operands))
 

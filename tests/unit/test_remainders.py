@@ -114,16 +114,24 @@ def quotients(a: int, b: int) -> tuple[int, int, int, int]:
     return a // b, a % b, truncated, a - truncated * b
 
 
+def power(base: int, exponent: int, modulus: int) -> int:
+    """The power modulo another number; 1 / base, truncated, to exponents below zero."""
+    if exponent >= 0:
+        return pow(base, exponent, modulus)
+    return base ** (-exponent % 2) if abs(base) == 1 else 0
+
+
 @pytest.mark.parametrize("dtype", INDICES)
 def test_integers_by_every_divisor(dtype: str) -> None:
     a, b = extremes(dtype)
     x, y = te.placeholder(a.shape, dtype, "X"), te.placeholder(a.shape, dtype, "Y")
     nn = te.nn
     outputs = [nn.floor_divide(x, y), nn.remainder(x, y), nn.trunc_divide(x, y), nn.fmod(x, y)]
-    outputs.append(nn.remainder(x, 0))
+    outputs += [nn.remainder(x, 0), nn.pow(x, y)]
     function = te.function("f", [x, y], outputs)
-    rows = [(*quotients(int(m), int(n)), 0) for m, n in zip(a, b, strict=True)]
     bits = a.dtype.itemsize * 8
+    pairs = [(int(m), int(n)) for m, n in zip(a, b, strict=True)]
+    rows = [(*quotients(m, n), 0, power(m, n, 2**bits)) for m, n in pairs]
     for way in (lambda: compiler.build(function)(a, b), lambda: evaluator.evaluate(function.module, [a, b])):
         with np.errstate(all="ignore"):
             results = way()

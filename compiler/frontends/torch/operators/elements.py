@@ -52,10 +52,27 @@ def number(value: object, dtype: str) -> Const:
 
 
 def literal(tensor: Tensor) -> float | None:
-    """The number that all elements of a tensor are stated to be."""
+    """The number that all elements of a tensor are stated to be, as its dtype holds it."""
     source = tensor.source
     body = source.bodies[0] if isinstance(source, Compute) and not source.reduce else None
-    return body.value if isinstance(body, Const) else None
+    return narrowed(body.value, tensor.dtype) if isinstance(body, Const) else None
+
+
+def narrowed(value: float, dtype: str) -> float:
+    """A number as a dtype of narrow floats holds it, by way of f32 as in torch; itself for other dtypes."""
+    narrow = is_float(dtype) and width(dtype) == 16
+    return rounded(rounded(value, "f32"), dtype) if narrow else value
+
+
+def promoted(operand: Operand, dtype: str, name: str, exact: bool = False) -> Operand:
+    """An operand as torch's loops over elements take it: a tensor in the common dtype, a number rounded to it.
+
+    Where torch takes numbers, and tensors without dimensions, as they are (`exact`), they stay.
+    """
+    if not isinstance(operand, Tensor):
+        return operand if exact else narrowed(operand, dtype)
+    stays = (exact and not operand.rank) or not is_float(dtype) or width(dtype) >= 32
+    return operand if stays else converted(operand, dtype, name)
 
 
 def pointwise(
