@@ -127,6 +127,7 @@ class Along:
 
     def at(self, i: tuple[Index, ...]) -> Expr:
         """The one of an element of the result, in f32."""
+        here: Expr
         if math.prod(self.tensor.shape) == 1:
             here = self.tensor[(0,) * self.tensor.rank]
         else:
