@@ -75,13 +75,16 @@ def _model(nodes: list[Any], outputs: tuple[str, ...] = ("y",), **stored: Any) -
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
-def _agrees(model: onnx.ModelProto) -> compiler.imported.Imported:
-    """Import a model, and compare the results with those of ONNX's evaluator."""
+def _agrees(model: onnx.ModelProto, runtime: bool = False) -> compiler.imported.Imported:
+    """Import a model, and compare the results with those of ONNX's evaluator, or of onnxruntime."""
     actual = compiler.from_onnx(model, {"N": 3})
     x = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
-    expected = ReferenceEvaluator(model).run(None, {"x": x})
+    if runtime:
+        oracle = pytest.importorskip("onnxruntime").InferenceSession(model.SerializeToString())
+    else:
+        oracle = ReferenceEvaluator(model)
     outputs = evaluate(actual.function.module, [x, *actual.constants.values()])
-    for output, wanted in zip(outputs, expected, strict=True):
+    for output, wanted in zip(outputs, oracle.run(None, {"x": x}), strict=True):
         np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-6)
     return actual
 
@@ -96,6 +99,25 @@ def test_a_branch_that_data_take_is_selected() -> None:
     total = helper.make_node("ReduceSum", ["x"], ["s"], keepdims=0)
     truth = helper.make_node("Greater", ["s", "zero"], ["c"])
     _agrees(_model([total, truth, helper.make_node("If", ["c"], ["y"], **sides)], zero=np.float32(0)))
+
+
+@pytest.mark.parametrize(
+    "ways",
+    (
+        {},
+        {"scan_input_directions": [1], "scan_output_directions": [1]},
+        {"scan_input_axes": [1], "scan_output_axes": [1]},
+    ),
+)
+def test_a_scan_is_unrolled(ways: dict[str, list[int]]) -> None:
+    value, across = helper.make_tensor_value_info, bool(ways.get("scan_input_axes"))
+    nodes = [helper.make_node("Add", ["s", "r"], ["t"]), helper.make_node("Mul", ["t", "t"], ["o"])]
+    size = (3,) if across else (4,)
+    body = helper.make_graph(
+        nodes, "b", *([value(n, TensorProto.FLOAT, size) for n in names] for names in ("sr", "to"))
+    )
+    scan = helper.make_node("Scan", ["first", "x"], ["last", "y"], body=body, num_scan_inputs=1, **ways)
+    _agrees(_model([scan], first=np.ones(size, np.float32)), runtime=True)
 
 
 ATTENTION: dict[str, tuple[int, dict[str, Any]]] = {

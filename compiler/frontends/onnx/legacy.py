@@ -13,7 +13,7 @@ import numpy as np
 from onnx import ModelProto, NodeProto, helper
 
 from compiler.elements import DTYPES, is_float
-from compiler.frontends.onnx.table import shape_of
+from compiler.frontends.onnx.table import Refused, shape_of
 from compiler.frontends.onnx.types import dtype_of
 from compiler.te import nn
 from compiler.te.tensor import Tensor
@@ -22,7 +22,7 @@ LEGACY = "strata.legacy"
 """The domain of the nodes that the converter leaves alone."""
 BROADCASTING = ["Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "PRelu", "Pow", "Sub", "Xor"]
 """Operators whose second input is broadcast along an axis that an attribute states; PRelu's along the channels."""
-BELOW = dict.fromkeys(BROADCASTING, 7) | {"Clip": 11, "Pad": 11, "Resize": 11, "Upsample": 10}
+BELOW = dict.fromkeys(BROADCASTING, 7) | {"Clip": 11, "Pad": 11, "Resize": 11, "Scan": 9, "Upsample": 10}
 """The opset below which an operator is a legacy one."""
 LIMIT = float(np.finfo(np.float32).max)
 
@@ -49,7 +49,7 @@ def _is_legacy(node: NodeProto, version: int) -> bool:
 
 
 def modern(node: NodeProto, values: Sequence[Any]) -> tuple[NodeProto, list[Any]]:
-    """A legacy node as one of today's, and its inputs."""
+    """A legacy node as one of today's, and its inputs. Raises Refused."""
     made = NodeProto()
     made.CopyFrom(node)
     made.ClearField("domain")
@@ -96,6 +96,10 @@ def _upsample(node: NodeProto, stated: dict[str, Any], values: list[Any]) -> lis
     return [values[0], np.array(stated["scales"], np.float32)] if "scales" in stated else values
 
 
+def _scan(node: NodeProto, stated: dict[str, Any], values: list[Any]) -> list[Any]:
+    raise Refused("it is Scan of opset 8, whose sequences have lengths of their own")
+
+
 def _dtype(value: Any) -> str:
     return value.dtype if isinstance(value, Tensor) else dtype_of(value) or "f32"
 
@@ -104,5 +108,6 @@ _MODERN: dict[str, Callable[[NodeProto, dict[str, Any], list[Any]], list[Any]]] 
     "Clip": _clip,
     "Pad": _pad,
     "Resize": _upsample,
+    "Scan": _scan,
     "Upsample": _upsample,
 }

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 from compiler.elements import DTYPES, is_float, limits
-from compiler.frontends.onnx.operators.contraction import multiplied
 from compiler.frontends.onnx.operators.convolution import CONVOLUTIONS, windows
 from compiler.frontends.onnx.table import Node, Refused, handles
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
@@ -15,6 +14,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
+from compiler.te.nn.contraction import multiplied
 from compiler.te.nn.elementwise import read_at
 from compiler.te.tensor import Tensor
 
@@ -127,6 +127,7 @@ class Along:
 
     def at(self, i: tuple[Index, ...]) -> Expr:
         """The one of an element of the result, in f32."""
+        here: Expr
         if math.prod(self.tensor.shape) == 1:
             here = self.tensor[(0,) * self.tensor.rank]
         else:

@@ -81,7 +81,7 @@ each({"ArgMax": nn.argmax, "ArgMin": nn.argmin}, _place)
 @handles("CumSum", "CumProd")
 def running(node: Node) -> Tensor:
     """Sums or products of the elements up to each, or from it on."""
-    axis = node.integers(1, "the axis")[0]
+    axis = 0 if node.tensor(0).rank == 1 else node.integers(1, "the axis")[0]
     run = nn.cumsum if node.operator == "CumSum" else nn.cumprod
     apart, turned = bool(node.attribute("exclusive", 0)), bool(node.attribute("reverse", 0))
     x = node.tensor(0)
