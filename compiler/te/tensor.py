@@ -19,16 +19,14 @@ from compiler.te.index import Axis, Condition, Index, IndexLike, as_index, check
 
 Shape: TypeAlias = int | Sequence[int]
 Indices: TypeAlias = IndexLike | tuple[IndexLike, ...]
+Whole: TypeAlias = "Callable[..., Tensor]"
+OPERATORS: dict[str, Whole] = {}
+"""What each of Python's operators builds of whole tensors; te.nn enters it."""
 
 
 def shown(tensor: Tensor) -> str:
     """`C: f32[64, 32]`."""
     return f"{tensor.name}: {tensor.dtype}{list(tensor.shape)}"
-
-
-Whole: TypeAlias = "Callable[..., Tensor]"
-OPERATORS: dict[str, Whole] = {}
-"""What each of Python's operators builds of whole tensors; te.nn enters it."""
 
 
 def _operator(name: str, turned: bool = False) -> Callable[[Tensor, Tensor | Number], Tensor]:
