@@ -94,6 +94,78 @@ def _branch(operator: str, name: str) -> onnx.GraphProto:
     return helper.make_graph([helper.make_node(operator, ["x"], [f"{name}_y"])], name, [], [output])
 
 
+def _single(operator: str, opset: int, x: Any, *stored: Any, **attributes: Any) -> Any:
+    """The result of one node on an array, its other inputs stored in the model."""
+    dtype = helper.np_dtype_to_tensor_dtype(x.dtype)
+    names = [f"c{n}" if array.size else "" for n, array in enumerate(stored)]
+    graph = helper.make_graph(
+        [helper.make_node(operator, ["x", *names], ["y"], **attributes)],
+        "g",
+        [helper.make_tensor_value_info("x", dtype, x.shape)],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(array, name) for array, name in zip(stored, names, strict=True) if name],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    program = compiler.from_onnx(onnx.shape_inference.infer_shapes(model))
+    given = [program.constants.get(tensor.name, x) for tensor in program.function.inputs]
+    return evaluate(program.function.module, given)[0]
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -2, None])
+@pytest.mark.parametrize("operator", ["Hardmax", "Softmax", "LogSoftmax"])
+def test_maxima_of_all_dimensions_from_an_axis_on(operator: str, axis: int | None) -> None:
+    """As before opset 13."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
+    attributes = {} if axis is None else {"axis": axis}
+    matrix = x.reshape(int(np.prod(x.shape[: (1 if axis is None else axis % 3)])), -1)
+    powers = np.exp(matrix - matrix.max(1, keepdims=True))
+    share = powers / powers.sum(1, keepdims=True)
+    wanted = {"Hardmax": powers == 1, "Softmax": share, "LogSoftmax": np.log(share)}[operator]
+    np.testing.assert_allclose(_single(operator, 11, x, **attributes).reshape(matrix.shape), wanted, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.5, 2.0, 2.25])
+@pytest.mark.parametrize(("operator", "opset"), [("Upsample", 9), ("Resize", 10)])
+def test_places_before_there_were_coordinate_transformations(operator: str, opset: int, scale: float) -> None:
+    x = np.random.default_rng(0).standard_normal(7).astype(np.float32)
+    places = np.arange(int(7 * scale)) / scale
+    factor = np.float32([scale])
+    near, mixed = (_single(operator, opset, x, factor, mode=mode) for mode in ("nearest", "linear"))
+    np.testing.assert_array_equal(near, x[np.floor(places).astype(int)])
+    np.testing.assert_allclose(mixed, np.interp(places, np.arange(7), x), 1e-5, 1e-6)
+
+
+def test_places_are_rounded_to_f32_as_onnxruntime_does() -> None:
+    x, nothing = np.arange(60, dtype=np.float32), np.zeros(0, np.float32)
+    for scale in (0.3, 0.6, 0.7, 1.1, 2.3):
+        factor = np.float32([scale])
+        near = _single(
+            "Resize", 13, x, nothing, factor, coordinate_transformation_mode="asymmetric", nearest_mode="floor"
+        )
+        np.testing.assert_array_equal(near, np.floor(np.arange(len(near), dtype=np.float32) / factor))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_integers_are_reduced_towards_zero(dtype: Any) -> None:
+    x = np.array([[-3, -4], [3, 4], [7, 1]], dtype)
+    reals, axes = x.astype(np.float64), np.array([1])
+    wanted = {
+        "ReduceMean": reals.mean(1),
+        "ReduceL2": np.sqrt((reals**2).sum(1)),
+        "ReduceLogSumExp": np.log(np.exp(reals).sum(1)),
+    }
+    for operator, exact in wanted.items():
+        result = _single(operator, 18, x, axes, keepdims=0)
+        assert result.dtype == dtype
+        np.testing.assert_array_equal(result, np.trunc(exact))
+    np.testing.assert_array_equal(_single("ReduceLogSum", 18, abs(x), axes, keepdims=0), [1, 1, 2])
+
+
+def test_remainders_of_large_quotients() -> None:
+    x, by = np.float32([1e8, 1e10, 1e20, -1e20]), np.float32([3, 3, 3, 7])
+    np.testing.assert_array_equal(_single("Mod", 17, x, by, fmod=1), np.fmod(x, by))
+
+
 def test_a_branch_that_data_take_is_selected() -> None:
     sides = {"then_branch": _branch("Relu", "a"), "else_branch": _branch("Neg", "b")}
     total = helper.make_node("ReduceSum", ["x"], ["s"], keepdims=0)

@@ -6,13 +6,14 @@ walked, they become nodes of today: there the ranks and dtypes are known that th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, helper
 
 from compiler.elements import DTYPES, is_float
+from compiler.frontends.onnx.bodies import domain_of
 from compiler.frontends.onnx.table import Refused, shape_of
 from compiler.frontends.onnx.types import dtype_of
 from compiler.te import nn
@@ -28,24 +29,54 @@ LIMIT = float(np.finfo(np.float32).max)
 
 
 def set_apart(model: ModelProto, version: int) -> ModelProto:
-    """The model with its legacy nodes in the domain `LEGACY`; itself where it has none."""
-    if not any(_is_legacy(node, version) for node in model.graph.node):
-        return model
+    """The model with its legacy nodes in the domain `LEGACY`, and Hardmax, which the converter does not change, of a
+    matrix."""
     made = ModelProto()
     made.CopyFrom(model)
-    for node in made.graph.node:
-        if _is_legacy(node, version):
-            node.domain = LEGACY
-            stated = {attribute.name for attribute in node.attribute}
-            if node.op_type == "Clip" and version >= 6:
-                usual = {"min": -LIMIT, "max": LIMIT}
-                node.attribute.extend(helper.make_attribute(k, v) for k, v in usual.items() if k not in stated)
+    for graph in _graphs(made.graph):
+        _flatten_maxima(graph)
+        for node in (node for node in graph.node if _is_legacy(node, version)):
+            _set_apart(node, version)
     made.opset_import.append(helper.make_opsetid(LEGACY, 1))
     return made
 
 
+def _set_apart(node: NodeProto, version: int) -> None:
+    node.domain = LEGACY
+    stated = {attribute.name for attribute in node.attribute}
+    if node.op_type == "Clip" and version >= 6:
+        usual = {"min": -LIMIT, "max": LIMIT}
+        node.attribute.extend(helper.make_attribute(k, v) for k, v in usual.items() if k not in stated)
+
+
+def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
+    """A graph and those of the branches and loops in it."""
+    yield graph
+    for attribute in (attribute for node in graph.node for attribute in node.attribute):
+        for inner in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+            yield from _graphs(inner)
+
+
+def _flatten_maxima(graph: GraphProto) -> None:
+    """Each Hardmax on the matrix that its axis makes of its input: it was of all dimensions from the axis on."""
+    for position, node in reversed(list(enumerate(graph.node))):
+        if node.op_type == "Hardmax" and not domain_of(node.domain):
+            source, target = node.input[0], node.output[0]
+            axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 1)
+            matrix, maxima, shape = (f"{target}.{part}" for part in ("matrix", "maxima", "shape"))
+            parts = [
+                helper.make_node("Flatten", [source], [matrix], axis=axis),
+                helper.make_node("Hardmax", [matrix], [maxima], axis=1),
+                helper.make_node("Shape", [source], [shape]),
+                helper.make_node("Reshape", [maxima, shape], [target], name=node.name),
+            ]
+            del graph.node[position]
+            for part in reversed(parts):
+                graph.node.insert(position, part)
+
+
 def _is_legacy(node: NodeProto, version: int) -> bool:
-    return not node.domain and version < BELOW.get(node.op_type, 0)
+    return not domain_of(node.domain) and version < BELOW.get(node.op_type, 0)
 
 
 def modern(node: NodeProto, values: Sequence[Any]) -> tuple[NodeProto, list[Any]]:

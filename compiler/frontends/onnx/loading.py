@@ -65,6 +65,7 @@ def _first(error: BaseException) -> str:
 
 
 def _converted(model: ModelProto, what: str) -> ModelProto:
+    """The model in the oldest opset that is read as it is, or a newer one."""
     version = opsets_of(model).get("", OLDEST)
     if version >= OLDEST:
         return model
