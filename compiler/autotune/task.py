@@ -22,7 +22,7 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import NETWORK, TIMINGS, WARM
 from compiler.autotune.single import single_of
 from compiler.autotune.space.rules import GPU_RULES, RULES, Rule
-from compiler.autotune.space.rules.derive import Derived, derive
+from compiler.autotune.space.rules.derive import Derived, as_written, derive
 from compiler.autotune.space.rules.recorded import recorded
 from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace
@@ -316,6 +316,7 @@ class SearchTask:
         )
         from compiler.autotune.tuner import Problem
 
+        vars(subject)["program"] = self.schedule.program  # which it would parse, here where the tree is at hand
         return Problem(
             self.name,
             self.key,
@@ -325,6 +326,7 @@ class SearchTask:
             subject,
             lambda: self.derived.sketches,
             self.former_key,
+            lambda: as_written(self.schedule, self.machine).text(()),
         )
 
     def best(self, database: str | os.PathLike[str]) -> Best:
