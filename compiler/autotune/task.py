@@ -23,7 +23,7 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import NETWORK, TIMINGS, WARM
 from compiler.autotune.single import single_of
 from compiler.autotune.space.rules import GPU_RULES, RULES, Rule
-from compiler.autotune.space.rules.derive import Derived, derive
+from compiler.autotune.space.rules.derive import Derived, as_written, derive
 from compiler.autotune.space.rules.recorded import recorded
 from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace
@@ -335,6 +335,7 @@ class SearchTask(InProcess):
         )
         from compiler.autotune.tuner import Problem
 
+        vars(subject)["program"] = self.schedule.program  # which it would parse, here where the tree is at hand
         return Problem(
             self.name,
             self.key,
@@ -344,6 +345,7 @@ class SearchTask(InProcess):
             subject,
             lambda: self.derived.sketches,
             self.former_key,
+            lambda: as_written(self.schedule, self.machine).text(()),
         )
 
     def best(self, database: str | os.PathLike[str]) -> Best:
