@@ -36,10 +36,6 @@ def verified(x: object, policy: str, name: str | None) -> ModuleOp:
     return module
 
 
-ELSEWHERE = {"llvm": "cpu"}
-"""Targets by the names that other compilers have for them."""
-
-
 def check_words(target: object, policy: object, name: object, arch: object) -> None:
     """Raise TargetError for words of a caller that are no texts."""
     for what, value in (("target", target), ("policy", policy), ("arch", arch)):

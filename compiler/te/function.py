@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from compiler import display
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.te import ConstantOp
@@ -19,7 +20,7 @@ from compiler.program.names import Names
 from compiler.spans import of_caller
 from compiler.te.emit import emit_compute, emit_gather
 from compiler.te.index import check_name
-from compiler.te.tensor import Constant, Gather, Source, Tensor
+from compiler.te.tensor import Constant, Gather, Source, Tensor, shown
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,10 @@ class Function:
 
     def __str__(self) -> str:
         return str(self.module)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(shown, tensors)) for tensors in (self.inputs, self.outputs))
+        return display.line(f"<Function {self.name}({inputs}) -> {outputs}>")
 
 
 def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Tensor) -> Function:

@@ -8,7 +8,7 @@ from typing import NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr
 
-from compiler import spans
+from compiler import display, spans
 from compiler.affine import linear as lin
 from compiler.affine.limits import bad_size
 from compiler.dialects.dense import Dense
@@ -19,11 +19,14 @@ from compiler.te.index import Axis, Condition, Index, IndexLike, as_index, check
 
 Shape: TypeAlias = int | Sequence[int]
 Indices: TypeAlias = IndexLike | tuple[IndexLike, ...]
-
-
 Whole: TypeAlias = "Callable[..., Tensor]"
 OPERATORS: dict[str, Whole] = {}
 """What each of Python's operators builds of whole tensors; te.nn enters it."""
+
+
+def shown(tensor: Tensor) -> str:
+    """`C: f32[64, 32]`."""
+    return f"{tensor.name}: {tensor.dtype}{list(tensor.shape)}"
 
 
 def _operator(name: str, turned: bool = False) -> Callable[[Tensor, Tensor | Number], Tensor]:
@@ -55,6 +58,9 @@ class Tensor:
         if fault:
             raise TeError(fault)
 
+    def __repr__(self) -> str:
+        return display.line(f"<Tensor {shown(self)}>")
+
     @property
     def rank(self) -> int:
         """The number of dimensions."""
@@ -69,8 +75,7 @@ class Tensor:
 
     def padded(self, value: Number) -> Padded:
         """The tensor as if surrounded by a value: `A.padded(0.0)[i - 1]` reads it outside the bounds."""
-        const(value, self.dtype)
-        return Padded(self, value)
+        return Padded(self, const(value, self.dtype).value)
 
     def indices(self, given: object) -> tuple[Index, ...]:
         """One index expression a dimension. Raises TeError for a wrong number of indices, or for a value that is no

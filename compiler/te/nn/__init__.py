@@ -9,6 +9,7 @@ convolution.py     convolutions, transposed ones, gradients
 cumulative.py      sums and products up to a place
 division.py        quotients and remainders
 elementwise.py     functions of elements, arithmetic with numpy's broadcasting
+formulas.py        formulas of elements that keep their digits where terms cancel
 gather.py          reads at indices that a tensor holds
 interpolation.py   what the places of a resized dimension are made of
 losses.py          cross entropy, and others of classes or numbers

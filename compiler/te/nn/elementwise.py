@@ -37,6 +37,7 @@ __all__ = [
     "div",
     "equal",
     "erf",
+    "erfc",
     "exp",
     "exp2",
     "expm1",
@@ -119,6 +120,7 @@ rsqrt = mapped("rsqrt", "1 / sqrt(x)", e.rsqrt)
 sin = mapped("sin", "sin(x)", e.sin)
 cos = mapped("cos", "cos(x)", e.cos)
 erf = mapped("erf", "erf(x)", e.erf)
+erfc = mapped("erfc", "1 - erf(x), precise where that is small,", e.erfc, narrow=False)
 floor = mapped("floor", "the greatest integer not above x", e.floor)
 round = mapped("round", "the nearest integer, of two the even one", e.round)
 ceil = mapped("ceil", "the least integer not below x", e.ceil)

@@ -14,6 +14,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
+from compiler.te.nn import formulas
 from compiler.te.nn.common import accumulator, rounded
 from compiler.te.nn.elementwise import broadcast_shape, mapped, read_at
 from compiler.te.tensor import Tensor
@@ -289,11 +290,7 @@ def swish(node: Node) -> Tensor:
 def selu(node: Node) -> Tensor:
     """gamma * (x, or alpha * (exp(x) - 1) below 0)."""
     alpha, gamma = node.attribute("alpha", 1.6732632423543772), node.attribute("gamma", 1.0507009873554805)
-
-    def formula(x: Expr) -> Expr:
-        return e.select(x < 0.0, (e.exp(x) - 1.0) * (alpha * gamma), x * gamma)
-
-    return mapped("selu", "", formula, narrow=False)(node.tensor(0), node.name)
+    return mapped("selu", "", lambda x: formulas.elu(x, alpha, gamma), narrow=False)(node.tensor(0), node.name)
 
 
 @handles("Shrink")
