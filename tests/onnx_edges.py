@@ -111,7 +111,7 @@ SIGNED_ZEROS = words(
     "Abs Add Asin Asinh Atan Atanh Cast Ceil Div Floor Identity Mul Neg Reciprocal Round Sin Sinh Sqrt Sub Tan Tanh"
 )
 """Operators of which a standard says what sign a zero has."""
-SUMS = words("AveragePool GRU Gemm LSTM RNN Resize Upsample")
+SUMS = words("AveragePool DFT GRU Gemm LSTM RNN Resize Upsample")
 """Operators of sums that cancel: what agrees is judged beside the greatest result."""
 
 

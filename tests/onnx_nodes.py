@@ -235,11 +235,13 @@ def fault_of(computed: Arrays, outputs: Arrays, rtol: float, atol: float) -> str
 
 
 def _difference(actual: Any, wanted: Any, rtol: float, atol: float) -> str:
-    """Where two arrays of one shape and dtype differ: integers must be equal, floats close."""
+    """Where arrays of one shape and dtype differ: integers must be equal, floats close, also beside the greatest."""
     narrow = {"float16": (2.0**-9, 1e-6), "bfloat16": (2.0**-6, 1e-6)}
     by, above = narrow.get(wanted.dtype.name, (rtol, atol))
     is_float = wanted.dtype.kind == "f" or wanted.dtype.name == "bfloat16"
     left, right = (array.astype(np.float64) if is_float else array for array in (actual, wanted))
+    if is_float:
+        above = max(above, 4 * 2.0**-23 * float(np.max(np.abs(right[np.isfinite(right)]), initial=0)))
     with np.errstate(all="ignore"):
         equal = np.isclose(left, right, by, above, equal_nan=True) if is_float else left == right
     if np.all(equal):

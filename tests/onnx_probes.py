@@ -458,7 +458,21 @@ def _images() -> Iterator[Probe]:
             yield Probe(operator, opset, (np.resize(image, (1, 4, 2, 2)),), {"blocksize": 2})
 
 
+def transforms() -> Iterator[Probe]:
+    """Fourier transforms of real and complex numbers, shortened and padded."""
+    rng = np.random.default_rng(0)
+    for opset, extent, parts, axis, inverse, half in product((17, 20), (1, 6, 7), (1, 2), (0, 1), (0, 1), (0, 1)):
+        if (half and parts == (1 if inverse else 2)) or (opset < 20 and inverse and half):
+            continue
+        x = rng.standard_normal((*([extent, 3] if axis == 0 else [3, extent]), parts)).astype(np.float32)
+        for length in (None, 5, 8) if extent > 1 else (4,):
+            stated = None if length is None else np.array(length)
+            inputs, more = ((x, stated, np.array(axis)), {}) if opset >= 20 else ((x, stated), {"axis": axis})
+            known = tuple(n for n, value in enumerate(inputs) if n and value is not None)
+            yield Probe("DFT", opset, inputs, {"inverse": inverse, "onesided": half, **more}, known)
+
+
 def probes() -> list[Probe]:
     """All probes."""
-    families = (unary, binary, reductions, places, normalised, casts, quantised, products, recurrent, moved)
+    families = (unary, binary, reductions, places, normalised, casts, quantised, products, recurrent, moved, transforms)
     return [probe for family in families for probe in family()]
