@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 import numpy as np
@@ -56,7 +56,9 @@ PRESSED = (0.3, 1.0, 2.0, 4.0, 8.0, 16.0)
 def residual_network(path: Path, stages: Sequence[tuple[int, int]] = ((64, 3), (128, 4), (256, 6), (512, 3))) -> None:
     """Write a residual network with bottlenecks for images of 224x224, its weights drawn at random: ResNet-50 without
     its norms, where nothing else is stated."""
-    random, nodes, weights = np.random.default_rng(0), [], []
+    random = np.random.default_rng(0)
+    nodes: list[Any] = []
+    weights: list[Any] = []
 
     def convolution(x: str, filters: int, channels: int, kernel: int, stride: int = 1, relu: bool = True) -> str:
         name = f"c{len(weights)}"

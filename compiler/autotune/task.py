@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler import display
 from compiler.autotune.database import Database, Key, Record, key_of, program_of
+from compiler.autotune.database.record import hash_of
 from compiler.autotune.database.replay import replay
 from compiler.autotune.groups import Group, whole_of
 from compiler.autotune.measure.subject import Subject
@@ -231,7 +232,7 @@ class SearchTask(InProcess):
     @cached_property
     def key(self) -> Key:
         """What outcomes are comparable under."""
-        return key_of(self._loops, self._place, self.threads, self.policy, timing=self.timing)
+        return Key(hash_of(self.program), self._place, self.threads, self.policy, self.timing)
 
     @cached_property
     def former_key(self) -> Key | None:
