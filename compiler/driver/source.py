@@ -11,6 +11,8 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import (
     SLOT_ALIGNMENT,
     alone,
+    find_function,
+    functions,
 )
 from compiler.dialects.parser import Parser
 from compiler.driver.models import imported
@@ -79,6 +81,12 @@ def module_of(x: object) -> ModuleOp:
     raise InputError(
         f"cannot build a {type(x).__name__}: give a te function, a schedule, IR, a path, or what from_torch gives"
     )
+
+
+def check_is_program(module: ModuleOp) -> None:
+    """Raise InputError for a module without a function, such as a script."""
+    if not functions(module):
+        find_function(module)
 
 
 def argument(buffer: Buffer) -> Argument:
