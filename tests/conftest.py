@@ -32,8 +32,8 @@ def _interruptible() -> None:
 
 
 CACHE, TESTS = "STRATA_CACHE_DIR", count()
-LOCKS = f"strata-fleet-{os.getuid()}"
-"""The folder of the locks of this host's fleet workers, which stays."""
+STAYS = (f"strata-fleet-{os.getuid()}", "torchinductor_")
+"""How folders begin that stay: that of the locks of this host's fleet workers, and torch's cache."""
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -49,7 +49,7 @@ def _temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     os.environ.pop("TMPDIR")
     if before is not None:
         os.environ["TMPDIR"] = before
-    left = sorted(path.name for path in folder.iterdir() if path.name != LOCKS)
+    left = sorted(path.name for path in folder.iterdir() if not path.name.startswith(STAYS))
     assert not left, f"the tests have left files in the temporary folder: {left}"
 
 

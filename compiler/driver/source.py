@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
+from reprlib import repr as short
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -75,7 +76,8 @@ def module_of(x: object) -> ModuleOp:
     if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x and x.endswith(".mlir")):
         return parse(files.read(x), str(x))
     if isinstance(x, str) and not any(char in x for char in TEXT):
-        raise InputError(f"cannot build {x!r}: give the path of an .mlir file or an ONNX model, or a program's text")
+        said = "give the path of an .mlir file or an ONNX model, or a program's text"
+        raise InputError(f"cannot build {short(x)}: {said}")
     if isinstance(x, str):
         return parse(x)
     raise InputError(
