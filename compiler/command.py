@@ -11,6 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from time import perf_counter
 from typing import Any, NoReturn, TextIO
 
 from compiler import spans
@@ -58,6 +59,8 @@ class Version(argparse.Action):
         parser.exit()
 
 
+STARTED = perf_counter()
+"""When the command began, as a person sees it."""
 INTERRUPTED = 130
 """The status after an interruption."""
 
@@ -72,6 +75,8 @@ def run(name: str, work: Callable[[], int], arguments: Sequence[str] = ()) -> in
         with _warnings(name, arguments):
             return _status(name, work, arguments)
     except KeyboardInterrupt:
+        if (processes := sys.modules.get("compiler.processes")) is not None:
+            processes.end_all()
         _say(name, "interrupted")
         return INTERRUPTED
 

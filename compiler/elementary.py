@@ -15,6 +15,9 @@ import numpy as np
 from xdsl.dialects import math
 from xdsl.ir import Operation
 
+from compiler.dialects.upstream.arith import RemFOp
+from compiler.dialects.upstream.math import ErfcOp
+
 Value: TypeAlias = Any  # a numpy scalar or array, which work alike
 
 
@@ -22,7 +25,7 @@ Value: TypeAlias = Any  # a numpy scalar or array, which work alike
 class Elementary:
     """One function.
 
-    op: its op of the dialect math.
+    op: its op, of the dialect math but for the remainder.
     numpy: its function of numpy arrays, which the evaluators use.
     c: the function for double in the libraries of C and C++; that for float has an f behind.
     llvm: LLVM's intrinsic, where there is one; else the library's function is called.
@@ -50,7 +53,11 @@ def _fma(a: Value, b: Value, c: Value) -> Value:
     return (a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(a.dtype)
 
 
-_erf = np.vectorize(python_math.erf, otypes=[np.float64])
+def _by_element(function: Callable[[float], float]) -> Callable[[Value], Value]:
+    """A function of Python's numbers on numpy's, in double precision and rounded."""
+    wide = np.vectorize(function, otypes=[np.float64])
+    return lambda a: wide(a).astype(a.dtype)
+
 
 ELEMENTARY = {
     row.name: row
@@ -68,12 +75,14 @@ ELEMENTARY = {
         Elementary("copysign", math.CopySignOp, np.copysign, "copysign", "copysign"),
         Elementary("cos", math.CosOp, np.cos, "cos", "cos"),
         Elementary("cosh", math.CoshOp, np.cosh, "cosh", "cosh"),
-        Elementary("erf", math.ErfOp, lambda a: _erf(a).astype(a.dtype), "erf"),
+        Elementary("erf", math.ErfOp, _by_element(python_math.erf), "erf"),
+        Elementary("erfc", ErfcOp, _by_element(python_math.erfc), "erfc"),
         Elementary("exp", math.ExpOp, np.exp, "exp", "exp"),
         Elementary("exp2", math.Exp2Op, np.exp2, "exp2", "exp2"),
         Elementary("expm1", math.ExpM1Op, np.expm1, "expm1"),
         Elementary("floor", math.FloorOp, np.floor, "floor", "floor"),
         Elementary("fma", math.FmaOp, _fma, "fma", "fma"),
+        Elementary("fmod", RemFOp, np.fmod, "fmod"),
         Elementary("log", math.LogOp, np.log, "log", "log"),
         Elementary("log10", math.Log10Op, np.log10, "log10", "log10"),
         Elementary("log1p", math.Log1pOp, np.log1p, "log1p"),

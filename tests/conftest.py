@@ -32,13 +32,13 @@ def _interruptible() -> None:
 
 
 CACHE, TESTS = "STRATA_CACHE_DIR", count()
-STAYS = (f"strata-fleet-{os.getuid()}", "torchinductor_")
-"""How folders begin that stay: that of the locks of this host's fleet workers, and torch's cache."""
+LOCKS = f"strata-fleet-{os.getuid()}"
+"""The folder of the locks of this host's fleet workers, which stays."""
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The temporary folder of the tests and of the processes that they start: they leave nothing there.
+    """The temporary folder of the tests and of the processes that they start: they leave none of ours there.
 
     It is in pytest's, which later runs remove, so that tests that are killed leave nothing either.
     """
@@ -49,8 +49,8 @@ def _temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     os.environ.pop("TMPDIR")
     if before is not None:
         os.environ["TMPDIR"] = before
-    left = sorted(path.name for path in folder.iterdir() if not path.name.startswith(STAYS))
-    assert not left, f"the tests have left files in the temporary folder: {left}"
+    left = sorted(path.name for path in folder.glob("strata-*") if path.name != LOCKS)
+    assert not left, f"the tests have left folders in the temporary folder: {left}"
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -43,6 +43,9 @@ TAIL = """
 -708 (f64) on; below, where e^-x overflows, it is 0. The sine and cosine of f64 from 2^30 on are the C library's, for
 the lanes that are so large.
 
+The remainder `arith.remf` (`te.fmod`; `%` and `//` are made of it) is exact under every policy: one fused multiply-add
+of the truncated quotient, and the C library's function for lanes whose quotient has more digits than the dtype.
+
 The coefficients come from `tools/minimax.sollya`. Where LLVM can scale by a power of two in one instruction (AVX-512),
 `intr.ldexp` is that; elsewhere it is made of two multiplications, of one where the result is never subnormal.
 """

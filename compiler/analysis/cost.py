@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Operation
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
+from compiler.dialects.upstream.arith import RemFOp
 from compiler.elements import element_bytes
 from compiler.program.body import Apply, Scalar
 from compiler.program.combiner import Joint
@@ -25,7 +26,7 @@ EXACT = 1 << 20
 
 _ARITHMETIC: tuple[type[Operation], ...] = (
     *(arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.NegfOp),
-    *(arith.MaximumfOp, arith.MinimumfOp, arith.MaxnumfOp, arith.MinnumfOp),
+    *(arith.MaximumfOp, arith.MinimumfOp, arith.MaxnumfOp, arith.MinnumfOp, RemFOp),
 )
 
 

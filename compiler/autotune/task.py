@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from reprlib import repr as short
 from statistics import median
@@ -21,15 +23,17 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import NETWORK, TIMINGS, WARM
 from compiler.autotune.single import single_of
 from compiler.autotune.space.rules import GPU_RULES, RULES, Rule
-from compiler.autotune.space.rules.derive import Derived, derive
+from compiler.autotune.space.rules.derive import Derived, as_written, derive
 from compiler.autotune.space.rules.recorded import recorded
 from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.workloads import made
+from compiler.delayed import delayed
 from compiler.dialects.functions import find_function
 from compiler.driver import Plan, build, build_planned, imported, lower, parse, with_constants
 from compiler.driver.kernels import scheduled, written
-from compiler.errors import InputError, TargetError
+from compiler.errors import InputError, ScheduleError, TargetError
+from compiler.files import named
 from compiler.graph.provenance import Provenance
 from compiler.graph.scripts import renamed
 from compiler.graph.spelled import spelled
@@ -55,6 +59,8 @@ if TYPE_CHECKING:
 
 MODES = ("script", "python", "llvm", "asm")
 Template: TypeAlias = ModuleOp | str | Callable[[Schedule], object]
+_building = delayed("compiler.defaults", dict.fromkeys(("build", "source_of", "tuned"), "building"))
+"""The builds of programs that are not tuned, or in part: that room is above this one, and loaded when it is needed."""
 Best: TypeAlias = Any  # a Record, of a whole program one for each group by its name: the program tells, types do not
 
 
@@ -329,6 +335,7 @@ class SearchTask(InProcess):
         )
         from compiler.autotune.tuner import Problem
 
+        vars(subject)["program"] = self.schedule.program  # which it would parse, here where the tree is at hand
         return Problem(
             self.name,
             self.key,
@@ -338,6 +345,7 @@ class SearchTask(InProcess):
             subject,
             lambda: self.derived.sketches,
             self.former_key,
+            lambda: as_written(self.schedule, self.machine).text(()),
         )
 
     def best(self, database: str | os.PathLike[str]) -> Best:
@@ -377,8 +385,9 @@ class SearchTask(InProcess):
 
     def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, object] | None = None) -> Any:
         """The kernel of the best record, which takes the inputs that are not constant; `constants` are arrays of those
-        that are. Of a whole program each group has the schedule of its best record, or none where it has no record.
-        Raises InputError where there is no record or no such array, ScheduleError where it is outdated."""
+        that are. Of a whole program each group has the schedule of its best record. A group without one, or whose
+        record no longer applies, is built as without a database, and a warning says how many are.
+        Raises InputError where there is no record at all or no such array."""
         given = {**self.known, **(constants or {})}
         if set(given) != set(self.constants):
             said = ", ".join(self.constants) or "none"
@@ -386,11 +395,20 @@ class SearchTask(InProcess):
                 f"{self.name} has these constants: {said}; arrays are given for: {', '.join(given) or 'none'}"
             )
         best = self.best(database)
-        return self._built(best, given) if self._whole is None else self._built_whole(best, given)
+        if self._whole is not None:
+            return _building("tuned")(self, named(database), given)
+        try:
+            return self._built(best, given)
+        except ScheduleError as error:
+            warnings.warn(f"{self.name} is built as without a database: its record is not used: {error}", stacklevel=2)
+        if self.target != "cpu":
+            return _building("build")(self.func, self.target, policy=self.policy, arch=self.arch)
+        return _building("build")(self.func, "cpu", self.threads, self.policy, None, given or None, schedule="auto")
 
     def breakdown(self, records: Mapping[str, Record]) -> Breakdown:
         """What the groups of a whole program take together under some records, by their names as from `tune` and
-        `best`, beside the whole under the same records, which is built and measured here.
+        `best`, beside the whole under the same records, groups without one as `build` makes them; it is built and
+        measured here.
 
         Both are as in a network: see `compiler.autotune.measure.network`.
         """
@@ -403,7 +421,7 @@ class SearchTask(InProcess):
         random = np.random.default_rng(0)
         drawn = {a.name: draw(a, random) for a in self._whole.arguments if a.name in self.constants}
         constants = {**drawn, **self.known}
-        kernel = self._built_whole(records, constants)
+        kernel = self.built({group.name: group._source(records.get(group.name)) for group in self.groups}, constants)
         return Breakdown(
             tuple(GroupTime(g.name, g.occurrences, _seconds(records.get(g.name))) for g in self.groups),
             seconds_of(kernel, host()),
@@ -454,7 +472,7 @@ class SearchTask(InProcess):
     def _group_text(self, record: Record | None, mode: str) -> str:
         """What a group's best record is, under a line with its name."""
         seconds = _seconds(record)
-        time = "nothing measured, so as written" if seconds is None else duration(seconds)
+        time = "nothing measured, so built as without a database" if seconds is None else duration(seconds)
         head = remark(mode, f"{self._calls}: {time}")
         return head if record is None else f"{head}\n{self._text(record, mode)}"
 
@@ -478,8 +496,14 @@ class SearchTask(InProcess):
         stated = dict(program.values)
         return [b for b in program.arguments if b.name in program.constants and b.name not in stated]
 
-    def _built_whole(self, records: Mapping[str, Record], constants: Mapping[str, object]) -> Any:
-        return self.built({n: Source(str(replay(record).script), "record") for n, record in records.items()}, constants)
+    def _source(self, record: Record | None) -> Source:
+        """The schedule of a record, which was proved when it was measured; without one, or where it no longer applies,
+        that of a build without a database."""
+        if record is not None:
+            with suppress(ScheduleError):
+                return Source(str(replay(record).script), "record")
+        source: Source = _building("source_of")(self)
+        return source
 
     def _built(self, record: Record, constants: Mapping[str, object]) -> Any:
         schedule = self._scheduled(record)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -30,10 +31,15 @@ from compiler.driver.constants import named
 from compiler.errors import LoweringError, ScheduleError, TargetError
 from compiler.native.unit import WRITTEN as AS_WRITTEN
 from compiler.native.unit import Source
+from compiler.printable import counted
 from compiler.schedule import Schedule
 from compiler.targets.cpu import Kernel, thread_count
+from compiler.targets.cpu.facts import RUN_ONCE
 from compiler.targets.cpu.openmp import usable
 from compiler.targets.gpus import at_hand, gpu_of, target_named
+
+UNUSED = "its record is not used"
+"""The beginning of the verdict of a group whose record was refused; the reason follows."""
 
 
 @overload
@@ -145,14 +151,51 @@ def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str
     def task() -> SearchTask:
         return SearchTask(x, threads=count, policy=policy, constants=list(constants or ()))
 
+    if isinstance(way, Path):
+        return _recorded(x, task, way, ("records", _digest(way)), count, policy, constants)
+    return _planned(x, task, dict, (way,), count, policy, constants)
+
+
+def tuned(task: SearchTask, database: Path, constants: Mapping[str, object] | None = None) -> Kernel:
+    """The kernel of a task by its records in a database; a group without one, or whose record is refused, is built as
+    without a database, which a warning says."""
+    words = ("records", _digest(database), task.machine.name)
+    return _recorded(task.func, lambda: task, database, words, task.threads, task.policy, constants)
+
+
+def _recorded(
+    x: object,
+    task: Callable[[], SearchTask],
+    database: Path,
+    words: Sequence[object],
+    threads: int,
+    policy: str,
+    constants: Mapping[str, object] | None,
+) -> Kernel:
+    kernel = _planned(x, task, lambda: task().records(database), words, threads, policy, constants)
+    if (said := untuned(kernel)) is not None:
+        warnings.warn(f"{kernel.name}: {said} ({database})", stacklevel=2)
+    return kernel
+
+
+def _planned(
+    x: object,
+    task: Callable[[], SearchTask],
+    records: Callable[[], Mapping[str, Record]],
+    words: Sequence[object],
+    threads: int,
+    policy: str,
+    constants: Mapping[str, object] | None,
+) -> Kernel:
+    """The kernel of a program, each group by its record where there is one; as written where that is not compiled."""
+
     def plan(module: ModuleOp) -> Plan:
-        records = task().records(way) if isinstance(way, Path) else {}
-        sources = {group.name: source_of(group, records.get(group.name)) for group in task().groups or (task(),)}
+        known = records()
+        sources = {group.name: source_of(group, known.get(group.name)) for group in task().groups or (task(),)}
         return task().planned(sources, module)
 
-    words = ("records", _digest(way)) if isinstance(way, Path) else (way,)
     try:
-        return driver.build_planned(x, plan, words, count, policy, constants=constants)
+        return driver.build_planned(x, plan, words, threads, policy, constants=constants)
     except (LoweringError, ScheduleError) as error:
         said = f"not compiled: {error}"
     kernel: Kernel = task().built(
@@ -161,30 +204,43 @@ def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str
     return kernel
 
 
+def untuned(kernel: Kernel) -> str | None:
+    """A sentence about the groups of a kernel that are not built by a record; None if all are."""
+    groups = [group for group in kernel.groups if group.verdict != RUN_ONCE]
+    others = [group for group in groups if group.source != "record"]
+    refused = sum(UNUSED in group.verdict for group in others)
+    counts = {"without a record": len(others) - refused, "with a record that is refused": refused}
+    said = " and ".join(f"{count} of {counted(len(groups), 'group')} {what}" for what, count in counts.items() if count)
+    return f"{said}, built as without a database" if said else None
+
+
 def _digest(database: Path) -> str:
     """A digest of a database, with what SQLite has not moved into its file yet."""
     log = database.with_name(f"{database.name}-wal")
     return sha256(database.read_bytes() + (log.read_bytes() if log.exists() else b"")).hexdigest()
 
 
-def source_of(task: SearchTask, record: Record | None) -> Source:
+def source_of(task: SearchTask, record: Record | None = None) -> Source:
     """The schedule of one program: of its record, if there is one that can be used, else the preferred one that can,
-    else as written."""
-    verdict = ""
-    for origin, schedule in _ways(task, record):
-        usable, verdict = judged(schedule, task.schedule, task.policy, task.threads)
-        if usable:
-            return Source(str(schedule.script), origin, verdict)
-    return replace(AS_WRITTEN, verdict=verdict)
-
-
-def _ways(task: SearchTask, record: Record | None) -> Iterator[tuple[str, Schedule]]:
+    else as written. The verdict says why a record is not used."""
+    refusal = ""
     if record is not None:
-        with suppress(ScheduleError):  # of an older version
-            yield "record", replay(record)
+        try:
+            source = _judged(task, "record", replay(record))
+        except ScheduleError as error:  # of an older version
+            source = Source(verdict=str(error))
+        if source.script is not None:
+            return source
+        refusal = f"{UNUSED}: {source.verdict}"
     preferred = preferred_schedule(task)
-    if preferred is not None:
-        yield "model", preferred
+    source = AS_WRITTEN if preferred is None else _judged(task, "model", preferred)
+    return replace(source, verdict="; ".join(filter(None, (source.verdict, refusal))))
+
+
+def _judged(task: SearchTask, origin: str, schedule: Schedule) -> Source:
+    """A schedule that may be used, else the program as written; with the verdict."""
+    usable, verdict = judged(schedule, task.schedule, task.policy, task.threads)
+    return Source(str(schedule.script), origin, verdict) if usable else replace(AS_WRITTEN, verdict=verdict)
 
 
 def _for_gpu(module: ModuleOp, target: str, threads: int | None, policy: str, constants: object, arch: str) -> Any:

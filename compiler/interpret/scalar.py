@@ -43,7 +43,7 @@ def _ceildiv(a: Value, b: Value) -> Value:
 
 def _ipowi(a: Value, b: Value) -> Value:
     inverse = np.where(np.abs(a) == 1, a, 0 * a)  # 1/a as an integer, for the negative exponents
-    return np.where(b < 0, inverse ** np.abs(b), a ** np.maximum(b, 0))
+    return np.where(b < 0, np.where(b & 1, inverse, inverse * inverse), a ** np.maximum(b, 0))
 
 
 def _maximumf(a: Value, b: Value) -> Value:

@@ -12,12 +12,12 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from compiler.dialects.levels import require
-from compiler.dialects.upstream.arith import CASTS, ExtFOp, SelectOp, TruncFOp, element_of, kind_of
+from compiler.dialects.upstream.arith import CASTS, ExtFOp, RemFOp, SelectOp, TruncFOp, element_of, kind_of
 
 
 @dataclass(frozen=True)
 class ExtendFloatsPass(ModulePass):
-    """Compute in f32 what arith, math and vector.reduction compute in bf16, and what math computes in f16.
+    """Compute in f32 what arith, math and vector.reduction compute in bf16; what math and arith.remf do in f16, too.
 
         %c = arith.mulf %a, %b : bf16
       ->
@@ -61,7 +61,7 @@ def _narrow(op: Operation) -> tuple[type[Attribute], ...]:
     """The types in which an op does not compute."""
     if kind_of(op) in (*CASTS, SelectOp) or op.name in ("arith.constant", "arith.bitcast"):
         return ()
-    if op.name.startswith("math."):
+    if op.name.startswith("math.") or isinstance(op, RemFOp):
         return (BFloat16Type, Float16Type)
     return (BFloat16Type,) if op.name.startswith("arith.") or isinstance(op, ReductionOp) else ()
 

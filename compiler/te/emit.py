@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -32,7 +31,8 @@ from compiler.dialects.upstream.arith import (
     UIToFPOp,
 )
 from compiler.elementary import ELEMENTARY
-from compiler.elements import DTYPES, SCALARS, TYPES, has_sign, is_float, limits, width
+from compiler.elements import SCALARS, TYPES, has_sign, is_float, limits, width
+from compiler.rounding import rounded
 from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds
 from compiler.te.index import Axis, Binary, Fixed, Index
 from compiler.te.tensor import Compute, Gather, Read, Tensor, reads_of
@@ -147,11 +147,10 @@ class _Body:
         return self.constants[value]
 
     def attribute(self, value: float | int | bool, dtype: str) -> FloatAttr | IntegerAttr:
-        """A number as a literal."""
+        """A number as a literal; floats beyond the dtype are infinite."""
         type = SCALARS[dtype]
         if isinstance(type, AnyFloat):
-            rounded = value if abs(value) < DTYPES[dtype].infinite else math.copysign(math.inf, value)
-            return FloatAttr(float(rounded), type)
+            return FloatAttr(rounded(value, dtype), type)
         assert isinstance(type, IntegerType)
         return IntegerAttr(int(value), type)
 
@@ -182,6 +181,21 @@ class _Body:
             return quotient
         return self._add(arith.SubiOp(lhs, self._add(arith.MuliOp(quotient, rhs))))
 
+    def _remainder(self, divisor: Expr, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """The remainder with the divisor's sign; 0 by zero, as unsigned and truncated ones."""
+        rest = self._integer("%", lhs, rhs)
+        if isinstance(divisor, Const) and divisor.value:
+            return rest
+        zero = self._constant(self.attribute(0, divisor.dtype))
+        return self._add(SelectOp(self._add(CmpiOp(rhs, zero, "eq")), zero, rest))
+
+    def _unsigned_power(self, dtype: str, base: SSAValue, exponent: SSAValue) -> SSAValue:
+        """The square of the power to half of the exponent, as ipowi's has a sign; once more the base if it is odd."""
+        one = self._constant(self.attribute(1, dtype))
+        root = self._add(math_dialect.IPowIOp(base, self._add(arith.ShRUIOp(exponent, one))))
+        is_odd = self._add(TruncIOp(exponent, SCALARS["i1"]))
+        return self._add(arith.MuliOp(self._add(arith.MuliOp(root, root)), self._add(SelectOp(is_odd, base, one))))
+
     def _holds(self, expr: Holds) -> SSAValue:
         zero = self._constant(IntegerAttr(0, IndexType()))
         truths = [
@@ -203,12 +217,16 @@ class _Body:
             return self._compare(expr.name, operands, source)
         if is_float(source):
             return self._add(_FLOAT_OPS[expr.name](*operands))
-        if expr.name in ("floordiv", "mod") and has_sign(source):
-            return self._integer("//" if expr.name == "floordiv" else "%", *operands)
+        if expr.name == "floordiv" and has_sign(source):
+            return self._integer("//", *operands)
+        if expr.name == "mod" and has_sign(source):
+            return self._remainder(expr.arguments[1], *operands)
         if expr.name == "neg":
             return self._add(arith.SubiOp(self._constant(self.attribute(0, source)), operands[0]))
         if expr.name == "abs" and not has_sign(source):
             return operands[0]
+        if expr.name == "pow" and not has_sign(source):
+            return self._unsigned_power(source, *operands)
         table = _INT_OPS if has_sign(source) else _UNSIGNED_OPS
         return self._add(table[expr.name](*operands))
 

@@ -9,6 +9,7 @@ from typing import NoReturn, TypeAlias
 
 from compiler.elements import DTYPES, INDICES, check_dtype, has_sign, is_float, limits, width
 from compiler.errors import TeError
+from compiler.rounding import rounded
 from compiler.te.index import Axis, Condition, Index
 
 Operator: TypeAlias = "Callable[[Expr, Scalar], Expr]"
@@ -26,7 +27,7 @@ def _reflected(name: str) -> Operator:
 
 
 _RELATIONS = ("lt", "le", "gt", "ge")
-FLOAT_FUNCTIONS = ("atan2", "copysign")
+FLOAT_FUNCTIONS = ("atan2", "copysign", "fmod")
 """Functions of two floats."""
 
 
@@ -175,12 +176,13 @@ def as_expr(value: object, dtype: str | None = None) -> Expr:
 
 
 def const(value: Number, dtype: str) -> Const:
-    """A number of a dtype. Raises TeError where the dtype does not hold it."""
+    """A number of a dtype, to which floats are rounded. Raises TeError where the dtype does not hold it."""
     dtype = check_dtype(dtype)
     if not isinstance(value, int | float):
         raise TeError(f"{value!r} is not a number")
     if is_float(dtype):
-        return Const(_finite(value, dtype), dtype)
+        _check_finite(value, dtype)
+        return Const(rounded(value, dtype), dtype)
     low, high = limits(dtype)
     if (isinstance(value, float) and not value.is_integer()) or not low <= value <= high:
         raise TeError(f"{_shown(value)} is not a value of {dtype}")
@@ -192,13 +194,12 @@ def _shown(value: float) -> str:
     return text if len(text) < 40 else f"{text[:9]}... ({len(text)} digits)"
 
 
-def _finite(value: float, dtype: str) -> float:
-    """The number, which the dtype must not round to infinity."""
+def _check_finite(value: float, dtype: str) -> None:
+    """Raise TeError for a finite number that the dtype rounds to infinity."""
     finite = isinstance(value, int) or math.isfinite(value)
     infinite = DTYPES[dtype].infinite
     if finite and not -infinite < value < infinite:
         raise TeError(f"{_shown(value)} is not a value of {dtype}: it is beyond the greatest")
-    return float(value)
 
 
 def pair_of(name: str, lhs: object, rhs: object) -> tuple[Expr, Expr]:
@@ -219,9 +220,45 @@ def binary(name: str, lhs: object, rhs: object) -> Expr:
         raise TeError(f"{name} of truth values: use &, | and ~, or te.cast them")
     if (name == "div" or name in FLOAT_FUNCTIONS) and not is_float(left.dtype):
         raise TeError(f"{name} of {left.dtype}: integers divide by //, or te.cast to a float")
-    if name in ("floordiv", "mod", "truncdiv", "truncmod") and is_float(left.dtype):
-        raise TeError(f"{name} of {left.dtype} is for integers; use te.floor(a / b)")
+    if name in ("floordiv", "mod") and is_float(left.dtype):
+        return _floored(name, left, right)
+    if name in ("truncdiv", "truncmod") and is_float(left.dtype):
+        instead = "te.trunc(a / b)" if name == "truncdiv" else "te.fmod"
+        raise TeError(f"{name} of {left.dtype} is for integers; use {instead}")
     return Apply(name, (left, right), left.dtype)
+
+
+def _floored(name: str, a: Expr, b: Expr) -> Expr:
+    """The quotient of floats rounded down, or the remainder with the divisor's sign; narrow floats in f32.
+
+    The remainder is exact but for one sum, that with a divisor of the other sign. Source: CPython's float_divmod.
+    """
+    dtype = a.dtype
+    if width(dtype) < 32:
+        a, b = (Apply("cast", (operand,), "f32") for operand in (a, b))
+    rest = binary("fmod", a, b)
+    is_whole = compare("eq", rest, 0.0)
+    turned = logical("xor", rest < 0.0, b < 0.0)
+    if name == "mod":
+        moved = Apply("select", (turned, rest + b, rest), rest.dtype)
+        value = Apply("select", (is_whole, binary("copysign", rest, b), moved), rest.dtype)
+    else:
+        value = _quotient(a, b, rest, logical("and", turned, ~is_whole))
+    return value if value.dtype == dtype else Apply("cast", (value,), dtype)
+
+
+def _quotient(a: Expr, b: Expr, rest: Expr, is_lower: Expr) -> Expr:
+    """(a - rest) / b, one lower where asked for, rounded to the nearest whole number; a / b by zero."""
+
+    def select(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+        return Apply("select", (condition, then, otherwise), a.dtype)
+
+    plain, quotient = a / b, (a - rest) / b
+    quotient = select(is_lower, quotient - 1.0, quotient)
+    below = unary("floor", quotient)
+    nearest = select(quotient - below > 0.5, below + 1.0, below)
+    signed = select(compare("eq", quotient, 0.0), binary("copysign", quotient, plain), nearest)
+    return select(compare("eq", b, 0.0), plain, signed)
 
 
 def compare(relation: str, lhs: object, rhs: object) -> Expr:

@@ -45,10 +45,12 @@ __all__ = [
     "cosh",
     "equal",
     "erf",
+    "erfc",
     "exp",
     "exp2",
     "expm1",
     "floor",
+    "fmod",
     "log",
     "log1p",
     "log2",
@@ -94,6 +96,7 @@ sqrt = _unary("sqrt", "The square root of x")
 rsqrt = _unary("rsqrt", "1 / sqrt(x)")
 tanh = _unary("tanh", "The hyperbolic tangent of x")
 erf = _unary("erf", "The error function of x")
+erfc = _unary("erfc", "1 - erf(x), precise where that is small")
 sin = _unary("sin", "The sine of x")
 cos = _unary("cos", "The cosine of x")
 floor = _unary("floor", "The greatest integer not above x")
@@ -140,13 +143,18 @@ def copysign(value: Scalar, sign: Scalar) -> Expr:
     return binary("copysign", value, sign)
 
 
+def fmod(lhs: Scalar, rhs: Scalar) -> Expr:
+    """The remainder of floats truncated towards zero, exact, with the sign of the dividend as in C; NaN by zero."""
+    return binary("fmod", lhs, rhs)
+
+
 def truncdiv(lhs: Scalar, rhs: Scalar) -> Expr:
-    """The quotient of two integers, truncated towards zero as in C."""
+    """The quotient of two integers, truncated towards zero as in C; 0 by zero."""
     return binary("truncdiv", lhs, rhs)
 
 
 def truncmod(lhs: Scalar, rhs: Scalar) -> Expr:
-    """The remainder of truncdiv, which has the sign of the dividend."""
+    """The remainder of truncdiv, which has the sign of the dividend; 0 by zero."""
     return binary("truncmod", lhs, rhs)
 
 
@@ -215,8 +223,7 @@ def select(condition: Truth, then: Scalar, otherwise: Scalar) -> Expr:
     outside = otherwise.value if isinstance(otherwise, Const) else otherwise
     plain = isinstance(then, Read) and then.condition is None
     if isinstance(condition, Condition) and isinstance(then, Read) and plain and isinstance(outside, int | float):
-        const(outside, then.dtype)
-        return Read(then.tensor, then.indices, condition, outside)
+        return Read(then.tensor, then.indices, condition, const(outside, then.dtype).value)
     truth = as_expr(condition)
     if truth.dtype != "i1":
         raise TeError(f"the condition of select is {truth.dtype}, expected i1")

@@ -176,7 +176,11 @@ def test_a_record_is_preferred_and_others_are_defaults(tmp_path: Path) -> None:
     label = next(iter(schedule.program.blocks))
     schedule.split(schedule.get_loops(schedule.get_block(label))[0], [None, 4])
     path = _database(tmp_path / "a.db", first, str(schedule.script))
-    kernel = compiler.build(f, threads=1, schedule=path)
+    for _ in range(2):  # compiled, then from the cache
+        with pytest.warns(
+            UserWarning, match=r"two: 2 of 3 groups without a record, built as without a database \(.*a.db"
+        ):
+            kernel = compiler.build(f, threads=1, schedule=path)
     first, *others = [group.source for group in kernel.groups]
     assert first == "record" and "model" in others and "record" not in others
     arrays = _arrays(f)
@@ -189,7 +193,12 @@ def test_a_record_that_does_not_apply_any_more_is_passed_over(tmp_path: Path) ->
     schedule.split(schedule.get_loops(schedule.get_block(next(iter(schedule.program.blocks))))[0], [None, 4])
     script = str(schedule.script)
     path = _database(tmp_path / "a.db", task, script.replace("sched.get_block", "sched.get_blocks", 1))
-    assert _sources(compiler.build(_dense(), threads=1, schedule=path)) == {("model", "proved")}
+    with pytest.warns(UserWarning, match="dense: 1 of 1 group with a record that is refused, built as without a dat"):
+        ((source, verdict),) = _sources(compiler.build(_dense(), threads=1, schedule=path))
+    assert source == "model" and verdict.startswith("proved; its record is not used: ")
+    with pytest.warns(UserWarning, match=r"dense is built as without a database: its record is not used: .*get_blocks"):
+        kernel = task.apply_best(path)
+    assert _sources(kernel) == {("model", "proved")}
     path = _database(tmp_path / "b.db", task, script)
     assert _sources(compiler.build(_dense(), threads=1, schedule=path)) == {("record", "proved")}
 

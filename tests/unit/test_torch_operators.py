@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+F = torch.nn.functional
 
 from compiler import te
 from compiler.errors import InputError
@@ -53,12 +55,17 @@ def imported(case: Case) -> Imported:
         return from_torch(Calls(case[0]), case[1])
 
 
+def evaluated(program: Imported, given: Any) -> list[Any]:
+    """The results of a te function on torch's tensors."""
+    arguments, inputs = iter(given), program.function.inputs
+    tensors = [program.constants[t.name] if t.name in program.constants else next(arguments) for t in inputs]
+    return evaluate(program.function.module, [array(tensor) for tensor in tensors])
+
+
 def check(case: Case, tolerance: float) -> None:
     """The te function of a case gives what torch does."""
-    program, arguments = imported(case), iter(case[1])
-    inputs = program.function.inputs
-    given = [program.constants[t.name] if t.name in program.constants else next(arguments) for t in inputs]
-    actual = evaluate(program.function.module, [array(tensor) for tensor in given])
+    program = imported(case)
+    actual = evaluated(program, case[1])
     wanted = case[0](*(argument.clone() for argument in case[1]))
     wanted = wanted if isinstance(wanted, tuple) else (wanted,)
     assert len(actual) == len(wanted)
@@ -82,6 +89,76 @@ def test_operators_of_other_dtypes(name: str, dtype: Any) -> None:
     check((function, given), NARROW[dtype])
 
 
+def exact(function: Any, *given: Any) -> None:
+    """The te function of a function gives the bits that torch does."""
+    results = evaluated(imported((function, given)), given)
+    for n, (ours, theirs) in enumerate(zip(results, function(*given), strict=True)):
+        if theirs.dtype.is_floating_point:
+            ours, wanted = ours.astype(np.float64), theirs.double().numpy()
+            np.testing.assert_array_equal(ours, wanted, err_msg=f"result {n}")
+            ours, wanted = (np.signbit(values) & ~np.isnan(values) for values in (ours, wanted))
+            np.testing.assert_array_equal(ours, wanted, err_msg=f"signs of result {n}")
+        else:
+            np.testing.assert_array_equal(ours, theirs.numpy(), err_msg=f"result {n}")
+
+
+MET = (0.1, 0.3, 0.7, 1 / 3, 1.1, 100.3, -0.6)
+"""Numbers that f16 and bf16 round."""
+
+
+def met(dtype: Any) -> Any:
+    """These numbers as a dtype rounds them, their neighbours, and others; in whole vectors, as torch computes those."""
+    numbers = torch.tensor(MET, dtype=dtype)
+    bits = numbers.view(torch.int16)
+    near = [numbers, (bits + 1).view(dtype), (bits - 1).view(dtype), torch.linspace(-4, 4, 107).to(dtype)]
+    return torch.cat(near)
+
+
+def beside(n: float, x: Any) -> None:
+    """A number beside a tensor: some operators round it to the dtype, others take it as it is."""
+    exact(lambda a: (a == n, a != n, a < n, a <= n, a > n, a >= n, a == 2049, a < torch.tensor(n)), x)
+    exact(lambda a: (a + n, n + a, a - n, n - a, a + torch.tensor(n), torch.full_like(a, n) + a), x)
+    exact(lambda a: (a * n, a / n, a * torch.tensor(n), n / a, torch.addcdiv(a, a, a.abs() + 1, value=n)), x)
+    exact(lambda a: (torch.add(a, a, alpha=n), torch.sub(a, 2 * a, alpha=n), torch.rsub(a, 0.3, alpha=n)), x)
+    exact(lambda a: (a.abs() ** n, abs(n) ** a, torch.where(a > 0, a, n), a.masked_fill(a > 0, n)), x)
+    exact(lambda a: (a.clamp(max=n), F.hardshrink(a, abs(n)), F.leaky_relu(a, n)), x)
+    exact(lambda a: (a % n, torch.fmod(a, n), torch.isclose(a, torch.full_like(a, n))), x)
+    exact(lambda a: (torch.div(a, n, rounding_mode="trunc"), torch.div(a, n, rounding_mode="floor")), x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_numbers_beside_narrow_floats(dtype: Any) -> None:
+    x = met(dtype)
+    for n in MET:
+        beside(n, x)
+    exact(lambda a: (torch.div(a, a.flip(0), rounding_mode="trunc"), a % a.flip(0), torch.fmod(a, a.flip(0))), x)
+    exact(lambda a, i: (a + i, a * i, a / i, a < i), x, torch.arange(2000, 2128))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+def test_division_of_floats(dtype: Any) -> None:
+    numbers = [0.0, 0.1, 1.0, 5.3, 6.0, 3.0, 1e4, 1e10, 1e20, math.inf, math.nan]
+    special = torch.tensor([*numbers, *(-n for n in numbers)]).to(dtype)
+    left, right = (grid.reshape(-1)[:448] for grid in torch.meshgrid(special, special, indexing="ij"))
+    exact(lambda a, b: (a % b, torch.fmod(a, b), torch.div(a, b, rounding_mode="trunc")), left, right)
+    exact(lambda a: (a % 0.1, a % -3.0, torch.fmod(a, 3.0), a // 0.1, a // -math.inf, a % -math.inf, a // 0.0), left)
+    if dtype is not torch.float16:  # whose large quotients torch rounds before it rounds them down
+        exact(lambda a, b: (a // b, torch.div(a, b, rounding_mode="floor")), left, right)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64], ids=str)
+def test_division_of_integers(dtype: Any) -> None:
+    low, high = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+    numbers = torch.tensor([low, low + 1, -7 % (high + 1), -1 % (high + 1), 0, 1, 2, 3, 7, high - 1, high]).to(dtype)
+    left, right = (grid.reshape(-1) for grid in torch.meshgrid(numbers, numbers[numbers != 0], indexing="ij"))
+    floor, trunc = (lambda a, b, mode=mode: torch.div(a, b, rounding_mode=mode) for mode in ("floor", "trunc"))
+    exact(lambda a, b: (a // b, a % b, floor(a, b), trunc(a, b), torch.fmod(a, b), torch.remainder(7, b)), left, right)
+    exact(lambda a: (a // 3, a % 3, trunc(a, 2), trunc(a, 3), torch.fmod(a, 3)), left)
+    exact(lambda a, b: (a**b, 2**b, a << b, a >> b, a.abs(), -a), left, right)
+    by_zero = imported((lambda a: (a // (a - a), a % (a - a), trunc(a, a - a), torch.fmod(a, a - a)), (left,)))
+    assert not any(result.any() for result in evaluate(by_zero.function.module, [left.numpy()]))
+
+
 def refused(function: Any, *arguments: Any) -> str:
     """What from_torch says."""
     with pytest.raises(InputError) as error:
@@ -99,7 +176,8 @@ def test_what_cannot_be_a_te_function_is_refused() -> None:
     with pytest.raises(InputError, match=r"takes a torch\.nn\.Module"):
         from_torch(3, ())
     assert "writes to" in refused(lambda a: a.add_(1), torch.ones(3))
-    assert "integers are divided by a tensor" in refused(lambda a: a // a, torch.ones(3, dtype=torch.int64))
+    for function in (lambda a: a // 0, lambda a: a % 0, lambda a: torch.fmod(a, 0)):
+        assert "integers are divided by 0" in refused(function, torch.ones(3, dtype=torch.int64))
     assert "extent 0" in refused(lambda a: a[:0] + 1, torch.ones(3))
 
 

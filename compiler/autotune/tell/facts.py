@@ -127,7 +127,7 @@ class Facts:
             ("sketch", p.sketch),
             ("trials", self.trials + ("" if p.budget is None else f", {p.budget} in all")),
             ("time", f"{p.seconds:.0f} s" + ("" if left is None else f", about {left:.0f} s left")),
-            ("phase", p.phase),
+            ("phase", p.doing),
             *(("failed", line) for line in self.failures),
             *(("busy", line) for line in self.busy),
             ("infeasible", self.infeasible),

@@ -1,4 +1,7 @@
-"""arith: MLIR compares, selects and converts scalars and vectors; xDSL's comparisons, select and casts take scalars."""
+"""arith: MLIR compares, selects and converts scalars and vectors; xDSL's comparisons, select and casts take scalars.
+
+xDSL has no remainder of floats.
+"""
 
 from __future__ import annotations
 
@@ -162,6 +165,14 @@ class SelectOp(IRDLOperation):
         return op
 
 
+@irdl_op_definition
+class RemFOp(arith.FloatingPointLikeBinaryOperation):
+    """The remainder of floats, exact and with the sign of the dividend: `%r = arith.remf %a, %b : f32`."""
+
+    name = "arith.remf"
+    traits = traits_def(Pure())
+
+
 class CastOp(IRDLOperation):
     """The base of conversions: one operand and one result, both scalars or vectors of one length."""
 
@@ -311,4 +322,6 @@ def kind_of(op: Operation) -> type[Operation]:
     return _OURS.get(op.name, type(op))
 
 
-ARITH = Dialect("arith", [_OURS.get(op.name, op) for op in arith.Arith.operations], list(arith.Arith.attributes))
+ARITH = Dialect(
+    "arith", [*(_OURS.get(op.name, op) for op in arith.Arith.operations), RemFOp], list(arith.Arith.attributes)
+)

@@ -14,6 +14,7 @@ from onnx import ModelProto, TypeProto, checker, external_data_helper, version_c
 from compiler.errors import InputError
 from compiler.files import named
 from compiler.frontends.onnx.bodies import domain_of
+from compiler.frontends.onnx.legacy import set_apart
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
 
 OLDEST = 13
@@ -64,11 +65,12 @@ def _first(error: BaseException) -> str:
 
 
 def _converted(model: ModelProto, what: str) -> ModelProto:
+    """The model in the oldest opset that is read as it is, or a newer one."""
     version = opsets_of(model).get("", OLDEST)
     if version >= OLDEST:
         return model
     try:
-        return version_converter.convert_version(model, OLDEST)
+        return version_converter.convert_version(set_apart(model, version), OLDEST)
     except (RuntimeError, ValueError) as error:
         raise InputError(
             f"{what} is of opset {version}, and ONNX cannot convert it to {OLDEST}, the oldest here: {_first(error)}"

@@ -23,6 +23,7 @@ WHOLE = (
 """Operators that torch takes apart before anybody sees them, unless told not to; they have no gradients then."""
 KEPT = (
     *WHOLE,
+    aten.addcdiv.default,
     aten.silu.default,
     aten.hardswish.default,
     aten.hardsigmoid.default,

@@ -62,9 +62,8 @@ def _elementary(row: Elementary) -> Emit:
     LLVM vectorizes a loop with an intrinsic in a branch by taking the branch for all lanes. `nobuiltin` hides what is
     called: then it is called in the lanes that need it.
     """
-    if row.llvm is None:
-        return _library(row.c)
-    usual, called = intrinsic(row.llvm), _library(row.c, " nobuiltin")
+    usual = _library(row.c) if row.llvm is None else intrinsic(row.llvm)
+    called = _library(row.c, " nobuiltin")
     return lambda f, op: (called if LIBRARY in op.attributes else usual)(f, op)
 
 

@@ -2,8 +2,9 @@
 
 values.py          formulas on floats and bits, as ops
 exponential.py     exp, exp2, expm1        logarithm.py      log, log2, log10, log1p
-hyperbolic.py      tanh                    error_function.py erf
+hyperbolic.py      tanh                    error_function.py erf, erfc
 trigonometric.py   sin, cos                large_angles.py   f32 angles of any size
+remainder.py       arith.remf
 
 Bounds are in docs/math.md; the coefficients come from tools/minimax.sollya.
 
@@ -26,11 +27,13 @@ from xdsl.rewriter import Rewriter
 from compiler.dialects.functions import functions
 from compiler.dialects.intr import LIBRARY
 from compiler.dialects.levels import require
-from compiler.dialects.upstream.arith import element_of
+from compiler.dialects.upstream.arith import RemFOp, element_of
+from compiler.dialects.upstream.math import ErfcOp
 from compiler.errors import LoweringError
 from compiler.passes.expand_math import exponential, logarithm, trigonometric
-from compiler.passes.expand_math.error_function import erf
+from compiler.passes.expand_math.error_function import erf, erfc
 from compiler.passes.expand_math.hyperbolic import tanh
+from compiler.passes.expand_math.remainder import fmod
 from compiler.passes.expand_math.values import FORMATS, Constants, Format, Real, Site, library
 from compiler.policies import policy_named
 
@@ -46,17 +49,22 @@ EXPANSIONS: dict[type[Operation], Callable[[Real], Real]] = {
     math.Log1pOp: logarithm.log1p,
     math.TanhOp: tanh,
     math.ErfOp: erf,
+    ErfcOp: erfc,
 }
-WITH_LIBRARY: dict[type[Operation], Callable[[Real, trigonometric.Library], Real]] = {
+WITH_LIBRARY: dict[type[Operation], Callable[..., Real]] = {
+    RemFOp: fmod,
     math.SinOp: trigonometric.sin,
     math.CosOp: trigonometric.cos,
 }
 """Expansions that leave some arguments to the C library."""
+EXACT = (RemFOp,)
+"""Ops whose expansions round as the library does, not at all: they are expanded under strict too."""
 
 
 @dataclass(frozen=True)
 class ExpandMathPass(ModulePass):
-    """Compute exp, exp2, expm1, log, log2, log10, log1p, tanh, erf, sin and cos of f32 and f64 by polynomials.
+    """Compute exp, exp2, expm1, log, log2, log10, log1p, tanh, erf, erfc, sin and cos of f32 and f64 by polynomials,
+    and arith.remf by a division.
 
         %y = math.exp %x : vector<16xf32>
       ->
@@ -65,7 +73,8 @@ class ExpandMathPass(ModulePass):
         %y = intr.ldexp %p, %n : vector<16xf32>, vector<16xi32>
 
     A lane's result has the same bits as a scalar's, so that vectorizing changes none. `policy` is strict, contract or
-    fast; under strict nothing is expanded. Large arguments of sin and cos go to the C library, under an scf.if. An op
+    fast; under strict only remainders are expanded, which are exact. Large arguments of sin and cos, and
+    large quotients of remainders, go to the C library, under an scf.if. An op
     with the attribute `library` stays. Requires the low level. Raises LoweringError. Source: MLIR's
     math-polynomial-approximation; Muller, "Elementary Functions", 2016.
     """
@@ -77,10 +86,9 @@ class ExpandMathPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         policy = policy_named(self.policy, LoweringError)
         require(op, "low", self.name)
-        if not policy.polynomials:
-            return
         for function in functions(op):
-            expanded = [inner for inner in function.walk() if _format(inner) is not None]
+            allowed = (inner for inner in function.walk() if policy.polynomials or type(inner) in EXACT)
+            expanded = [inner for inner in allowed if _format(inner) is not None]
             for inner in expanded:
                 _check_level(inner)
             pools = [Constants(block) for block in list(function.body.blocks)[:1]]
@@ -93,11 +101,12 @@ def _expand(op: Operation, pool: Constants) -> None:
     format, type_, block = _format(op), op.results[0].type, op.parent
     assert format is not None and block is not None
     lanes = type_.get_shape()[0] if isinstance(type_, VectorType) else None
-    x = Real(Site(pool, format, lanes, lambda new: block.insert_op_before(new, op)), op.operands[0])
+    site = Site(pool, format, lanes, lambda new: block.insert_op_before(new, op))
+    operands = [Real(site, operand) for operand in op.operands]
     if type(op) in EXPANSIONS:
-        expansion = EXPANSIONS[type(op)](x)
+        expansion = EXPANSIONS[type(op)](*operands)
     else:
-        expansion = WITH_LIBRARY[type(op)](x, lambda inside: library(op, inside))
+        expansion = WITH_LIBRARY[type(op)](*operands, lambda inside: library(op, inside))
     Rewriter.replace_op(op, [], [expansion.ssa])
 
 

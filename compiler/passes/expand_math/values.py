@@ -226,6 +226,7 @@ class Real:
     __lt__ = _test_of_reals("olt")
     __gt__ = _test_of_reals("ogt")
     equals = _test_of_reals("oeq")
+    not_below = _test_of_reals("uge")  # NaN is not below
 
     def __rsub__(self, other: float) -> Real:
         return self.site.real(other) - self

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 MODES = ("nearest", "linear", "cubic")
 COORDINATES = (
     "half_pixel",
@@ -44,21 +46,24 @@ class Resizing:
         return self.size == self.extent and self.scale == 1 and plain
 
     def place(self, i: int) -> float:
-        """Where a place lies in the original dimension."""
-        width = self.scale * self.extent
+        """Where a place lies in the original dimension, in f32 as onnxruntime has it, which decides what is nearest."""
+        at, scale = np.float32(i), np.float32(self.scale)
+        width = scale * self.extent
+        centre = (at + 0.5) / scale - 0.5
         match self.coordinates:
             case "align_corners":
-                return 0.0 if width == 1 else i * (self.extent - 1) / (width - 1)
+                return 0.0 if width == 1 else float(at * (self.extent - 1) / (width - 1))
             case "asymmetric":
-                return i / self.scale
+                return float(at / scale)
             case "tf_crop_and_resize":
-                length = (self.roi[1] - self.roi[0]) * (self.extent - 1)
-                return self.roi[0] * (self.extent - 1) + (length / 2 if width == 1 else i * length / (width - 1))
+                start, end = (np.float32(bound) * (self.extent - 1) for bound in self.roi)
+                length = end - start
+                return float(start + (length / 2 if width == 1 else at * length / (width - 1)))
             case "pytorch_half_pixel" if width == 1:
                 return -0.5
             case "half_pixel_symmetric":
-                return self.extent / 2 * (1 - self.size / width) + (i + 0.5) / self.scale - 0.5
-        return (i + 0.5) / self.scale - 0.5
+                return float(self.extent / 2 * (1 - self.size / width) + centre)
+        return float(centre)
 
     def is_outside(self, i: int) -> bool:
         """Whether a place has a value of its own, as outside of a region."""

@@ -68,6 +68,18 @@ func.func @cos(%x: f32) -> f32 {
   func.return %y : f32
 }
 
+// erfc: its tail is e^(-x^2) times a polynomial of 1 / (2 + |x|), whose rounding is kept beside it.
+// CHECK-LABEL: @erfc
+func.func @erfc(%x: vector<16xf32>) -> vector<16xf32> {
+  // CHECK: %[[SHARE:.*]] = arith.divf
+  // CHECK: arith.mulf %[[SHARE]],
+  // CHECK: intr.ldexp
+  // CHECK-NOT: math.erfc
+  // STRICT: math.erfc
+  %y = math.erfc %x : vector<16xf32>
+  func.return %y : vector<16xf32>
+}
+
 // What has no expansion stays, f16 and marked ops too.
 // CHECK-LABEL: @others
 func.func @others(%x: f32, %h: f16) -> (f32, f16, f32) {
@@ -78,4 +90,21 @@ func.func @others(%x: f32, %h: f16) -> (f32, f16, f32) {
   %1 = math.exp %h : f16
   %2 = math.erf %x {library} : f32
   func.return %0, %1, %2 : f32, f16, f32
+}
+
+// x - trunc(x / y) y, exact under every policy; where a quotient has too many digits, the library is called.
+// CHECK-LABEL: @remainder
+// STRICT-LABEL: @remainder
+func.func @remainder(%x: vector<8xf32>, %y: vector<8xf32>) -> vector<8xf32> {
+  // CHECK: %[[Q:.*]] = arith.divf %{{.*}}, %{{.*}} : vector<8xf32>
+  // CHECK: %[[N:.*]] = math.trunc %[[Q]] : vector<8xf32>
+  // CHECK: %[[M:.*]] = arith.negf %[[N]] : vector<8xf32>
+  // CHECK: math.fma %[[M]],
+  // CHECK: %[[LARGE:.*]] = arith.cmpf uge, %[[Q]],
+  // CHECK: vector.reduction <or>, %[[LARGE]] : vector<8xi1> into i1
+  // CHECK: arith.remf %x, %y {library} : vector<8xf32>
+  // STRICT: math.fma
+  // STRICT: arith.remf %x, %y {library} : vector<8xf32>
+  %r = arith.remf %x, %y : vector<8xf32>
+  func.return %r : vector<8xf32>
 }

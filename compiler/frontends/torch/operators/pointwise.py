@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from compiler.elementary import ELEMENTARY
 from compiler.elements import is_float
-from compiler.frontends.torch.operators.elements import Operand, converted, pointwise, read
+from compiler.frontends.torch.operators.elements import Operand, converted, narrowed, pointwise, promoted, read
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import scalar as e
 from compiler.te.compute import compute
-from compiler.te.expr import Apply, Expr, Scalar, unary
+from compiler.te.expr import Expr, Scalar, unary
 from compiler.te.index import Index
+from compiler.te.nn import formulas
 from compiler.te.tensor import Tensor
 
 
@@ -29,18 +30,14 @@ def _sign(x: Expr) -> Expr:
     return e.cast(x > 0, x.dtype) - e.cast(x < 0, x.dtype)
 
 
-def _gelu_tanh(x: Expr) -> Expr:
-    return 0.5 * x * (1.0 + e.tanh((x + 0.044715 * x * x * x) * math.sqrt(2 / math.pi)))
-
-
 _UNARY: dict[str, Callable[[Expr], Scalar]] = {
     name: _function(name)
     for name in ELEMENTARY
-    if name not in ("abs", "cbrt", "ceil", "floor", "round", "round_away", "trunc", "atan2", "copysign", "fma", "pow")
+    if name not in ("abs", "cbrt", "ceil", "floor", "round", "round_away", "trunc")
+    and name not in ("atan2", "copysign", "fma", "fmod", "pow")
 } | {
     "abs": e.abs,
     "ceil": _exact(_function("ceil")),
-    "erfc": lambda x: 1.0 - e.erf(x),
     "floor": _exact(e.floor),
     "neg": lambda x: -x,
     "reciprocal": lambda x: 1.0 / x,
@@ -50,7 +47,7 @@ _UNARY: dict[str, Callable[[Expr], Scalar]] = {
     "sign": _sign,
     "silu": lambda x: x * e.sigmoid(x),
     "trunc": _exact(_function("trunc")),
-    "mish": lambda x: x * e.tanh(e.maximum(x, 0.0) + e.log(1.0 + e.exp(-e.abs(x)))),
+    "mish": formulas.mish,
 }
 
 
@@ -65,8 +62,7 @@ for _name, _formula in _UNARY.items():
 @operator("gelu")
 def gelu(call: Call, x: Tensor, approximate: str = "none") -> Tensor:
     """x times the normal distribution's function at x, or its approximation by tanh."""
-    exact = approximate == "none"
-    return pointwise(call, (lambda v: 0.5 * v * (1.0 + e.erf(v * 0.5**0.5))) if exact else _gelu_tanh, x)
+    return pointwise(call, formulas.gelu if approximate == "none" else formulas.gelu_tanh, x)
 
 
 @operator("hardtanh", "clamp")
@@ -92,7 +88,7 @@ def clamp_tensor(call: Call, x: Tensor, min: Operand | None = None, max: Operand
 @operator("elu")
 def elu(call: Call, x: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """x, or alpha (exp x - 1) where x is below 0."""
-    return pointwise(call, lambda v: e.select(v > 0, v * scale, (e.exp(v * input_scale) - 1.0) * (alpha * scale)), x)
+    return pointwise(call, lambda v: formulas.elu(v, alpha, scale, input_scale), x)
 
 
 @operator("leaky_relu")
@@ -119,28 +115,43 @@ def softplus(call: Call, x: Tensor, beta: float = 1.0, threshold: float = 20.0) 
 
     def formula(v: Expr) -> Expr:
         scaled = v * beta
-        soft = e.maximum(scaled, 0.0) + e.log(1.0 + e.exp(-e.abs(scaled)))
-        return e.select(scaled > threshold, v, soft * (1 / beta))
+        return e.select(scaled > threshold, v, formulas.softplus(scaled) * (1 / beta))
 
     return pointwise(call, formula, x)
+
+
+def _joined(
+    call: Call,
+    formula: Callable[[Expr, Expr], Scalar],
+    x: Operand,
+    y: Operand,
+    exact: Sequence[int] = (),
+    dtype: str | None = None,
+) -> Tensor:
+    """A formula of two operands in a dtype, by default the result's; `exact` are those `promoted` as they are."""
+    common = dtype or call.dtype
+    operands = (promoted(operand, common, f"{call.name}.{n}", n in exact) for n, operand in enumerate((x, y)))
+    return pointwise(call, formula, *operands, dtype=common)
 
 
 @operator("add.Tensor", "add.Scalar")
 def add(call: Call, x: Operand, y: Operand, alpha: float = 1) -> Tensor:
     """x + alpha y."""
-    return pointwise(call, lambda a, b: a + (b if alpha == 1 else b * alpha), x, y)
+    factor = narrowed(alpha, call.dtype)
+    return _joined(call, lambda a, b: a + (b if factor == 1 else b * factor), x, y)
 
 
 @operator("sub.Tensor", "sub.Scalar")
 def sub(call: Call, x: Operand, y: Operand, alpha: float = 1) -> Tensor:
     """x - alpha y."""
-    return pointwise(call, lambda a, b: a - (b if alpha == 1 else b * alpha), x, y)
+    factor = narrowed(alpha, call.dtype)
+    return _joined(call, lambda a, b: a - (b if factor == 1 else b * factor), x, y)
 
 
 @operator("mul.Tensor", "mul.Scalar")
 def mul(call: Call, x: Operand, y: Operand) -> Tensor:
     """x y."""
-    return pointwise(call, lambda a, b: a * b, x, y)
+    return _joined(call, lambda a, b: a * b, x, y, exact=(0, 1))
 
 
 @operator("div.Tensor", "div.Scalar")
@@ -148,60 +159,56 @@ def div(call: Call, x: Operand, y: Operand) -> Tensor:
     """x / y."""
     if isinstance(y, int | float) and y and math.frexp(y)[0] == 0.5:  # a power of two: its reciprocal is exact
         return pointwise(call, lambda a: a * (1.0 / y), x)
-    return pointwise(call, lambda a, b: a / b, x, y)
+    return _joined(call, lambda a, b: a / b, x, y, exact=(1,))
+
+
+@operator("addcdiv")
+def addcdiv(call: Call, x: Tensor, y: Tensor, z: Tensor, value: float = 1) -> Tensor:
+    """x + value y / z."""
+    return pointwise(call, lambda a, b, c: a + b * value / c, x, y, z)
 
 
 @operator("div.Tensor_mode", "div.Scalar_mode")
 def div_mode(call: Call, x: Operand, y: Operand, rounding_mode: str | None = None) -> Tensor:
-    """x / y, rounded down or towards zero."""
+    """x / y, narrowed down or towards zero."""
     if rounding_mode is None:
         return div(call, x, y)
-    if is_float(call.dtype):
-        rounded = e.floor if rounding_mode == "floor" else _function("trunc")
-        return pointwise(call, lambda a, b: rounded(a / b), x, y)
-    _check_divisor(y)
-    return pointwise(call, _whole_division if rounding_mode == "floor" else _truncated, x, y)
-
-
-def _check_divisor(y: Operand) -> None:
-    if not isinstance(y, int | float) or y == 0:
-        raise Unsupported("integers are divided by a tensor: torch raises an error where it is zero")
-
-
-def _whole_division(a: Expr, b: Expr) -> Expr:
-    return a // b
-
-
-def _truncated(a: Expr, b: Expr) -> Expr:
-    quotient = e.abs(a) // e.abs(b)
-    return e.select(_differ(a, b), -quotient, quotient)
-
-
-def _differ(a: Expr, b: Expr) -> Expr:
-    return e.not_equal(e.cast(a < 0, "i8"), e.cast(b < 0, "i8"))
-
-
-@operator("remainder.Tensor", "remainder.Scalar")
-def remainder(call: Call, x: Operand, y: Operand) -> Tensor:
-    """What division leaves, with the sign of the divisor."""
+    _check_divisor(call, y)
+    if rounding_mode == "floor":
+        return _joined(call, lambda a, b: a // b, x, y, exact=(1,))
     if not is_float(call.dtype):
-        _check_divisor(y)
-        return pointwise(call, lambda a, b: a - (a // b) * b, x, y)
-    return pointwise(call, _of_rounded(call, lambda a, b: a - e.floor(a / b) * b), x, y)
+        return _joined(call, e.truncdiv, x, y)
+    by_number = not isinstance(y, Tensor) or not y.rank
+
+    def truncated(a: Expr, b: Expr) -> Expr:
+        """The quotient by a tensor is narrowed to the dtype before."""
+        return e.trunc(a / b if by_number else e.cast(e.cast(a / b, call.dtype), a.dtype))
+
+    return _joined(call, truncated, x, y, exact=(1,))
+
+
+def _check_divisor(call: Call, y: Operand) -> None:
+    if not is_float(call.dtype) and y == 0:
+        raise Unsupported("integers are divided by 0, where torch raises an error")
+
+
+@operator("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor")
+def remainder(call: Call, x: Operand, y: Operand) -> Tensor:
+    """What division leaves, with the sign of the divisor; no rest has that of the dividend."""
+    _check_divisor(call, y)
+
+    def formula(a: Expr, b: Expr) -> Expr:
+        rest = a % b
+        return e.select(e.equal(rest, 0.0), e.copysign(rest, a), rest) if is_float(a.dtype) else rest
+
+    return _joined(call, formula, x, y)
 
 
 @operator("fmod.Tensor", "fmod.Scalar")
 def fmod(call: Call, x: Operand, y: Operand) -> Tensor:
     """What division leaves, with the sign of the dividend."""
-    if not is_float(call.dtype):
-        _check_divisor(y)
-        return pointwise(call, lambda a, b: a - _truncated(a, b) * b, x, y)
-    return pointwise(call, _of_rounded(call, lambda a, b: a - unary("trunc", a / b) * b), x, y)
-
-
-def _of_rounded(call: Call, formula: Callable[[Expr, Expr], Expr]) -> Callable[[Expr, Expr], Expr]:
-    """The formula of a divisor that is rounded to the result's dtype first, as torch rounds numbers here."""
-    return lambda a, b: formula(a, e.cast(e.cast(b, call.dtype), b.dtype))
+    _check_divisor(call, y)
+    return _joined(call, e.fmod if is_float(call.dtype) else e.truncmod, x, y)
 
 
 @operator("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
@@ -211,9 +218,9 @@ def pow(call: Call, x: Operand, y: Operand) -> Tensor:
         return pointwise(call, lambda a: _power(a, int(y)), x)
     if isinstance(y, float | int) and is_float(call.dtype) and y in _ROOTS:
         return pointwise(call, _ROOTS[y], x)
-    if not is_float(call.dtype) and not (isinstance(y, int | float) and y >= 0):
-        raise Unsupported("a power of integers by a tensor, or below zero")
-    return pointwise(call, e.pow, x, y)
+    if not is_float(call.dtype) and isinstance(y, int | float) and y < 0:
+        raise Unsupported("a power of integers below zero, where torch raises an error")
+    return _joined(call, e.pow, x, y)
 
 
 _ROOTS: dict[float, Callable[[Expr], Expr]] = {0.5: e.sqrt, -0.5: e.rsqrt, -1: lambda a: 1.0 / a}
@@ -230,13 +237,13 @@ def _power(a: Expr, exponent: int) -> Expr:
 @operator("maximum")
 def maximum(call: Call, x: Tensor, y: Tensor) -> Tensor:
     """The greater of x and y; NaN if one of them is."""
-    return pointwise(call, e.maximum, x, y)
+    return _joined(call, e.maximum, x, y)
 
 
 @operator("minimum")
 def minimum(call: Call, x: Tensor, y: Tensor) -> Tensor:
     """The lesser of x and y; NaN if one of them is."""
-    return pointwise(call, e.minimum, x, y)
+    return _joined(call, e.minimum, x, y)
 
 
 @operator("hypot")
@@ -248,19 +255,19 @@ def hypot(call: Call, x: Tensor, y: Tensor) -> Tensor:
         share = shorter / e.select(longer > 0.0, longer, 1.0)
         return e.select(e.equal(longer, math.inf), math.inf, longer * e.sqrt(1.0 + share * share))
 
-    return pointwise(call, formula, x, y)
+    return _joined(call, formula, x, y)
 
 
 @operator("copysign.Tensor")
 def copysign(call: Call, x: Tensor, y: Tensor) -> Tensor:
     """x with the sign of y."""
-    return pointwise(call, lambda a, b: Apply("copysign", (a, b), a.dtype), x, y)
+    return pointwise(call, e.copysign, x, y)
 
 
 @operator("atan2")
 def atan2(call: Call, x: Tensor, y: Tensor) -> Tensor:
     """The angle of (y, x)."""
-    return pointwise(call, lambda a, b: Apply("atan2", (a, b), a.dtype), x, y)
+    return _joined(call, e.atan2, x, y)
 
 
 _RELATIONS: dict[str, Callable[[Expr, Expr], Scalar]] = {
@@ -275,7 +282,7 @@ _RELATIONS: dict[str, Callable[[Expr, Expr], Scalar]] = {
 
 def _enter_relation(name: str, relation: Callable[[Expr, Expr], Scalar]) -> None:
     def compare(call: Call, x: Tensor, y: Operand) -> Tensor:
-        return pointwise(call, relation, x, y, dtype=call.common)
+        return _joined(call, relation, x, y, dtype=call.common)
 
     operator(f"{name}.Tensor", f"{name}.Scalar")(compare)
 
