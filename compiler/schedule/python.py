@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import keyword
+
 from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.ir import SSAValue
 
 from compiler.dialects.sched import SchedOp
+from compiler.errors import ScheduleError
 from compiler.program.names import fresh
 from compiler.schedule.primitive import CHOICES, applies, primitive_of
 from compiler.schedule.script import Script, script_of
@@ -26,6 +29,8 @@ def as_python(script: Script, schedule: str = "s") -> str:
     no script.
     """
     sequence = script_of(script)
+    if not isinstance(schedule, str) or not schedule.isidentifier() or keyword.iskeyword(schedule):
+        raise ScheduleError(f"the name of the schedule is {schedule!r}, expected one of Python", "python")
     names: dict[SSAValue, str] = {}
     live, ops = _live(sequence)
     lines = [_line(op, schedule, names, live) for op in ops]

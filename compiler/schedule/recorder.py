@@ -6,6 +6,7 @@ import inspect
 import random
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from os import PathLike
 from typing import Any, Self
 
 from xdsl.context import Context
@@ -58,7 +59,7 @@ class Recorder(InProcess):
         self.name = function.sym_name.data
         self.original = module.clone()
         self.script, body = empty_script()
-        self._state = State(read(function), random.Random(seed), body)
+        self._state = State(read(function), random.Random(integer("seed", seed, 0, error=ScheduleError)), body)
         self._written: tuple[Program, ModuleOp] | None = None
 
     @property
@@ -330,7 +331,8 @@ def _loop_module(x: object) -> ModuleOp:
     """The module that a caller gives; a te function is lowered as it is written."""
     module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
     if not isinstance(module, ModuleOp):
-        raise ScheduleError(f"a schedule is of a te function or a loop-level module, not of a {type(x).__name__}")
+        given = f"not of a {type(x).__name__}{': strata.lower reads a file' if isinstance(x, str | PathLike) else ''}"
+        raise ScheduleError(f"a schedule is of a te function or a loop-level module, {given}")
     if isinstance(x, ModuleOp) or not any(map(has_tensors, functions(module))):
         return module
     if any(isinstance(op, te.ConstantOp) and not op.value.data.is_inline for op in module.walk()):

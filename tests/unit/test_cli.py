@@ -304,6 +304,18 @@ def test_a_wrong_word_is_named_with_the_right_one(
     assert "did you mean" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["run", "check", "hash", "explain", "space", "tune"])
+def test_a_script_is_no_program(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    script = str(EXAMPLE_FOLDER / "walk_schedule.mlir")
+    assert "the module has no function at all: it is a script, for --script" in refusal_of([command, script], capsys)
+
+
+def test_why_a_script_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for script, why in ((tmp_path, "Is a directory"), (tmp_path / "no.mlir", "No such file or directory")):
+        said = refusal_of(["explain", EXAMPLE, "--static", "--script", str(script)], capsys)
+        assert f"the script {script} cannot be read: {why}" in said
+
+
 def test_plugins_says_that_there_is_none(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("compiler.plugins.registries", list)
     assert main(["plugins"]) == 0

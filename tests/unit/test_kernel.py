@@ -389,7 +389,7 @@ def test_wrong_outs(matmul: Kernel) -> None:
         (good.astype(">f4"), ("'C'", "byte order")),
         (frozen, ("'C'", "read-only")),
         (odd, ("'C'", "not aligned")),
-        ((good, good), ("has 1 outputs, out= has 2",)),
+        ((good, good), ("gives 1 array, out= has 2",)),
         ((), ("out= has 0",)),
         (good.tolist(), ("out= has 3",)),
         (np.float32(0), ("out= holds a float32",)),
@@ -433,7 +433,7 @@ def test_in_place(scale: Kernel) -> None:
     said(lambda: scale(x[::-1], s), "'x' is written, but is not contiguous")
     said(lambda: scale(x, np.float32(3)), "'s' is written, but of type float32")
     said(lambda: scale(x, x[:1].reshape(())), "shares memory")
-    said(lambda: scale(x, s, out=x), "has 0 outputs, out= has 1")
+    said(lambda: scale(x, s, out=x), "gives 0 arrays, out= has 1")
 
 
 def test_scalars_of_rank_zero() -> None:

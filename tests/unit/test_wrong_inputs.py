@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import compiler
+import strata
 from compiler import te
 from compiler.errors import StrataError
 from compiler.opt import main as strata_opt
+from compiler.schedule import Schedule
 
 A = te.placeholder((4, 8), name="A")
 B = te.placeholder((8, 6), name="B")
@@ -21,6 +23,10 @@ V = te.placeholder((8,), name="V")
 INTS = te.placeholder((8,), "i32", name="I")
 K = te.reduce_axis(8, "k")
 nn = te.nn
+
+
+def _relu() -> te.Function:
+    return te.function("f", [A], nn.relu(A))
 
 
 def tuple_of_reductions() -> Any:
@@ -74,7 +80,7 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "array": (lambda: te.compute((8,), lambda i: V[i] + te.cast([1], "f32"), "C"), "list is not an expression"),
     "nothing": (lambda: te.compute((8,), lambda i: None, "C"), "NoneType is not an expression"),
     "arity": (lambda: te.compute((8, 2), lambda i: V[i], "C"), "has 2 dimensions, the function takes 1"),
-    "not a function": (lambda: te.compute((8,), 3, "C"), "3 is not a function of the axes"),  # type: ignore[arg-type]
+    "not a function": (lambda: te.compute((8,), 3, "C"), "3 is not a function of the axes"),
     "axis twice": (lambda: te.compute((2, 2), lambda *i: V[i[0]], "C", axes=("i", "i")), "occurs twice"),
     "reduce spatial": (lambda: te.compute((8,), lambda i: te.sum(V[i], axis=i), "C"), "which is a spatial axis"),
     "no axis": (lambda: te.sum(V[K], axis=None), "needs axis="),
@@ -129,6 +135,16 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "threads": (lambda: compiler.build(te.function("f", [A], nn.relu(A)), threads=0), "threads=0"),
     "build a number": (lambda: compiler.build(3), "cannot build a int"),
     "missing file": (lambda: compiler.build(Path("nowhere.mlir")), "nowhere.mlir cannot be read"),
+    "array of numpy": (
+        lambda: nn.relu(np.zeros((4, 6))),
+        r"relu: an array \(ndarray\) is not a tensor: te.placeholder",
+    ),
+    "matrix": (lambda: nn.matmul(np.zeros((4, 6)), A), r"matmul: an array \(ndarray\) is not a tensor"),
+    "long name": (lambda: compiler.build("x" * 5000), r"^cannot build 'x+\.\.\.x+': give the path"),
+    "schedule of a path": (lambda: Schedule("a.mlir"), "not of a str: strata.lower reads a file"),
+    "seed of a schedule": (lambda: Schedule(_relu(), seed=object()), "seed is <object .*, expected an integer"),
+    "name of a schedule": (lambda: Schedule(_relu()).python("1s"), "name of the schedule is '1s'"),
+    "workload": (lambda: strata.workload("x"), "'x' is no function: @workload stands above"),
     "no function": (lambda: compiler.build("builtin.module {\n}"), "no function at all"),
 }
 
@@ -157,7 +173,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "out strided": (lambda k: k(a, b, out=np.zeros((6, 4), F32).T), "is not contiguous"),
     "out frozen": (lambda k: k(a, b, out=frozen), "is read-only"),
     "out misaligned": (lambda k: k(a, b, out=odd), "is not aligned"),
-    "out count": (lambda k: k(a, b, out=(np.zeros((4, 6), F32),) * 2), "out= has 2 arrays|out= takes 1 array, got 2"),
+    "out count": (lambda k: k(a, b, out=(np.zeros((4, 6), F32),) * 2), "gives 1 array, out= has 2"),
     "out list": (lambda k: k(a, b, out=[[1.0]]), "list, expected (a )?numpy array"),
     "overlap": (
         lambda k: k(big[:32].reshape(4, 8), b, out=big[8:32].reshape(4, 6)),

@@ -117,7 +117,7 @@ class Binder:
             return []
         given = out if isinstance(out, tuple | list) else [out]
         if len(given) != len(self._outputs):
-            raise TargetError(f"{self._name}: has {len(self._outputs)} outputs, out= has {len(given)} arrays")
+            raise TargetError(f"{self._name}: gives {_arrays(len(self._outputs))}, out= has {len(given)}")
         for array in given:
             if not is_array(array):
                 raise TargetError(f"{self._name}: out= holds a {type(array).__name__}, expected numpy arrays")

@@ -208,7 +208,7 @@ class Kernel(InProcess):
         call, surroundings = self._binder.bind(self._binder.in_order(arrays, named), out), self._surroundings(threads)
         call.passed.extend(surroundings.passed)
         call.held.append(surroundings.memory)
-        return BoundCall(self, self._native, call)
+        return BoundCall(self, call)
 
     def text(self, level: str) -> str:
         """The program at a level: te, loop, low, llvm or asm, where the kernel came through it."""
@@ -265,15 +265,15 @@ class BoundCall(InProcess):
     each time. Python threads must not run one at once."""
 
     _refusal = "a bound call has addresses and cannot be pickled or copied: `bound` of its kernel makes another"
-    __slots__ = ("_binding", "_converts", "_kernel", "_native", "_passed", "_results")
+    __slots__ = ("_binding", "_converts", "_kernel", "_passed", "_results")
 
-    def __init__(self, kernel: Kernel, native: Callable[..., None], binding: Binding) -> None:
-        self._kernel, self._native, self._binding = kernel, native, binding
+    def __init__(self, kernel: Kernel, binding: Binding) -> None:
+        self._kernel, self._binding = kernel, binding
         self._passed, self._results = tuple(binding.passed), binding.returned()
         self._converts = binding.returned_as not in ON_SAME_MEMORY  # another package's conversion may copy
 
     def __call__(self) -> Results:
-        self._native(*self._passed)
+        self._kernel._native(*self._passed)
         return self._binding.returned() if self._converts else self._results
 
     def __repr__(self) -> str:
