@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from keyword import iskeyword
+
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.ir import SSAValue
@@ -56,8 +58,8 @@ def _line(op: SchedOp, schedule: str, names: dict[SSAValue, str], live: set[SSAV
 
 def _name(value: SSAValue, schedule: str, names: dict[SSAValue, str]) -> str:
     hint = "".join(c if c.isalnum() else "_" for c in value.name_hint or "x")
-    hint = f"_{hint}" if hint[0].isdigit() else hint
-    name = fresh(hint, {schedule, *names.values()}).replace(".", "_")
+    hint = f"_{hint}" if hint[0].isdigit() or iskeyword(hint) else hint
+    name = fresh(hint, {schedule, UNUSED, *names.values()}).replace(".", "_")
     while name in names.values():
         name += "_"
     names[value] = name
