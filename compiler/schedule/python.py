@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import keyword
+from keyword import iskeyword
 
 from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.ir import SSAValue
@@ -29,7 +29,7 @@ def as_python(script: Script, schedule: str = "s") -> str:
     no script.
     """
     sequence = script_of(script)
-    if not isinstance(schedule, str) or not schedule.isidentifier() or keyword.iskeyword(schedule):
+    if not isinstance(schedule, str) or not schedule.isidentifier() or iskeyword(schedule):
         raise ScheduleError(f"the name of the schedule is {schedule!r}, expected one of Python", "python")
     names: dict[SSAValue, str] = {}
     live, ops = _live(sequence)
@@ -61,8 +61,8 @@ def _line(op: SchedOp, schedule: str, names: dict[SSAValue, str], live: set[SSAV
 
 def _name(value: SSAValue, schedule: str, names: dict[SSAValue, str]) -> str:
     hint = "".join(c if c.isalnum() else "_" for c in value.name_hint or "x")
-    hint = f"_{hint}" if hint[0].isdigit() else hint
-    name = fresh(hint, {schedule, *names.values()}).replace(".", "_")
+    hint = f"_{hint}" if hint[0].isdigit() or iskeyword(hint) else hint
+    name = fresh(hint, {schedule, UNUSED, *names.values()}).replace(".", "_")
     while name in names.values():
         name += "_"
     names[value] = name

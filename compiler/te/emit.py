@@ -32,6 +32,7 @@ from compiler.dialects.upstream.arith import (
 )
 from compiler.elementary import ELEMENTARY
 from compiler.elements import SCALARS, TYPES, has_sign, is_float, limits, width
+from compiler.program.names import spelled
 from compiler.rounding import rounded
 from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds
 from compiler.te.index import Axis, Binary, Fixed, Index
@@ -51,7 +52,7 @@ def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]
                 inputs.append(value)
                 accesses.append(access)
                 argument = body.block.insert_arg(SCALARS[expr.dtype], len(body.block.args))
-                argument.name_hint = expr.tensor.name.lower()
+                argument.name_hint = spelled(expr.tensor.name).lower()
             body.values[expr] = body.block.args[same[0] if same else -1]
     yielded = [body.emit(root) for root in op.bodies]
     body.block.add_op(te.YieldOp(*yielded))

@@ -14,6 +14,7 @@ from compiler.affine.limits import bad_size
 from compiler.dialects.dense import Dense
 from compiler.elements import INDICES, TYPES, check_dtype, element_bytes
 from compiler.errors import TeError
+from compiler.program.names import spelled
 from compiler.te.expr import Expr, Joint, Number, const
 from compiler.te.index import Axis, Condition, Index, IndexLike, as_index, check_extent, check_name, compared
 
@@ -293,7 +294,7 @@ def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
 
     Without a name a compute calls it k, or k1, k2 ... where it has several of such. Raises TeError.
     """
-    label = check_name("an axis", "k" if name is None else name)
+    label = spelled(check_name("an axis", "k" if name is None else name))
     if isinstance(extent, tuple | list) and len(extent) == 2:
         if extent[0] != 0:
             raise TeError(

@@ -44,8 +44,8 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "float extent": (lambda: te.placeholder((2.5,), name="Z"), "extents are integers"),
     "shape a string": (lambda: te.placeholder("4", name="Z"), "a shape is a tuple"),
     "dtype": (lambda: te.placeholder((2,), "f128", name="Z"), "unknown dtype 'f128'"),
-    "name": (lambda: te.placeholder((2,), name="a b"), "'a b' cannot name a tensor"),
-    "axis name": (lambda: te.reduce_axis(3, "mod"), "'mod' cannot name an axis"),
+    "name": (lambda: te.placeholder((2,), name=3), "3 cannot name a tensor"),
+    "axis name": (lambda: te.reduce_axis(3, b"k"), "b'k' cannot name an axis"),
     "axis extent": (lambda: te.reduce_axis(-3, "k"), "axis 'k' has extent -3"),
     "rank": (lambda: te.compute((4,), lambda m: A[m], "C"), "'A' has 2 dimensions, indexed with 1"),
     "bounds": (
@@ -110,7 +110,7 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "no outputs": (lambda: te.function("f", [A], []), "'f' has no outputs"),
     "output": (lambda: te.function("f", [A], [3]), "3 is not a tensor"),  # type: ignore[list-item]
     "computed input": (lambda: te.function("f", [nn.relu(A)], A), "is computed, not a placeholder"),
-    "function name": (lambda: te.function("2f", [A], A), "'2f' cannot name a function"),
+    "function name": (lambda: te.function(2, [A], A), "2 cannot name a function"),
     "matmul shapes": (lambda: nn.matmul(A, A), "extents of k in 'A' and 'A' differ: 8 and 4"),
     "matmul rank": (lambda: nn.matmul(A, V), r"'V' has shape \(8,\), expected 2 dimensions"),
     "broadcast": (lambda: nn.add(A, B), "do not broadcast"),

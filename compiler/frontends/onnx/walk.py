@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -10,7 +9,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, helper, numpy_helper
 
-from compiler.affine.text import RESERVED
 from compiler.elements import is_float
 from compiler.errors import TeError
 from compiler.frontends.onnx.bodies import Functions, body_of, bound, domain_of, schema_of
@@ -20,7 +18,7 @@ from compiler.frontends.onnx.operators import HANDLERS
 from compiler.frontends.onnx.refused import RANDOM_OPERATORS, SEQUENCES, reason_of
 from compiler.frontends.onnx.table import Node, Refused, Value, shape_of
 from compiler.frontends.onnx.types import Array, dtype_of
-from compiler.program.names import Names
+from compiler.program.names import Names, spelled
 from compiler.te.compute import compute
 from compiler.te.constant import constant
 from compiler.te.nn.elementwise import where
@@ -77,12 +75,6 @@ class Scope:
         return self.parent.find(name)
 
 
-def valid(name: str) -> str:
-    """A name of ONNX as one of te: letters, digits, '_' and '.'."""
-    made = re.sub(r"[^A-Za-z0-9_.]", "_", name) or "value"
-    return made if re.match(r"[A-Za-z_]", made) and made not in RESERVED else f"_{made}"
-
-
 @dataclass
 class Walk:
     """The state of the walk over one model.
@@ -106,7 +98,7 @@ class Walk:
         """Bind the initialisers of a graph and walk its nodes."""
         for stored in graph.initializer:
             array = numpy_helper.to_array(stored)
-            self._labels[id(array)] = valid(stored.name)
+            self._labels[id(array)] = spelled(stored.name)
             self._held.append(array)
             scope.values[stored.name] = array
         for sparse in graph.sparse_initializer:
@@ -132,7 +124,7 @@ class Walk:
         array = np.asarray(value)
         if id(array) not in self._stated:
             self._held.append(array)
-            self._stated[id(array)] = self._state(array, self._labels.get(id(array), valid(hint)))
+            self._stated[id(array)] = self._state(array, self._labels.get(id(array), spelled(hint)))
         return self._stated[id(array)]
 
     def _state(self, array: Array, label: str) -> Tensor:
@@ -209,7 +201,7 @@ class Walk:
         outputs = evaluated(node, values, scope.opsets)
         for name, array in zip(node.output, outputs, strict=False):
             self._held.append(array)
-            self._labels.setdefault(id(array), valid(f"{scope.prefix}{name}"))
+            self._labels.setdefault(id(array), spelled(f"{scope.prefix}{name}"))
         return outputs
 
     def _handled(self, node: NodeProto, values: Sequence[Value | None], scope: Scope) -> Sequence[Found] | None:
@@ -235,7 +227,7 @@ class Walk:
         return [outputs] if isinstance(outputs, Tensor | np.ndarray) else list(outputs)
 
     def _label(self, node: NodeProto, scope: Scope) -> str:
-        return valid(f"{scope.prefix}{next((name for name in node.output if name), node.op_type)}")
+        return spelled(f"{scope.prefix}{next((name for name in node.output if name), node.op_type)}")
 
     def _subgraph(self, graph: GraphProto, scope: Scope, given: Sequence[Found], label: str) -> list[Found]:
         """The outputs of a subgraph, for values of its inputs."""
