@@ -241,7 +241,7 @@ def _floored(name: str, a: Expr, b: Expr) -> Expr:
     turned = logical("xor", rest < 0.0, b < 0.0)
     if name == "mod":
         moved = Apply("select", (turned, rest + b, rest), rest.dtype)
-        value = Apply("select", (is_whole, binary("copysign", rest, b), moved), rest.dtype)
+        value: Expr = Apply("select", (is_whole, binary("copysign", rest, b), moved), rest.dtype)
     else:
         value = _quotient(a, b, rest, logical("and", turned, ~is_whole))
     return value if value.dtype == dtype else Apply("cast", (value,), dtype)

@@ -44,8 +44,10 @@ def _build(name: str, dtype: str, p: Parameters) -> te.Function:
     return te.function(name, [x], te.nn.resize(x, **{n: value for n, value in p.items() if n != "x"}))
 
 
-def _origin(p: Parameters, n: int, i: int, size: int, scale: float, length: int) -> float:
-    """Where a place lies, by the formulas of ONNX."""
+def _origin(p: Parameters, n: int, i: Any, size: int, scale: Any, length: int) -> Any:
+    """Where a place lies, by the formulas of ONNX; in f32 if it decides between neighbours."""
+    if p["mode"] == "nearest":
+        i, scale = np.float32(i), np.float32(scale)
     resized, start, end = scale * length, p["roi"][n], p["roi"][n + len(p["axes"])]
     if p["coordinates"] == "align_corners":
         return 0.0 if resized == 1 else i * (length - 1) / (resized - 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from compiler.errors import InputError
 from compiler.frontends.torch import from_torch
 from compiler.frontends.torch.conversion import why_not
 from compiler.frontends.torch.dtypes import DTYPES
+from compiler.frontends.torch.operators import resize
 from compiler.imported import Imported
 from compiler.interpret.te import evaluate
 from tests.sample import some
-from tests.torch_cases import CASES, Case
+from tests.torch_cases import CASES, Case, image
 
 NARROW = {torch.float16: 2e-2, torch.bfloat16: 1e-1, torch.float64: 1e-7}
 OF_ANY_DTYPE = ("activations", "arithmetic", "products", "attention", "convolutions", "softmax", "norms", "pooling")
@@ -157,6 +159,43 @@ def test_division_of_integers(dtype: Any) -> None:
     exact(lambda a, b: (a**b, 2**b, a << b, a >> b, a.abs(), -a), left, right)
     by_zero = imported((lambda a: (a // (a - a), a % (a - a), trunc(a, a - a), torch.fmod(a, a - a)), (left,)))
     assert not any(result.any() for result in evaluate(by_zero.function.module, [left.numpy()]))
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_the_nearest_pixels_of_sizes(mode: str) -> None:
+    """A sample of all pairs below 300, by the table's rule."""
+    for n, m in product(range(1, 300, 7), range(1, 300, 11)):
+        for dtype, name in ((torch.float32, "f32"), (torch.float64, "f64")):
+            x = te.placeholder((1, 1, n), name, "X")
+            pixels, _ = resize.nearest_pixels(x, m, 2, resize.step(x, m, 2, None), mode == "nearest-exact")
+            wanted = F.interpolate(torch.arange(n, dtype=dtype).view(1, 1, n), size=m, mode=mode)
+            assert pixels == wanted.int().flatten().tolist(), (n, m, dtype)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.uint8], ids=str)
+def test_the_nearest_pixels(mode: str, dtype: Any) -> None:
+    for rank, n, m in ((1, 2, 82), (2, 100, 198), (3, 3, 123), (2, 8, 16), (1, 9, 9), (2, 7, 3)):
+        pixels = torch.arange(n).to(dtype).expand((1, 2, *(2,) * (rank - 1), n)).contiguous()
+        sizes = (*(3,) * (rank - 1), m)
+        exact(lambda x, sizes=sizes: (F.interpolate(x, size=sizes, mode=mode),), pixels)
+    for factor in (0.5, 0.7, 1.3, 2.0, 2.5):
+        pixels = torch.arange(20).to(dtype).expand(1, 2, 4, 20).contiguous()
+        exact(lambda x, factor=factor: (F.interpolate(x, scale_factor=factor, mode=mode),), pixels)
+        again = {"scale_factor": factor, "recompute_scale_factor": True}
+        exact(lambda x, again=again: (F.interpolate(x, mode=mode, **again),), pixels)
+
+
+def test_pixels_between_others_are_placed_by_the_scale() -> None:
+    for factor, corners in product((0.7, 1.3, 2.0), (True, False)):
+        size = {"scale_factor": factor, "mode": "bilinear", "align_corners": corners}
+        check((lambda a, size=size: F.interpolate(a, **size), (image,)), 1e-5)
+
+
+def test_even_ratios_are_read_by_one_affine_map() -> None:
+    for n, m, index in ((8, 16, "i2 floordiv 2"), (10, 5, "i2 * 2"), (3, 7, "(i2 * 3) floordiv 7")):
+        text = str(imported((lambda a, m=m: F.interpolate(a, size=(m, m)), (torch.ones(1, 1, n, n),))).function)
+        assert f"[i0, i1, {index}, " in text and text.count("te.compute") == 1
 
 
 def refused(function: Any, *arguments: Any) -> str:

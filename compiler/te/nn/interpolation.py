@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -45,9 +46,9 @@ class Resizing:
         plain = self.coordinates != "tf_crop_and_resize" or self.roi == (0.0, 1.0)
         return self.size == self.extent and self.scale == 1 and plain
 
-    def place(self, i: int) -> float:
-        """Where a place lies in the original dimension, in f32 as onnxruntime has it, which decides what is nearest."""
-        at, scale = np.float32(i), np.float32(self.scale)
+    def place(self, i: int, real: type[np.floating[Any]] = np.float64) -> float:
+        """Where a place lies in the original dimension, computed in a dtype."""
+        at, scale = real(i), real(self.scale)
         width = scale * self.extent
         centre = (at + 0.5) / scale - 0.5
         match self.coordinates:
@@ -56,7 +57,7 @@ class Resizing:
             case "asymmetric":
                 return float(at / scale)
             case "tf_crop_and_resize":
-                start, end = (np.float32(bound) * (self.extent - 1) for bound in self.roi)
+                start, end = (real(bound) * (self.extent - 1) for bound in self.roi)
                 length = end - start
                 return float(start + (length / 2 if width == 1 else at * length / (width - 1)))
             case "pytorch_half_pixel" if width == 1:
@@ -65,13 +66,19 @@ class Resizing:
                 return float(self.extent / 2 * (1 - self.size / width) + centre)
         return float(centre)
 
+    @property
+    def slopes(self) -> list[Fraction]:
+        """The slopes that its places may have."""
+        cropped = self.coordinates == "tf_crop_and_resize"
+        return slopes(self.extent, self.size, self.place(1) - self.place(0) if cropped else 1 / self.scale)
+
     def is_outside(self, i: int) -> bool:
         """Whether a place has a value of its own, as outside of a region."""
         return self.coordinates == "tf_crop_and_resize" and not 0 <= self.place(i) <= self.extent - 1
 
     def nearest(self, i: int) -> int:
-        """The element of a place."""
-        at = self.place(i)
+        """The element of a place, computed in f32: as onnxruntime does, it decides between neighbours."""
+        at = self.place(i, np.float32)
         low, share = math.floor(at), at - math.floor(at)
         up = {
             "floor": False,
@@ -130,10 +137,9 @@ class Line:
         return (self.slope * i + self.offset) // self.divisor
 
 
-def line(first: Sequence[int], last: Sequence[int], resizing: Resizing) -> Line:
+def line(first: Sequence[int], last: Sequence[int], slopes: Sequence[Fraction]) -> Line:
     """The shortest windows on a line such that each contains the elements from first to last of its place."""
     length = max(high - low for low, high in zip(first, last, strict=True)) + 1
-    slopes = list(_slopes(resizing))
     while True:
         for slope in slopes:
             a, c = slope.numerator, slope.denominator
@@ -144,9 +150,7 @@ def line(first: Sequence[int], last: Sequence[int], resizing: Resizing) -> Line:
         length += 1
 
 
-def _slopes(resizing: Resizing) -> list[Fraction]:
-    extent, size = resizing.extent, resizing.size
-    slopes = [Fraction(extent, size)] + ([Fraction(extent - 1, size - 1)] if size > 1 else [])
-    cropped = resizing.coordinates == "tf_crop_and_resize"
-    step = resizing.place(1) - resizing.place(0) if cropped else 1 / resizing.scale
-    return [*slopes, Fraction(step).limit_denominator(1 << 12), Fraction(0)]
+def slopes(extent: int, size: int, step: float) -> list[Fraction]:
+    """The slopes that places of an extent in another size may have, which are about a step apart."""
+    corners = [Fraction(extent - 1, size - 1)] if size > 1 else []
+    return [Fraction(extent, size), *corners, Fraction(step).limit_denominator(1 << 12), Fraction(0)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from compiler.errors import TeError
 from compiler.te import scalar as e
@@ -60,7 +61,9 @@ def resize(
     masks = _masks(how, name)
     label, value = f"{name}.inside" if masks else name, check_number("resize", "extrapolation", extrapolation)
     if mode == "nearest":
-        resized = _nearest(x, {d: how[d] for d in changed}, label)
+        resized = picked(
+            x, {d: ([how[d].nearest(i) for i in range(how[d].size)], how[d].slopes) for d in changed}, label
+        )
     else:
         resized, wide = check_float("resize", x), accumulator(x.dtype) != x.dtype
         for d in changed:
@@ -112,17 +115,19 @@ def _index(line: Line, i: Index) -> Index:
     return (i * line.slope + line.offset) // line.divisor
 
 
-def _nearest(x: Tensor, how: dict[int, Resizing], name: str) -> Tensor:
-    """The nearest elements: all dimensions whose places lie on a line at once, others by a table."""
+def picked(x: Tensor, picks: Mapping[int, tuple[Sequence[int], Sequence[Fraction]]], name: str) -> Tensor:
+    """The elements at known places of some dimensions, each with slopes that these may have.
+
+    All dimensions whose places lie on a line are read at once, others by a table.
+    """
     lines: dict[int, Line] = {}
-    for d, resizing in how.items():
-        places = [resizing.nearest(i) for i in range(resizing.size)]
-        window = line(places, places, resizing)
+    for d, (places, slopes) in picks.items():
+        window = line(places, places, slopes)
         if window.length == 1:
             lines[d] = window
         else:
             x = _picked(x, d, places, window, f"{name}.dim{d}")
-    shape = [how[d].size if d in lines else n for d, n in enumerate(x.shape)]
+    shape = [len(picks[d][0]) if d in lines else n for d, n in enumerate(x.shape)]
 
     def element(*i: Index) -> Expr:
         return x[tuple(_index(lines[d], index) if d in lines else index for d, index in enumerate(i))]
@@ -153,7 +158,7 @@ def _mixed(x: Tensor, d: int, resizing: Resizing, name: str) -> Tensor:
     """One dimension, each place a sum over a window with shares that a table holds, in the accumulator's dtype."""
     wide = accumulator(x.dtype)
     shares = [resizing.weights(i) for i in range(resizing.size)]
-    over = line([min(s) for s in shares], [max(s) for s in shares], resizing)
+    over = line([min(s) for s in shares], [max(s) for s in shares], resizing.slopes)
     rows = [[s.get(over.start(i) + tap, 0.0) for tap in range(over.length)] for i, s in enumerate(shares)]
     table, tap, source = constant(rows, wide, f"{name}.shares"), reduce_axis(over.length, "tap"), x.padded(0)
 

@@ -3,42 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from fractions import Fraction
+from typing import Any, TypeAlias
 
-from compiler.frontends.torch.table import Call, Unsupported, operator
+import numpy as np
+
+from compiler.frontends.torch.table import Call, operator
 from compiler.te import nn
+from compiler.te.nn.interpolation import slopes
+from compiler.te.nn.resizing import picked
 from compiler.te.tensor import Tensor
 
 Scales: TypeAlias = Sequence[float | None] | None
 
 
-def _check_scales(call: Call, x: Tensor, scales: Scales) -> None:
-    """The scales that torch was given agree with the sizes: it places pixels by the scales."""
-    rank = len(call.shape) - 2
-    for n, m, scale in zip(x.shape[-rank:], call.shape[-rank:], scales or (), strict=False):
-        if scale is not None and n * scale != m:
-            raise Unsupported(f"a resize by {scale} of an extent of {n}, which is not whole")
+def _enter_nearest(name: str, exact: bool) -> None:
+    def by_scales(call: Call, x: Tensor, size: Sequence[int] | None, scales: Scales = None) -> Tensor:
+        given = scales or [None] * (x.rank - 2)
+        steps = {d: step(x, call.shape[d], d, scale) for d, scale in enumerate(given, 2)}
+        picks = {d: nearest_pixels(x, call.shape[d], d, apart, exact) for d, apart in steps.items()}
+        return picked(x, picks, call.name)
+
+    def by_size(call: Call, x: Tensor, size: Sequence[int], *scales: float | None) -> Tensor:
+        return by_scales(call, x, size, scales)
+
+    operator(f"{name}.vec")(by_scales)
+    operator(name)(by_size)
 
 
-@operator("upsample_nearest2d.vec")
-def nearest(call: Call, x: Tensor, size: Sequence[int] | None, scales: Scales = None) -> Tensor:
-    """The pixel at the place of each, scaled down."""
-    _check_scales(call, x, scales)
-    return nn.resize_nearest(x, (call.shape[2], call.shape[3]), call.name)
+def step(x: Tensor, size: int, d: int, scale: float | None) -> float:
+    """How far apart places are, in f32 but for tensors of f64."""
+    ratio = x.shape[d] / size if scale is None else 1 / scale
+    return ratio if x.dtype == "f64" else float(np.float32(ratio))
 
 
-@operator("upsample_nearest2d")
-def nearest_sized(call: Call, x: Tensor, size: Sequence[int], *scales: float | None) -> Tensor:
-    """The pixel at the place of each, scaled down."""
-    return nearest(call, x, size, scales)
+def nearest_pixels(x: Tensor, size: int, d: int, apart: float, exact: bool) -> tuple[list[int], list[Fraction]]:
+    """The pixel at each place of a dimension, or nearest to its centre, rounded as torch's loops on the CPU do."""
+    at: Any = np.arange(size)
+    if exact:
+        centre = (at + 0.5) * apart - 0.5
+        centre = centre if x.dtype == "f64" else centre.astype(np.float32).astype(np.float64)
+        at = np.maximum(centre, 0) + 0.5
+    else:
+        at = at * apart
+    pixels = np.minimum(np.floor(at.astype(np.float32)), x.shape[d] - 1)
+    return [int(pixel) for pixel in pixels], slopes(x.shape[d], size, apart)
+
+
+for _rank in (1, 2, 3):
+    _enter_nearest(f"upsample_nearest{_rank}d", exact=False)
+    _enter_nearest(f"_upsample_nearest_exact{_rank}d", exact=True)
 
 
 @operator("upsample_bilinear2d.vec")
 def bilinear(call: Call, x: Tensor, size: Sequence[int] | None, align_corners: bool, scales: Scales = None) -> Tensor:
     """Pixels interpolated between their neighbours."""
-    if not align_corners:
-        _check_scales(call, x, scales)
-    return nn.resize_bilinear(x, (call.shape[2], call.shape[3]), align_corners, call.name)
+    sizes = call.shape[2:]
+    ratios = [m / n if s is None else s for n, m, s in zip(x.shape[2:], sizes, scales or (None, None), strict=True)]
+    if align_corners or all(n * ratio == m for n, m, ratio in zip(x.shape[2:], sizes, ratios, strict=True)):
+        return nn.resize_bilinear(x, (call.shape[2], call.shape[3]), align_corners, call.name)
+    return nn.resize(x, sizes, ratios, (2, 3), "linear", name=call.name)
 
 
 @operator("upsample_bilinear2d")
