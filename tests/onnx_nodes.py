@@ -260,12 +260,12 @@ def report(outcomes: Sequence[Outcome], detailed: bool) -> None:
         here = [outcome for outcome in outcomes if runner in (outcome.runner, "all")]
         counts = Counter(outcome.kind for outcome in here)
         print(f"{runner:18}{len(here):8}{''.join(f'{counts[kind]:14}' for kind in KINDS)}")
-    for kind in (WRONG, CRASHED):
-        for found in (outcome for outcome in outcomes if outcome.kind == kind):
-            print(f"{kind} {found.name}: {found.detail[:300]}")
+    for found in (outcome for outcome in outcomes if outcome.kind == WRONG):
+        print(f"{WRONG} {found.name}: {found.detail[:300]}")
     reasons: dict[str, list[str]] = defaultdict(list)
-    for refused in (outcome for outcome in outcomes if outcome.kind == REFUSED):
-        reasons[reason(refused.detail)].append(refused.name)
+    for found in (outcome for outcome in outcomes if outcome.kind in (CRASHED, REFUSED)):
+        said = reason(found.detail) if found.kind == REFUSED else f"{CRASHED}: {found.detail[:200]}"
+        reasons[said].append(found.name)
     for said, names in sorted(reasons.items(), key=lambda pair: -len(pair[1])):
         print(f"{len(names):5} {said} ({', '.join(names if detailed else names[:3])})")
 

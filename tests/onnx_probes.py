@@ -174,8 +174,9 @@ def reductions() -> Iterator[Probe]:
             for dtype in sorted(allowed(operator, opset)):
                 by_input = opset >= (13 if operator == "ReduceSum" else 18)
                 rows = _rows(dtype)
-                if operator not in REDUCTIONS[:5] and dtype not in FLOATS:  # beyond the integers, and logarithms of 0
+                if operator not in REDUCTIONS[:4] and dtype not in FLOATS:  # beyond the integers, and logarithms of 0
                     rows = [rows[0] + rows[0].dtype.type(1)]
+                    rows += [-rows[0]] if operator == "ReduceMean" and dtype.startswith("i") else []
                 for values in (*rows, rows[0].reshape(-1)[-1].reshape(())):
                     for axes in ((0,), (-1,), None) if values.ndim else (None,):
                         if axes is None:

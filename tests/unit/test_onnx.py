@@ -46,13 +46,15 @@ def test_a_wrong_result_is_seen() -> None:
     assert outcome(wrong, interpreted).kind == WRONG
 
 
-INEXACT = ("Celu", "Elu", "Mish", "Mod", "ReduceMean", "Selu", "Softplus")
-"""Operators that are not exact at the edges of their inputs."""
-
-
 def test_edges_of_single_nodes_are_right() -> None:
-    found = [judged(probe) for probe in some(probes(), 2 * EDGE_STEP + 1) if probe.operator not in INEXACT]
+    chosen = [probe for probe in some(probes(), 2 * EDGE_STEP + 1) if not _is_whole_mean(probe)]
+    found = [judged(probe) for probe in chosen]
     assert [(str(each.probe), each.detail) for each in found if each.kind not in (PASSED, UNJUDGED)] == []
+
+
+def _is_whole_mean(probe: Probe) -> bool:
+    """Whether it is a mean of integers, which is rounded in another way than onnxruntime does."""
+    return probe.operator == "ReduceMean" and probe.inputs[0].dtype.kind in "iu"
 
 
 def test_a_wrong_edge_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
