@@ -347,6 +347,7 @@ class SearchTask(InProcess):
             lambda: self.derived.sketches,
             self.former_key,
             lambda: as_written(self.schedule, self.machine).text(()),
+            lambda: self.derived.unused,
         )
 
     def best(self, database: str | os.PathLike[str]) -> Best:

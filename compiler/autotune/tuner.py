@@ -55,7 +55,8 @@ Given = TypeVar("Given")
 class Problem:
     """What a run tunes: a subject for the workers, the sketches of its space on a machine, and what its records say:
     the name of the task, its key and the text of its program; `former` is the key that older versions gave it,
-    `written` the script of the program as it is written. `estimated` says that nothing can be measured."""
+    `written` the script of the program as it is written, `notes` sentences about its rules. `estimated` says that
+    nothing can be measured."""
 
     name: str
     key: Key
@@ -66,6 +67,7 @@ class Problem:
     sketches: Callable[[], Sequence[Sketch]]
     former: Key | None = None
     written: Callable[[], str] = str
+    notes: Callable[[], Sequence[str]] = tuple
 
 
 def tune(task: Problem, options: TuningOptions) -> Record | None:
@@ -233,6 +235,7 @@ class Run:
         self.say("deriving sketches")
         task = self.task
         self.space = SketchSpace(task.sketches(), task.machine, task.estimated)
+        self.progress.rules = list(task.notes())
         self.written: Candidate = (len(self.space.sketches) - 1, ())
         self.progress.sketches = len(self.space.sketches)
         self.progress.candidates = total(self.space.sizes)

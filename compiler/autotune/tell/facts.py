@@ -124,6 +124,7 @@ class Facts:
             ("space", f"{p.sketches} sketches, {p.candidates} candidates" if p.sketches else ""),
             ("best", self.best),
             ("gain", self.gained),
+            *(("rules", line) for line in p.rules),
             ("sketch", p.sketch),
             ("trials", self.trials + ("" if p.budget is None else f", {p.budget} in all")),
             ("time", f"{p.seconds:.0f} s" + ("" if left is None else f", about {left:.0f} s left")),

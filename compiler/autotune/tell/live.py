@@ -80,6 +80,8 @@ class Lines(Silent):
         for note in now.notes[self._noted :]:
             self._say(now, note)
         self._noted = len(now.notes)
+        for rule in now.rules if before is None or not before.rules else ():
+            self._say(now, f"{now.name}: {rule}")
         if self.task.groups:
             if (before is None or before.best is None) and now.best is not None and now.measured:
                 self._say(now, f"{now.name}: {self.facts(now).best}")

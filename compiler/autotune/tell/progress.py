@@ -68,7 +68,7 @@ class Progress:
     that were not worth building, by reason. heard: earlier tasks of the database whose ranking helps.
     quality: how well the model ranks, in one line; accuracy: the share of pairs in the right order.
     phase: what is being done; step: how far a batch is, such as `building 3 of 8`.
-    notes: sentences about the workers of a cluster, as they came.
+    notes: sentences about the workers of a cluster, as they came. rules: sentences about rules that add nothing.
     promise: how many seconds of a run of the whole program the next batch of this group is expected to save; None
     while nothing tells, or where the task is the whole program.
     """
@@ -98,6 +98,7 @@ class Progress:
     curve: list[tuple[int, float]] = field(default_factory=list)
     promise: float | None = None
     notes: list[str] = field(default_factory=list)
+    rules: list[str] = field(default_factory=list)
 
     @property
     def doing(self) -> str:
