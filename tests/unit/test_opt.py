@@ -24,6 +24,7 @@ from compiler.opt import main
 from tests.said import refusal
 
 ROOT = Path(__file__).parents[2]
+TENSORS = (ROOT / "examples" / "mm_exp_mm.mlir").read_text()
 GOOD = "func.func @f(%x: i32) -> i32 {\n  func.return %x : i32\n}\n"
 LOOP = 'func.func @f(%A: memref<4xf32>) {\n  loop.for "i" %i = 4 {\n  }\n  func.return\n}\n'
 
