@@ -213,6 +213,14 @@ def test_wrong_options_end_in_a_sentence(given: Any, said: str) -> None:
         options.options_of(None, "max-autotune")
 
 
+def test_a_mode_is_obeyed_or_refused() -> None:
+    model, x = nn.Linear(3, 2).eval(), torch.rand(4, 3)
+    with torch.no_grad():
+        agree(torch.compile(model, backend="strata", mode="default")(x), model(x))
+        with pytest.raises(Exception, match="no mode 'max-autotune', only 'default', and .*database, trials, threads"):
+            torch.compile(model, backend="strata", mode="max-autotune")(x)
+
+
 def test_trials_are_spent_before_the_kernel_is_made(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
