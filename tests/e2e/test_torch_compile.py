@@ -217,7 +217,7 @@ def test_a_mode_is_obeyed_or_refused() -> None:
     model, x = nn.Linear(3, 2).eval(), torch.rand(4, 3)
     with torch.no_grad():
         agree(torch.compile(model, backend="strata", mode="default")(x), model(x))
-        with pytest.raises(Exception, match="no mode 'max-autotune', only 'default', and .*database, trials, threads"):
+        with pytest.raises(Exception, match=r"no mode 'max-autotune', only 'default', and .*database, trials, threads"):
             torch.compile(model, backend="strata", mode="max-autotune")(x)
 
 
