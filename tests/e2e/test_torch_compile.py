@@ -227,6 +227,14 @@ def test_an_interruption_of_the_trials_ends_the_call(tmp_path: Any, monkeypatch:
         part.built(program, {}, options.Options(trials=3, database=tmp_path / "trials.db"))
 
 
+def test_a_mode_is_obeyed_or_refused() -> None:
+    model, x = nn.Linear(3, 2).eval(), torch.rand(4, 3)
+    with torch.no_grad():
+        agree(torch.compile(model, backend="strata", mode="default")(x), model(x))
+        with pytest.raises(Exception, match=r"no mode 'max-autotune', only 'default', and .*database, trials, threads"):
+            torch.compile(model, backend="strata", mode="max-autotune")(x)
+
+
 def test_trials_are_spent_before_the_kernel_is_made(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
