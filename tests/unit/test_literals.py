@@ -174,6 +174,11 @@ def test_neutral_values_are_of_the_dtype(identity: float) -> None:
         te.compute((), lambda: te.reduce(te.combiner(lambda a, b: (a[0] + b[0],), (identity,)), x[k], axis=k))
 
 
+@pytest.mark.parametrize("seed", [3710])
+def test_literals_that_were_found(seed: int) -> None:
+    assert fuzz.faults(seed) == []
+
+
 @pytest.mark.parametrize("share", range(4))
 def test_drawn_literals(share: int) -> None:
     assert [said for seed in range(10 * share, 10 * share + 10) for said in fuzz.faults(seed)] == []

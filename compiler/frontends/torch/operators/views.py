@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from compiler.frontends.torch.operators.elements import converted, dimension, read
+from compiler.frontends.torch.operators.elements import converted, dimension, number, read
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
 from compiler.te import scalar as e
@@ -155,7 +155,7 @@ def constant_pad_nd(call: Call, x: Tensor, pad: Sequence[int], value: float = 0)
     before = [0] * x.rank
     for n in range(len(pad) // 2):
         before[x.rank - 1 - n] = pad[2 * n]
-    source = x.padded(bool(value) if x.dtype == "i1" else value)
+    source = x.padded(number(value, x.dtype).value)
 
     def element(*i: Index) -> Expr:
         return source[tuple(index - first for index, first in zip(i, before, strict=True))]
