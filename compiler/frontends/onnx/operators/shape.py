@@ -204,7 +204,7 @@ def pad(node: Node) -> Tensor:
     value, mode = node.number(2) if node.has(2) else 0, node.attribute("mode", "constant")
     if value is None and mode == "constant":
         raise Refused("the value that it pads with is computed by the model")
-    return nn.pad(x, widths, value or 0, mode, name=node.name)
+    return nn.pad(x, widths, 0 if value is None else value, mode, name=node.name)
 
 
 @handles("Col2Im")
