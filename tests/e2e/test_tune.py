@@ -70,3 +70,20 @@ def test_a_signal_keeps_what_was_measured(file: str) -> None:
     )
     with Database("strata.db", create=False) as database:
         assert any(record.outcome.ok for record in database.records())
+
+
+def test_a_command_that_is_interrupted_while_it_ends_leaves_no_worker() -> None:
+    """A second Ctrl-C cuts short what would end them one by one."""
+    code = """
+from compiler import command, processes
+started = processes.start("compiler.autotune.measure.worker", processes.NOWHERE)
+def ending():
+    raise KeyboardInterrupt
+assert command.run("strata", ending) == 130
+assert started.process.wait(60) == -9
+"""
+    path = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert (done.returncode, done.stderr) == (0, "strata: interrupted\n")
