@@ -15,7 +15,8 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler import display
-from compiler.autotune.database import Database, Key, Record, key_of, program_of
+from compiler.autotune.database import Database, Key, Record, key_of
+from compiler.autotune.database.program import text_of
 from compiler.autotune.database.record import hash_of
 from compiler.autotune.database.replay import replay
 from compiler.autotune.groups import Group, whole_of
@@ -227,7 +228,7 @@ class SearchTask(InProcess):
     @cached_property
     def program(self) -> str:
         """The text by which databases know the program."""
-        return program_of(self._loops)
+        return text_of(find_function(self._loops))
 
     @cached_property
     def key(self) -> Key:

@@ -91,3 +91,20 @@ def test_a_run_leaves_no_file_in_the_temporary_folder(file: str, end: signal.Sig
         run.send_signal(end)
         run.stdout.read()
     assert run.returncode != 0 and list(temporary.iterdir()) == []
+
+
+def test_a_command_that_is_interrupted_while_it_ends_leaves_no_worker() -> None:
+    """A second Ctrl-C cuts short what would end them one by one."""
+    code = """
+from compiler import command, processes
+started = processes.start("compiler.autotune.measure.worker", processes.NOWHERE)
+def ending():
+    raise KeyboardInterrupt
+assert command.run("strata", ending) == 130
+assert started.process.wait(60) == -9
+"""
+    path = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert (done.returncode, done.stderr) == (0, "strata: interrupted\n")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from compiler.autotune.database.record import Key, hash_of
 from compiler.autotune.outcome import WARM
@@ -29,7 +30,11 @@ def program_of(x: object, name: str | None = None) -> str:
     """
     from compiler.driver import lower
 
-    function = find_function(lower(x), name)
+    return text_of(find_function(lower(x), name))
+
+
+def text_of(function: FuncOp) -> str:
+    """The same of a function that is lowered."""
     written = write(replace(read(function), name=NAME, values=()))
     stale = (*written.attributes, "constant_values")
     written.attributes |= {k: v for k, v in function.attributes.items() if k not in stale}
