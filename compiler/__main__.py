@@ -22,6 +22,7 @@ COMMANDS = {
     "db": "list, replay, report, exchange and prune tuning records",
     "cache": "show or empty the cache of machine code",
     "plugins": "list what plugins add",
+    "examples": "write the files that the pages show, such as examples/mm_exp_mm.mlir",
 }
 """What each command is for. Each is a module of compiler.cli, which states its arguments and runs."""
 NATIVE = ("run", "build", "bench", "explain", "space", "tune", "worker")

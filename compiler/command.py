@@ -5,25 +5,45 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import re
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from time import perf_counter
 from typing import Any, NoReturn, TextIO
 
 from compiler import spans
 from compiler.accused import pointed
 from compiler.errors import InputError, StrataError
-from compiler.printable import printable
+from compiler.printable import meant, printable
 
 
 class Parser(argparse.ArgumentParser):
     """A parser of a command's arguments, which refuses them as all input is refused: by an InputError."""
 
     def error(self, message: str) -> NoReturn:
-        """Refuse the arguments."""
-        raise InputError(f"{message} ({self.prog} --help says more)")
+        """Refuse the arguments, and name the ones that may be meant."""
+        raise InputError(f"{message}{self._meant(message)} ({self.prog} --help says more)")
+
+    def _meant(self, message: str) -> str:
+        """The choice that a wrong one may be meant for, or the option."""
+        choice = _CHOICE.search(message)
+        if choice is not None:
+            return meant(choice[1], re.findall(r"[^\s,']+", choice[2]))
+        option = _UNRECOGNIZED.search(message)
+        return meant(option[1], self._options()) if option is not None else ""
+
+    def _options(self) -> list[str]:
+        """The long options, those of commands too."""
+        commands = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
+        inner = [name for each in commands for parser in each.choices.values() for name in parser._options()]
+        return [*inner, *(name for name in self._option_string_actions if name.startswith("--"))]
+
+
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
+_UNRECOGNIZED = re.compile(r"^unrecognized arguments: (--[^\s=]+)")
 
 
 class Version(argparse.Action):
@@ -39,6 +59,8 @@ class Version(argparse.Action):
         parser.exit()
 
 
+STARTED = perf_counter()
+"""When the command began, as a person sees it."""
 INTERRUPTED = 130
 """The status after an interruption."""
 
@@ -53,6 +75,8 @@ def run(name: str, work: Callable[[], int], arguments: Sequence[str] = ()) -> in
         with _warnings(name, arguments):
             return _status(name, work, arguments)
     except KeyboardInterrupt:
+        if (processes := sys.modules.get("compiler.processes")) is not None:
+            processes.end_all()
         _say(name, "interrupted")
         return INTERRUPTED
 

@@ -16,6 +16,7 @@ from xdsl.dialects import math
 from xdsl.ir import Operation
 
 from compiler.dialects.upstream.arith import RemFOp
+from compiler.dialects.upstream.math import ErfcOp
 
 Value: TypeAlias = Any  # a numpy scalar or array, which work alike
 
@@ -52,7 +53,11 @@ def _fma(a: Value, b: Value, c: Value) -> Value:
     return (a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(a.dtype)
 
 
-_erf = np.vectorize(python_math.erf, otypes=[np.float64])
+def _by_element(function: Callable[[float], float]) -> Callable[[Value], Value]:
+    """A function of Python's numbers on numpy's, in double precision and rounded."""
+    wide = np.vectorize(function, otypes=[np.float64])
+    return lambda a: wide(a).astype(a.dtype)
+
 
 ELEMENTARY = {
     row.name: row
@@ -70,7 +75,8 @@ ELEMENTARY = {
         Elementary("copysign", math.CopySignOp, np.copysign, "copysign", "copysign"),
         Elementary("cos", math.CosOp, np.cos, "cos", "cos"),
         Elementary("cosh", math.CoshOp, np.cosh, "cosh", "cosh"),
-        Elementary("erf", math.ErfOp, lambda a: _erf(a).astype(a.dtype), "erf"),
+        Elementary("erf", math.ErfOp, _by_element(python_math.erf), "erf"),
+        Elementary("erfc", ErfcOp, _by_element(python_math.erfc), "erfc"),
         Elementary("exp", math.ExpOp, np.exp, "exp", "exp"),
         Elementary("exp2", math.Exp2Op, np.exp2, "exp2", "exp2"),
         Elementary("expm1", math.ExpM1Op, np.expm1, "expm1"),

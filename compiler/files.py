@@ -28,10 +28,9 @@ def read(name: str | os.PathLike[str]) -> str:
     """The text of a file, or of standard input for `-`. Raises InputError where it cannot be read."""
     path = named(name)
     try:
-        content = _bytes(path)
+        with reading(path):
+            content = _bytes(path)
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not text (byte {error.start} is not UTF-8)") from error
     if "\0" in text:
@@ -80,6 +79,15 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say why a file cannot be read: an InputError for what the system refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _replace(path: Path, lines: Iterable[str]) -> None:

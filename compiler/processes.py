@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any
+from weakref import WeakSet
 
 import compiler
 
@@ -18,6 +20,7 @@ Job = Any
 """What goes through a pipe: anything that pickles."""
 
 
+_running: WeakSet[subprocess.Popen[bytes]] = WeakSet()
 NOWHERE = subprocess.DEVNULL
 """Where the output goes of a process that has nothing to say."""
 
@@ -50,8 +53,16 @@ def start(
         pass_fds=[theirs.fileno(), *files],
         process_group=0,
     )
+    _running.add(process)
     theirs.close()
     return Started(process, ours)
+
+
+def end_all() -> None:
+    """Kill the processes that still run, without waiting: for a command that is interrupted again while it ends."""
+    for process in list(_running):
+        with suppress(OSError):
+            process.kill()
 
 
 def _flags() -> list[str]:

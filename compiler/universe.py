@@ -31,13 +31,14 @@ DIALECTS = {
 
 UPSTREAM = {
     "arith": "compiler.dialects.upstream.arith:ARITH",
+    "math": "compiler.dialects.upstream.math:MATH",
     "vector": "compiler.dialects.upstream.vector:VECTOR",
     "memref": "compiler.dialects.upstream.memref:MEMREF",
     "gpu": "compiler.dialects.upstream.gpu:GPU",
     "nvgpu": "compiler.dialects.upstream.nvgpu:NVGPU",
 }
-"""Upstream dialects that we extend: arith on vectors, gathers, prefetches, shuffles, asynchronous copies, products of
-small matrices. xDSL has the others as they are."""
+"""Upstream dialects that we extend: arith on vectors, erfc, gathers, prefetches, shuffles, asynchronous copies,
+products of small matrices. xDSL has the others as they are."""
 
 PASSES = {
     "te-canonicalize": "compiler.passes.te_canonicalize:TeCanonicalizePass",

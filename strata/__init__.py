@@ -41,6 +41,7 @@ _NAMES = {
 _ELSEWHERE = {
     "compile": 'strata.build compiles; torch.compile(model, backend="strata") is there for torch',
     "create_schedule": "strata.Schedule(function) begins a schedule",
+    "Kernel": "strata.targets.cpu.Kernel; strata.build makes one",
     "library": "strata.schedule.library has the composites",
     "Machine": "strata.targets.machine.Machine",
     "outline": "strata.schedule.outline",

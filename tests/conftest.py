@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -31,10 +32,29 @@ def _interruptible() -> None:
 
 
 CACHE, TESTS = "STRATA_CACHE_DIR", count()
+LOCKS = f"strata-fleet-{os.getuid()}"
+"""The folder of the locks of this host's fleet workers, which stays."""
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _caches() -> Iterator[str]:
+def _temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The temporary folder of the tests and of the processes that they start: they leave none of ours there.
+
+    It is in pytest's, which later runs remove, so that tests that are killed leave nothing either.
+    """
+    folder, before = tmp_path_factory.mktemp("t"), os.environ.get("TMPDIR")
+    os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
+    yield folder
+    tempfile.tempdir = None
+    os.environ.pop("TMPDIR")
+    if before is not None:
+        os.environ["TMPDIR"] = before
+    left = sorted(path.name for path in folder.glob("strata-*") if path.name != LOCKS)
+    assert not left, f"the tests have left folders in the temporary folder: {left}"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _caches(_temporary: Path) -> Iterator[str]:
     """The folder of all caches; what is not built in a test has one of its own."""
     with tempfile.TemporaryDirectory(prefix="strata-caches-") as folder:
         os.environ.pop("STRATA_CACHE", None)

@@ -13,6 +13,7 @@ import pytest
 
 from compiler.__main__ import main
 from compiler.driver import parse
+from compiler.examples import FILES as EXAMPLES
 from compiler.opt import main as strata_opt
 from compiler.schedule import Schedule, replay
 from compiler.schedule.primitives import PRIMITIVES
@@ -59,6 +60,20 @@ def test_commands(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     monkeypatch.chdir(ROOT)
     assert strata_opt(shlex.split(command)) == 0
     assert capsys.readouterr().out
+
+
+def test_the_first_example_needs_the_plain_install() -> None:
+    first = python_blocks(ROOT / "README.md")[0]
+    assert "import strata" in first and not re.search(r"\b(torch|onnx)\b", first)
+
+
+def test_the_files_that_pages_use_come_with_the_package() -> None:
+    """Commands and Python of a page name files of examples/ that `strata examples` writes, and no module of it."""
+    for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        shown = re.findall(r"^```(?:sh|console|python)\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE)
+        for block in [*shown, *re.findall(r"`(strata[^`\n]*)`", path.read_text())]:
+            assert set(re.findall(r"\bexamples/(\w[\w./]*)", block)) <= EXAMPLES.keys(), path
+            assert not re.search(r"^(from|import) (examples|tests|tools)\b", block, re.MULTILINE), path
 
 
 def test_every_primitive_has_a_page() -> None:
@@ -150,7 +165,7 @@ def test_the_walk_as_a_table() -> None:
     "text",
     [
         "```python refused\nx = 1\n```\n",
-        "```sh\npython tools/opt.py no_such_file.mlir\n```\n",
+        "```sh\nstrata-opt no_such_file.mlir\n```\n",
         "```python\nprint('measured', 1 == 2)\n```\n",
         "```python\nimport compiler\ncompiler.build(open('examples/mm_exp_mm.mlir').read())\n```\n",
         "```python\nassert 1 + 1 == 3\n```\n",

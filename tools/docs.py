@@ -241,21 +241,19 @@ STUB_HEAD = """# Written by tools/docs.py from the declarations of the primitive
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.ir import Attribute
 
 from compiler.schedule.parameters import Handle as Handle
 from compiler.schedule.parameters import Size as Size
 from compiler.schedule.recorder import Recorder
-from compiler.schedule.recorder import script_of as script_of
+from compiler.schedule.script import Script
+from compiler.schedule.script import script_of as script_of
 
 class Schedule(Recorder):
 """
 
 STUB_END = """
-def replay(
-    script: ModuleOp | NamedSequenceOp, x: ModuleOp | Schedule, name: str | None = ..., seed: int = ...
-) -> Schedule: ...
+def replay(script: Script, x: ModuleOp | Schedule, name: str | None = ..., seed: int = ...) -> Schedule: ...
 """
 
 

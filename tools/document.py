@@ -2,7 +2,7 @@
 
     ```python            run in the document's namespace; what it prints is in the ```text block behind it
     ```python refused    must raise ScheduleError, whose sentence is in the ```text block behind it
-    ```sh                lines `python tools/opt.py ... [| grep TEXT]`, run from the root of the repository
+    ```sh                lines `strata-opt ... [| grep TEXT]`, run from the root of the repository
     ```sh refused        lines that must end with an error
 
 A block that prints nothing has no block behind it. `run` gives the text as it should be.
@@ -109,7 +109,7 @@ def _shell(code: str, refused: bool) -> str:
     """The output of strata-opt's command lines, or their messages on stderr; a backslash continues a line."""
     shown = []
     for line in code.replace("\\\n", " ").splitlines():
-        command, _, wanted = line.removeprefix("python tools/opt.py ").partition(" | grep ")
+        command, _, wanted = line.removeprefix("strata-opt ").partition(" | grep ")
         printed, said = io.StringIO(), io.StringIO()
         with chdir(ROOT), redirect_stdout(printed), redirect_stderr(said):
             status = strata_opt(shlex.split(command))

@@ -1,7 +1,7 @@
 """Try the wheel as its user has it: `python tools/wheel.py [PYTHON]`.
 
-Builds the wheel, installs it into an empty environment, and runs there, in an empty folder that has the files of
-examples/ alone, what the README and the pages beside it show: their Python, and their commands of `strata` and
+Builds the wheel, installs it into an empty environment, and runs there, in an empty folder with what `strata examples`
+writes, what the README and the pages beside it show: their Python, and their commands of `strata` and
 `strata-opt`, workloads at a sixteenth of their extents and with a few trials. Python that imports torch is left out.
 The exit status is 1 where one fails.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,8 +24,8 @@ SMALL = {
     "replay": "--scale 1/16",
 }
 """What makes a command short."""
-SHOWN = ("README.md", *(f"docs/{name}.md" for name in ("schedules", "shell", "threads", "dtypes")))
-"""The pages that are tried: no block of theirs needs another one."""
+SHOWN = ("docs/shell.md", "README.md", *(f"docs/{name}.md" for name in ("schedules", "threads", "dtypes")))
+"""The pages that are tried, the first one that writes examples/: no block of theirs needs another one."""
 
 
 def blocks(language: str) -> list[str]:
@@ -63,9 +62,9 @@ def main(python: str = sys.executable) -> int:
     with TemporaryDirectory() as name:
         folder = Path(name)
         inside, away = installed(folder, python), folder / "away"
-        shutil.copytree(ROOT / "examples", away / "examples", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+        away.mkdir()
         scripts = [[str(inside / "python"), "-c", text] for text in blocks("python") if "import torch" not in text]
-        given = [*scripts, *(["bash", "-c", f'PATH="{inside}:$PATH"; {line}'] for line in commands())]
+        given = [*(["bash", "-c", f'PATH="{inside}:$PATH"; {line}'] for line in commands()), *scripts]
         own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         failed = 0
         for command in given:

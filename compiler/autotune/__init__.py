@@ -8,6 +8,7 @@ workloads.py  programs by name
 options.py    what can be asked of a run
 tuner.py      proposals to outcomes to records, until the budget is spent; the leaders again, in turns
 budget.py     how much of a run's trials and seconds is spent
+deadline.py   work that ends when its time is over, whatever it is doing
 outcome.py    what came of one candidate
 tasks/        several tasks that share one budget, such as the groups of a network
 space/        from a program to candidates and their features

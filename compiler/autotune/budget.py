@@ -20,7 +20,7 @@ UNLIMITED = (20.0, 0.2)
 @dataclass
 class Budget:
     """The remaining budget of a run. Trials are counted in the database for its tasks, as `has` is told; seconds count
-    from the construction."""
+    from `began` of the options, else from the construction."""
 
     options: TuningOptions
     began: float = field(default_factory=lambda: perf_counter())
@@ -30,10 +30,18 @@ class Budget:
     _measuring: float = 0.0
     _turns: float = 0.0
 
+    def __post_init__(self) -> None:
+        self.began = self.began if self.options.began is None else self.options.began
+
     @property
     def seconds(self) -> float:
         """The seconds that have passed."""
         return perf_counter() - self.began
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all seconds are spent, those for the leaders' turns included."""
+        return self.options.seconds is not None and self.seconds >= self.options.seconds
 
     @property
     def trials(self) -> int:

@@ -15,7 +15,7 @@ from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.autotune.tell.progress import Progress
 from compiler.errors import InputError
 from compiler.files import named
-from compiler.stated import flag, instance, integer, line, positive, several
+from compiler.stated import flag, instance, integer, line, positive, seconds, several
 from compiler.targets.cpu.openmp import most_threads
 
 Callback = Callable[[Progress], None]
@@ -26,8 +26,9 @@ class TuningOptions:
     """The options of a tuning run.
 
     trials: how many the database shall hold for the task at the end, of a whole program for all its groups together,
-    those of earlier runs and of others that write to it included; seconds: after which no trial begins. At least one
-    of the two.
+    those of earlier runs and of others that write to it included; seconds: after which the run ends, whatever it does.
+    At least one of the two. began: a reading of `time.perf_counter` from which the seconds count; the call of `tune`,
+    where not stated.
     database: the file of records, made where there is none; without one they are kept in memory only.
     seed: of the search and of the inputs. batch: candidates that are built together. builders: processes that build.
     log: a file that gets the search's log as it goes on, from which it replays without hardware.
@@ -55,6 +56,7 @@ class TuningOptions:
     show: bool | None = None
     scheduler: str | None = None
     patience: float = 120.0
+    began: float | None = None
     num_measure_trials: InitVar[int | None] = None
 
     def __post_init__(self, num_measure_trials: int | None) -> None:
@@ -100,5 +102,6 @@ _CHECKS: dict[str, tuple[Callable[[str, Any], object], bool]] = {
     "show": (flag, True),
     "scheduler": (line, True),
     "patience": (positive, False),
+    "began": (seconds, True),
 }
 """How each option is checked, and whether it may be None."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 
+from compiler import display
+from compiler.printable import duration
 from compiler.targets.cpu.presence import QUIET, Disturbance
 
 MEASURED = "measured"
@@ -51,6 +53,10 @@ class Outcome:
     reason: str = ""
     build_seconds: float = 0.0
     disturbance: Disturbance | None = None
+
+    def __repr__(self) -> str:
+        time = duration(median(self.seconds)) if self.ok and self.seconds else ""
+        return display.line(": ".join(part for part in (self.kind, time or self.reason) if part))
 
     @property
     def ok(self) -> bool:

@@ -57,6 +57,11 @@ class Single:
         return module
 
     @property
+    def unscheduled(self) -> ModuleOp:
+        """The loops of the canonical form with the program's arguments and names."""
+        return self.spelled(Schedule(self._signed))
+
+    @property
     def program(self) -> Program:
         """The canonical form, unscheduled, with the program's arguments and names: for people to read."""
         return self._spelled(read(find_function(self._signed)))

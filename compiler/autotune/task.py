@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from reprlib import repr as short
 from statistics import median
@@ -12,7 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from compiler import display
 from compiler.autotune.database import Database, Key, Record, key_of, program_of
+from compiler.autotune.database.record import hash_of
 from compiler.autotune.database.replay import replay
 from compiler.autotune.groups import Group, whole_of
 from compiler.autotune.measure.subject import Subject
@@ -20,19 +24,22 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import NETWORK, TIMINGS, WARM
 from compiler.autotune.single import single_of
 from compiler.autotune.space.rules import GPU_RULES, RULES, Rule
-from compiler.autotune.space.rules.derive import Derived, derive
+from compiler.autotune.space.rules.derive import Derived, as_written, derive
 from compiler.autotune.space.rules.recorded import recorded
 from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.workloads import made
+from compiler.delayed import delayed
 from compiler.dialects.functions import find_function
 from compiler.driver import Plan, build, build_planned, imported, lower, parse, with_constants
 from compiler.driver.kernels import scheduled, written
-from compiler.errors import InputError, TargetError
+from compiler.errors import InputError, ScheduleError, TargetError
+from compiler.files import named
 from compiler.graph.provenance import Provenance
 from compiler.graph.scripts import renamed
 from compiler.graph.spelled import spelled
 from compiler.imported import Imported
+from compiler.in_process import InProcess
 from compiler.interpret.numbers import dtype_of
 from compiler.native.unit import WRITTEN, Source
 from compiler.opt.diagnostics import SAID
@@ -44,7 +51,7 @@ from compiler.schedule import Schedule
 from compiler.stated import instance, line, several
 from compiler.targets.cpu.facts import Group as Facts
 from compiler.targets.cpu.openmp import thread_count, usable
-from compiler.targets.gpus import DEFAULT_ARCH, at_hand, gpu_of
+from compiler.targets.gpus import DEFAULT_ARCH, at_hand, gpu_of, target_named
 from compiler.targets.machine import Gpu, Machine, host
 
 if TYPE_CHECKING:
@@ -53,10 +60,12 @@ if TYPE_CHECKING:
 
 MODES = ("script", "python", "llvm", "asm")
 Template: TypeAlias = ModuleOp | str | Callable[[Schedule], object]
+_building = delayed("compiler.defaults", dict.fromkeys(("build", "source_of", "tuned"), "building"))
+"""The builds of programs that are not tuned, or in part: that room is above this one, and loaded when it is needed."""
 Best: TypeAlias = Any  # a Record, of a whole program one for each group by its name: the program tells, types do not
 
 
-class SearchTask:
+class SearchTask(InProcess):
     """A program to be tuned: the function, the target, the number of threads, the policy.
 
         task = SearchTask(func=matmul, args=(1024, 1024, 1024), threads=1)
@@ -65,6 +74,7 @@ class SearchTask:
 
     `func` is a te function, or a function or registered workload that makes one of `args`; also a module, text or path
     at the te or loop level, or a model: what a front end has imported, or an ONNX file, whose weights are constants.
+    `target` is cpu, which TVM calls llvm, or a GPU's.
     `threads` is how many threads a kernel runs on: None is what OMP_NUM_THREADS says, or the cores that the process may
     use. `rules` derive the search space; a `template` is the space instead, with what the rules make
     of its `sched.auto`: a script with open choices, its text, or a function that schedules the `Schedule` that it is
@@ -82,6 +92,10 @@ class SearchTask:
     Raises InputError or TargetError for what cannot be tuned.
     """
 
+    _refusal = (
+        "a task cannot be pickled or copied: make it again with SearchTask and the same arguments; a database knows it"
+    )
+
     def __init__(
         self,
         func: object,
@@ -97,7 +111,7 @@ class SearchTask:
         arch: str | None = None,
         timing: str = WARM,
     ) -> None:
-        target = line("the target", target)
+        target = target_named(line("the target", target))
         arch = None if arch is None else line("the architecture", arch)
         args = several("args", args, "arguments", lambda value: True)
         constants = several("constants", constants, "names of inputs", lambda value: isinstance(value, str))
@@ -135,6 +149,18 @@ class SearchTask:
         if machine is not None and not isinstance(machine, Gpu if gpu else Machine):
             raise InputError(f"the machine is {short(machine)}, expected {'Gpu' if gpu else 'Machine'}")
         self.machine = machine or gpu or host()
+
+    def __repr__(self) -> str:
+        groups = f", {counted(len(self._whole.groups), 'group')}" if self._whole else ""
+        return display.line(f"<SearchTask {self.name} for {self._device}{groups}>")
+
+    def _repr_html_(self) -> str:
+        return display.text(f"{self.name}, tuned for {self._device}", self.compute_dag)
+
+    @property
+    def _device(self) -> str:
+        """The machine and what it runs there on."""
+        return self.place if isinstance(self.machine, Gpu) else f"{self.machine.name}, {self.place}"
 
     def _written(self, template: Template | None) -> ModuleOp | None:
         """A template as it was given, parsed, or written by a function."""
@@ -206,7 +232,7 @@ class SearchTask:
     @cached_property
     def key(self) -> Key:
         """What outcomes are comparable under."""
-        return key_of(self._loops, self._place, self.threads, self.policy, timing=self.timing)
+        return Key(hash_of(self.program), self._place, self.threads, self.policy, self.timing)
 
     @cached_property
     def former_key(self) -> Key | None:
@@ -310,6 +336,7 @@ class SearchTask:
         )
         from compiler.autotune.tuner import Problem
 
+        vars(subject)["program"] = self.schedule.program  # which it would parse, here where the tree is at hand
         return Problem(
             self.name,
             self.key,
@@ -319,6 +346,8 @@ class SearchTask:
             subject,
             lambda: self.derived.sketches,
             self.former_key,
+            lambda: as_written(self.schedule, self.machine).text(()),
+            lambda: self.derived.unused,
         )
 
     def best(self, database: str | os.PathLike[str]) -> Best:
@@ -358,8 +387,9 @@ class SearchTask:
 
     def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, object] | None = None) -> Any:
         """The kernel of the best record, which takes the inputs that are not constant; `constants` are arrays of those
-        that are. Of a whole program each group has the schedule of its best record, or none where it has no record.
-        Raises InputError where there is no record or no such array, ScheduleError where it is outdated."""
+        that are. Of a whole program each group has the schedule of its best record. A group without one, or whose
+        record no longer applies, is built as without a database, and a warning says how many are.
+        Raises InputError where there is no record at all or no such array."""
         given = {**self.known, **(constants or {})}
         if set(given) != set(self.constants):
             said = ", ".join(self.constants) or "none"
@@ -367,11 +397,20 @@ class SearchTask:
                 f"{self.name} has these constants: {said}; arrays are given for: {', '.join(given) or 'none'}"
             )
         best = self.best(database)
-        return self._built(best, given) if self._whole is None else self._built_whole(best, given)
+        if self._whole is not None:
+            return _building("tuned")(self, named(database), given)
+        try:
+            return self._built(best, given)
+        except ScheduleError as error:
+            warnings.warn(f"{self.name} is built as without a database: its record is not used: {error}", stacklevel=2)
+        if self.target != "cpu":
+            return _building("build")(self.func, self.target, policy=self.policy, arch=self.arch)
+        return _building("build")(self.func, "cpu", self.threads, self.policy, None, given or None, schedule="auto")
 
     def breakdown(self, records: Mapping[str, Record]) -> Breakdown:
         """What the groups of a whole program take together under some records, by their names as from `tune` and
-        `best`, beside the whole under the same records, which is built and measured here.
+        `best`, beside the whole under the same records, groups without one as `build` makes them; it is built and
+        measured here.
 
         Both are as in a network: see `compiler.autotune.measure.network`.
         """
@@ -384,7 +423,7 @@ class SearchTask:
         random = np.random.default_rng(0)
         drawn = {a.name: draw(a, random) for a in self._whole.arguments if a.name in self.constants}
         constants = {**drawn, **self.known}
-        kernel = self._built_whole(records, constants)
+        kernel = self.built({group.name: group._source(records.get(group.name)) for group in self.groups}, constants)
         return Breakdown(
             tuple(GroupTime(g.name, g.occurrences, _seconds(records.get(g.name))) for g in self.groups),
             seconds_of(kernel, host()),
@@ -435,7 +474,7 @@ class SearchTask:
     def _group_text(self, record: Record | None, mode: str) -> str:
         """What a group's best record is, under a line with its name."""
         seconds = _seconds(record)
-        time = "nothing measured, so as written" if seconds is None else duration(seconds)
+        time = "nothing measured, so built as without a database" if seconds is None else duration(seconds)
         head = remark(mode, f"{self._calls}: {time}")
         return head if record is None else f"{head}\n{self._text(record, mode)}"
 
@@ -459,8 +498,14 @@ class SearchTask:
         stated = dict(program.values)
         return [b for b in program.arguments if b.name in program.constants and b.name not in stated]
 
-    def _built_whole(self, records: Mapping[str, Record], constants: Mapping[str, object]) -> Any:
-        return self.built({n: Source(str(replay(record).script), "record") for n, record in records.items()}, constants)
+    def _source(self, record: Record | None) -> Source:
+        """The schedule of a record, which was proved when it was measured; without one, or where it no longer applies,
+        that of a build without a database."""
+        if record is not None:
+            with suppress(ScheduleError):
+                return Source(str(replay(record).script), "record")
+        source: Source = _building("source_of")(self)
+        return source
 
     def _built(self, record: Record, constants: Mapping[str, object]) -> Any:
         schedule = self._scheduled(record)

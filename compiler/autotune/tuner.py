@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from compiler.autotune.budget import DESCENT, HALF, Budget
 from compiler.autotune.database import Database, Key, Record
+from compiler.autotune.deadline import TimeIsUp, until
 from compiler.autotune.measure import Measurer, Subject
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import Outcome, together
@@ -26,6 +27,7 @@ from compiler.autotune.search.warm_start import SECONDS, warm_starts
 from compiler.autotune.space.candidates import Candidate, belongs, total
 from compiler.autotune.space.sketch import Sketch
 from compiler.autotune.space.space import SketchSpace
+from compiler.autotune.tell.facts import WRITTEN
 from compiler.autotune.tell.progress import Progress
 from compiler.errors import InputError, TargetError
 from compiler.targets.machine import Gpu, Machine
@@ -52,8 +54,9 @@ Given = TypeVar("Given")
 @dataclass(frozen=True)
 class Problem:
     """What a run tunes: a subject for the workers, the sketches of its space on a machine, and what its records say:
-    the name of the task, its key and the text of its program; `former` is the key that older versions gave it.
-    `estimated` says that nothing can be measured."""
+    the name of the task, its key and the text of its program; `former` is the key that older versions gave it,
+    `written` the script of the program as it is written, `notes` sentences about its rules. `estimated` says that
+    nothing can be measured."""
 
     name: str
     key: Key
@@ -63,6 +66,8 @@ class Problem:
     subject: Subject
     sketches: Callable[[], Sequence[Sketch]]
     former: Key | None = None
+    written: Callable[[], str] = str
+    notes: Callable[[], Sequence[str]] = tuple
 
 
 def tune(task: Problem, options: TuningOptions) -> Record | None:
@@ -75,12 +80,16 @@ def tune(task: Problem, options: TuningOptions) -> Record | None:
 def search(task: Problem, options: TuningOptions, database: Database) -> bool:
     """Search until the budget is spent, and say whether nobody has interrupted it; what is measured is in the
     database."""
-    with Workers(options, task.machine) as workers, Run(task, options, database, Budget(options), workers) as run:
+    budget = Budget(options)
+    with Workers(options, task.machine) as workers, Run(task, options, database, budget, workers) as run:
         try:
-            run.go()
+            with until(lambda: budget.is_over):
+                run.go()
         except KeyboardInterrupt:
             run.say("interrupted")
             return False
+        except TimeIsUp:
+            run.say("done" if run.progress.measured else run.why_nothing())
     return True
 
 
@@ -167,6 +176,7 @@ class Run:
         self.flights: deque[_Flight] = deque()
         self.log = LogFile(options.log)
         self.compared: str | None = None
+        self.candidates: dict[str, Candidate] = {}
 
     def __enter__(self) -> Run:
         self.log.__enter__()
@@ -178,7 +188,7 @@ class Run:
     def say(self, phase: str | None = None) -> None:
         """Show how far the run is."""
         if phase is not None:
-            self.progress.phase = phase
+            self.progress.phase, self.progress.step = phase, ""
         self.progress.seconds = self.budget.seconds
         self.progress.notes = self.workers.notes
         for callback in self.options.callbacks:
@@ -215,21 +225,41 @@ class Run:
     def prepare(self) -> None:
         """Derive the space, and learn what the database knows of the task and of similar ones.
 
-        The space is the run's own: what it answers depends on what it was asked before, and so would the log.
+        The space is the run's own: what it answers depends on what it was asked before, and so would the log. Where
+        nothing can be measured any more, only the database is read.
         """
+        self.budget.has(self.task.name, len({record.script for record in self.database.records(self.task.key)}))
+        if not self.budget.wanted and self.options.log is None:
+            self.recall()
+            return
         self.say("deriving sketches")
         task = self.task
         self.space = SketchSpace(task.sketches(), task.machine, task.estimated)
+        self.progress.rules = list(task.notes())
         self.written: Candidate = (len(self.space.sketches) - 1, ())
         self.progress.sketches = len(self.space.sketches)
         self.progress.candidates = total(self.space.sizes)
-        self.candidates: dict[str, Candidate] = {self.space.script(self.written): self.written}
+        self.candidates[self.space.script(self.written)] = self.written
         self.seen, self.descending = 0, not self.options.search.descent
         self.say("learning from earlier tasks")
         seconds = SECONDS if self.options.seconds is None else min(SECONDS, self.options.seconds / 20)
         past_tasks = warm_starts(self.database, task.key, task.program, task.machine, seconds, task.former)
         self.search = Search(self.space, self.options.seed, self.options.search, past_tasks)
         self.absorb()
+        self.progress.earlier = len(self.trials)
+
+    def recall(self) -> None:
+        """Learn what the database knows, without a space."""
+        self.say("reading the database")
+        records = self.database.records(self.task.key)
+        written = self.task.written() if records else ""
+        for record in records:
+            self.learn(None, record.script, record.outcome)
+        if written in self.trials and self.trials.ranks(written):
+            self.progress.baseline = self.trials.outcome(written)
+        self.look_at_best()
+        if self.trials.best(1) == [written]:
+            self.progress.sketch = WRITTEN
         self.progress.earlier = len(self.trials)
 
     def absorb(self) -> None:
@@ -264,6 +294,16 @@ class Run:
     def look(self) -> None:
         """Take over what is known into what is shown and logged."""
         progress, search = self.progress, self.search
+        self.look_at_best()
+        progress.infeasible = search.infeasible
+        progress.heard = search.heard
+        progress.quality = search.quality.line()
+        progress.accuracy = search.quality.pairs.accuracy
+        self.log.write(search.log_lines(self.log.written))
+
+    def look_at_best(self) -> None:
+        """Show the best that is known."""
+        progress = self.progress
         for script in self.trials.best(1):
             outcome = self.trials.outcome(script)
             if progress.best is None or outcome.cost < progress.best.cost:
@@ -273,11 +313,6 @@ class Run:
                 progress.compared = None
             candidate = self.candidates.get(script)
             progress.sketch = "" if candidate is None else self.space.sketches[candidate[0]].name
-        progress.infeasible = search.infeasible
-        progress.heard = search.heard
-        progress.quality = search.quality.line()
-        progress.accuracy = search.quality.pairs.accuracy
-        self.log.write(search.log_lines(self.log.written))
 
     def why_nothing(self) -> str:
         """Why nothing was measured."""
@@ -341,9 +376,15 @@ class Run:
         measurer, chosen = self.measurer(), self.proposals[: self.budget.wanted]
         self.say("building and measuring")
         scripts = [self.space.script(proposal.candidate) for proposal in chosen]
-        self.flights.append(_Flight(chosen, scripts, _asked(partial(measurer.measure, scripts)), perf_counter()))
+        outcomes = _asked(partial(measurer.measure, scripts, self.step))
+        self.flights.append(_Flight(chosen, scripts, outcomes, perf_counter()))
         self.budget.begun(len(chosen))
         self.proposals = []
+
+    def step(self, words: str) -> None:
+        """Show how far the batch is."""
+        self.progress.step = words
+        self.say()
 
     def end_turn(self) -> None:
         """Take the outcomes of the turn that was begun first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import signature
+from reprlib import repr as short
 
 from compiler.errors import InputError
 from compiler.te import Function
@@ -22,6 +23,8 @@ def workload(make: Make) -> Make:
 
     Raises InputError for a name that is taken by another function.
     """
+    if not callable(make) or not hasattr(make, "__name__"):
+        raise InputError(f"{short(make)} is no function: @workload stands above one that makes a te function")
     registered = _REGISTERED.setdefault(make.__name__, make)
     if registered is not make and registered.__qualname__ != make.__qualname__:
         raise InputError(f"there is a workload '{make.__name__}' already")
@@ -39,7 +42,7 @@ def made(what: object, args: Sequence[object]) -> object:
         what = _REGISTERED[what]
     if isinstance(what, str) and "\n" not in what and not what.endswith(".mlir"):
         names = ", ".join(sorted(_REGISTERED)) or "none"
-        raise InputError(f"there is no registered workload '{what}' (there are {names})")
+        raise InputError(f"there is no registered workload {short(what)} (there are {names}), and it is no file.mlir")
     if not callable(what):
         if args:
             raise InputError("a program takes no arguments; give a function that makes it")

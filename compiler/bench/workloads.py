@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from fractions import Fraction
 
 from compiler.bench import contractions, rowwise
 from compiler.bench.workload import Workload
 from compiler.errors import InputError
+from compiler.printable import meant
 
 Family = Callable[..., Workload]
 WHOLE = Fraction(1)
@@ -83,8 +83,7 @@ def _preset(name: str) -> Preset:
         return PRESETS[head]
     family = head if head in FAMILIES else PRESETS[head].family if head in PRESETS else None
     if family is None:
-        close = get_close_matches(head, [*PRESETS, *FAMILIES], 1)
-        hint = f"; did you mean '{close[0]}'?" if close else f" (there are {', '.join(PRESETS)})"
+        hint = meant(head, [*PRESETS, *FAMILIES], f" (there are {', '.join(PRESETS)})")
         raise InputError(f"there is no workload '{head}'{hint}")
     form = FAMILIES[family][1]
     if not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", text) or text.count("x") != form.count("x"):

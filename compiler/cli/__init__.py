@@ -5,6 +5,7 @@ build.py    print or write a program at a level
 check.py    kernels without a GPU: races, barriers, bounds, results, memory traffic
 cache.py    strata cache info|clear|path: the machine code that builds have kept
 db.py       tuning records: list, best, export, import, replay, report, prune
+examples.py the files that the pages show
 hash.py     the canonical hash of each te function
 explain.py  what was generated for a program, and what it costs
 model.py    models of ONNX: shapes of inputs, what they should give

@@ -86,7 +86,7 @@ def _models(models: Mapping[str, Imported], options: argparse.Namespace) -> int:
         kernel = build(model, threads=options.threads, policy=options.policy)
         timed = race(name, model, kernel, options.threads, options.rounds, options.seed or 0)
         for contender in timed:
-            said = f"error {contender.error:.2g}{'' if contender.right else ': wrong'}"
+            said = f"difference {contender.error:.2g}{'' if contender.right else ': wrong'}"
             show(f"{name}: {contender.name:12} {1e3 * median(contender.seconds):.4g} ms, {said}")
         if len(timed) == 1:
             show("onnxruntime is not installed: pip install 'strata-compiler[bench]'")

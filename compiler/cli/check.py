@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from compiler.cli import program
 from compiler.cli.model import shape_argument
 from compiler.cli.said import show
-from compiler.cli.values import scale, seed
+from compiler.cli.values import scale, seconds, seed
 from compiler.policies import POLICIES
 from compiler.targets.gpus import DEFAULT_ARCH, DEFAULT_TARGET
 
@@ -17,6 +19,12 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from compiler.targets.simt import Checked
+
+
+TELLS = 3.0
+"""Seconds between two lines about the step of a check."""
+UNBOUND = ", where no loop is bound to threads: one thread does all, op by op"
+"""What makes a check slow."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,10 +40,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--arch", default=DEFAULT_ARCH, help="the architecture whose limits launches must keep (default: %(default)s)")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
     add("--seed", type=seed, default=0, help="of the random inputs (default 0)")
+    add("--seconds", type=seconds, default=60.0, metavar="S", help="what is open then is undecided (default 60)")
+
+
+class Steps:
+    """The steps of a check, which a person is told of where they take long; and when they have to end."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.now, self.said = seconds, "", 0.0
+        self._began = perf_counter()
+
+    def are_over(self) -> bool:
+        """Say now and then which step it is; whether the time is over."""
+        passed = perf_counter() - self._began
+        if passed >= self.said + TELLS:
+            self.said = passed
+            print(f"[{passed:6.1f} s] {self.now}", file=sys.stderr, flush=True)
+        return passed >= self.seconds
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 1 where anything is wrong."""
+    """Run the command; 1 where anything is wrong, or undecided when the time is over."""
+    from compiler.autotune.deadline import TimeIsUp, until
+
+    steps = Steps(options.seconds)
+    try:
+        with until(steps.are_over):
+            return _checked(options, steps)
+    except TimeIsUp:
+        show(f"undecided within {options.seconds:g} s, while {steps.now}: --seconds allows more")
+        return 1
+
+
+def _checked(options: argparse.Namespace, steps: Steps) -> int:
     import numpy as np
 
     from compiler.autotune.measure.reference import reference
@@ -46,6 +83,7 @@ def run(options: argparse.Namespace) -> int:
     from compiler.targets.launches import launches
     from compiler.targets.simt import run as simulated
 
+    steps.now = "lowering the program"
     given: object = program.given(options)
     if options.group is not None:
         given = program.group(program.whole(given), options).spelled
@@ -55,8 +93,10 @@ def run(options: argparse.Namespace) -> int:
     kernels, host, arguments = lower_to_kernels(loops, options.function, options.policy)
     for call in launches(kernels, host).calls:
         call.check(gpu)
+    steps.now = "computing the results that are right"
     case = reference(Subject(plain, options.function, seed=options.seed)).cases[0]
     required = {a.name: np.ones(a.shape, np.bool_) for a in arguments[len(case.inputs) :]}
+    steps.now = f"running the kernels on numpy{'' if _is_bound(loops) else UNBOUND}"
     checked = simulated(kernels, case.inputs, options.function, required=required)
     wrong = [
         f"wrong result in {argument.name}: {said}"
@@ -72,6 +112,13 @@ def run(options: argparse.Namespace) -> int:
         return 1
     print("no fault was found, the results are right")
     return 0
+
+
+def _is_bound(loops: ModuleOp) -> bool:
+    """Whether any loop is bound to blocks or threads."""
+    from compiler.dialects.loop import ForOp
+
+    return any(isinstance(op, ForOp) and op.loop_kind.startswith(("block", "thread")) for op in loops.walk())
 
 
 def _barriers(loops: ModuleOp, name: str | None) -> Iterator[str]:

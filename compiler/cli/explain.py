@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--function", help="which of several functions")
     add("--group", metavar="NAME", help="that group of a whole program; without it the groups are listed")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
+    add("--threads", type=positive, default=1, help="for how many threads it is built (default 1); one is timed")
     add("--loop", type=positive, metavar="N", help="only that machine loop, in detail; nothing is run")
     add("--asm", action="store_true", help="print the assembly of the machine loops")
     add("--static", action="store_true", help="run nothing: no times")
@@ -74,7 +75,7 @@ def _explain(given: object, workload: Workload | None, options: argparse.Namespa
     from compiler.explain.builds import builds
     from compiler.explain.explanation import explain, numbered
 
-    built = builds(given, options.policy, options.function, options.schedule)
+    built = builds(given, options.policy, options.function, options.schedule, options.threads)
     static = options.static or options.loop is not None
     explanation = explain(built) if static else explain(built, _inputs(options, workload), options.calls, _probe())
     if options.loop is not None:

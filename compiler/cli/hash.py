@@ -17,8 +17,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
+    from compiler.driver.source import check_is_program
     from compiler.graph.canonical import canonical_functions
 
-    for name, form in canonical_functions(program.module(options.file, options.shape)).items():
+    module = program.module(options.file, options.shape)
+    check_is_program(module)
+    for name, form in canonical_functions(module).items():
         show(f"{form.hash} {name}")
     return 0

@@ -14,7 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    for registry in plugins.registries():
+    registries = plugins.registries()
+    if not registries:
+        print("no plugin is installed or loaded: docs/plugins.md says how to write one, --load FILE loads one")
+    for registry in registries:
         show(f"{registry.plugin}:")
         for part in registry.parts:
             show(f"  {part.kind:14} {part.name}")

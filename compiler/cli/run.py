@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     if level_of(module) == "low":
         artefact = compiled(options, module, build_artefact)
         _print_interface(artefact.interface, chosen)
-        print("error: not compared, since the file is below the te level")
+        print("difference: not compared, since the file is below the te level")
         timing = in_own_process(options.file, _time_artefact, artefact, chosen, options.calls)
         _print_timing(timing, artefact.interface.threads)
         return 0
@@ -110,12 +110,12 @@ def draw(shape: tuple[int, ...], dtype: DType, random: np.random.Generator) -> A
 
 
 def _compare(kernel: Kernel, module: ModuleOp, inputs: Sequence[Array]) -> bool:
-    """Print the error of each result against the evaluator in float64, where the program came from te."""
+    """Print the difference of each result from the evaluator in float64, where the program came from te."""
     from compiler.driver import level_of
     from compiler.interpret.te import evaluate
 
     if level_of(module) != "te":
-        print("error: not compared, since the file is below the te level")
+        print("difference: not compared, since the file is below the te level")
         return True
     import numpy as np
 
@@ -127,7 +127,7 @@ def _compare(kernel: Kernel, module: ModuleOp, inputs: Sequence[Array]) -> bool:
 
 
 def _compare_model(kernel: Kernel, file: str, inputs: Sequence[Array]) -> bool:
-    """Print the error of each result against ONNX's reference evaluator."""
+    """Print the difference of each result from ONNX's reference evaluator."""
     outputs = kernel(*inputs)
     arrays = [outputs] if kernel.outputs == 1 else list(outputs)
     verdicts = [_judge(i, *pair) for i, pair in enumerate(zip(arrays, expected(file, inputs), strict=True))]
@@ -139,7 +139,7 @@ def _judge(position: int, actual: Array, expected: Array) -> bool:
     allowed = TOLERANCE.get(str(actual.dtype), 0.0)
     right = error <= allowed * largest
     verdict = "" if right else ": wrong"
-    print(f"error: {error:.3g} at most in output {position} (elements up to {largest:.3g}){verdict}")
+    print(f"difference: {error:.3g} at most in output {position} (elements up to {largest:.3g}){verdict}")
     return right
 
 

@@ -88,12 +88,13 @@ def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
     elif options.diff is not None:
         yield show.difference(space, *options.diff) or "no difference"
     elif options.dropped:
-        yield from _or_nothing(task.derived.dropped)
+        yield from _or_nothing((*task.derived.unused, *task.derived.dropped))
     elif options.sample is not None:
         yield from show.sampled(space, show.filtered(space, options.filter), options.sample, options.seed)
     else:
         yield f"{task.name} on {task.place}"
         yield from show.listed(space, show.filtered(space, options.filter))
+        yield from task.derived.unused
 
 
 def _with_defaults(task: SearchTask, place: Selection) -> Selection:

@@ -9,14 +9,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.cli import program
 from compiler.cli.said import show, show_table
 from compiler.cli.values import positive, seconds, seed
+from compiler.command import INTERRUPTED, STARTED
 from compiler.files import named, write, writing
 from compiler.policies import POLICIES
+from compiler.printable import counted
 from compiler.stated import line
 from compiler.targets.machine import host
 
@@ -24,14 +27,16 @@ if TYPE_CHECKING:
     from compiler.autotune.database import Record
     from compiler.autotune.options import TuningOptions
     from compiler.autotune.task import SearchTask
+    from compiler.autotune.tell.breakdown import Breakdown
     from compiler.autotune.tell.facts import Facts
     from compiler.autotune.tell.live import Silent
     from compiler.targets.machine import Machine
 
-INTERRUPTED = 130
 DATABASE = "strata.db"
 PATIENCE = 120.0
 """Seconds after which a job of a cluster's worker goes to another one, where not stated."""
+CLOSING = 0.1
+"""The share of the seconds that is kept for a whole program to be built and timed at the end."""
 TRIALS, EACH = 64, 24
 """Trials where neither these nor seconds are stated: of one program, and of each group of several."""
 
@@ -46,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"trials in all, with earlier ones (default {TRIALS}, {EACH} a group of several, or --seconds)",
     )
-    add("--seconds", type=seconds, metavar="S", help="begin no trial after this")
+    add("--seconds", type=seconds, metavar="S", help="end after so many seconds from the start of the command")
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--database", metavar="FILE", help=f"the tuning records, gone on with (default {DATABASE}, here)"
@@ -121,9 +126,10 @@ def _tuning(options: argparse.Namespace, task: SearchTask, view: Silent) -> Tuni
     trials = options.trials
     if trials is None and options.seconds is None:
         trials = EACH * len(task.groups) if task.groups else TRIALS
+    kept = CLOSING if task.groups and options.seconds is not None else 0.0
     return TuningOptions(
         trials,
-        options.seconds,
+        None if options.seconds is None else options.seconds * (1 - kept),
         _database(options),
         options.seed,
         log=options.log,
@@ -131,6 +137,7 @@ def _tuning(options: argparse.Namespace, task: SearchTask, view: Silent) -> Tuni
         allocation=options.allocation,
         scheduler=options.scheduler,
         patience=options.patience or PATIENCE,
+        began=STARTED if options.scheduler is None else None,  # each machine model of a cluster has the seconds
     )
 
 
@@ -182,7 +189,12 @@ def _whole(
     from compiler.autotune.tell.facts import INTERRUPTED as STOPPED
 
     interrupted = view.last is not None and view.last.phase == STOPPED
-    breakdown = task.breakdown(records) if records and is_here and not interrupted else None
+    breakdown, unknown = None, ""
+    if records and is_here and not interrupted:
+        try:
+            breakdown, unknown = _timed(task, view, records, options)
+        except KeyboardInterrupt:
+            interrupted = True
     facts = [replace(view.facts(run), record=records.get(name)) for name, run in view.runs.items()]
     groups, tasks = [group_facts.data() for group_facts in facts], list(view.board.data())
     times = None if breakdown is None else breakdown.data()
@@ -195,12 +207,30 @@ def _whole(
         show_table(view.board.table())
         for line in (line for group_facts in facts for line in (*group_facts.failures, *group_facts.busy)):
             show(line)
-        if breakdown is not None:
-            show(breakdown.sentence())
+        for sentence in ([] if breakdown is None else [breakdown.sentence()]) + [unknown] * bool(unknown):
+            show(sentence)
         if records and (database := _database(options)) is not None:
             names = [word for name in _names(options) for word in ("--names", name)]
             show(f"the scripts: {shlex.join(['strata', 'db', 'best', database, '--task', task.name, *names])}")
     return INTERRUPTED if interrupted else int(not records)
+
+
+def _timed(
+    task: SearchTask, view: Silent, records: Mapping[str, Record], options: argparse.Namespace
+) -> tuple[Breakdown | None, str]:
+    """The times of the groups beside that of the whole, or why the whole was not timed."""
+    from compiler.autotune.deadline import TimeIsUp, until
+
+    if not any(run.measured for run in view.runs.values()):
+        return None, "nothing new was measured: the whole was not timed again"
+    untuned, groups = len(task.groups) - len(records), counted(len(task.groups), "group")
+    said = f"{untuned} of {groups} without a record, built as without tuning" if untuned else ""
+    seconds = options.seconds
+    try:
+        with until(lambda: seconds is not None and perf_counter() - STARTED > seconds):
+            return task.breakdown(records), said
+    except TimeIsUp:
+        return None, f"the whole was not timed: its build was cut short after {seconds:g} s"
 
 
 def _names(options: argparse.Namespace) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.transform import NamedSequenceOp
 
 from compiler import driver
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.autotune.database.record import Record
 from compiler.autotune.database.replay import replay
+from compiler.autotune.single import single_of
 from compiler.autotune.space.rules import GPU_RULES
 from compiler.autotune.space.rules.derive import in_default_order, preferred
 from compiler.autotune.task import SearchTask
@@ -25,14 +28,18 @@ from compiler.defaults.ways import WRITTEN, Way, way_of
 from compiler.dialects.functions import find_function, is_main
 from compiler.driver import Plan
 from compiler.driver.constants import named
-from compiler.driver.source import ELSEWHERE
 from compiler.errors import LoweringError, ScheduleError, TargetError
 from compiler.native.unit import WRITTEN as AS_WRITTEN
 from compiler.native.unit import Source
+from compiler.printable import counted
 from compiler.schedule import Schedule
 from compiler.targets.cpu import Kernel, thread_count
+from compiler.targets.cpu.facts import RUN_ONCE
 from compiler.targets.cpu.openmp import usable
-from compiler.targets.gpus import at_hand, gpu_of
+from compiler.targets.gpus import at_hand, gpu_of, target_named
+
+UNUSED = "its record is not used"
+"""The beginning of the verdict of a group whose record was refused; the reason follows."""
 
 
 @overload
@@ -77,8 +84,10 @@ def build(
     `schedule` says how a te program's loops are scheduled. `auto`, the default: each group as the rules of the tuner
     prefer it, without a trial, where that is proved, or, where the proof is undecided, agrees with the written program
     in one run. The path of a database: each group by its best record there, those without one as under `auto`.
-    `written`: as it is written. None is what the environment variable STRATA_SCHEDULE says, else `auto`. A Schedule and
-    programs at lower levels stay as they are. `Kernel.groups` says which it was, and the verdict.
+    `written`: as it is written. A script, as text, IR, the path of its file or a Schedule that has it: the whole
+    program under that script, as `Schedule.apply` takes it; its names are the program's, such as `print_best` prints.
+    None is what the environment variable STRATA_SCHEDULE says, else `auto`. A Schedule and programs at lower levels
+    stay as they are. `Kernel.groups` says which it was, and the verdict.
 
     `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `name`
     picks one of several functions. `threads` is how many threads parallel loops run on where a call does not say: None
@@ -98,10 +107,13 @@ def build(
     ParseError and VerifyException for text that is not a valid program.
     """
     driver.check_words(target, policy, name, arch)
-    target = ELSEWHERE.get(target, target)
+    target = target_named(target)
     way = way_of(schedule)
     x, constants = driver.apart(x, constants)
     given = None if constants is None else dict(named(constants))
+    if isinstance(way, NamedSequenceOp):
+        scripted = _scripted(driver.verified(x, policy, name), way)
+        return driver.build(scripted, target, threads, policy, None, given, arch)
     module = driver.module_of(x)
     if way == WRITTEN or driver.level_of(module) != "te":
         return driver.build(x, target, threads, policy, name, given, arch)
@@ -117,6 +129,21 @@ def build(
     return _for_gpu(checked_module, target, threads, policy, given, arch)
 
 
+def _scripted(module: ModuleOp, script: NamedSequenceOp) -> ModuleOp | Schedule:
+    """The loops of a program under a script: as they are written, or where that does not apply, of its canonical form
+    under the names of the program, which is what a task prints scripts of. Raises ScheduleError."""
+    loops = driver.lower(module)
+    try:
+        return Schedule(loops).apply(script)
+    except ScheduleError:
+        single = single_of(module, loops)
+        if single is None:
+            raise
+        with suppress(ScheduleError):
+            return Schedule(single.unscheduled).apply(script)
+        raise
+
+
 def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str, object] | None, way: Way) -> Kernel:
     count = usable(thread_count(threads))
 
@@ -124,14 +151,51 @@ def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str
     def task() -> SearchTask:
         return SearchTask(x, threads=count, policy=policy, constants=list(constants or ()))
 
+    if isinstance(way, Path):
+        return _recorded(x, task, way, ("records", _digest(way)), count, policy, constants)
+    return _planned(x, task, dict, (way,), count, policy, constants)
+
+
+def tuned(task: SearchTask, database: Path, constants: Mapping[str, object] | None = None) -> Kernel:
+    """The kernel of a task by its records in a database; a group without one, or whose record is refused, is built as
+    without a database, which a warning says."""
+    words = ("records", _digest(database), task.machine.name)
+    return _recorded(task.func, lambda: task, database, words, task.threads, task.policy, constants)
+
+
+def _recorded(
+    x: object,
+    task: Callable[[], SearchTask],
+    database: Path,
+    words: Sequence[object],
+    threads: int,
+    policy: str,
+    constants: Mapping[str, object] | None,
+) -> Kernel:
+    kernel = _planned(x, task, lambda: task().records(database), words, threads, policy, constants)
+    if (said := untuned(kernel)) is not None:
+        warnings.warn(f"{kernel.name}: {said} ({database})", stacklevel=2)
+    return kernel
+
+
+def _planned(
+    x: object,
+    task: Callable[[], SearchTask],
+    records: Callable[[], Mapping[str, Record]],
+    words: Sequence[object],
+    threads: int,
+    policy: str,
+    constants: Mapping[str, object] | None,
+) -> Kernel:
+    """The kernel of a program, each group by its record where there is one; as written where that is not compiled."""
+
     def plan(module: ModuleOp) -> Plan:
-        records = task().records(way) if isinstance(way, Path) else {}
-        sources = {group.name: source_of(group, records.get(group.name)) for group in task().groups or (task(),)}
+        known = records()
+        sources = {group.name: source_of(group, known.get(group.name)) for group in task().groups or (task(),)}
         return task().planned(sources, module)
 
-    words = ("records", _digest(way)) if isinstance(way, Path) else (way,)
     try:
-        return driver.build_planned(x, plan, words, count, policy, constants=constants)
+        return driver.build_planned(x, plan, words, threads, policy, constants=constants)
     except (LoweringError, ScheduleError) as error:
         said = f"not compiled: {error}"
     kernel: Kernel = task().built(
@@ -140,30 +204,43 @@ def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str
     return kernel
 
 
+def untuned(kernel: Kernel) -> str | None:
+    """A sentence about the groups of a kernel that are not built by a record; None if all are."""
+    groups = [group for group in kernel.groups if group.verdict != RUN_ONCE]
+    others = [group for group in groups if group.source != "record"]
+    refused = sum(UNUSED in group.verdict for group in others)
+    counts = {"without a record": len(others) - refused, "with a record that is refused": refused}
+    said = " and ".join(f"{count} of {counted(len(groups), 'group')} {what}" for what, count in counts.items() if count)
+    return f"{said}, built as without a database" if said else None
+
+
 def _digest(database: Path) -> str:
     """A digest of a database, with what SQLite has not moved into its file yet."""
     log = database.with_name(f"{database.name}-wal")
     return sha256(database.read_bytes() + (log.read_bytes() if log.exists() else b"")).hexdigest()
 
 
-def source_of(task: SearchTask, record: Record | None) -> Source:
+def source_of(task: SearchTask, record: Record | None = None) -> Source:
     """The schedule of one program: of its record, if there is one that can be used, else the preferred one that can,
-    else as written."""
-    verdict = ""
-    for origin, schedule in _ways(task, record):
-        usable, verdict = judged(schedule, task.schedule, task.policy, task.threads)
-        if usable:
-            return Source(str(schedule.script), origin, verdict)
-    return replace(AS_WRITTEN, verdict=verdict)
-
-
-def _ways(task: SearchTask, record: Record | None) -> Iterator[tuple[str, Schedule]]:
+    else as written. The verdict says why a record is not used."""
+    refusal = ""
     if record is not None:
-        with suppress(ScheduleError):  # of an older version
-            yield "record", replay(record)
+        try:
+            source = _judged(task, "record", replay(record))
+        except ScheduleError as error:  # of an older version
+            source = Source(verdict=str(error))
+        if source.script is not None:
+            return source
+        refusal = f"{UNUSED}: {source.verdict}"
     preferred = preferred_schedule(task)
-    if preferred is not None:
-        yield "model", preferred
+    source = AS_WRITTEN if preferred is None else _judged(task, "model", preferred)
+    return replace(source, verdict="; ".join(filter(None, (source.verdict, refusal))))
+
+
+def _judged(task: SearchTask, origin: str, schedule: Schedule) -> Source:
+    """A schedule that may be used, else the program as written; with the verdict."""
+    usable, verdict = judged(schedule, task.schedule, task.policy, task.threads)
+    return Source(str(schedule.script), origin, verdict) if usable else replace(AS_WRITTEN, verdict=verdict)
 
 
 def _for_gpu(module: ModuleOp, target: str, threads: int | None, policy: str, constants: object, arch: str) -> Any:

@@ -1,1 +1,22 @@
 """The dialects: te (whole tensors), loop (loop nests and blocks), sched (transform scripts)."""
+
+from __future__ import annotations
+
+import re
+
+from xdsl.ir import Block, SSAValue
+
+
+def _stem(cls: type, name: str | None) -> str | None:
+    """A value's name without `_1_2` at its end: the printer gives such ends to values that are named alike.
+
+    xDSL cuts off `_2` alone, so that names of the printer's and of the text's could be the same, and refuses the empty
+    rest of `_7`.
+    """
+    stem: str | None = _cut(name)
+    return None if stem is None else re.sub(r"(_\d+)+\Z", "", stem) or None
+
+
+_cut = SSAValue.extract_valid_name
+for _named in (SSAValue, Block):
+    setattr(_named, "extract_valid_name", classmethod(_stem))  # noqa: B010  # there is no hook

@@ -24,7 +24,8 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
 from compiler.affine.text import NamedAffineParser, constraint_text, to_text
-from compiler.elements import is_unsigned
+from compiler.elements import is_unsigned, row_of
+from compiler.rounding import rounded
 
 
 @irdl_attr_definition
@@ -184,15 +185,20 @@ def parse_access(parser: Parser, names: Sequence[str]) -> Callable[[Attribute], 
     return finish
 
 
-def literal_of(parser: Parser, value: float, element: Attribute, place: int) -> FloatAttr | IntegerAttr:
-    """A number that was parsed at a place, as a value of an element type."""
-    if isinstance(element, AnyFloat):
-        try:
-            return FloatAttr(float(value), element)
-        except OverflowError:
+def literal_of(
+    parser: Parser, value: float, element: Attribute, place: int, signless: bool = False
+) -> FloatAttr | IntegerAttr:
+    """A number that was parsed at a place, as a value of an element type; a signless one may be of either sign's
+    range."""
+    row = row_of(element)
+    if isinstance(element, AnyFloat) and row is not None:
+        number = rounded(value, row.name)
+        if math.isinf(number) and value != number:
             parser.raise_error(f"{value} is beyond the greatest {element}", place)
+        return FloatAttr(number, element)
     if isinstance(element, IntegerType) and isinstance(value, int):
         low, high = element.value_range()
+        high = row.limits[1] + 1 if row is not None and row.kind == "i" and not signless else high
         if low <= value < high or (is_unsigned(element) and -high // 2 <= value < 0):
             return IntegerAttr(value, IntegerType(element.width.data))
     parser.raise_error(f"{value} is not a value of type {element}", place)
@@ -204,8 +210,13 @@ def literal_text(value: FloatAttr | IntegerAttr, element: Attribute | None = Non
         number: int = value.value.data
         wraps = number < 0 and element is not None and is_unsigned(element) and isinstance(element, IntegerType)
         return str(number + (1 << element.width.data) if wraps else number)  # type: ignore[union-attr]
-    real = float(value.value.data)
-    return repr(real) if math.isfinite(real) else str(real)
+    return decimal(float(value.value.data))
+
+
+def decimal(real: float) -> str:
+    """A float as MLIR's lexer takes it, with a point: 1.0e-07, inf, nan."""
+    number, power, exponent = repr(real).partition("e")
+    return number + (".0" if power and "." not in number else "") + power + exponent
 
 
 def parse_literal(parser: Parser) -> int | float:
@@ -214,7 +225,10 @@ def parse_literal(parser: Parser) -> int | float:
     for word in ("inf", "nan"):
         if parser.parse_optional_keyword(word):
             return sign * float(word)
+    place = parser.pos
     number = parser.parse_number(allow_boolean=False)
+    if number == math.inf:
+        parser.raise_error("the number is beyond the greatest f64", place)
     return sign * (number if isinstance(number, float) else int(number))
 
 

@@ -137,7 +137,7 @@ def parse_combination(parser: Parser) -> Combination:
         value = parse_literal(parser)
         parser.parse_punctuation(":")
         type = parser.parse_type()
-        identities.append(literal_of(parser, value, type, place))
+        identities.append(literal_of(parser, value, type, place, signless=True))
         arguments.append(argument.resolve(type))
 
     def added() -> None:

@@ -22,6 +22,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from compiler.dialects.access import decimal
 from compiler.elements import DType, Dtype, element_bytes, row_of
 
 MOST_INLINE = 64
@@ -242,8 +243,7 @@ def _number(row: Dtype, bits: int) -> str:
         return f"0x{bits:0{row.bits // 4}X}"
     if row.name == "f32" and np.float32(float(str(np.float32(value)))) == value:
         value = float(str(np.float32(value)))
-    number, power, exponent = repr(value).partition("e")
-    return number + (".0" if "." not in number else "") + power + exponent
+    return decimal(value)
 
 
 def constants_in(op: Operation) -> Iterator[Dense]:

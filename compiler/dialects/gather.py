@@ -180,7 +180,7 @@ def parse_gather(parser: Parser, names: Sequence[str]) -> Gathered:
     if len(types) != 1 + len(accesses) or not all(isinstance(t, TensorType | MemRefType) for t in types):
         parser.raise_error(f"expected {1 + len(accesses)} tensor or memref types: of the table, then of each index")
     resolved = parser.resolve_operand(table, types[0])
-    otherwise = _literal(parser, number, scalar_of(resolved), place)
+    otherwise = _literal(parser, number, types[0].get_element_type(), place)
     indices = [parser.resolve_operand(o, t) for o, t in zip(unresolved, types[1:], strict=True)]
     reads = [finish(scalar_of(v)) for finish, v in zip(accesses, indices, strict=True)]
     return Gathered(AffineMap(len(names), len(accesses), tuple(expressions)), otherwise, resolved, indices, reads)

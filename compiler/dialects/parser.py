@@ -33,6 +33,7 @@ from xdsl.parser import UnresolvedOperand
 from xdsl.parser.attribute_parser import AttrParser
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from compiler import plugins
 from compiler.dialects.dominance import last_sentence
@@ -106,6 +107,17 @@ class Parser(upstream.Parser):
         elif isinstance(at_position, int):
             at_position = Span(at_position, end_position or at_position, self._source)
         super().raise_error(msg, at_position)
+
+    def parse_optional_str_literal(self) -> str | None:
+        """Parse a string, if present; one in UTF-8 is text, though its bytes are escapes."""
+        if self._current_token.kind is not MLIRTokenKind.BYTES_LIT:
+            return super().parse_optional_str_literal()
+        try:
+            text = StringLiteral.from_span(self._current_token.span).bytes_contents.decode()
+        except UnicodeDecodeError:
+            return None
+        self._consume_token()
+        return text
 
     def _location(self, start: int) -> FileLineColLoc:
         line = bisect_right(self._lines, start)

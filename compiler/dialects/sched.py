@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.transform import NamedSequenceOp
-from xdsl.ir import Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.ir import Operation, OpResult, ParametrizedAttribute, SSAValue, SSAValues, TypeAttribute
 from xdsl.irdl import IRDLOperation, irdl_attr_definition, traits_def
 from xdsl.traits import HasParent, OpTrait
 from xdsl.utils.exceptions import VerifyException
@@ -61,12 +61,24 @@ def _check_live(handle: SSAValue, consumer: SchedOp, user: Operation) -> None:
         raise VerifyException(f"'{user.name}' uses a {name} that '{consumer.name}' has consumed")
 
 
+class HandleResult(OpResult):
+    """The result of an op of a script. It is shown by its kind and the name that it has in the script."""
+
+    def __repr__(self) -> str:
+        kind = str(self.type).rpartition(".")[2]
+        return f"<{kind} %{self.name_hint or '_'}, of {self.op.name}>"
+
+
 class SchedOp(IRDLOperation):
     """An op of a script. `CONSUMES` names the operands whose handles are invalid after it."""
 
     CONSUMES: ClassVar[tuple[str, ...]] = ()
 
     traits = traits_def(HasParent(NamedSequenceOp), UsesLiveHandles())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.results = SSAValues(HandleResult(result.type, self, result.index) for result in self.results)
 
     @property
     def primitive(self) -> str:

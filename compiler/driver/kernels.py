@@ -26,7 +26,7 @@ from compiler.native.unit import Settings, Source
 from compiler.passes.lift_constants import has_constants
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.cpu.facts import Group
-from compiler.targets.gpus import kernel_maker
+from compiler.targets.gpus import kernel_maker, target_named
 from compiler.uncollected import uncollected
 
 
@@ -64,6 +64,7 @@ def build(
 ) -> Any:
     """Compile what `compiler.build` takes, te programs as they are written; see there for arguments and errors."""
     check_words(target, policy, name, arch)
+    target = target_named(target)
     if target != "cpu":
         maker = kernel_maker(target)
         if constants is not None or threads is not None:

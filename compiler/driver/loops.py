@@ -11,7 +11,7 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import (
     find_function,
 )
-from compiler.driver.source import LOWER, argument, level_of, module_of
+from compiler.driver.source import LOWER, argument, check_is_program, level_of, module_of
 from compiler.errors import InputError
 from compiler.pipeline import parse_passes, run
 from compiler.program.read import read
@@ -25,6 +25,7 @@ def lower(x: object) -> ModuleOp:
     """
     module = module_of(x).clone()
     verify_module(module)
+    check_is_program(module)
     if level_of(module) == "low":
         raise InputError("the program is at the low level, below loops and blocks")
     run(universe.context(), module, parse_passes(LOWER), each=False)

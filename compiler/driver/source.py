@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
+from reprlib import repr as short
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -11,6 +12,8 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import (
     SLOT_ALIGNMENT,
     alone,
+    find_function,
+    functions,
 )
 from compiler.dialects.parser import Parser
 from compiler.driver.models import imported
@@ -34,10 +37,6 @@ def verified(x: object, policy: str, name: str | None) -> ModuleOp:
     module = alone(module_of(x), name)
     verify_module(module)
     return module
-
-
-ELSEWHERE = {"llvm": "cpu"}
-"""Targets by the names that other compilers have for them."""
 
 
 def check_words(target: object, policy: object, name: object, arch: object) -> None:
@@ -77,12 +76,19 @@ def module_of(x: object) -> ModuleOp:
     if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x and x.endswith(".mlir")):
         return parse(files.read(x), str(x))
     if isinstance(x, str) and not any(char in x for char in TEXT):
-        raise InputError(f"cannot build {x!r}: give the path of an .mlir file or an ONNX model, or a program's text")
+        said = "give the path of an .mlir file or an ONNX model, or a program's text"
+        raise InputError(f"cannot build {short(x)}: {said}")
     if isinstance(x, str):
         return parse(x)
     raise InputError(
         f"cannot build a {type(x).__name__}: give a te function, a schedule, IR, a path, or what from_torch gives"
     )
+
+
+def check_is_program(module: ModuleOp) -> None:
+    """Raise InputError for a module without a function, such as a script."""
+    if not functions(module):
+        find_function(module)
 
 
 def argument(buffer: Buffer) -> Argument:

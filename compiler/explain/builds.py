@@ -58,10 +58,12 @@ class Builds:
         return load(self.module, host(), name, fixed=fixed, emission=lambda m, machine: emit_marked(m, machine, loops))
 
 
-def builds(x: object, policy: str = "contract", name: str | None = None, schedule: object = None) -> Builds:
-    """Build what `compiler.build` takes, or one of its groups by name, on one thread. Raises what that does, and
+def builds(
+    x: object, policy: str = "contract", name: str | None = None, schedule: object = None, threads: int = 1
+) -> Builds:
+    """Build what `compiler.build` takes, or one of its groups by name, for so many threads. Raises what that does, and
     InputError for a program of several groups."""
-    kernel = build(in_groups(x, name), threads=1, policy=policy, name=name, schedule=schedule)
+    kernel = build(in_groups(x, name), threads=threads, policy=policy, name=name, schedule=schedule)
     if any(group.name != kernel.name for group in kernel.groups):
         names = ", ".join(group.name for group in kernel.groups)
         raise InputError(f"@{kernel.name} calls groups, each with loops of its own: name one of {names}")

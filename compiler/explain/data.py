@@ -20,6 +20,7 @@ def as_data(e: Explanation) -> Json:
     return {
         "function": e.kernel.name,
         "arguments": list(map(str, e.kernel.arguments)),
+        "threads": e.kernel.threads or 1,
         "machine": {"cpu": machine.cpu, "vector_bits": machine.vector_bits},
         "loops": [loop_data(code) for code in e.codes],
         "outside": [

@@ -52,17 +52,18 @@ class Profile:
 def profile(
     b: Builds, loop_nests: Sequence[LoopNest], inputs: Sequence[Array], calls: int, probe: Probe | None = None
 ) -> Profile:
-    """Measure the loops that run seldom enough, in the call of the median duration; probe the machine beside each.
+    """Measure the loops that run seldom enough, in the call of the median duration, all on one thread, whose clock
+    tells which loop it is in; probe the machine beside each.
 
     A loop is measured if all those around it are, and if the runs of all loops that are measured cost no more than
     `OVERHEAD`; the outermost are always.
     """
-    expected = b.kernel.time(*inputs, repeats=3).minimum
+    expected = b.kernel.time(*inputs, repeats=3, threads=1).minimum
     chosen = choose(loop_nests, int(expected * OVERHEAD / READING))
     kernel = b.timed(chosen)
     profile, clock = _profile(kernel, len(loops_of(b.module)) + 1), _clock(kernel)
     out = [np.empty(a.shape, a.dtype) for a in kernel.arguments[len(inputs) :]] or None
-    without, within = b.kernel.bound(*inputs, out=out), kernel.bound(*inputs, out=out)
+    without, within = (bare.bound(*inputs, out=out, threads=1) for bare in (b.kernel, kernel))
     within()
     plain, profiled, spent, peaks = [], [], [], []
     began, ticked = time.perf_counter(), clock()

@@ -24,7 +24,9 @@ def title(e: Explanation) -> str:
     """The function with its arguments, and the machine."""
     machine = host()
     arguments = ", ".join(map(str, e.kernel.arguments))
-    return f"@{e.kernel.name}({arguments})\n{machine.cpu}, vectors of {machine.vector_bits} bits"
+    team = e.kernel.threads or 1
+    threads = f"; for {team} threads, and timed on one of them" if team > 1 else ""
+    return f"@{e.kernel.name}({arguments})\n{machine.cpu}, vectors of {machine.vector_bits} bits{threads}"
 
 
 def sections(e: Explanation) -> Iterator[tuple[str, Table]]:

@@ -123,9 +123,15 @@ class Session:
         """The module in the form that was asked for."""
         if self.options.target == "mlir":
             return self._mlir(module)
+        from compiler.driver import level_of
         from compiler.lowering.low_to_llvm import emit
         from compiler.targets.machine import host
 
+        level, target = level_of(module), self.options.target
+        if level != "low":
+            op = next((op for op in module.walk() if op.name.startswith(f"{level}.")), module)
+            said = f"the program is at the {level} level: with -p cpu it is lowered to what -t {target} prints"
+            raise InputError(said).at(op)
         text = emit(module, host())
         if self.options.target == "llvm":
             return text

@@ -17,7 +17,7 @@ def read_module(ctx: Context, path: str, what: str) -> ModuleOp:
     try:
         text = read(path)
     except InputError as error:
-        raise InputError(f"the {what} {path!r} cannot be read") from error
+        raise InputError(f"the {what} {error}") from error
     try:
         module = Parser(ctx, text, path).parse_module()
         verify_module(module)

@@ -1,8 +1,37 @@
-"""Names that nothing has yet: of values, buffers, blocks and functions."""
+"""Names of values, buffers, blocks and functions: any text as one, and names that nothing has yet."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from compiler.affine.text import RESERVED
+
+_SPELLED = re.compile(r"(?!(_\d+)+\Z)[A-Za-z_][\w.$]*", re.ASCII)
+
+
+def spelled(name: str) -> str:
+    """Any text as a name that the IR spells, itself where it is one: letters, digits, `_`, `.`, `$`; no reserved word.
+
+    Other characters become `_`; a number gets an `n` in front, since xDSL cuts `_7` off the end of a value's name.
+    """
+    if _SPELLED.fullmatch(name) and name not in RESERVED:
+        return name
+    word = re.sub(r"[^\w.$]", "_", name, flags=re.ASCII) or "value"
+    if re.fullmatch(r"_*\d+(_\d+)*", word):
+        return f"n{word.lstrip('_').replace('_', '.')}"
+    return word if _SPELLED.fullmatch(word) and word not in RESERVED else f"_{word}"
+
+
+def spellings(names: Sequence[str]) -> list[str]:
+    """Different names for different texts: a text that is a name is its own, whatever becomes of the others."""
+    own = [name for name in names if spelled(name) == name]
+    free = Names(own)
+    chosen = {name: name for name in own}
+    for name in names:
+        if name not in chosen:
+            chosen[name] = free.fresh(spelled(name))
+    return [chosen[name] for name in names]
 
 
 class Names:

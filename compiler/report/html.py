@@ -9,12 +9,12 @@ from html import escape
 from compiler.printable import printable
 
 STYLE = """
-body { font: 16px/1.5 sans-serif; max-width: 72rem; margin: 1.5rem auto; padding: 0 1rem;
+body { font: 16px/1.5 sans-serif; margin: 1.5rem 0; padding: 0 clamp(1rem, 3vw, 4rem);
   color: #1a1a1a; background: #fff }
 h1, h2, h3 { line-height: 1.2; overflow-wrap: anywhere }
 h2 { margin-top: 2rem; border-top: 2px solid #1a1a1a; padding-top: .5rem }
 h3 { margin: 1.5rem 0 .3rem }
-p { max-width: 48rem; margin: .4rem 0 }
+p { max-width: 64rem; margin: .4rem 0 }
 table { border-collapse: collapse; font-size: 14px }
 td, th { padding: .15rem .8rem .15rem 0; text-align: right; white-space: nowrap }
 th { border-bottom: 1px solid #888 }
@@ -33,7 +33,7 @@ summary { cursor: pointer; overflow-wrap: anywhere }
 .sides table { font-size: 13px }
 .sides td, .sides th { padding-right: .5rem }
 .pictures > *, .sides > * { min-width: 0 }
-figure { margin: .6rem 0; max-width: 36rem }
+figure { margin: .6rem 0; max-width: 38rem }
 figcaption { font-size: 14px; color: #444 }
 svg { display: block; width: 100%; max-width: 100%; height: auto }
 svg text { font: 12px sans-serif; fill: #333 }
@@ -45,7 +45,7 @@ svg text { font: 12px sans-serif; fill: #333 }
 .area { fill: #56b4e9; stroke: #fff; stroke-width: .5 }
 .busy { fill: #e69f00 }
 .point:hover, .area:hover, .busy:hover { fill: #d55e00 }
-.bar { display: inline-block; width: 9rem; height: .8rem; background: #eee; vertical-align: middle;
+.bar { display: inline-block; width: clamp(6rem, 16vw, 30rem); height: .8rem; background: #eee; vertical-align: middle;
   position: relative; print-color-adjust: exact; -webkit-print-color-adjust: exact }
 .bar span { position: absolute; left: 0; top: 0; bottom: 0; background: #56b4e9 }
 .bar span + span { background: #0072b2 }
@@ -65,7 +65,7 @@ svg text { font: 12px sans-serif; fill: #333 }
 """Colours that are distinguishable with colour blindness, of Okabe and Ito (2008)."""
 
 
-TEXTS, SENTENCES = ("computes", "limit"), ("its reason", "mean time by option")
+TEXTS, SENTENCES = ("computes", "limit", "layers"), ("its reason", "mean time by option")
 """The headings of text columns, and of columns whose lines are broken."""
 
 

@@ -23,6 +23,8 @@ CODES = 4
 """Of how many tasks the machine code is shown, unless it is stated."""
 MOST_NAMES = 4
 """Tasks of no program that the title names."""
+MOST_LAYERS = 2
+"""Layers of a task that the table of tasks names."""
 MOST_LOSSES = 3
 """Tasks that are named for the time that they take above their bound."""
 MEBI = 1 << 20
@@ -104,10 +106,16 @@ def _summary(program: ProgramFacts) -> str:
 def _overview(program: ProgramFacts, anchor: str) -> Iterator[str]:
     """The tasks with most of the time first; bars show the time, their dark part what the bound takes of it."""
     times = ("all calls", "share", "calls", "one call") if program.is_whole else ("one call",)
-    headings = ("task", *times, "of the bound", "gain", "trials", "failed", "computes")
+    layer = ("layers",) if program.has_layers else ()
+    headings = ("task", *times, "of the bound", "gain", "trials", "failed", "computes", *layer)
     longest = max((task.together or 0.0 for task in program.tasks), default=0.0)
     rows: list[Sequence[Cell | str]] = [
-        (Cell(program.short(task), f"{anchor}-{number}"), *_times(program, task, longest), *_results(task))
+        (
+            Cell(program.short(task), f"{anchor}-{number}"),
+            *_times(program, task, longest),
+            *_results(task),
+            *([_layers(task)] if layer else []),
+        )
         for number, task in enumerate(program.tasks)
     ]
     if program.seconds is not None:
@@ -139,7 +147,8 @@ def _sum(program: ProgramFacts) -> Sequence[Cell | str]:
     bound = "" if program.bound_seconds is None else f"{program.bound_seconds / program.seconds:.0%}"
     trials = str(sum(len(task.scripts) for task in program.tasks))
     failed = sum(failure.count for task in program.tasks for failure in task.failures)
-    return ("sum", duration(program.seconds), "100.0%", calls, "", bound, "", trials, str(failed or ""), "")
+    layer = [""] if program.has_layers else []
+    return ("sum", duration(program.seconds), "100.0%", calls, "", bound, "", trials, str(failed or ""), "", *layer)
 
 
 def _results(task: TaskFacts) -> Iterator[str]:
@@ -148,6 +157,12 @@ def _results(task: TaskFacts) -> Iterator[str]:
     yield str(len(task.scripts))
     yield str(sum(failure.count for failure in task.failures) or "")
     yield task.operator
+
+
+def _layers(task: TaskFacts, most: int = MOST_LAYERS) -> str:
+    """`layer1.0.conv1, layer1.1.conv1 and 2 more`."""
+    more = f" and {len(task.layers) - most} more" if len(task.layers) > most else ""
+    return ", ".join(task.layers[:most]) + more
 
 
 def _program_pictures(program: ProgramFacts) -> Iterator[tuple[Drawing | None, str]]:
@@ -177,9 +192,10 @@ def _pictures(drawn: Iterable[tuple[Drawing | None, str]]) -> Iterator[str]:
 
 
 def _headline(program: ProgramFacts, task: TaskFacts) -> str:
-    """`net.group_3: product 768 to 128x768; 3.1 ms, 12.5% of the time`."""
+    """`net.group_3: product 768 to 128x768, of encoder.0.dense, 3.1 ms a call, 12.5% of the time`."""
     share = program.share(task)
     said = [task.operator] if task.operator else []
+    said += [f"of {_layers(task)}"] if task.layers else []
     said += ["nothing was measured"] if task.seconds is None else [f"{duration(task.seconds)} a call"]
     said += [] if share is None else [f"{share:.1%} of the time"]
     return f"{task.name}: {', '.join(said)}"
@@ -187,6 +203,8 @@ def _headline(program: ProgramFacts, task: TaskFacts) -> str:
 
 def _task(task: TaskFacts, has_code: bool) -> Iterator[str]:
     yield paragraph(_searched(task))
+    if len(task.layers) > MOST_LAYERS:
+        yield paragraph(f"Its calls are of the layers {_layers(task, len(task.layers))}.")
     disturbance = task.disturbance
     if disturbance is not None and disturbance.matters:
         yield paragraph(f"{disturbance}.".capitalize())

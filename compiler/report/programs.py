@@ -12,6 +12,7 @@ from compiler.autotune.database.record import hash_of
 from compiler.autotune.groups import Whole, whole_of_kept
 from compiler.autotune.outcome import together
 from compiler.opt.diagnostics import SAID
+from compiler.report.layers import layers
 from compiler.report.memory import Memory, memory_of
 from compiler.report.tasks import TaskFacts
 from compiler.targets.cpu.presence import Disturbance
@@ -49,6 +50,11 @@ class ProgramFacts:
     def share(self, task: TaskFacts) -> float | None:
         """The part of the program's time that a task takes."""
         return None if self.seconds is None or task.together is None else task.together / self.seconds
+
+    @property
+    def has_layers(self) -> bool:
+        """Whether the layer of any task is known."""
+        return any(task.layers for task in self.tasks)
 
     @property
     def bound_seconds(self) -> float | None:
@@ -106,11 +112,12 @@ def _of_whole(
     """A whole program for each machine, count of threads, policy and timing under which its groups were tuned; not
     where the database has groups that are not asked for."""
     groups = {hash_of(program_of(group.loops)): group for group in program.groups}
-    by_place = dict[Key, list[TaskFacts]]()
+    by_place, layers_by_group = dict[Key, list[TaskFacts]](), layers(program)
     for key, task in facts.items():
         if key.program in groups:
             group = groups[key.program]
-            named_task = replace(task, name=f"{kept.name}.{group.name}", calls=group.occurrences)
+            names = layers_by_group.get(group.name, ())
+            named_task = replace(task, name=f"{kept.name}.{group.name}", calls=group.occurrences, layers=names)
             by_place.setdefault(replace(key, program=""), []).append(named_task)
     memory = memory_of(program.running.main) if by_place else None
     return [

@@ -69,12 +69,13 @@ class Work:
 @dataclass(frozen=True)
 class TaskFacts:
     """A task: its name, what its records are comparable under, its scripts as they were tried, and how often a run of
-    its program calls it; None where no program is known."""
+    its program calls it; None where no program is known. `layers` are those of a network that the calls are of."""
 
     name: str
     key: Key
     scripts: tuple[ScriptTrials, ...]
     calls: int | None = None
+    layers: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, name: str, key: Key, records: Sequence[Record], calls: int | None = None) -> TaskFacts:

@@ -11,6 +11,7 @@ state.py       the program under a script: plan, judge, apply, record
 plan.py        what primitives share: plans and refusals
 region.py      which box of a buffer an iteration touches
 copies.py, placement.py, inlining.py, layouts.py   what several primitives do
+script.py      the one script of a module, a text or a file
 python.py      a script as Python
 show.py        a program as an indented tree
 library/       composite schedules made of the primitives
@@ -23,10 +24,12 @@ from typing import TYPE_CHECKING
 from compiler.delayed import delayed
 
 if TYPE_CHECKING:
+    from compiler.schedule.python import as_python
     from compiler.schedule.schedule import Handle, Schedule, replay
     from compiler.schedule.show import outline
 
-__all__ = ["Handle", "Schedule", "outline", "replay"]
+__all__ = ["Handle", "Schedule", "as_python", "outline", "replay"]
 __getattr__ = delayed(
-    __name__, {"Handle": "schedule", "Schedule": "schedule", "outline": "show", "replay": "schedule"}
+    __name__,
+    {"Handle": "schedule", "Schedule": "schedule", "as_python": "python", "outline": "show", "replay": "schedule"},
 )  # scripts are parsed without the proofs

@@ -164,6 +164,11 @@ class AttributeParameter(Parameter):
     def encoded(self, name: str, value: Value) -> Fields:
         if self.optional and value is None:
             return Fields()
+        for handle in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(handle, SSAValue):
+                raise ScheduleError(
+                    f"{name} is {_spoken(handle)}, expected {self.annotation}: only sizes and loops may be handles"
+                )
         attribute = self.encode(value)
         is_default = self.optional and self.decode(attribute) == self.default
         return Fields() if is_default else Fields(properties={name: attribute})
@@ -343,6 +348,12 @@ def _python(value: Attribute) -> str:
             expressions = ", ".join(str(e).replace("floordiv", "//").replace("mod", "%") for e in value.data.results)
             return f"lambda {dims}: ({expressions},)"
     return repr(str(value))
+
+
+def _spoken(handle: SSAValue) -> str:
+    """A handle in words, by its name in the script."""
+    kind = "choice" if isinstance(handle.type, ParamType) else "handle"
+    return f"the {kind} '{handle.name_hint}'" if handle.name_hint else f"a {kind}"
 
 
 def word(what: str, choices: Collection[str], also: Mapping[str, str] | None = None) -> AttributeParameter:

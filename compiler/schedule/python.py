@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from keyword import iskeyword
+
 from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.ir import SSAValue
 
 from compiler.dialects.sched import SchedOp
+from compiler.errors import ScheduleError
 from compiler.program.names import fresh
 from compiler.schedule.primitive import CHOICES, applies, primitive_of
+from compiler.schedule.script import Script, script_of
 
 GIVERS = ("get_block", "get_loops", "get_producers", "get_consumers", *CHOICES)
 """The primitives that only give handles or parameters: without these they do nothing."""
 UNUSED = "_"
 
 
-def as_python(script: ModuleOp | NamedSequenceOp, schedule: str = "s") -> str:
-    """A script as a Python function of a Schedule, one call an op, which records the same script.
+def as_python(script: Script, schedule: str = "s") -> str:
+    """A script, as IR, text or file, as a Python function of a Schedule, one call an op, which records the same script.
 
     %c = sched.get_block %f "C"              ->  C = s.get_block("C")
     %i, %j = sched.get_loops %c : ...        ->  i, j = s.get_loops(C)
     %o, %n = sched.split %i by [-1, 8] : ... ->  i_0, i_1 = s.split(i, [None, 8])
 
-    Handles that nothing uses have no name, and ops that give only such are left out.
+    Handles that nothing uses have no name, and ops that give only such are left out. Raises ScheduleError for what is
+    no script.
     """
-    sequence = script if isinstance(script, NamedSequenceOp) else script.body.block.first_op
-    assert isinstance(sequence, NamedSequenceOp)
+    sequence = script_of(script)
+    if not isinstance(schedule, str) or not schedule.isidentifier() or iskeyword(schedule):
+        raise ScheduleError(f"the name of the schedule is {schedule!r}, expected one of Python", "python")
     names: dict[SSAValue, str] = {}
     live, ops = _live(sequence)
     lines = [_line(op, schedule, names, live) for op in ops]
@@ -56,8 +61,8 @@ def _line(op: SchedOp, schedule: str, names: dict[SSAValue, str], live: set[SSAV
 
 def _name(value: SSAValue, schedule: str, names: dict[SSAValue, str]) -> str:
     hint = "".join(c if c.isalnum() else "_" for c in value.name_hint or "x")
-    hint = f"_{hint}" if hint[0].isdigit() else hint
-    name = fresh(hint, {schedule, *names.values()}).replace(".", "_")
+    hint = f"_{hint}" if hint[0].isdigit() or iskeyword(hint) else hint
+    name = fresh(hint, {schedule, UNUSED, *names.values()}).replace(".", "_")
     while name in names.values():
         name += "_"
     names[value] = name

@@ -6,15 +6,17 @@ import inspect
 import random
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from os import PathLike
 from typing import Any, Self
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.transform import NamedSequenceOp, YieldOp
+from xdsl.dialects.transform import YieldOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from compiler import display
 from compiler.analysis.verify.prove import Verdict, verify_schedule
 from compiler.dialects import loop as loop_dialect
 from compiler.dialects import te
@@ -23,8 +25,10 @@ from compiler.dialects.functions import find_function, functions
 from compiler.dialects.levels import has_tensors
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
 from compiler.errors import ScheduleError, StrataError, refused_by
+from compiler.in_process import InProcess
 from compiler.interpret.combination import check_combiners
 from compiler.lowering.te_to_loop import TeToLoopPass
+from compiler.printable import counted
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
@@ -33,12 +37,17 @@ from compiler.schedule.parameters import Handle, HandleParameter, Size
 from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import Primitive, primitive_of
 from compiler.schedule.primitives import PRIMITIVES
+from compiler.schedule.python import as_python
+from compiler.schedule.script import Script, script_of
+from compiler.schedule.show import outline
 from compiler.schedule.state import State, empty_script
 from compiler.stated import LARGEST, integer
 
 
-class Recorder:
+class Recorder(InProcess):
     """A loop-level function and the script that leads from the original to it. See `Schedule`."""
+
+    _refusal = "a schedule cannot be pickled: keep its text, str(schedule), and apply that to a Schedule of the program"
 
     def __init__(self, x: object, name: str | None = None, seed: int = 0) -> None:
         module = _loop_module(x)
@@ -50,7 +59,7 @@ class Recorder:
         self.name = function.sym_name.data
         self.original = module.clone()
         self.script, body = empty_script()
-        self._state = State(read(function), random.Random(seed), body)
+        self._state = State(read(function), random.Random(integer("seed", seed, 0, error=ScheduleError)), body)
         self._written: tuple[Program, ModuleOp] | None = None
 
     @property
@@ -80,6 +89,13 @@ class Recorder:
     def __str__(self) -> str:
         return str(self.script)
 
+    def __repr__(self) -> str:
+        return display.line(f"<Schedule of {self.name}, {counted(self.length, 'step')}>")
+
+    def _repr_html_(self) -> str:
+        caption = f"{self.name}, {counted(self.length, 'step')}"
+        return display.text(caption, outline(self.program)) + display.text("script", str(self))
+
     def fork(self) -> tuple[Self, dict[Handle, Handle]]:
         """A copy of the schedule with the same program and script, and a map from this schedule's handles to the
         copy's."""
@@ -89,6 +105,12 @@ class Recorder:
         new.script = self.script.clone(handles)
         new._state = self._state.fork(script_of(new.script).body.block, handles)
         return new, handles
+
+    def __copy__(self) -> Self:
+        return self.fork()[0]
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.fork()[0]
 
     def verify(self) -> Verdict:
         """Whether the scheduled function computes the same as the original: proved, refuted or undecided (law 2)."""
@@ -139,9 +161,14 @@ class Recorder:
             raise ScheduleError(f"it has been consumed by '{by}'" if by else "it is no loop, but a location")
         return value
 
-    def apply(self, script: ModuleOp | NamedSequenceOp) -> Self:
+    def python(self, schedule: str = "s") -> str:
+        """The script as a Python function of a schedule, which records the same script."""
+        return as_python(self.script, schedule)
+
+    def apply(self, script: Script) -> Self:
         """Apply the ops of a script, which are recorded here as well; open choices are decided on the way.
 
+        A script is IR, such as another schedule's `script`, the text that this prints as, or the path of a file.
         Raises ScheduleError at the first refusal, with the op as its `op`; earlier steps stay applied.
         """
         sequence = script_of(script)
@@ -304,7 +331,8 @@ def _loop_module(x: object) -> ModuleOp:
     """The module that a caller gives; a te function is lowered as it is written."""
     module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
     if not isinstance(module, ModuleOp):
-        raise ScheduleError(f"a schedule is of a te function or a loop-level module, not of a {type(x).__name__}")
+        given = f"not of a {type(x).__name__}{': strata.lower reads a file' if isinstance(x, str | PathLike) else ''}"
+        raise ScheduleError(f"a schedule is of a te function or a loop-level module, {given}")
     if isinstance(x, ModuleOp) or not any(map(has_tensors, functions(module))):
         return module
     if any(isinstance(op, te.ConstantOp) and not op.value.data.is_inline for op in module.walk()):
@@ -312,21 +340,6 @@ def _loop_module(x: object) -> ModuleOp:
     module = module.clone()
     TeToLoopPass().apply(Context(), module)
     return module
-
-
-def script_of(script: ModuleOp | NamedSequenceOp) -> NamedSequenceOp:
-    """The one script of a module. Raises ScheduleError for none, or several."""
-    if not isinstance(script, ModuleOp | NamedSequenceOp):
-        raise ScheduleError(f"a script is a module with one transform.named_sequence, not a {type(script).__name__}")
-    scripts = (
-        [script] if isinstance(script, NamedSequenceOp) else [o for o in script.ops if isinstance(o, NamedSequenceOp)]
-    )
-    if len(scripts) != 1:
-        raise ScheduleError(f"a script is one transform.named_sequence, and there are {len(scripts)}")
-    taken = sum(len(block.args) for block in scripts[0].body.blocks)
-    if taken != 1:
-        raise _at(scripts[0], ScheduleError(f"a script takes the function, one handle, and this one takes {taken}"))
-    return scripts[0]
 
 
 def _at(op: Operation, error: ScheduleError) -> ScheduleError:

@@ -7,15 +7,15 @@ writes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.transform import NamedSequenceOp
 
+from compiler.printable import near
 from compiler.schedule.parameters import Handle, Size
 from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES, of_plugins
-from compiler.schedule.recorder import Recorder, script_of
+from compiler.schedule.recorder import Recorder
+from compiler.schedule.script import Script, script_of
 
 ALIASES = {"compute_inline": "inline", "reverse_compute_inline": "reverse_inline"}
 """Names that TVM has for primitives."""
@@ -29,6 +29,8 @@ ELSEWHERE = {
     "mod": "a schedule has `module`, with the scheduled function",
     "show": "print(schedule.script) prints the script, print(schedule.module) the loops",
     "trace": "print(schedule.script) prints what was applied",
+    "undo": "copy.copy(schedule) before a step is what to go back to",
+    "as_python": "schedule.python() is the script as calls of a Schedule",
     "lower": "strata.build(schedule) compiles it, schedule.module has its loops",
 }
 """Names that other compilers use, and the method here that does the same."""
@@ -53,7 +55,7 @@ class Schedule(Recorder):
         added = of_plugins()
         if name in added:
             return _method(added[name]).__get__(self)
-        hint = ELSEWHERE.get(name) or ", ".join(get_close_matches(name, [*PRIMITIVES, *added], 3))
+        hint = ELSEWHERE.get(name) or ", ".join(near(name, [*PRIMITIVES, *added], 3))
         raise AttributeError(f"there is no primitive '{name}'{f'; {hint}' if hint else ''}")
 
 
@@ -77,9 +79,7 @@ for _name, _meant in ALIASES.items():
     setattr(Schedule, _name, getattr(Schedule, _meant))
 
 
-def replay(
-    script: ModuleOp | NamedSequenceOp, x: ModuleOp | Schedule, name: str | None = None, seed: int = 0
-) -> Schedule:
+def replay(script: Script, x: ModuleOp | Schedule, name: str | None = None, seed: int = 0) -> Schedule:
     """A new schedule of a function, or of a Schedule's original, by a script."""
     return Schedule(x.original if isinstance(x, Schedule) else x, name, seed).apply(script)
 

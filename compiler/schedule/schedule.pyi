@@ -2,13 +2,13 @@
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.ir import Attribute
 
 from compiler.schedule.parameters import Handle as Handle
 from compiler.schedule.parameters import Size as Size
 from compiler.schedule.recorder import Recorder
-from compiler.schedule.recorder import script_of as script_of
+from compiler.schedule.script import Script
+from compiler.schedule.script import script_of as script_of
 
 class Schedule(Recorder):
     def add_unit_loop(self, loop: Handle | str) -> Handle:
@@ -131,6 +131,4 @@ class Schedule(Recorder):
     def vectorize(self, loop: Handle | str) -> None:
         """Mark a loop whose iterations become the lanes of vectors."""
 
-def replay(
-    script: ModuleOp | NamedSequenceOp, x: ModuleOp | Schedule, name: str | None = ..., seed: int = ...
-) -> Schedule: ...
+def replay(script: Script, x: ModuleOp | Schedule, name: str | None = ..., seed: int = ...) -> Schedule: ...

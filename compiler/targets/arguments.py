@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import Attribute
 
+from compiler import display
 from compiler.errors import TargetError
 from compiler.interpret.numbers import dtype_of
 from compiler.targets.address import address
@@ -48,6 +49,13 @@ class Argument:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype}{list(self.shape) if not self.by_value else ''}"
+
+
+def arguments_html(caption: str, arguments: Sequence[Argument], outputs: int) -> str:
+    """The arguments of a kernel as a table of a notebook, the last `outputs` of them results."""
+    first = len(arguments) - outputs
+    rows = [(a.name, a.dtype, list(a.shape), "input" if n < first else "output") for n, a in enumerate(arguments)]
+    return display.table(caption, ("argument", "dtype", "shape", "is"), rows)
 
 
 def are_apart(starts: Iterable[Passed], sizes: Iterable[int], written: Iterable[bool]) -> bool:

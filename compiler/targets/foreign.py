@@ -118,6 +118,10 @@ def to_torch(array: Array) -> Torch:
     return library.from_numpy(array)
 
 
+ON_SAME_MEMORY = (as_it_is, to_torch)
+"""The conversions of `returned_as` that copy nothing."""
+
+
 def _of_dlpack(where: str, given: Any) -> Array:
     """What numpy takes, which looks at device, dtype, lanes and strides itself."""
     try:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from compiler.errors import TargetError
+from compiler.printable import meant
 from compiler.targets.arguments import Array
 from compiler.targets.machine import Gpu
 
@@ -15,6 +16,9 @@ TARGETS = {"cuda": "compiler.targets.cuda"}
 that takes, a floating-point policy and an architecture; `machine` says what is known of an architecture's GPUs, and
 `at_hand` the name and the architecture of the GPU here, if any."""
 
+CPU = "cpu"
+ALIASES = {"llvm": CPU}
+"""Targets by the names that other compilers have for them."""
 DEFAULT_TARGET, DEFAULT_ARCH = next(iter(TARGETS)), "sm_80"
 """The default architecture of kernels."""
 
@@ -61,6 +65,18 @@ class GpuKernel(Protocol):
         """The kernels loaded, with arrays of their own."""
 
 
+def target_named(name: str) -> str:
+    """The target of a name, which may be that of another compiler. Raises TargetError for an unknown name."""
+    target = ALIASES.get(name, name)
+    if target in (CPU, *TARGETS):
+        return target
+    head = name.partition(" ")[0]
+    there = f" (there are {CPU}, which TVM calls llvm, and {', '.join(TARGETS)})"
+    options = "; it has no options: STRATA_MACHINE names a processor, `arch` the architecture of a GPU"
+    is_near = head != name and ALIASES.get(head, head) in (CPU, *TARGETS)
+    raise TargetError(f"unknown target '{name}'{options if is_near else meant(name, [*ALIASES, CPU, *TARGETS], there)}")
+
+
 def kernel_maker(name: str) -> Callable[..., Any]:
     """The function that makes kernels for a GPU. Raises TargetError for an unknown name."""
     maker: Callable[..., Any] = _module(name).made
@@ -80,7 +96,6 @@ def at_hand(name: str) -> tuple[str, str] | None:
 
 
 def _module(name: str) -> Any:
-    place = TARGETS.get(name)
-    if place is None:
-        raise TargetError(f"unknown target '{name}' (there are cpu, {', '.join(TARGETS)})")
-    return import_module(place)
+    if name == CPU:
+        raise TargetError(f"the target cpu has no kernels of a GPU: give {' or '.join(TARGETS)}")
+    return import_module(TARGETS[target_named(name)])

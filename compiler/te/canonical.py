@@ -8,17 +8,17 @@ from reprlib import repr as short
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func
-from xdsl.dialects.math import Math
 
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.parser import Parser
 from compiler.dialects.te import TE
 from compiler.dialects.upstream.arith import ARITH
+from compiler.dialects.upstream.math import MATH
 from compiler.errors import TeError
 from compiler.files import read
 from compiler.te.function import Function
 
-DIALECTS = (Builtin, Func, ARITH, Math, TE)
+DIALECTS = (Builtin, Func, ARITH, MATH, TE)
 """What te functions are made of."""
 
 

@@ -10,6 +10,7 @@ from xdsl.ir.affine import AffineSet
 
 from compiler.affine.exact import escape
 from compiler.errors import TeError
+from compiler.program.names import spellings
 from compiler.te.expr import AxisValue, Const, Expr, Holds, Joint, Reduce, Scalar, as_expr
 from compiler.te.index import Axis, Condition, Index, check_fits, check_name
 from compiler.te.tensor import Compute, Read, Shape, TableRead, Tensor, reads_of, static_shape
@@ -67,7 +68,7 @@ def _axis_names(name: str, extents: Sequence[int], fn: Callable[..., object], ax
         axes = [f"i{d}" for d in range(len(extents))] if variadic else [p.name for p in parameters]
     if len(axes) != len(extents) or not (variadic or len(parameters) == len(extents)):
         raise TeError(f"in compute '{name}': the shape has {len(extents)} dimensions, the function takes {len(axes)}")
-    names = [check_name("an axis", axis) for axis in axes]
+    names = spellings([check_name("an axis", axis) for axis in axes])
     if len(set(names)) != len(names):
         raise TeError(f"in compute '{name}': an axis name occurs twice in {names}")
     return names

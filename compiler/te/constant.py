@@ -13,6 +13,8 @@ from xdsl.dialects.builtin import TensorType
 from compiler.dialects.dense import Dense
 from compiler.elements import DTYPES, TYPES, DType, check_dtype
 from compiler.errors import InputError, TeError
+from compiler.rounding import rounded, rounded_array
+from compiler.te.expr import const
 from compiler.te.index import check_name
 from compiler.te.tensor import Constant, Tensor, static_shape
 
@@ -26,6 +28,8 @@ ALIGNMENT = 64
 _BY_NUMPY = {row.numpy: row.name for row in DTYPES.values()}
 _KINDS = {"b": "i1", "i": "i64", "u": "i64", "f": "f32"}
 """The dtype of lists, by the kind of array that numpy makes of them."""
+_INEXACT = 1 << 53
+"""Floats of numpy's from here on may be integers of the list, rounded."""
 
 
 def constant(elements: Elements, dtype: str | None = None, name: str = "c") -> Tensor:
@@ -53,10 +57,13 @@ def _frozen(elements: Elements, dtype: str | None) -> tuple[Array, str]:
     given, natural_dtype = _array(elements)
     chosen = dtype or natural_dtype
     target = DTYPES[chosen].array
+    if given.dtype.kind == "O":
+        given = _of_numbers(given, chosen)
     with np.errstate(all="ignore"):
         _check_fits(given, chosen, target)
         frozen = _room(given.shape, target)
-        np.copyto(frozen, given, casting="unsafe")
+        bits_differ = chosen == "bf16" and given.dtype != target
+        np.copyto(frozen, rounded_array(given, target) if bits_differ else given, casting="unsafe")
     frozen.flags.writeable = False
     return frozen, chosen
 
@@ -79,12 +86,31 @@ def _array(elements: Elements) -> tuple[Array, str]:
             raise TeError(f"a constant has no dtype {elements.dtype} (there are {', '.join(DTYPES)})")
         return np.asarray(elements), dtype
     try:
-        array = np.array(elements)
+        array = _of_lists(elements)
     except (ValueError, TypeError) as error:
         raise TeError(f"a constant is an array, a number, or nested lists of numbers: {error}") from error
+    if array.dtype.kind == "O" and all(isinstance(number, int | float) for number in array.flat):
+        return array, "f32" if any(isinstance(number, float) for number in array.flat) else "i64"
     if array.dtype.kind not in _KINDS:
         raise TeError(f"a constant is an array, a number, or nested lists of numbers, not {_said(elements)}")
     return array, _KINDS[array.dtype.kind]
+
+
+def _of_lists(elements: Elements) -> Array:
+    """Nested lists as an array; of Python's numbers where numpy's dtypes do not hold the integers among them."""
+    try:
+        array = np.array(elements)
+    except OverflowError:
+        return np.array(elements, object)
+    is_inexact = array.dtype.kind == "f" and bool((np.abs(array) >= _INEXACT).any())
+    return np.array(elements, object) if is_inexact else array
+
+
+def _of_numbers(given: Array, dtype: str) -> Array:
+    """Python's numbers, integers of any size among them, as an array that the dtype's numbers are taken from."""
+    if DTYPES[dtype].kind == "f":
+        return np.array([rounded(number, dtype) for number in given.flat]).reshape(given.shape)
+    return np.array([const(number, dtype).value for number in given.flat], DTYPES[dtype].array).reshape(given.shape)
 
 
 def _said(elements: object) -> str:

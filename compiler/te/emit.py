@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -32,7 +31,9 @@ from compiler.dialects.upstream.arith import (
     UIToFPOp,
 )
 from compiler.elementary import ELEMENTARY
-from compiler.elements import DTYPES, SCALARS, TYPES, has_sign, is_float, limits, width
+from compiler.elements import SCALARS, TYPES, has_sign, is_float, limits, width
+from compiler.program.names import spelled
+from compiler.rounding import rounded
 from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds
 from compiler.te.index import Axis, Binary, Fixed, Index
 from compiler.te.tensor import Compute, Gather, Read, Tensor, reads_of
@@ -51,7 +52,7 @@ def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]
                 inputs.append(value)
                 accesses.append(access)
                 argument = body.block.insert_arg(SCALARS[expr.dtype], len(body.block.args))
-                argument.name_hint = expr.tensor.name.lower()
+                argument.name_hint = spelled(expr.tensor.name).lower()
             body.values[expr] = body.block.args[same[0] if same else -1]
     yielded = [body.emit(root) for root in op.bodies]
     body.block.add_op(te.YieldOp(*yielded))
@@ -147,11 +148,10 @@ class _Body:
         return self.constants[value]
 
     def attribute(self, value: float | int | bool, dtype: str) -> FloatAttr | IntegerAttr:
-        """A number as a literal."""
+        """A number as a literal; floats beyond the dtype are infinite."""
         type = SCALARS[dtype]
         if isinstance(type, AnyFloat):
-            rounded = value if abs(value) < DTYPES[dtype].infinite else math.copysign(math.inf, value)
-            return FloatAttr(float(rounded), type)
+            return FloatAttr(rounded(value, dtype), type)
         assert isinstance(type, IntegerType)
         return IntegerAttr(int(value), type)
 

@@ -9,6 +9,7 @@ from typing import NoReturn, TypeAlias
 
 from compiler.elements import DTYPES, INDICES, check_dtype, has_sign, is_float, limits, width
 from compiler.errors import TeError
+from compiler.rounding import rounded
 from compiler.te.index import Axis, Condition, Index
 
 Operator: TypeAlias = "Callable[[Expr, Scalar], Expr]"
@@ -175,12 +176,13 @@ def as_expr(value: object, dtype: str | None = None) -> Expr:
 
 
 def const(value: Number, dtype: str) -> Const:
-    """A number of a dtype. Raises TeError where the dtype does not hold it."""
+    """A number of a dtype, to which floats are rounded. Raises TeError where the dtype does not hold it."""
     dtype = check_dtype(dtype)
     if not isinstance(value, int | float):
         raise TeError(f"{value!r} is not a number")
     if is_float(dtype):
-        return Const(_finite(value, dtype), dtype)
+        _check_finite(value, dtype)
+        return Const(rounded(value, dtype), dtype)
     low, high = limits(dtype)
     if (isinstance(value, float) and not value.is_integer()) or not low <= value <= high:
         raise TeError(f"{_shown(value)} is not a value of {dtype}")
@@ -192,13 +194,12 @@ def _shown(value: float) -> str:
     return text if len(text) < 40 else f"{text[:9]}... ({len(text)} digits)"
 
 
-def _finite(value: float, dtype: str) -> float:
-    """The number, which the dtype must not round to infinity."""
+def _check_finite(value: float, dtype: str) -> None:
+    """Raise TeError for a finite number that the dtype rounds to infinity."""
     finite = isinstance(value, int) or math.isfinite(value)
     infinite = DTYPES[dtype].infinite
     if finite and not -infinite < value < infinite:
         raise TeError(f"{_shown(value)} is not a value of {dtype}: it is beyond the greatest")
-    return float(value)
 
 
 def pair_of(name: str, lhs: object, rhs: object) -> tuple[Expr, Expr]:

@@ -10,16 +10,17 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from compiler import display
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.te import ConstantOp
 from compiler.elements import TYPES
 from compiler.errors import TeError
-from compiler.program.names import Names
+from compiler.program.names import Names, spelled, spellings
 from compiler.spans import of_caller
 from compiler.te.emit import emit_compute, emit_gather
 from compiler.te.index import check_name
-from compiler.te.tensor import Constant, Gather, Source, Tensor
+from compiler.te.tensor import Constant, Gather, Source, Tensor, shown
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,10 @@ class Function:
     def __str__(self) -> str:
         return str(self.module)
 
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(shown, tensors)) for tensors in (self.inputs, self.outputs))
+        return display.line(f"<Function {self.name}({inputs}) -> {outputs}>")
+
 
 def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Tensor) -> Function:
     """The function that computes outputs from inputs.
@@ -41,7 +46,7 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
     Computes and constants stand in the order in which they are needed; equal names are made distinct. Raises TeError
     for an output that depends on a tensor which is neither an input nor computed, and for inputs named alike.
     """
-    check_name("a function", name)
+    title = spelled(check_name("a function", name))
     outs = (outputs,) if isinstance(outputs, Tensor) else _tensors(name, "outputs", outputs)
     inputs = _tensors(name, "inputs", inputs)
     if not outs:
@@ -49,12 +54,13 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
     _check_inputs(name, inputs)
     block = Block(arg_types=[_type(tensor) for tensor in inputs])
     values: dict[tuple[object, int], SSAValue] = {}
-    for tensor, argument in zip(inputs, block.args, strict=True):
-        argument.name_hint = tensor.name
+    names = spellings([tensor.name for tensor in inputs])
+    for tensor, argument, hint in zip(inputs, block.args, names, strict=True):
+        argument.name_hint = hint
         values[_key(tensor)] = argument
-    labels = Names((tensor.name for tensor in inputs), separator="_")
+    labels = Names(names, separator="_")
     for op in _ordered(outs, set(inputs)):
-        label = labels.fresh(op.name)
+        label = labels.fresh(spelled(op.name))
         emitted = _emitted(op, label, lambda tensor: _find(name, tensor, values))
         block.add_op(emitted)
         for position, value in enumerate(emitted.results):
@@ -63,11 +69,11 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
     returned = [_find(name, tensor, values) for tensor in outs]
     block.add_op(ReturnOp(*returned))
     type = FunctionType.from_lists([_type(t) for t in inputs], [_type(t) for t in outs])
-    function = FuncOp(name, type, Region(block))
+    function = FuncOp(title, type, Region(block))
     function.location = of_caller()
     module = ModuleOp([function])
     verify_module(module)
-    return Function(name, module, tuple(inputs), outs)
+    return Function(title, module, tuple(inputs), outs)
 
 
 def _emitted(op: Source, label: str, value_of: Callable[[Tensor], SSAValue]) -> Operation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import index as as_integer
@@ -11,16 +10,13 @@ from typing import NoReturn, SupportsIndex, TypeAlias
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr
 
 from compiler.affine.limits import bad_extent, bad_index
-from compiler.affine.text import RESERVED
 from compiler.errors import TeError
-
-_NAME = re.compile(r"[A-Za-z_][\w.$]*")
 
 
 def check_name(what: str, name: object) -> str:
-    """The name, if MLIR can spell it. Raises TeError."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in RESERVED:
-        raise TeError(f"{name!r} cannot name {what}: a name is letters, digits, '_' and '.', not a reserved word")
+    """The name, which may be any text. Raises TeError."""
+    if not isinstance(name, str):
+        raise TeError(f"{name!r} cannot name {what}: a name is text")
     return name
 
 

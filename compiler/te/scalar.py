@@ -45,6 +45,7 @@ __all__ = [
     "cosh",
     "equal",
     "erf",
+    "erfc",
     "exp",
     "exp2",
     "expm1",
@@ -95,6 +96,7 @@ sqrt = _unary("sqrt", "The square root of x")
 rsqrt = _unary("rsqrt", "1 / sqrt(x)")
 tanh = _unary("tanh", "The hyperbolic tangent of x")
 erf = _unary("erf", "The error function of x")
+erfc = _unary("erfc", "1 - erf(x), precise where that is small")
 sin = _unary("sin", "The sine of x")
 cos = _unary("cos", "The cosine of x")
 floor = _unary("floor", "The greatest integer not above x")
@@ -221,8 +223,7 @@ def select(condition: Truth, then: Scalar, otherwise: Scalar) -> Expr:
     outside = otherwise.value if isinstance(otherwise, Const) else otherwise
     plain = isinstance(then, Read) and then.condition is None
     if isinstance(condition, Condition) and isinstance(then, Read) and plain and isinstance(outside, int | float):
-        const(outside, then.dtype)
-        return Read(then.tensor, then.indices, condition, outside)
+        return Read(then.tensor, then.indices, condition, const(outside, then.dtype).value)
     truth = as_expr(condition)
     if truth.dtype != "i1":
         raise TeError(f"the condition of select is {truth.dtype}, expected i1")

@@ -8,22 +8,44 @@ from typing import NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr
 
-from compiler import spans
+from compiler import display, spans
 from compiler.affine import linear as lin
 from compiler.affine.limits import bad_size
 from compiler.dialects.dense import Dense
 from compiler.elements import INDICES, TYPES, check_dtype, element_bytes
 from compiler.errors import TeError
+from compiler.program.names import spelled
 from compiler.te.expr import Expr, Joint, Number, const
 from compiler.te.index import Axis, Condition, Index, IndexLike, as_index, check_extent, check_name, compared
 
 Shape: TypeAlias = int | Sequence[int]
 Indices: TypeAlias = IndexLike | tuple[IndexLike, ...]
+Whole: TypeAlias = "Callable[..., Tensor]"
+OPERATORS: dict[str, Whole] = {}
+"""What each of Python's operators builds of whole tensors; te.nn enters it."""
+
+
+def shown(tensor: Tensor) -> str:
+    """`C: f32[64, 32]`."""
+    return f"{tensor.name}: {tensor.dtype}{list(tensor.shape)}"
+
+
+def _operator(name: str, turned: bool = False) -> Callable[[Tensor, Tensor | Number], Tensor]:
+    """The method of an operator; turned, that of the operand on its right."""
+    return lambda self, other: OPERATORS[name](other, self) if turned else OPERATORS[name](self, other)
+
+
+def _function(name: str) -> Callable[[Tensor], Tensor]:
+    return lambda self: OPERATORS[name](self)
 
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A tensor of static shape: an input, a constant, or one result of a compute."""
+    """A tensor of static shape: an input, a constant, or one result of a compute.
+
+    Python's operators of tensors build those of te.nn, element by element, with numpy's broadcasting; == and hash are
+    those of the object, te.nn.equal compares elements.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -36,6 +58,9 @@ class Tensor:
         fault = bad_size(f"tensor '{self.name}'", shape, element_bytes(TYPES[check_dtype(self.dtype)]))
         if fault:
             raise TeError(fault)
+
+    def __repr__(self) -> str:
+        return display.line(f"<Tensor {shown(self)}>")
 
     @property
     def rank(self) -> int:
@@ -51,8 +76,7 @@ class Tensor:
 
     def padded(self, value: Number) -> Padded:
         """The tensor as if surrounded by a value: `A.padded(0.0)[i - 1]` reads it outside the bounds."""
-        const(value, self.dtype)
-        return Padded(self, value)
+        return Padded(self, const(value, self.dtype).value)
 
     def indices(self, given: object) -> tuple[Index, ...]:
         """One index expression a dimension. Raises TeError for a wrong number of indices, or for a value that is no
@@ -72,23 +96,28 @@ class Tensor:
             indices.append(index)
         return tuple(indices)
 
+    __add__, __radd__ = _operator("+"), _operator("+", turned=True)
+    __sub__, __rsub__ = _operator("-"), _operator("-", turned=True)
+    __mul__, __rmul__ = _operator("*"), _operator("*", turned=True)
+    __truediv__, __rtruediv__ = _operator("/"), _operator("/", turned=True)
+    __floordiv__, __rfloordiv__ = _operator("//"), _operator("//", turned=True)
+    __mod__, __rmod__ = _operator("%"), _operator("%", turned=True)
+    __pow__, __rpow__ = _operator("**"), _operator("**", turned=True)
+    __matmul__, __rmatmul__ = _operator("@"), _operator("@", turned=True)
+    __and__, __rand__ = _operator("&"), _operator("&", turned=True)
+    __or__, __ror__ = _operator("|"), _operator("|", turned=True)
+    __xor__, __rxor__ = _operator("^"), _operator("^", turned=True)
+    __lshift__, __rlshift__ = _operator("<<"), _operator("<<", turned=True)
+    __rshift__, __rrshift__ = _operator(">>"), _operator(">>", turned=True)
+    __lt__, __le__, __gt__, __ge__ = map(_operator, ("<", "<=", ">", ">="))
+    __neg__, __abs__, __invert__ = map(_function, ("neg", "abs", "~"))
+    __array_ufunc__ = None
+
     def __iter__(self) -> NoReturn:
         raise TeError(f"tensor '{self.name}' cannot be iterated over; write a compute")
 
     def __bool__(self) -> NoReturn:
         raise TeError(f"tensor '{self.name}' has no value while the program is built")
-
-
-def _refuse(name: str) -> Callable[[Tensor, object], NoReturn]:
-    def operate(self: Tensor, operand: object) -> NoReturn:
-        raise TeError(f"tensor '{self.name}' is used whole with {name}; index it, or use te.nn")
-
-    return operate
-
-
-for _name, _symbol in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "matmul": "@"}.items():
-    setattr(Tensor, f"__{_name}__", _refuse(_symbol))
-    setattr(Tensor, f"__r{_name}__", _refuse(_symbol))
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +294,7 @@ def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
 
     Without a name a compute calls it k, or k1, k2 ... where it has several of such. Raises TeError.
     """
-    label = check_name("an axis", "k" if name is None else name)
+    label = spelled(check_name("an axis", "k" if name is None else name))
     if isinstance(extent, tuple | list) and len(extent) == 2:
         if extent[0] != 0:
             raise TeError(

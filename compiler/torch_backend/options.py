@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from compiler.errors import InputError
 from compiler.files import named
 from compiler.frontends.torch.report import Report
 from compiler.policies import policy_named
+from compiler.printable import meant
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ _NAMES = tuple(Options.__dataclass_fields__)
 def options_of(given: object, mode: object = None) -> Options:
     """The options, checked. Raises InputError."""
     if mode not in (None, "default"):
-        raise InputError(f"the backend strata has no mode {mode!r}: trials are spent by options={{'trials': 64}}")
+        modes = f"only 'default', and options={{...}} with {', '.join(_NAMES)}: options={{'trials': 64}} tunes"
+        raise InputError(f"the backend strata has no mode {mode!r}, {modes}")
     if given is None:
         return Options()
     if not isinstance(given, Mapping):
         raise InputError(f"options are a dictionary, not a {type(given).__name__}")
     for name in given:
         if name not in _NAMES:
-            close = get_close_matches(str(name), _NAMES, 1)
-            hint = f"; did you mean '{close[0]}'?" if close else f" (there are {', '.join(_NAMES)})"
+            hint = meant(str(name), _NAMES, f" (there are {', '.join(_NAMES)})")
             raise InputError(f"the backend strata has no option {name!r}{hint}")
     checked: dict[str, Any] = {name: _CHECKS[name](value) for name, value in given.items() if value is not None}
     options = Options(**checked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +15,7 @@ import torch
 from torch import fx
 
 from compiler.autotune import SearchTask, TuningOptions
+from compiler.autotune.tell.facts import INTERRUPTED
 from compiler.defaults import build
 from compiler.frontends.torch.conversion import Names, Values, converted, input_of
 from compiler.frontends.torch.dtypes import DTYPES
@@ -140,7 +142,16 @@ def built(program: Function, constants: dict[str, Any], options: Options) -> Ker
         return build(program, "cpu", threads, options.policy, constants=constants, schedule=options.database)
     with _database(options) as database:
         task = SearchTask(program, threads=threads, policy=options.policy, constants=list(constants))
-        task.tune(TuningOptions(trials=options.trials, database=database))
+        phases: list[str] = []
+        tuning = TuningOptions(
+            trials=options.trials,
+            database=database,
+            callbacks=[lambda progress: phases.append(progress.phase)],
+            show=any(stream is not None and stream.isatty() for stream in (sys.stderr, sys.stdout)),
+        )
+        task.tune(tuning)
+        if phases[-1:] == [INTERRUPTED]:
+            raise KeyboardInterrupt  # what was measured is written; the call that began it ends, too
         return build(program, "cpu", threads, options.policy, constants=constants, schedule=database)
 
 

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 from benchmarks.models_torch import Branching
 from compiler import te
+from compiler.autotune.tell.progress import Progress
 from compiler.errors import InputError
 from compiler.frontends.torch import explain
 from compiler.torch_backend import backend, options, part, strata
@@ -211,6 +212,19 @@ def test_wrong_options_end_in_a_sentence(given: Any, said: str) -> None:
         options.options_of(given)
     with pytest.raises(InputError, match="no mode 'max-autotune'"):
         options.options_of(None, "max-autotune")
+
+
+def test_an_interruption_of_the_trials_ends_the_call(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And is not taken for the wish to go on with the next graph."""
+
+    def interrupted(task: Any, asking: Any) -> None:
+        for callback in asking.callbacks:
+            callback(Progress(task.name, asking.trials, None, phase="interrupted"))
+
+    monkeypatch.setattr(part.SearchTask, "tune", interrupted)
+    program = te.function("f", [x := te.placeholder((2,), name="x")], te.nn.relu(x))
+    with pytest.raises(KeyboardInterrupt):
+        part.built(program, {}, options.Options(trials=3, database=tmp_path / "trials.db"))
 
 
 def test_trials_are_spent_before_the_kernel_is_made(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

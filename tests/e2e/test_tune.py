@@ -70,3 +70,24 @@ def test_a_signal_keeps_what_was_measured(file: str) -> None:
     )
     with Database("strata.db", create=False) as database:
         assert any(record.outcome.ok for record in database.records())
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=lambda end: end.name)
+def test_a_run_leaves_no_file_in_the_temporary_folder(file: str, end: signal.Signals, tmp_path: Path) -> None:
+    """One of its processes is killed, then it is ended itself."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-u", "-m", "compiler", "tune", "matmul:64x64x64", "--trials", "60", "--threads", "1"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": str(temporary)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as run:
+        assert run.stdout is not None
+        trials = (line for line in run.stdout if "] trial " in line)
+        next(trials)
+        children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+        os.kill(int(children[-1]), signal.SIGKILL)
+        next(trials)
+        run.send_signal(end)
+        run.stdout.read()
+    assert run.returncode != 0 and list(temporary.iterdir()) == []

@@ -14,7 +14,7 @@ from compiler import te
 from tests.operators.catalogue import EVERY, FLOATS, INTEGERS, NUMBERS, Operator, Parameters, numpy_dtype, shape
 
 P = te.placeholder
-erf = np.vectorize(math.erf, otypes=[np.float64])
+erf, erfc = (np.vectorize(function, otypes=[np.float64]) for function in (math.erf, math.erfc))
 
 
 def _shape(rng: random.Random) -> Parameters:
@@ -100,6 +100,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "sin": np.sin,
     "cos": np.cos,
     "erf": erf,
+    "erfc": erfc,
     "round": np.rint,
     "ceil": np.ceil,
     "trunc": np.trunc,

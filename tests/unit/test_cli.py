@@ -7,17 +7,25 @@ import json
 import os
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
+import compiler
+from compiler import te
 from compiler.__main__ import main
+from compiler.autotune import SearchTask
 from compiler.bench import contenders
 from compiler.cli import run as run_command
+from compiler.errors import InputError, TargetError
+from compiler.examples import FILES as EXAMPLES
+from compiler.examples import FOLDER as EXAMPLE_FOLDER
 from compiler.files import write
 from compiler.opt import main as strata_opt
+from compiler.targets.gpus import gpu_of
 from tests.said import refusal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +52,7 @@ def test_run_compares_and_times(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", EXAMPLE, "--seed", "3", "--calls", "2"]) == 0
     out = capsys.readouterr().out
     assert "@mm_exp_mm: 3 inputs, 1 output, seed 3" in out
-    assert "error: " in out and "time: " in out and "wrong" not in out
+    assert "difference: " in out and "error" not in out and "time: " in out and "wrong" not in out
 
 
 def test_run_takes_integers_truth_values_and_several_results(
@@ -270,6 +278,102 @@ def test_the_demo_finds_the_inner_loop() -> None:
     )
     assert demo().inner_loop(assembly)[0].strip() == ".LBB0_2:"
     assert len(demo().inner_loop(assembly)) == 3 and demo().inner_loop("\tret\n") == []
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "hint"),
+    [
+        (main, ["rnu", EXAMPLE], "did you mean 'run'?"),
+        (main, ["expalin", EXAMPLE], "did you mean 'explain'?"),
+        (main, ["run", EXAMPLE, "--treads", "2"], "did you mean '--threads'?"),
+        (main, ["run", EXAMPLE, "--polcy=fast"], "did you mean '--policy'?"),
+        (main, ["run", EXAMPLE, "--policy", "strikt"], "did you mean 'strict'?"),
+        (main, ["db", "lst", "a.db"], "did you mean 'list'?"),
+        (main, ["check", EXAMPLE, "--target", "cdua"], "did you mean 'cuda'?"),
+        (strata_opt, [EXAMPLE, "--lst-passes"], "did you mean '--list-passes'?"),
+        (strata_opt, [EXAMPLE, "-t", "lvm"], "did you mean 'llvm'?"),
+        (strata_opt, [EXAMPLE, "-p", "te-to-lop"], "did you mean 'te-to-loop'?"),
+    ],
+)
+def test_a_wrong_word_is_named_with_the_right_one(
+    command: Callable[[list[str]], int], arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(arguments) == 1
+    assert hint in capsys.readouterr().err
+    assert command(["--nothing-like-it"]) == 1
+    assert "did you mean" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["run", "check", "hash", "explain", "space", "tune"])
+def test_a_script_is_no_program(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    script = str(EXAMPLE_FOLDER / "walk_schedule.mlir")
+    assert "the module has no function at all: it is a script, for --script" in refusal_of([command, script], capsys)
+
+
+def test_why_a_script_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for script, why in ((tmp_path, "Is a directory"), (tmp_path / "no.mlir", "No such file or directory")):
+        said = refusal_of(["explain", EXAMPLE, "--static", "--script", str(script)], capsys)
+        assert f"the script {script} cannot be read: {why}" in said
+
+
+def test_plugins_says_that_there_is_none(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("compiler.plugins.registries", list)
+    assert main(["plugins"]) == 0
+    assert capsys.readouterr().out.startswith("no plugin is installed or loaded: ")
+
+
+def test_a_target_by_the_name_that_others_have() -> None:
+    x = te.placeholder((4,), name="x")
+    f = te.function("f", [x], te.nn.exp(x))
+    assert SearchTask(f, target="llvm", threads=1).target == "cpu"
+    assert compiler.build(f, target="llvm").name == "f"
+    assert compiler.driver.build(f, target="llvm").name == "f"
+    for refused in (SearchTask, compiler.build):
+        for name, said in {
+            "llvm -mcpu=skylake": "it has no options: STRATA_MACHINE names a processor",
+            "cdua": "did you mean 'cuda'",
+            "metal": "there are cpu, which TVM calls llvm, and cuda",
+        }.items():
+            with pytest.raises(TargetError, match=said):
+                refused(f, target=name)
+    with pytest.raises(TargetError, match="the target cpu has no kernels of a GPU: give cuda"):
+        gpu_of("cpu", "sm_80")
+
+
+def test_explain_for_several_threads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "parallel.mlir"
+    assert strata_opt([EXAMPLE, "-p", "te-to-loop,parallelize{block=T loop=m}", "-o", str(file)]) == 0
+    assert main(["explain", str(file), "--threads", "2", "--calls", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "for 2 threads, and timed on one of them" in out and "Time by loop" in out
+    assert main(["explain", str(file), "--static"]) == 0
+    assert "threads" not in capsys.readouterr().out.partition("Innermost")[0]
+
+
+def test_examples_are_written_and_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "new" / "examples"
+    for _ in range(2):
+        assert main(["examples", str(folder)]) == 0
+        out = capsys.readouterr().out
+        assert len(out.splitlines()) == len(EXAMPLES) == len(list(folder.iterdir()))
+        assert f"{folder}/mm_exp_mm.mlir: matmul, exp, matmul" in out
+    assert main(["check", str(folder / "gpu_matmul.mlir")]) == 0
+    own = folder / "mm_exp_mm.mlir"
+    own.write_text("mine")
+    (folder / "gpu_matmul.mlir").unlink()
+    assert "mm_exp_mm.mlir is another file" in refusal_of(["examples", str(folder)], capsys)
+    assert own.read_text() == "mine" and not (folder / "gpu_matmul.mlir").exists()
+    assert "File exists" in refusal_of(["examples", str(own)], capsys)
+    assert "is not the name of a file" in refusal_of(["examples", ""], capsys)
+    with pytest.raises(InputError, match=r"there is no example 'mm_exp.mlir'; did you mean 'mm_exp_mm.mlir'"):
+        compiler.examples.path("mm_exp.mlir")
+    assert {path.name for path in EXAMPLE_FOLDER.iterdir() if path.suffix in (".mlir", ".onnx")} == EXAMPLES.keys()
+
+
+def refusal_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert main(arguments) == 1
+    return capsys.readouterr().err
 
 
 def test_cache_says_what_it_has_and_is_emptied(

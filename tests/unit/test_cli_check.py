@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from compiler.__main__ import main
 from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.gpu_builder import GpuBuilder
 from compiler.autotune.measure.subject import Subject
+from compiler.cli import check
+from compiler.targets import simt
 from tests.gpu_schedules import product, spread_all, tiled
 
 
@@ -41,6 +44,25 @@ def test_what_is_wrong_is_said_with_status_1(file: Path, capsys: pytest.CaptureF
 def test_a_workload_runs_unbound(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "matmul:6x5x4"]) == 0
     assert "the results are right" in capsys.readouterr().out
+
+
+def test_a_long_check_says_its_steps_and_ends(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that binds no loop runs on one thread of the simulation, and takes long."""
+    now = [0.0]
+
+    def endless(*stated: object, **more: object) -> None:
+        now[0] = 100.0
+        time.sleep(60)
+
+    monkeypatch.setattr(check, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(simt, "run", endless)
+    assert main(["check", "matmul:6x5x4", "--seconds", "100"]) == 1
+    out, err = capsys.readouterr()
+    step = "running the kernels on numpy, where no loop is bound to threads: one thread does all, op by op"
+    assert err == f"[ 100.0 s] {step}\n"
+    assert out == f"undecided within 100 s, while {step}: --seconds allows more\n"
 
 
 @pytest.mark.parametrize("text", ["", "func.func @f() { func.return }", "nonsense"])

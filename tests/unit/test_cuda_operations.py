@@ -41,7 +41,7 @@ ARITHMETIC = ("addi", "subi", "muli", "andi", "ori", "xori", "minsi", "maxsi", "
 DIVISIONS = ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui")
 SHIFTS = ("shli", "shrsi", "shrui")
 ON_FLOATS = ("addf", "subf", "mulf", "divf", "remf", "maximumf", "minimumf", "maxnumf", "minnumf")
-ON_ONE = ("absf", "exp", "log", "sqrt", "rsqrt", "tanh", "erf", "sin", "cos", "floor", "roundeven")
+ON_ONE = ("absf", "exp", "log", "sqrt", "rsqrt", "tanh", "erf", "erfc", "sin", "cos", "floor", "roundeven")
 WIDTHS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
 
 

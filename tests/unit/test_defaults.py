@@ -16,13 +16,14 @@ from compiler import te
 from compiler.__main__ import main
 from compiler.analysis.verify.prove import Verdict
 from compiler.autotune.database import Database, Record
+from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.task import SearchTask
 from compiler.defaults import building, judged
 from compiler.defaults.choice import PAYS, preferred_schedule, seconds
 from compiler.defaults.ways import way_of
 from compiler.driver import Plan, in_groups
-from compiler.errors import InputError, LoweringError, StrataError, TargetError
+from compiler.errors import InputError, LoweringError, ScheduleError, StrataError, TargetError
 from compiler.native.unit import Source
 from compiler.schedule import Schedule
 from compiler.targets.arguments import Array
@@ -103,6 +104,41 @@ def test_the_environment_says_it_where_nobody_does(monkeypatch: pytest.MonkeyPat
         compiler.build(f)
 
 
+def test_a_build_under_a_script(tmp_path: Path) -> None:
+    f = _dense()
+    schedule = Schedule(f)
+    schedule.parallel("matmul.m")
+    file = tmp_path / "script.mlir"
+    file.write_text(str(schedule))
+    expected = compiler.build(schedule).text("loop")
+    for given in (str(schedule), schedule, schedule.script, file, str(file)):
+        kernel = compiler.build(f, schedule=given)
+        assert kernel.text("loop") == expected != compiler.build(f, schedule="written").text("loop")
+    x, w, b = _arrays(f)
+    constant = compiler.build(f, constants={"W": w, "b": b}, schedule=str(schedule))
+    np.testing.assert_allclose(constant(x), np.maximum(x @ w + b, 0), rtol=1e-5, atol=1e-5)
+    with pytest.raises(ScheduleError, match="block 'other': there is none"):
+        compiler.build(f, schedule=str(schedule).replace('"matmul"', '"other"'))
+    with pytest.raises(InputError, match="is not a database"):
+        way = tmp_path / "text.db"
+        way.write_text("no database, and no script")
+        compiler.build(f, schedule=way)
+
+
+def test_what_a_task_prints_builds_its_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where laws have made another program of what was written: here of a product with a transposed matrix."""
+    x, w = _in(24, 40), _in(33, 40, name="W")
+    f = te.function("f", [x, w], nn.relu(nn.matmul(nn.reshape(x, (24, 40)), nn.transpose(w, (1, 0)))))
+    task = SearchTask(f, threads=1)
+    task.tune(TuningOptions(trials=2, batch=2, database=tmp_path / "f.db", show=False))
+    text = task.print_best(tmp_path / "f.db")
+    assert text in capsys.readouterr().out
+    kernel = compiler.build(f, threads=1, schedule=text)
+    a, b = _arrays(f)
+    np.testing.assert_allclose(kernel(a, b), np.maximum(a @ b.T, 0), rtol=1e-5, atol=1e-5)
+    assert "vector" in kernel.text("loop")
+
+
 @pytest.mark.parametrize("stated", ["best", 3, "/nowhere/a.db"])
 def test_other_ways_are_refused(stated: object) -> None:
     with pytest.raises(InputError, match="schedule is"):
@@ -140,7 +176,11 @@ def test_a_record_is_preferred_and_others_are_defaults(tmp_path: Path) -> None:
     label = next(iter(schedule.program.blocks))
     schedule.split(schedule.get_loops(schedule.get_block(label))[0], [None, 4])
     path = _database(tmp_path / "a.db", first, str(schedule.script))
-    kernel = compiler.build(f, threads=1, schedule=path)
+    for _ in range(2):  # compiled, then from the cache
+        with pytest.warns(
+            UserWarning, match=r"two: 2 of 3 groups without a record, built as without a database \(.*a.db"
+        ):
+            kernel = compiler.build(f, threads=1, schedule=path)
     first, *others = [group.source for group in kernel.groups]
     assert first == "record" and "model" in others and "record" not in others
     arrays = _arrays(f)
@@ -153,7 +193,12 @@ def test_a_record_that_does_not_apply_any_more_is_passed_over(tmp_path: Path) ->
     schedule.split(schedule.get_loops(schedule.get_block(next(iter(schedule.program.blocks))))[0], [None, 4])
     script = str(schedule.script)
     path = _database(tmp_path / "a.db", task, script.replace("sched.get_block", "sched.get_blocks", 1))
-    assert _sources(compiler.build(_dense(), threads=1, schedule=path)) == {("model", "proved")}
+    with pytest.warns(UserWarning, match="dense: 1 of 1 group with a record that is refused, built as without a dat"):
+        ((source, verdict),) = _sources(compiler.build(_dense(), threads=1, schedule=path))
+    assert source == "model" and verdict.startswith("proved; its record is not used: ")
+    with pytest.warns(UserWarning, match=r"dense is built as without a database: its record is not used: .*get_blocks"):
+        kernel = task.apply_best(path)
+    assert _sources(kernel) == {("model", "proved")}
     path = _database(tmp_path / "b.db", task, script)
     assert _sources(compiler.build(_dense(), threads=1, schedule=path)) == {("record", "proved")}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -71,6 +73,18 @@ def test_a_kernel_is_called_with_arrays_of_the_host(gpu: None) -> None:
         kernel(a)
     with pytest.raises(TargetError, match="expected float32"):
         kernel(a, b, out=np.empty((3,)))
+
+
+def test_a_kernel_is_data_after_a_call_too(gpu: None) -> None:
+    a, b = (np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32) for _ in range(2))
+    kernel = compiler.build(_tiled(8, 8, 8), "cuda")
+    kernel(a, b)
+    for again in (pickle.loads(pickle.dumps(kernel)), copy.deepcopy(kernel)):
+        np.testing.assert_allclose(again(a, b).array, a @ b, rtol=1e-4, atol=1e-4)
+    with pytest.raises(TypeError, match="their CudaKernel can be"):
+        pickle.dumps(kernel._loaded)
+    with pytest.raises(TypeError, match="`on_device` of their kernel"):
+        copy.copy(kernel.on_device())
 
 
 def _measurer(tmp_path: Path) -> tuple[Measurer, str]:

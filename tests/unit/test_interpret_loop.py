@@ -9,13 +9,13 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, func
-from xdsl.dialects import math as math_dialect
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler.dialects.loop import KINDS, LOOP, BlockOp, ForOp
 from compiler.dialects.te import TE
+from compiler.dialects.upstream.math import MATH
 from compiler.errors import InputError
 from compiler.interpret import loop, te
 from compiler.interpret.loop import InterpretError
@@ -34,7 +34,7 @@ SUM_SIGNATURE = "(%A: memref<4x8xf32>, %S: memref<4xf32>)"
 
 def parse(text: str) -> ModuleOp:
     context = Context()
-    for dialect in (builtin.Builtin, func.Func, arith.Arith, math_dialect.Math, TE, LOOP):
+    for dialect in (builtin.Builtin, func.Func, arith.Arith, MATH, TE, LOOP):
         context.load_dialect(dialect)
     return Parser(context, text).parse_module()
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from xdsl.parser import Parser
 
 import compiler
 from compiler import te, universe
+from compiler.autotune import SearchTask
 from compiler.errors import InputError, TargetError
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.targets.address import HEADER, address, reader, stated
@@ -133,6 +137,61 @@ def test_a_bound_call_writes_to_the_same_arrays(matmul: Kernel) -> None:
     np.testing.assert_array_equal(out, a @ b)
     with pytest.raises(TargetError, match="takes 2 arrays"):
         matmul.bound(a)
+
+
+def test_a_bound_call_returns_what_a_call_does(matmul: Kernel, staged: Kernel, scale: Kernel) -> None:
+    a, b = arrays()
+    call = matmul.bound(a, b)
+    np.testing.assert_allclose(call(), a @ b, rtol=1e-6)
+    first = call()
+    a *= 2
+    assert call() is first, "the same array each time"
+    np.testing.assert_allclose(first, a @ b, rtol=1e-6)
+    out = np.empty((3, 5), np.float32)
+    assert matmul.bound(a, b, out=out)() is out
+    y, z = staged.bound(np.full(4096, 3.0))()
+    assert (y == 6).all() and (z == 9).all()
+    assert scale.bound(np.ones(8, np.float32), np.ones((), np.float32))() is None
+    assert repr(call) == f"<BoundCall of {matmul!r}>"
+
+
+class Copied:
+    """An array whose package copies what it takes."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = np.from_dlpack(array).copy()
+
+    def __dlpack__(self, **options: Any) -> object:
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def __array_namespace__(self) -> object:
+        return SimpleNamespace(from_dlpack=Copied)
+
+
+def test_a_bound_call_returns_new_elements_where_a_package_copies(matmul: Kernel) -> None:
+    a, b = arrays()
+    call = matmul.bound(Copied(a), b)
+    assert isinstance(call(), Copied)
+    np.testing.assert_allclose(call().array, a @ b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_what_holds_machine_code_is_not_pickled_or_copied(matmul: Kernel, copied: Callable[[object], object]) -> None:
+    a, b = arrays()
+    x = te.placeholder((4,), name="x")
+    task = SearchTask(te.function("f", [x], te.nn.exp(x)), threads=1)
+    for held, said in (
+        (matmul, "build it there with strata.build, which takes machine code from its cache"),
+        (matmul.bound(a, b), "`bound` of its kernel makes another"),
+        (matmul.library, "an artefact of strata.driver.build_artefact can be"),
+        (task, "make it again with SearchTask"),
+    ):
+        with pytest.raises(TypeError, match="cannot be pickled or copied") as refused:
+            copied(held)
+        assert said in str(refused.value)
 
 
 def test_matmul_with_and_without_out(matmul: Kernel) -> None:
@@ -330,7 +389,7 @@ def test_wrong_outs(matmul: Kernel) -> None:
         (good.astype(">f4"), ("'C'", "byte order")),
         (frozen, ("'C'", "read-only")),
         (odd, ("'C'", "not aligned")),
-        ((good, good), ("has 1 outputs, out= has 2",)),
+        ((good, good), ("gives 1 array, out= has 2",)),
         ((), ("out= has 0",)),
         (good.tolist(), ("out= has 3",)),
         (np.float32(0), ("out= holds a float32",)),
@@ -374,7 +433,7 @@ def test_in_place(scale: Kernel) -> None:
     said(lambda: scale(x[::-1], s), "'x' is written, but is not contiguous")
     said(lambda: scale(x, np.float32(3)), "'s' is written, but of type float32")
     said(lambda: scale(x, x[:1].reshape(())), "shares memory")
-    said(lambda: scale(x, s, out=x), "has 0 outputs, out= has 1")
+    said(lambda: scale(x, s, out=x), "gives 0 arrays, out= has 1")
 
 
 def test_scalars_of_rank_zero() -> None:

@@ -21,9 +21,11 @@ from tests import random_scripts
 ROOT = Path(__file__).parents[2] / "compiler"
 ORDER = [
     "printable",
+    "display",
     "spans",
     "accused",
     "errors",
+    "in_process",
     "plugins",
     "delayed",
     "files",
@@ -33,7 +35,9 @@ ORDER = [
     "uncollected",
     "policies",
     "elements",
+    "rounding",
     "scopes",
+    "examples",
     "affine",
     "dialects",
     "elementary",

@@ -80,7 +80,7 @@ def test_odd_lengths_and_single_scalars(name: str, dtype: str) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("name", ["exp", "exp2", "expm1", "tanh", "erf", "sigmoid"])
+@pytest.mark.parametrize("name", ["exp", "exp2", "expm1", "tanh", "erf", "erfc", "sigmoid"])
 def test_machines_without_avx512_scale_by_multiplying(name: str, dtype: str) -> None:
     """What another machine is given, run on this one: the same bits."""
     ctx, machine = context(), dataclasses.replace(host(), vector_bits=256)
@@ -104,6 +104,7 @@ SPECIAL: dict[str, list[tuple[float, float]]] = {
     "log2": [(8, 3), (0.5, -1), (2.0**-149, -149)],
     "tanh": [(0, 0), (-0.0, -0.0), (np.inf, 1), (-np.inf, -1), (1e-45, 1e-45)],
     "erf": [(0, 0), (-0.0, -0.0), (np.inf, 1), (-np.inf, -1), (10, 1)],
+    "erfc": [(0, 1), (-0.0, 1), (np.inf, 0), (-np.inf, 2), (28, 0), (-10, 2)],
     "sin": [(0, 0), (-0.0, -0.0), (np.inf, np.nan), (-np.inf, np.nan), (-1e-45, -1e-45)],
     "cos": [(0, 1), (-0.0, 1), (np.inf, np.nan), (1e-45, 1)],
     "sigmoid": [(0, 0.5), (np.inf, 1), (-np.inf, 0)],
@@ -134,7 +135,7 @@ def test_a_wrong_result_is_seen() -> None:
     assert errors("exp", "f32", np.array([100, -200], np.float32), np.array([3e38, 1e-45], np.float32)).min() == np.inf
 
 
-@pytest.mark.parametrize("name", ["exp", "tanh", "erf", "log"])
+@pytest.mark.parametrize("name", ["exp", "tanh", "erf", "erfc", "log"])
 def test_unscheduled_loops_are_vectorized_by_llvm(name: str) -> None:
     a = te.placeholder((4096,), name="A")
     function = te.function("f", [a], [getattr(te.nn, name)(a)])

@@ -6,7 +6,6 @@ import os
 import pickle
 import random
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -18,15 +17,27 @@ from xdsl.dialects.builtin import FloatAttr, f32, f64
 import compiler
 from compiler import lower, te
 from compiler.analysis.verify.prove import Verdict
-from compiler.autotune.measure import Built, Sampling, Subject, timing
+from compiler.autotune.measure import Built, Limits, Measurer, Sampling, Subject, timing
 from compiler.autotune.measure.builder import BuilderSetup
-from compiler.autotune.measure.reference import Oracle, ReferenceCases, draw, reference, scaled, special, strict
+from compiler.autotune.measure.local import LocalExecutor
+from compiler.autotune.measure.reference import (
+    Oracle,
+    ReferenceCases,
+    ReferenceJob,
+    draw,
+    reference,
+    scaled,
+    special,
+    strict,
+)
 from compiler.autotune.measure.retype import floats_of, retyped
 from compiler.autotune.measure.runner import Affinity, MeasureJob, Runner, SampleJob, Yardstick
 from compiler.autotune.measure.subject import ceiling
 from compiler.autotune.measure.timer import Timer
 from compiler.autotune.measure.timing import Clock, YardstickProbe, chosen, standard_error
 from compiler.autotune.measure.tolerance import Expected, fault, poison
+from compiler.autotune.measure.worker import Refused
+from compiler.autotune.measure.worker_process import Death
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.driver import build_artefact, parse
 from compiler.errors import InputError, TargetError
@@ -408,9 +419,7 @@ class Noted:
 def unstarted() -> Timer:
     """A timer without processes, which has a reference."""
     actual = Timer.__new__(Timer)
-    actual._subject, actual._yardsticks, actual._is_expected = Subject(""), {}, False
-    actual._reference = Future()
-    actual._reference.set_result(None)
+    actual._subject, actual._yardsticks, actual._is_turned, actual._is_referenced = Subject(""), {}, True, True
     return actual
 
 
@@ -427,6 +436,78 @@ def test_timing_waits_until_no_builder_starts() -> None:
         notes: list[str] = []
         act(timer(notes, 1.0))
         assert notes == ["settled", "timed"]
+
+
+class Events:
+    """An executor that notes what it does; scripts named `bad` cannot be built."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
+        for number, script in reversed(list(enumerate(scripts))):
+            self.events.append(f"build {script}")
+            yield number, Outcome("build", reason="planted") if script == "bad" else Built(script, 0.0)
+
+    def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
+        for number, built in enumerate(candidates):
+            self.events.append(f"time {built.artefact}")
+            yield number, Outcome(MEASURED, (1.0,), (1.0,))
+
+    def close(self) -> None:
+        self.events.append("closed")
+
+
+@pytest.mark.parametrize("builders", [1, 2, 3])
+def test_candidates_are_measured_as_they_are_built(builders: int) -> None:
+    """Not after the whole batch; their order is that of the batch, however many are built together."""
+    events, said = Events(), list[str]()
+    with Measurer(Subject(""), builders=builders, executor=events) as measurer:
+        outcomes = list(measurer.measure(["a", "bad", "c", "d"], said.append))
+    assert [(n, o.kind) for n, o in outcomes] == [(0, MEASURED), (1, "build"), (2, MEASURED), (3, MEASURED)]
+    assert events.events.index("time a") < events.events.index("build d"), "the first number before the last build"
+    assert said[0] == f"building {builders} of 4" and said[-1] == "measuring 4 of 4"
+
+
+def test_no_further_build_begins_after_an_interruption() -> None:
+    events = Events()
+    with Measurer(Subject(""), builders=1, executor=events) as measurer:
+        measuring = measurer.measure(["a", "b", "c"])
+        next(measuring)
+        measuring.close()
+    assert events.events == ["build a", "time a", "closed"]
+
+
+class Answering:
+    """Builders that note their jobs."""
+
+    def __init__(self, *replies: object) -> None:
+        self.jobs: list[object] = []
+        self.replies = replies
+
+    def map(self, jobs: Sequence[object]) -> Iterator[tuple[int, object]]:
+        self.jobs += jobs
+        return zip(range(len(jobs)), self.replies, strict=False)
+
+
+def test_a_builder_computes_the_reference_before_the_first_candidates() -> None:
+    """No process of its own loads the compiler for it; a refusal of it is one of the program."""
+    executor = LocalExecutor.__new__(LocalExecutor)
+    executor.timer = Timer(Subject("f"), Limits())
+    try:
+        executor.builders = first = Answering(None, "built")
+        assert list(executor.build(["script"])) == [(0, "built")] and isinstance(first.jobs[0], ReferenceJob)
+        executor.builders = second = Answering("again")
+        assert list(executor.build(["script"])) == [(0, "again")] and second.jobs == ["script"], "once a subject"
+        executor.timer.turn_to(Subject("g"))
+        executor.builders = Answering(Refused("no outputs"))
+        with pytest.raises(InputError, match="no outputs"):
+            list(executor.build(["script"]))
+        executor.builders = Answering(Death("crash", "SIGSEGV"))
+        with pytest.raises(TargetError, match="cannot start: SIGSEGV"):
+            list(executor.build(["script"]))
+    finally:
+        executor.timer.close()
 
 
 def test_samples_of_a_round_are_beside_one_rate() -> None:

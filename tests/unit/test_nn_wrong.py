@@ -89,7 +89,7 @@ def test_the_front_end_refuses_garbage(name: str) -> None:
             assert len(str(error)) > 10
 
 
-@pytest.mark.parametrize("name", ["", "1x", "a b", 3, None, "mod"])
+@pytest.mark.parametrize("name", [3, None, b"x"])
 def test_names(name: Any) -> None:
     with pytest.raises(TeError, match="cannot name a tensor"):
         te.nn.relu(TENSORS[2], name)

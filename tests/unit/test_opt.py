@@ -135,7 +135,12 @@ WRONG: dict[str, tuple[str | bytes, list[str], str]] = {
         "in.mlir:2:3: error: 'tensor.empty' is not an op of the te level, which te-to-loop takes",
     ),
     "policy": (LOOP, ["-p", "loop-to-low{policy=loose}"], "in.mlir:1:1: error: unknown policy 'loose'"),
-    "llvm from loops": (LOOP, ["-t", "llvm"], "in.mlir:2:3: error: .*no form in LLVM IR"),
+    "llvm from loops": (LOOP, ["-t", "llvm"], "in.mlir:2:3: error: .*at the loop level: with -p cpu it is lowered"),
+    "assembly from tensors": (
+        (ROOT / "examples/mm_exp_mm.mlir").read_text(),
+        ["-t", "asm"],
+        "error: .*at the te level: with -p cpu it is lowered .* -t asm",
+    ),
     "upstream pass that fails": (GOOD, ["-p", "mlir-opt{executable=no-such-tool}"], "xDSL's pass 'mlir-opt'"),
 }
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+import compiler
 from compiler.__main__ import main
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.task import SearchTask
@@ -19,7 +23,9 @@ from compiler.autotune.tell.live import Lines, Screen
 from compiler.autotune.tell.progress import Progress
 from compiler.cli.tune import _print
 from compiler.opt import main as opt
-from compiler.printable import printable
+from compiler.printable import near, printable
+from compiler.schedule import Schedule
+from compiler.schedule.primitives import PRIMITIVES
 from tests.unit.test_database import PROGRAM, SCRIPT, filled, made, product
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202egnp\u2066.exe\x7f\r\x00[red]bold[/red]<script>alert(1)</script>\u2028"
@@ -28,6 +34,74 @@ HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202egnp\u2066.exe\x7f\r\x00[red]bold[
 def harmless(text: str) -> bool:
     """Whether a terminal shows a text as it is."""
     return all(char.isprintable() or char in "\n\t" for char in text)
+
+
+def shown() -> dict[str, Any]:
+    """Objects that a session shows, with names that are markup and escapes where they may have such."""
+    function = product()
+    schedule = Schedule(function)
+    block = schedule.get_block("C")
+    loops = schedule.get_loops(block)
+    kernel = compiler.build(function, schedule="written")
+    a, b = np.ones((8, 6), np.float32), np.ones((6, 4), np.float32)
+    task = SearchTask(function, threads=1, name="<script>alert(1)</script>")
+    timing = kernel.time(a, b, repeats=2)
+    kernel.name = schedule.name = "<script>alert(1)</script>\n\x1b[2J"
+    return {
+        "<Function product(A: f32[8, 6], B: f32[6, 4]) -> C: f32[8, 4]>": function,
+        "<Tensor C: f32[8, 4]>": function.outputs[0],
+        "<block %C, of sched.get_block>": block,
+        "<loop %m, of sched.get_loops>": loops[0],
+        "<Schedule of *, 2 steps>": schedule,
+        "<Kernel *C: float32[8, 4]), 1 output>": kernel,
+        "<Timing *: the median of 2 repeats, * to *>": timing,
+        "<SearchTask <script>alert(1)</script> for *, 1 thread>": task,
+        "<Record of task: measured: 1 ms on lab, 1 thread, *>": made(1e-3),
+        "<CudaKernel product(*), 1 output, sm_80>": compiler.build(function, target="cuda"),
+    }
+
+
+def test_what_a_session_shows_is_one_line_and_a_notebook_gets_text() -> None:
+    pages = 0
+    for expected, value in shown().items():
+        pattern = re.escape(expected).replace(r"\*", ".*")
+        assert re.fullmatch(pattern, repr(value)), repr(value)
+        assert repr(value).isprintable() and len(repr(value)) < 200
+        if hasattr(type(value), "_repr_html_"):
+            html = value._repr_html_()
+            pages += "alert(1)" in html
+            assert "<script>" not in html and "\x1b" not in html and harmless(html)
+    assert pages == 3
+
+
+NEAR = [
+    ("tlie", "tile"), ("fues", "fuse"), ("splt", "split"), ("paralel", "parallel"), ("vectorise", "vectorize"),
+    ("get_blok", "get_block"), ("reverse_compute", "reverse_compute_at"), ("cache", "cache_read"), ("b", "B"),
+    ("pipeline", "software_pipeline"), ("rnu", "run"), ("--treads", "--threads"), ("parallel", "parallelize"),
+    ("re_order", "reorder"), ("mm_exp_m", "mm_exp_mm"), ("Split", "split"),
+]  # fmt: skip
+FAR = [
+    ("undo", "unroll"), ("remove", "reverse"), ("reset", "reverse"), ("build", "bind"), ("save", "stage"),
+    ("unbind", "bind"), ("print", "partition"), ("delete", "tensorize"), ("a", "b"), ("x1", "x2"), ("sum", "sub"),
+    ("run", "unroll"), ("copy", "compute_at"), ("merged_nest", "prefetch"), ("", "split"), ("foo", "fuse"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "meant"), NEAR)
+def test_a_name_that_is_nearly_right_finds_the_right_one(name: str, meant: str) -> None:
+    assert near(name, ["stage_window", meant, "annotated"]) == [meant]
+
+
+@pytest.mark.parametrize(("name", "other"), FAR)
+def test_what_is_far_is_not_proposed(name: str, other: str) -> None:
+    assert near(name, [other]) == []
+
+
+def test_no_primitive_is_proposed_for_another_verb() -> None:
+    for name, _ in FAR:
+        with pytest.raises(AttributeError) as refused:
+            getattr(Schedule(product()), name or "step_back")
+        assert not any(f" {primitive}" in str(refused.value).partition("'; ")[2] for primitive in PRIMITIVES), name
 
 
 def test_what_is_visible_stays() -> None:

@@ -22,6 +22,7 @@ from compiler.bench.workloads import find
 from compiler.driver import lower
 from compiler.printable import duration
 from compiler.report.importance import choices_of, importance
+from compiler.report.layers import layers
 from compiler.report.memory import memory_of
 from compiler.report.page import page
 from compiler.report.pictures import busy, curve, predicted, roofline
@@ -310,7 +311,8 @@ def test_the_numbers_of_a_whole_program_agree(tmp_path: Path) -> None:
     assert sum(program.share(task) or 0.0 for task in program.tasks) == pytest.approx(1.0)
     assert [task.bound for task in program.tasks] == pytest.approx([0.5] * 3)
     text = "\n".join(page(actual, codes=0))
-    rows = [row for row in checked(text).rows if len(row) == 10]
+    rows = [row for row in checked(text).rows if len(row) == 11]
+    assert [row[10] for row in rows] == ["W", "", "", ""]
     assert [row[:8] for row in rows] == [
         ["group_0", "4 ms", "53.3%", "2", "2 ms", "50%", "2.00 x", "2"],
         ["group_1", "3 ms", "40.0%", "1", "3 ms", "50%", "2.00 x", "2"],
@@ -434,3 +436,23 @@ def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ):
         assert main(["db", "report", *arguments]) == 1
         assert "Traceback" not in capsys.readouterr().err
+
+
+def test_the_layers_of_a_network_are_named_by_their_weights(tmp_path: Path) -> None:
+    """A tensor that is computed of constants is of their layer; a call without constants is of none."""
+    main_text, start, groups = KEPT.text.partition("func.func private")
+    for name, given in {"%W": "%encoder.0.dense.weight", "%b": "%encoder.0.dense.bias", "%g": "%norm.gamma"}.items():
+        main_text = re.sub(rf"{name}\b", given, main_text)
+    text = f"{main_text}{start}{groups}"
+    kept = replace(KEPT, text=text)
+    assert layers(whole_of_kept(kept)) == {"group_0": ("encoder.0.dense",), "group_1": (), "group_2": ()}
+    with Database(network(tmp_path / "net.db", **MILLISECONDS)) as database:
+        (program,) = gather(database, database.keys()).programs
+    task = replace(program.tasks[0], layers=("a.<b>", "a.c", "a.d"))
+    html = "\n".join(page(Report((replace(program, tasks=(task, *program.tasks[1:])),)), codes=0))
+    assert '<td class="words">a.&lt;b&gt;, a.c and 1 more</td>' in html
+    assert "Its calls are of the layers a.&lt;b&gt;, a.c, a.d." in html
+    checked = Checked()
+    checked.feed(html)
+    table = [row for row in checked.rows if len(row) == len(checked.rows[1])]
+    assert len(table) >= 4, "each row has the column"

@@ -3,6 +3,9 @@ nothing."""
 
 from __future__ import annotations
 
+import copy
+import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,7 @@ from compiler.dialects.sched import SchedOp
 from compiler.driver import parse
 from compiler.errors import InputError, ScheduleError
 from compiler.pipeline import parse_passes, run
-from compiler.schedule import Handle, Schedule, replay
+from compiler.schedule import Handle, Schedule, as_python, replay
 from compiler.schedule.dialect import SCHED
 from examples import primitives as examples
 from tests.operators import CASES, inputs
@@ -55,6 +58,23 @@ def texts(schedule: Schedule) -> tuple[str, str]:
 def ops_of(schedule: Schedule) -> set[str]:
     """The primitives in a script."""
     return {op.name.removeprefix("sched.") for op in schedule.script.walk() if isinstance(op, SchedOp)}
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_is_a_schedule_of_its_own(copied: Callable[[Schedule], Schedule]) -> None:
+    schedule = scheduled(lambda s: s.split("C.l", [None, 4]))
+    before = texts(schedule)
+    other = copied(schedule)
+    assert texts(other) == before
+    other.vectorize("C.l.1")
+    assert texts(schedule) == before != texts(other)
+    schedule.unroll("C.l.1")
+    assert "vectorize" not in str(schedule) and "unroll" not in str(other)
+
+
+def test_a_schedule_is_not_pickled() -> None:
+    with pytest.raises(TypeError, match=r"keep its text, str\(schedule\)"):
+        pickle.dumps(scheduled(lambda s: s.parallel("C.m")))
 
 
 # --- scripts --------------------------------------------------------------------------------------------------------
@@ -312,6 +332,60 @@ def test_a_pass_schedules_all_functions_or_none() -> None:
     assert str(module).count("unrolled") == 1
 
 
+HEAD = "transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {"
+FORMS: dict[str, Callable[[Schedule, Path], Any]] = {
+    "ir": lambda s, folder: s.script,
+    "text": lambda s, folder: str(s),
+    "one line": lambda s, folder: " ".join(str(s).split()),
+    "path": lambda s, folder: Path(file_with(folder, s)),
+    "name of a file": lambda s, folder: file_with(folder, s),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["compute_at", "choices"])
+def test_a_printed_script_goes_back_in(name: str, form: str, tmp_path: Path) -> None:
+    schedule = scheduled(SCHEDULES[name])
+    given = FORMS[form](schedule, tmp_path)
+    again = Schedule(schedule.original).apply(given)
+    assert texts(again) == texts(schedule) == texts(replay(given, schedule))
+    names: dict[str, Any] = {}
+    exec(again.python(), names)
+    by_python = Schedule(schedule.original)
+    names["schedule"](by_python)
+    assert str(by_python.module) == str(schedule.module)
+    assert as_python(given) == schedule.python()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("nowhere.mlir", "there is no file 'nowhere.mlir', and it is no text of a script"),
+        ("/", "the script / cannot be read: Is a directory"),
+        (Path("/nowhere.mlir"), "the script /nowhere.mlir cannot be read: No such file"),
+        ("module {", "the script cannot be read: line 1: .*the text ends"),
+        ("module {\n}\n", "there are 0"),
+        (
+            f"{HEAD}\n  %x = sched.get_blok %f",
+            "line 2: there is no primitive 'get_blok'; did you mean 'get_block'",
+        ),
+        (3, "not a int"),
+        (b"module {}", "not a bytes"),
+    ],
+)
+def test_what_is_no_script_is_refused_in_a_sentence(given: Any, sentence: str) -> None:
+    schedule = scheduled(lambda s: s.parallel("C.m"))
+    before = texts(schedule)
+    assert re.search(sentence, said(lambda: schedule.apply(given)))
+    assert re.search(sentence, said(lambda: as_python(given)))
+    assert texts(schedule) == before
+
+
+def test_two_scripts_are_not_one() -> None:
+    text = str(scheduled(lambda s: s.parallel("C.m")))
+    assert "there are 2" in said(lambda: Schedule(lowered(mm_exp_mm())).apply(text + text))
+
+
 def file_with(folder: Path, schedule: Schedule | str) -> str:
     """The name of a file with a script."""
     path = folder / "script.mlir"
@@ -333,8 +407,7 @@ def test_apply_schedule_reads_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_script_of_a_file(tmp_path: Path, text: str, sentence: str) -> None:
-    head = "transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {"
-    name = file_with(tmp_path, f"{head}\n{text}\ntransform.yield\n}}")
+    name = file_with(tmp_path, f"{HEAD}\n{text}\ntransform.yield\n}}")
     with pytest.raises((ScheduleError, InputError), match=sentence) as error:
         passed(f'apply-schedule{{script="{name}"}}')
     assert "script.mlir" in str(error.value)

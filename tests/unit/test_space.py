@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator
 from itertools import product
 
 import numpy as np
@@ -229,8 +230,8 @@ def test_a_template_is_a_python_function() -> None:
 
 def test_a_template_draws_until_its_steps_are_legal() -> None:
     def template(s: Schedule) -> None:
-        loop = s.sample_categorical([0, 1])
-        s.parallel(s.get_loops("C")[2 * s.value(loop)])
+        outer, *_ = s.split(s.get_loops("C")[0], [3, s.sample_categorical([1, 2, 32])])  # 3 and 6 are below 64
+        s.parallel(outer)
 
     a, k = te.placeholder((64, 64), name="A"), te.reduce_axis(64, "k")
     f = te.function("f", [a], te.compute((64, 64), lambda i, j: te.sum(a[i, k] * a[k, j], k), name="C"))
@@ -239,6 +240,77 @@ def test_a_template_draws_until_its_steps_are_legal() -> None:
         SearchTask(f, threads=1, machine=MACHINE, template=lambda s: s.parallel("C.k"))
     with pytest.raises(InputError, match="expected a module, its text, or a function of a Schedule"):
         SearchTask(f, threads=1, machine=MACHINE, template=7)  # type: ignore[arg-type]
+
+
+ONCE = "an `if` on a choice is decided once, when the template is written"
+
+
+def _if_on_its_value(s: Schedule) -> None:
+    if s.value(s.sample_categorical([0, 1], name="way")):
+        s.parallel(s.get_loops("C")[0])
+
+
+def _if_on_the_choice(s: Schedule) -> None:
+    if s.sample_categorical([0, 1], name="way"):
+        s.parallel(s.get_loops("C")[0])
+
+
+def _if_on_an_extent(s: Schedule) -> None:
+    rows, _ = s.split(s.get_loops("C")[0], [None, s.sample_categorical([2, 4, 8, 16, 32])])
+    if s.extent(rows) > 4:
+        s.parallel(rows)
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        (_if_on_its_value, "a choice has no value while a template is written"),
+        (_if_on_the_choice, "the choice 'way' is used by no step"),
+        (_if_on_an_extent, "the steps of the template differ from draw to draw of its choices"),
+    ],
+)
+def test_an_if_on_a_choice_is_refused_in_words(template: Callable[[Schedule], None], said: str) -> None:
+    """It would be decided once, silently, by what was drawn."""
+    a, k = te.placeholder((64, 64), name="A"), te.reduce_axis(64, "k")
+    f = te.function("f", [a], te.compute((64, 64), lambda i, j: te.sum(a[i, k] * a[k, j], k), name="C"))
+    with pytest.raises(ScheduleError, match=f"{said}: {ONCE}"):
+        SearchTask(f, threads=1, machine=MACHINE, template=template)
+
+
+def test_an_open_choice_that_nothing_uses_is_refused_in_a_text() -> None:
+    schedule = Schedule(lower(_chain(48, 40, 64, 80)))
+    first = next(iter(schedule.program.blocks))
+    unused = TEMPLATE.replace('"T"', f'"{first}"').replace(
+        "transform.yield", "%unused = sched.sample_categorical [1, 2] probabilities [0.5, 0.5]\n  transform.yield"
+    )
+    with pytest.raises(ScheduleError, match="the choice 'unused' is used by no step"):
+        from_template(parse(unused), schedule, RULES, MACHINE)
+
+
+def test_a_choice_that_no_parameter_takes_is_said_by_its_name() -> None:
+    s = Schedule(lower(_chain(48, 40, 64, 80)))
+    first = next(iter(s.program.blocks))
+    ahead = s.sample_categorical([1, 2], name="ahead")
+    loop = s.get_loops(first)[-1]
+    with pytest.raises(ScheduleError, match="ahead is the choice 'ahead', expected int: only sizes and loops may be"):
+        s.prefetch(loop, "a0", ahead=ahead)  # type: ignore[arg-type]
+
+
+def test_a_rule_of_others_that_adds_nothing_is_said() -> None:
+    """Ours are refused here and there all the time; who adds one has to know."""
+
+    def backwards(draft: Draft, label: str) -> Iterator[Alternative]:
+        def apply(draft: Draft) -> list[str]:
+            draft.schedule.parallel(draft.schedule.get_loops(label)[-1])
+            return [label]
+
+        yield Alternative("backwards", apply)
+
+    f = te.function("f", [a := te.placeholder((64, 64), name="A")], te.nn.matmul(a, a, name="C"))
+    task = SearchTask(f, threads=1, machine=MACHINE, rules=(backwards, *RULES))
+    (said,) = task.derived.unused
+    assert said.startswith("the rule backwards adds nothing: ") and "depend on each other" in said
+    assert SearchTask(f, threads=1, machine=MACHINE).derived.unused == ()
 
 
 def test_a_template_that_does_not_apply() -> None:

@@ -51,6 +51,7 @@ TUNING: dict[str, list[Any]] = {
     "search": [*FULL, None],
     "show": [7, "yes", [], 1.0],
     "scheduler": NOT_TEXT,
+    "began": [value for value in NUMBERS if value not in (8.5, 10**30, None)],
     "patience": [value for value in NUMBERS if value not in (8.5, 10**30)] + [0, None],
 }
 SEARCH: dict[str, list[Any]] = {

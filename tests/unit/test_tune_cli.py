@@ -597,7 +597,10 @@ WRONG = {
     "database in no folder": (["tune", NAME, "--database", "no/x.db"], "there is no folder no"),
     "database is a folder": (["tune", NAME, "--database", "."], ". is a folder"),
     "log in no folder": (["tune", NAME, "--log", "no/x"], "no/x cannot be written"),
-    "target": (["tune", NAME, "--target", "moon"], "unknown target 'moon' (there are cpu, cuda)"),
+    "target": (
+        ["tune", NAME, "--target", "moon"],
+        "unknown target 'moon' (there are cpu, which TVM calls llvm, and cuda)",
+    ),
     "architecture": (
         ["space", NAME, "--target", "cuda", "--arch", "sm_1"],
         "no GPU of the architecture 'sm_1' is described",

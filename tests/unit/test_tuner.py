@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +20,7 @@ import pytest
 from compiler import te
 from compiler.autotune import budget, tuner
 from compiler.autotune.database import Database, Record
+from compiler.autotune.deadline import TimeIsUp, until
 from compiler.autotune.measure import Subject
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import ESTIMATED, MEASURED, Outcome
@@ -30,6 +33,9 @@ from compiler.autotune.tell.progress import Progress
 from compiler.driver import lower
 from compiler.errors import InputError, TargetError
 from tests.sample import pairs
+
+PATIENCE = 60.0
+"""Seconds of what never ends by itself."""
 
 
 def product(m: int = 64, n: int = 64, k: int = 64) -> te.Function:
@@ -95,7 +101,7 @@ class Pretend:
             return Outcome(kind, reason="planted")
         return Outcome(self.kind, (cost(script) / 1000,) * samples, (1000.0,) * samples)
 
-    def measure(self, scripts: Sequence[str]) -> Iterator[tuple[int, Outcome]]:
+    def measure(self, scripts: Sequence[str], say: Callable[[str], object]) -> Iterator[tuple[int, Outcome]]:
         self.batches.append(len(scripts))
         for position, script in reversed(list(enumerate(scripts))):
             yield position, self.outcome(script, 3, self.first or self.cost)
@@ -280,6 +286,56 @@ def test_a_batch_is_cut_where_the_time_ends(workers: Callable[..., Pretend], pat
     short = workers(seconds=0.5, clock=clock)
     tuned(task(80, 64, 64), trials=None, seconds=6.0, batch=6)
     assert short.batches == [6, 4], "5.28 seconds are for trials, and what they take is known from the first batch"
+
+
+def test_seconds_count_from_where_the_options_say(workers: Callable[..., Pretend], clock: list[float]) -> None:
+    """A command's imports and its model are part of what a person waits for."""
+    workers(seconds=1.0, clock=clock)
+    clock[0] = 100.0
+    shown = Shown()
+    assert tuned(task(), shown, trials=None, seconds=10.0, began=85.0) is None
+    assert shown.phases == ["reading the database", "nothing was measured: the time was spent before"]
+    assert tuned(task(), trials=None, seconds=10.0, began=95.0) is not None
+
+
+def test_seconds_end_whatever_is_done(workers: Callable[..., Pretend], path: Path, clock: list[float]) -> None:
+    """Also what does not look at the clock; what was measured is kept, and that is the end of a run like others."""
+    what = task()
+    first = what.space.script(what.space.defaults[0])
+
+    def stuck(script: str) -> float:
+        if script == first:
+            clock[0] = 11.0
+            time.sleep(PATIENCE)
+        return luck(script)
+
+    pretend, shown = workers(cost=stuck, seconds=0.1, clock=clock), Shown()
+    assert tuned(what, shown, trials=None, seconds=10.0, database=path) is not None
+    assert shown.phases[-1] == "done" and pretend.closed == 1 and first not in scripts(path)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_what_uses_the_timer_keeps_it() -> None:
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    try:
+        with until(lambda: True):
+            assert signal.getitimer(signal.ITIMER_REAL)[0] > 0 == signal.getitimer(signal.ITIMER_REAL)[1]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+    with pytest.raises(TimeIsUp), until(lambda: True):
+        time.sleep(PATIENCE)
+
+
+def test_a_run_with_nothing_left_to_do_derives_nothing(
+    workers: Callable[..., Pretend], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend, what, shown = workers(), SearchTask(lower(product()), threads=1), Shown()
+    best = tuned(what, trials=10, database=path)
+    again = SearchTask(lower(product()), threads=1)
+    monkeypatch.setattr(SearchTask, "derived", property(lambda task: pytest.fail("sketches are derived")))
+    assert tuned(again, shown, trials=10, database=path) == best and pretend.closed == 1
+    assert shown.last is not None and shown.last.gain is not None and shown.last.earlier == 10
+    assert shown.last.best is not None and best is not None and shown.last.best.cost == best.outcome.cost
 
 
 def test_half_way_is_after_half_of_the_trials(workers: Callable[..., Pretend], path: Path) -> None:

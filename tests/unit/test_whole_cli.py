@@ -12,6 +12,7 @@ import pytest
 
 from compiler import te
 from compiler.autotune.database import Database
+from compiler.autotune.deadline import TimeIsUp
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from tests.unit.test_tune_cli import Fake, judged, measured, said
@@ -80,6 +81,29 @@ def test_an_interruption_says_what_there_is(judged: Judged, capsys: pytest.Captu
     heading, _, first, second, third, scripts = out.splitlines()
     assert heading.startswith("net: 3 tasks, 2 ms so far, 1 trials in ") and "1 ms" in first
     assert second.split()[-1] == third.split()[-1] == "0" and scripts.startswith("the scripts: ")
+
+
+def test_the_whole_is_cut_short_and_what_was_measured_is_said(
+    judged: Judged, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By Ctrl-C, or by the end of the seconds; a second run has nothing left, and does not build the whole."""
+    judged(alike)
+
+    def pressed(task: SearchTask, records: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SearchTask, "breakdown", pressed)
+    out = said(capsys, *TUNE, "--quiet", status=130)
+    assert "net: 3 tasks, 4 ms, 6 trials in " in out and "the scripts: " in out and "the whole" not in out
+    again = said(capsys, *TUNE, "--quiet").splitlines()
+    assert "nothing new was measured: the whole was not timed again" in again
+
+    def slow(task: SearchTask, records: object) -> object:
+        raise TimeIsUp
+
+    monkeypatch.setattr(SearchTask, "breakdown", slow)
+    out = said(capsys, *TUNE, "--quiet", "--database", "other.db", "--seconds", "300")
+    assert "the whole was not timed: its build was cut short after 300 s\n" in out
 
 
 def test_nothing_measured_is_said_of_each_group(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:

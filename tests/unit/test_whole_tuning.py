@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from xdsl.utils.exceptions import VerifyException
 
+import compiler
 from compiler import te
 from compiler.autotune.database import Database, Record
 from compiler.autotune.groups import Whole, whole_of, whole_of_kept
@@ -209,7 +210,7 @@ def test_the_best_is_printed_group_by_group(
     said = capsys.readouterr().out
     first, remaining = said.split("// net.group_1, 1 call: ")
     assert first.startswith("// net.group_0, 2 calls: ") and best[NAMES[0]].script in first
-    assert remaining.endswith("// net.group_2, 1 call: nothing measured, so as written\n")
+    assert remaining.endswith("// net.group_2, 1 call: nothing measured, so built as without a database\n")
     what.print_best(path, "python")
     assert capsys.readouterr().out.startswith("# net.group_0, 2 calls: ")
     what.print_best(path, "llvm")
@@ -217,12 +218,13 @@ def test_the_best_is_printed_group_by_group(
 
 
 def test_the_best_of_all_groups_make_a_kernel(workers: Callable[..., Pretend], path: Path) -> None:
-    """A group without a record is as written; scripts are those of the records, and constants are by their names."""
+    """Scripts are those of the records, and constants are by their names."""
     workers(fails=lambda script, time: "wrong" if '"relu"' in script else None)
     what, random = task(), np.random.default_rng(0)
     best = tuned(what, database=path)
     x, w, b, g = (random.uniform(-1, 1, s).astype(np.float32) for s in ((M, N), (N, N), (N,), (N,)))
-    kernel = what.apply_best(path, {"g": g, "W": w, "b": b})
+    with pytest.warns(UserWarning, match="net: 1 of 3 groups without a record"):
+        kernel = what.apply_best(path, {"g": g, "W": w, "b": b})
     right = np.maximum(x + (x @ w + np.exp(g)) @ w + b, 0)
     np.testing.assert_allclose(kernel(x), right, rtol=1e-4, atol=1e-5)
     assert {(group.name, group.source, group.occurrences) for group in kernel.groups} >= {
@@ -241,6 +243,26 @@ def layer() -> te.Function:
     x, w, v = te.placeholder((M, N), name="X"), te.placeholder((N, N), name="W"), te.placeholder((N, N), name="V")
     first = te.nn.tanh(te.nn.matmul(x, w))
     return te.function("layer", [x, w, v], [te.nn.relu(te.nn.matmul(te.nn.relu(te.nn.matmul(first, v)), w))])
+
+
+def test_groups_without_a_record_are_built_as_without_a_database(workers: Callable[..., Pretend], path: Path) -> None:
+    """Not as written: a network that is tuned in part is no slower than one that is not tuned at all."""
+    x, w = te.placeholder((64, 256), name="X"), te.placeholder((256, 256), name="W")
+    f = te.function("f", [x, w], [te.nn.relu(te.nn.matmul(te.nn.softmax(te.nn.relu(te.nn.matmul(x, w))), w))])
+    what = SearchTask(f, threads=1)
+    workers(fails=lambda script, time: "wrong" if "product" in script else None)
+    known = what.tune(TuningOptions(trials=len(what.groups) * 4, database=path))
+    assert known and len(known) < len(what.groups), "some groups have records"
+    default = {g.hash: (g.source, g.verdict) for g in compiler.build(f, threads=1, schedule="auto").groups}
+    with pytest.warns(UserWarning, match=r"f: \d of \d groups without a record, built as without a database"):
+        kernel = what.apply_best(path)
+    others = [group for group in kernel.groups if f"f.{group.name}" not in known]
+    assert others and all((group.source, group.verdict) == default[group.hash] for group in others)
+    assert any(group.source == "model" for group in others)
+    outdated = {name: replace(record, script="nonsense") for name, record in known.items()}
+    assert all(
+        each._source(record).origin == "model" for each in what.groups for record in (outdated.get(each.name), None)
+    )
 
 
 def test_a_te_function_is_cut_and_its_names_hold(workers: Callable[..., Pretend], path: Path) -> None:

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import compiler
+import strata
 from compiler import te
 from compiler.errors import StrataError
 from compiler.opt import main as strata_opt
+from compiler.schedule import Schedule
 
 A = te.placeholder((4, 8), name="A")
 B = te.placeholder((8, 6), name="B")
@@ -21,6 +23,10 @@ V = te.placeholder((8,), name="V")
 INTS = te.placeholder((8,), "i32", name="I")
 K = te.reduce_axis(8, "k")
 nn = te.nn
+
+
+def _relu() -> te.Function:
+    return te.function("f", [A], nn.relu(A))
 
 
 def tuple_of_reductions() -> Any:
@@ -38,8 +44,8 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "float extent": (lambda: te.placeholder((2.5,), name="Z"), "extents are integers"),
     "shape a string": (lambda: te.placeholder("4", name="Z"), "a shape is a tuple"),
     "dtype": (lambda: te.placeholder((2,), "f128", name="Z"), "unknown dtype 'f128'"),
-    "name": (lambda: te.placeholder((2,), name="a b"), "'a b' cannot name a tensor"),
-    "axis name": (lambda: te.reduce_axis(3, "mod"), "'mod' cannot name an axis"),
+    "name": (lambda: te.placeholder((2,), name=3), "3 cannot name a tensor"),
+    "axis name": (lambda: te.reduce_axis(3, b"k"), "b'k' cannot name an axis"),
     "axis extent": (lambda: te.reduce_axis(-3, "k"), "axis 'k' has extent -3"),
     "rank": (lambda: te.compute((4,), lambda m: A[m], "C"), "'A' has 2 dimensions, indexed with 1"),
     "bounds": (
@@ -74,7 +80,7 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "array": (lambda: te.compute((8,), lambda i: V[i] + te.cast([1], "f32"), "C"), "list is not an expression"),
     "nothing": (lambda: te.compute((8,), lambda i: None, "C"), "NoneType is not an expression"),
     "arity": (lambda: te.compute((8, 2), lambda i: V[i], "C"), "has 2 dimensions, the function takes 1"),
-    "not a function": (lambda: te.compute((8,), 3, "C"), "3 is not a function of the axes"),  # type: ignore[arg-type]
+    "not a function": (lambda: te.compute((8,), 3, "C"), "3 is not a function of the axes"),
     "axis twice": (lambda: te.compute((2, 2), lambda *i: V[i[0]], "C", axes=("i", "i")), "occurs twice"),
     "reduce spatial": (lambda: te.compute((8,), lambda i: te.sum(V[i], axis=i), "C"), "which is a spatial axis"),
     "no axis": (lambda: te.sum(V[K], axis=None), "needs axis="),
@@ -84,13 +90,27 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "half reduced": (tuple_of_reductions, "some results are reduced and some are not"),
     "foreign axis": (stranger, "axis 'q' is not one of this compute's axes"),
     "reduce name": (lambda: te.compute((8,), lambda k: te.sum(V[K], axis=K), "C"), "'k' occurs twice"),
-    "whole tensor": (lambda: A + B, r"'A' is used whole with \+"),
+    "whole tensor": (lambda: A + V[K], r"'A' is used whole with \+"),
+    "whole tensors": (lambda: A + B, r"'A' \(4, 8\) and 'B' \(8, 6\) do not broadcast"),
+    "bias": (
+        lambda: te.placeholder((1, 8, 5, 6), name="image") + V,
+        r"do not broadcast, as numpy aligns the last axes; te.nn.reshape\(V, \(8, 1, 1\)\) fits axis 1",
+    ),
+    "bias first": (lambda: B - te.placeholder((8,), name="b"), r"te.nn.reshape\(b, \(8, 1\)\) fits axis 0"),
+    "dtypes of tensors": (lambda: V * INTS, "'V' \\* 'I': f32 and i32 do not mix; te.nn.cast converts"),
+    "an array": (lambda: np.ones(8, np.float32) + V, "'V' \\+ an array: te.constant makes a tensor"),
+    "a word": (lambda: V / "x", "'V' / 'x'"),  # type: ignore[operator]
+    "matrix times number": (lambda: A @ 2, "@ is the product of two tensors"),
+    "matrices": (lambda: A @ A, "extents of k in 'A' and 'A' differ"),
+    "half an integer tensor": (lambda: INTS + 0.5, "0.5 is not a value of i32"),
+    "integer tensors divided": (lambda: INTS / INTS, "integers divide by //"),
+    "truth of a comparison": (lambda: max(V, V), "has no value while the program is built"),
     "not an input": (lambda: te.function("f", [A], nn.matmul(A, B)), "uses the placeholder 'B'"),
     "same names": (lambda: te.function("f", [A, te.placeholder((2,), name="A")], A), "two inputs .* named 'A'"),
     "no outputs": (lambda: te.function("f", [A], []), "'f' has no outputs"),
     "output": (lambda: te.function("f", [A], [3]), "3 is not a tensor"),  # type: ignore[list-item]
     "computed input": (lambda: te.function("f", [nn.relu(A)], A), "is computed, not a placeholder"),
-    "function name": (lambda: te.function("2f", [A], A), "'2f' cannot name a function"),
+    "function name": (lambda: te.function(2, [A], A), "2 cannot name a function"),
     "matmul shapes": (lambda: nn.matmul(A, A), "extents of k in 'A' and 'A' differ: 8 and 4"),
     "matmul rank": (lambda: nn.matmul(A, V), r"'V' has shape \(8,\), expected 2 dimensions"),
     "broadcast": (lambda: nn.add(A, B), "do not broadcast"),
@@ -115,6 +135,16 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "threads": (lambda: compiler.build(te.function("f", [A], nn.relu(A)), threads=0), "threads=0"),
     "build a number": (lambda: compiler.build(3), "cannot build a int"),
     "missing file": (lambda: compiler.build(Path("nowhere.mlir")), "nowhere.mlir cannot be read"),
+    "array of numpy": (
+        lambda: nn.relu(np.zeros((4, 6))),
+        r"relu: an array \(ndarray\) is not a tensor: te.placeholder",
+    ),
+    "matrix": (lambda: nn.matmul(np.zeros((4, 6)), A), r"matmul: an array \(ndarray\) is not a tensor"),
+    "long name": (lambda: compiler.build("x" * 5000), r"^cannot build 'x+\.\.\.x+': give the path"),
+    "schedule of a path": (lambda: Schedule("a.mlir"), "not of a str: strata.lower reads a file"),
+    "seed of a schedule": (lambda: Schedule(_relu(), seed=object()), "seed is <object .*, expected an integer"),
+    "name of a schedule": (lambda: Schedule(_relu()).python("1s"), "name of the schedule is '1s'"),
+    "workload": (lambda: strata.workload("x"), "'x' is no function: @workload stands above"),
     "no function": (lambda: compiler.build("builtin.module {\n}"), "no function at all"),
 }
 
@@ -143,7 +173,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "out strided": (lambda k: k(a, b, out=np.zeros((6, 4), F32).T), "is not contiguous"),
     "out frozen": (lambda k: k(a, b, out=frozen), "is read-only"),
     "out misaligned": (lambda k: k(a, b, out=odd), "is not aligned"),
-    "out count": (lambda k: k(a, b, out=(np.zeros((4, 6), F32),) * 2), "out= has 2 arrays|out= takes 1 array, got 2"),
+    "out count": (lambda k: k(a, b, out=(np.zeros((4, 6), F32),) * 2), "gives 1 array, out= has 2"),
     "out list": (lambda k: k(a, b, out=[[1.0]]), "list, expected (a )?numpy array"),
     "overlap": (
         lambda k: k(big[:32].reshape(4, 8), b, out=big[8:32].reshape(4, 6)),

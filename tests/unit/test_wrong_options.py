@@ -77,6 +77,7 @@ BASES = {
     "cache clear": [],
     "cache path": [],
     "plugins": [],
+    "examples": ["{new}.d"],
     "worker": ["nonsense", "--once"],
 }
 """A call of each command that is right, the values of its positional arguments first."""

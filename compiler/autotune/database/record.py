@@ -15,9 +15,10 @@ from reprlib import repr as short
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-from compiler import universe
+from compiler import display, universe
 from compiler.autotune.outcome import ESTIMATED, FAILURES, MEASURED, TIMINGS, WARM, Outcome
 from compiler.errors import InputError
+from compiler.printable import counted
 from compiler.targets.cpu.presence import Disturbance
 
 Candidate: TypeAlias = tuple[int, tuple[int, ...]]
@@ -98,6 +99,10 @@ class Record:
     versions: Mapping[str, str] = field(default_factory=versions)
     uuid: str = field(default_factory=lambda: str(uuid4()))
     id: int = field(default=0, compare=False)
+
+    def __repr__(self) -> str:
+        place = f"{self.key.machine}, {counted(self.key.threads, 'thread')}"
+        return display.line(f"<Record of {self.name}: {self.outcome!r} on {place}, {self.created[:10]}>")
 
     def __post_init__(self) -> None:
         wrong = next(_complaints(self), None)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from compiler.autotune.fleet import jobs
 from compiler.autotune.fleet.cluster import BUILD, TIME, Cluster, Ended, Job, Member
 from compiler.autotune.fleet.judge import Judge, Said, impossible
+from compiler.autotune.measure.measurer import Say, silent
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.outcome import Outcome
 from compiler.errors import InputError, TargetError
@@ -85,7 +86,7 @@ class Fleet:
         """From now on candidates are of another subject."""
         self._subject = subject
 
-    def measure(self, scripts: Sequence[str]) -> Generator[tuple[int, Outcome]]:
+    def measure(self, scripts: Sequence[str], say: Say = silent) -> Generator[tuple[int, Outcome]]:
         """The position of each script and its outcome, as they come; all are begun now."""
         assert self._subject is not None
         batch = _Batch(self._subject, len(scripts))

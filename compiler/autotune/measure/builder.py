@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from compiler.autotune.measure.reference import ReferenceJob, write_reference
 from compiler.autotune.measure.subject import Subject
-from compiler.autotune.measure.worker import said
+from compiler.autotune.measure.worker import Reply, answered, said, unlimited_memory
 from compiler.autotune.outcome import Outcome
 from compiler.driver import build_artefact, parse
 from compiler.errors import ScheduleError, StrataError
@@ -41,18 +42,34 @@ class Built:
 
 @dataclass(frozen=True)
 class BuilderSetup:
-    """The setup of a builder: its jobs are the texts of scripts, its replies Built or an Outcome."""
+    """The setup of a builder: its jobs are the texts of scripts, its replies Built or an Outcome; or the job is a
+    ReferenceJob."""
 
     subject: Subject
     memory_bytes: int
 
-    def start(self) -> Callable[[str], Built | Outcome]:
+    def start(self) -> Callable[[BuilderJob], Reply]:
         """Parse the program, once."""
         Schedule(self.subject.module, self.subject.name)
-        return lambda script: built(self.subject, script, self._compiled)
+        return with_references(self.subject, lambda script: built(self.subject, script, self._compiled))
 
     def _compiled(self, schedule: Schedule) -> Artefact:
         return build_artefact(schedule, self.subject.threads, self.subject.policy, self.subject.name)
+
+
+BuilderJob: TypeAlias = str | ReferenceJob
+
+
+def with_references(subject: Subject, build: Callable[[str], Built | Outcome]) -> Callable[[BuilderJob], Reply]:
+    """The function of a builder's jobs, by that which builds a script. A reference may take all memory."""
+
+    def do(job: BuilderJob) -> Reply:
+        if isinstance(job, str):
+            return build(job)
+        with unlimited_memory():
+            return answered(lambda: write_reference(subject, job))
+
+    return do
 
 
 Compile = Callable[[Schedule], TargetArtefact | Outcome]

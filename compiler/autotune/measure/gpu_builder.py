@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.autotune.measure.builder import Built, GpuArtefact, applied, built
+from compiler.autotune.measure.builder import BuilderJob, Built, GpuArtefact, applied, built, with_references
 from compiler.autotune.measure.reference import Case, reference, strict
 from compiler.autotune.measure.shrink import rounds, shrunk
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.tolerance import fault
+from compiler.autotune.measure.worker import Reply
 from compiler.autotune.outcome import Outcome
 from compiler.autotune.space.gpu_features import estimate
 from compiler.dialects.functions import find_function
@@ -47,10 +48,10 @@ class GpuBuilderSetup:
     subject: Subject
     memory_bytes: int
 
-    def start(self) -> Callable[[str], Built | Outcome]:
+    def start(self) -> Callable[[BuilderJob], Reply]:
         """Parse the program, once."""
         Schedule(self.subject.module, self.subject.name)
-        return GpuBuilder(self.subject)
+        return with_references(self.subject, GpuBuilder(self.subject))
 
 
 class GpuBuilder:

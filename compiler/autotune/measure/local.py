@@ -21,12 +21,18 @@ from compiler.targets.cpu.openmp import cores
 
 
 def builders_of(
-    subject: Subject, limits: Limits, count: int | None, environment: Mapping[str, str] | None = None
+    subject: Subject,
+    limits: Limits,
+    count: int | None,
+    environment: Mapping[str, str] | None = None,
+    files: Sequence[int] = (),
 ) -> WorkerPool:
-    """The builders of a subject's target, as many as cores where not stated; `environment` is added to theirs."""
+    """The builders of a subject's target, as many as cores where not stated; `environment` is added to theirs, and they
+    inherit the open `files`."""
     patience = 1.0 if subject.target == "cpu" else PATIENCE
     setup, seconds = builder_of(subject, limits), patience * limits.build_seconds
-    return WorkerPool(setup, count or cores(), {**caps(1), **(environment or {})}, seconds, limits.start_seconds)
+    environment = {**caps(1), **(environment or {})}
+    return WorkerPool(setup, count or cores(), environment, seconds, limits.start_seconds, files)
 
 
 def builder_of(subject: Subject, limits: Limits) -> Setup:
@@ -38,9 +44,11 @@ def builder_of(subject: Subject, limits: Limits) -> Setup:
 class EstimatingExecutor:
     """The executor where the GPU is not at hand: candidates are built and simulated; see `Executor`."""
 
-    def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
+    def __init__(
+        self, subject: Subject, limits: Limits, builders: int | None = None, files: Sequence[int] = ()
+    ) -> None:
         self.limits = limits
-        self.builders = builders_of(subject, limits, builders)
+        self.builders = builders_of(subject, limits, builders, files=files)
 
     def turn_to(self, subject: Subject) -> None:
         """See `Executor`."""
@@ -72,17 +80,29 @@ class LocalExecutor(EstimatingExecutor):
     """Worker processes of this machine: builders, and a `Timer`, whose docstring says what is timed beside what."""
 
     def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
-        super().__init__(subject, limits, builders)
+        self.timer = Timer(subject, limits, lambda: self.builders.settle())
         try:
-            self.timer = Timer(subject, limits, self.builders.settle)
+            super().__init__(subject, limits, builders, (self.timer.file,))
         except BaseException:
-            self.builders.close()
+            self.timer.close()
             raise
 
     def turn_to(self, subject: Subject) -> None:
         """See `Executor`."""
         super().turn_to(subject)
         self.timer.turn_to(subject)
+
+    def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
+        """See `Executor`; before the first candidates of a subject the reference begins."""
+        job = self.timer.reference_job
+        if job is None:
+            yield from super().build(scripts)
+            return
+        for number, reply in self.builders.map([job, *scripts]):
+            if number == 0:
+                self.timer.referenced(reply)
+            else:
+                yield number - 1, outcome_of(reply) if isinstance(reply, Death) else reply
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """See `Executor`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Protocol
 
 from compiler.autotune.measure.builder import Built
@@ -10,7 +10,15 @@ from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.local import EstimatingExecutor, LocalExecutor
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.outcome import Outcome
+from compiler.targets.cpu.openmp import cores
 from compiler.targets.gpus import at_hand
+
+Say = Callable[[str], object]
+"""What is told in a few words how far a batch is."""
+
+
+def silent(words: str) -> None:
+    """Take no notice."""
 
 
 class Executor(Protocol):
@@ -23,7 +31,7 @@ class Executor(Protocol):
         """The position of each script with its artefact, or the outcome of its failure, as they finish."""
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
-        """The position of each candidate with its outcome, as they finish."""
+        """The position of each candidate with its outcome, in their order."""
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
         """The outcomes of candidates that take turns, that many rounds, on one machine."""
@@ -57,6 +65,7 @@ class Measurer:
         executor: Executor | None = None,
     ) -> None:
         kind = LocalExecutor if _is_at_hand(subject) else EstimatingExecutor
+        self._wave = builders or cores()
         self._executor: Executor = executor or kind(subject, limits or Limits(), builders)
 
     def __enter__(self) -> Measurer:
@@ -84,13 +93,21 @@ class Measurer:
         """Measure candidates of another subject, of the same target and as many threads, with the same workers."""
         self._executor.turn_to(subject)
 
-    def measure(self, scripts: Sequence[str]) -> Generator[tuple[int, Outcome]]:
-        """The position of each script and its outcome: build failures first, then as they are measured."""
-        built: dict[int, Built] = {}
-        yield from self._built(scripts, built)
-        positions = sorted(built)
-        for number, outcome in self._executor.run([built[position] for position in positions]):
-            yield positions[number], outcome
+    def measure(self, scripts: Sequence[str], say: Say = silent) -> Generator[tuple[int, Outcome]]:
+        """The position of each script and its outcome, in their order; `say` is told what is done meanwhile.
+
+        As many as there are builders are built together, and measured before the next: nothing waits for a whole batch,
+        and nothing is built while something is measured.
+        """
+        for first in range(0, len(scripts), self._wave):
+            wave = scripts[first : first + self._wave]
+            say(f"building {first + len(wave)} of {len(scripts)}")
+            built: dict[int, Built] = {}
+            failed = dict(self._built(wave, built))
+            say(f"measuring {first + len(wave)} of {len(scripts)}")
+            measured = self._executor.run([built[position] for position in sorted(built)])
+            for position in range(len(wave)):
+                yield first + position, failed[position] if position in failed else next(measured)[1]
 
     def _built(self, scripts: Sequence[str], built: dict[int, Built]) -> Iterator[tuple[int, Outcome]]:
         """The outcomes of scripts that cannot be built; `built` gains the others."""

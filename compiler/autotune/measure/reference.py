@@ -8,25 +8,26 @@ keeps its order, and so its value.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, f64
 
-from compiler import universe
 from compiler.autotune.measure.retype import floats_of, retyped
 from compiler.autotune.measure.subject import Subject, ceiling, work
 from compiler.autotune.measure.tolerance import FACTOR, Expected, epsilon
 from compiler.dialects.functions import constant_values, find_function
 from compiler.errors import InputError, ScheduleError
 from compiler.interpret.numbers import array_of, is_float
-from compiler.pipeline import parse_passes, run
-from compiler.schedule import Schedule
 from compiler.targets.arguments import Argument, Array
-from compiler.targets.cpu import Kernel
 from compiler.targets.machine import host
+
+if TYPE_CHECKING:
+    from compiler.schedule import Schedule
+    from compiler.targets.cpu import Kernel
 
 Arrays = tuple[Array, ...]
 
@@ -61,22 +62,23 @@ class ReferenceCases:
 
 
 @dataclass(frozen=True)
-class ReferenceSetup:
-    """The setup of a worker that computes the reference, and writes it to a file; its jobs do nothing."""
+class ReferenceJob:
+    """The job of a builder to compute the reference of its subject on some threads, and to write it to a file, in so
+    many seconds."""
 
-    subject: Subject
     path: str
-    memory_bytes: int = 1 << 46
-
-    def start(self) -> Callable[[object], bool]:
-        """Compute it. Raises InputError for a program without outputs, and what building it raises."""
-        Path(self.path).write_bytes(pickle.dumps(reference(self.subject), pickle.HIGHEST_PROTOCOL))
-        return lambda job: True
+    threads: int
+    seconds: float
 
 
-def reference(subject: Subject) -> ReferenceCases:
+def write_reference(subject: Subject, job: ReferenceJob) -> None:
+    """Do a job. Raises InputError for a program without outputs, and what building it raises."""
+    Path(job.path).write_bytes(pickle.dumps(reference(subject, job.threads), pickle.HIGHEST_PROTOCOL))
+
+
+def reference(subject: Subject, threads: int | None = None) -> ReferenceCases:
     """The cases of a subject: deterministic for its seed."""
-    oracle = Oracle(subject.module, subject.name)
+    oracle = Oracle(subject.module, subject.name, threads)
     random = np.random.default_rng(subject.seed)
     drawn = [oracle.draw(random) for _ in range(SETS)]
     scale, first = _scaled(oracle, drawn[0])
@@ -117,17 +119,18 @@ def _dullness(exact: Array, error: float) -> float:
 class Oracle:
     """The unscheduled program in its own floats and in float64; where these are its own, in float32 beside them."""
 
-    def __init__(self, module: ModuleOp, name: str | None) -> None:
+    def __init__(self, module: ModuleOp, name: str | None, threads: int | None = None) -> None:
         module = module.clone()
         function = find_function(module, name)
         self._stated = {n: array_of(value.data) for n, value in constant_values(function).items()}
         function.attributes.pop("constant_values", None)
         floats = floats_of(module)
-        self._strict = strict(module, name)
+        self._strict = strict(module, name, threads)
         if not self._strict.outputs:
             raise InputError(f"@{self._strict.name} has no outputs: nothing says what is right")
         self._is_wide = floats == {f64}
-        self._strict_in_other_floats = strict(retyped(module, f32 if self._is_wide else f64), name) if floats else None
+        other = retyped(module, f32 if self._is_wide else f64) if floats else None
+        self._strict_in_other_floats = None if other is None else strict(other, name, threads)
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
@@ -223,16 +226,20 @@ def special(arrays: Arrays) -> int:
     return sum(int((~np.isfinite(array)).sum()) for array in arrays if is_float(array.dtype))
 
 
-def strict(module: ModuleOp, name: str | None) -> Kernel:
-    """A loop-level program under the policy `strict`: tiled for the caches, on all cores, each sum in its order."""
-    from compiler.driver import build  # a runner, which is given a reference, does without it
+def strict(module: ModuleOp, name: str | None, threads: int | None = None) -> Kernel:
+    """A loop-level program under the policy `strict`: tiled for the caches, on all cores where no count of threads is
+    stated, each sum in its order."""
+    from compiler import universe  # a runner, which is given a reference, does without all of these
+    from compiler.driver import build
+    from compiler.pipeline import parse_passes, run
+    from compiler.schedule import Schedule
 
     ordered = module.clone()
     run(universe.context(), ordered, parse_passes("reorder-contiguous"))
     schedule = Schedule(ordered, name)
     for label in list(schedule.program.blocks):
         _tile(schedule, label)
-    return build(schedule, policy="strict", name=name)
+    return build(schedule, policy="strict", name=name, threads=threads)
 
 
 def _tile(schedule: Schedule, label: str) -> None:

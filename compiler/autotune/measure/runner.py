@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from statistics import median
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from compiler.autotune.measure.builder import TargetArtefact
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.network import NetworkCall, like, on
 from compiler.autotune.measure.reference import Case, ReferenceCases
@@ -29,6 +29,9 @@ from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.artefact import Artefact, load_artefact
 from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, credible
 from compiler.targets.machine import host
+
+if TYPE_CHECKING:
+    from compiler.autotune.measure.builder import TargetArtefact
 
 CHECKED = 2
 """The number of sets of inputs on which a candidate is checked."""

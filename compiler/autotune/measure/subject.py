@@ -8,10 +8,8 @@ from math import prod
 
 from xdsl.dialects.builtin import ModuleOp, f32, f64
 
-from compiler.analysis.cost import instances, total_flops
 from compiler.autotune.outcome import WARM
 from compiler.dialects.functions import find_function
-from compiler.driver import lower, parse
 from compiler.elements import element_bytes
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program, blocks_in
@@ -49,6 +47,8 @@ class Subject:
     @cached_property
     def module(self) -> ModuleOp:
         """The unscheduled loops. Raises ParseError, VerifyException or InputError for text that is no such program."""
+        from compiler.driver import lower, parse  # a runner, which gets machine code, does without them
+
         return lower(parse(self.text, "the program"))
 
     @cached_property
@@ -78,6 +78,8 @@ def work(program: Program, machine: Machine) -> float | None:
         return float(sum(map(_bytes, program.arguments)))
     if any(buffer.element != f32 for buffer in program.arguments):
         return None
+    from compiler.analysis.cost import total_flops
+
     return float(total_flops(program, program.body))
 
 
@@ -109,5 +111,7 @@ def _bytes(buffer: Buffer) -> int:
 
 
 def _operations(program: Program) -> int:
+    from compiler.analysis.cost import instances, total_flops
+
     reductions = [block for block in blocks_in(*program.body) if block.combiners]
     return total_flops(program, program.body) or sum(2 * instances(program, block) for block in reductions)

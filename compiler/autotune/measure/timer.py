@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from statistics import median
 
-from compiler.autotune.measure.builder import Built
+from compiler.autotune.measure.builder import BuilderSetup, Built
 from compiler.autotune.measure.gpu_runner import GpuRunnerSetup
 from compiler.autotune.measure.limits import Limits
-from compiler.autotune.measure.reference import ReferenceSetup
+from compiler.autotune.measure.reference import ReferenceJob
 from compiler.autotune.measure.runner import MeasureJob, RunnerSetup, SampleJob, Yardstick
 from compiler.autotune.measure.subject import Subject
-from compiler.autotune.measure.worker import Setup
+from compiler.autotune.measure.worker import Refused, Reply, Setup, Unable
 from compiler.autotune.measure.worker_pool import WorkerPool, caps
 from compiler.autotune.measure.worker_process import Death, unnamed
 from compiler.autotune.outcome import MEASURED, Outcome, together
+from compiler.errors import InputError, TargetError
 from compiler.targets.cpu.openmp import cores
 
 SHORTER = 0.7
@@ -30,9 +30,10 @@ class Timer:
     The first candidate is timed beside the machine's ceiling, the others beside that candidate, the yardstick, where a
     call of it is short, unless `calibrate` has named one. `quiet` is called before anything is timed.
 
-    The reference of a subject is computed once, in a process of its own while the first candidates are built, and
-    handed to each runner in a file without a name, which ends with the last process that has it open. Work raises
-    InputError for a program that cannot be compiled, TargetError where workers cannot start.
+    The reference of a subject is computed once, by a builder that has `file` open, and handed to each runner in that
+    file without a name, which ends with the last process that has it open: whoever has builders lets one of them do
+    `reference_job` beside the first candidates, and gives the reply to `referenced`; else a builder starts for it. Work
+    raises InputError for a program that cannot be compiled, TargetError where workers cannot start.
     """
 
     def __init__(self, subject: Subject, limits: Limits, quiet: Callable[[], None] = lambda: None) -> None:
@@ -41,36 +42,39 @@ class Timer:
         self._yardsticks: dict[Subject, Yardstick] = {}
         self._runner: WorkerPool | None = None
         self._opened = ExitStack()
-        try:
-            self._file = self._opened.enter_context(unnamed()).fileno()
-            self._aside = ThreadPoolExecutor(1)
-            self._opened.callback(self._aside.shutdown)
-            self._references = self._worker(ReferenceSetup(subject, self._path), cores(), limits.start_seconds)
-            self._expect(subject)
-        except BaseException:
-            self.close()
-            raise
+        self.file = self._opened.enter_context(unnamed()).fileno()
+        self.turn_to(subject)
 
     def turn_to(self, subject: Subject) -> None:
         """From now on candidates are of another subject."""
-        self._reference.result()
-        self._references.turn_to(ReferenceSetup(subject, self._path))
-        self._expect(subject, is_last=False)
+        self._subject, self._is_referenced, self._is_turned = subject, False, False
 
-    def _expect(self, subject: Subject, is_last: bool = True) -> None:
-        """Let the reference of a subject be computed; as far as is known the last, or one of several."""
-        self._subject, self._is_expected = subject, True
-        self._reference = self._aside.submit(_computed, self._references, is_last)
+    @property
+    def reference_job(self) -> ReferenceJob | None:
+        """What a builder of the subject has to do before anything is timed; None where it is done."""
+        return None if self._is_referenced else ReferenceJob(self._path, cores(), self.limits.start_seconds)
+
+    def referenced(self, reply: Reply) -> None:
+        """Take the reply to `reference_job`."""
+        if isinstance(reply, Refused):
+            raise InputError(reply)
+        if isinstance(reply, Unable | Death):
+            reason = reply.reason if isinstance(reply, Death) else reply
+            raise TargetError(f"the processes that measure cannot start: {reason}")
+        self._is_referenced = True
 
     @property
     def runner(self) -> WorkerPool:
         """The runner, once there is a reference."""
-        self._reference.result()
+        if (job := self.reference_job) is not None:
+            with closing(self._worker(BuilderSetup(self._subject, self.limits.memory_bytes), 1)) as builder:
+                ((_, reply),) = builder.map([job])
+            self.referenced(reply)
         if self._runner is None:
-            self._runner = self._worker(self._runner_setup, self._subject.threads, self.limits.run_seconds)
-        elif self._is_expected:
+            self._runner = self._worker(self._runner_setup, self._subject.threads)
+        elif not self._is_turned:
             self._runner.turn_to(self._runner_setup)
-        self._is_expected = False
+        self._is_turned = True
         return self._runner
 
     @property
@@ -81,11 +85,12 @@ class Timer:
     @property
     def _path(self) -> str:
         """Where the workers find the file of the reference."""
-        return f"/dev/fd/{self._file}"
+        return f"/dev/fd/{self.file}"
 
-    def _worker(self, setup: Setup, threads: int, seconds: float) -> WorkerPool:
+    def _worker(self, setup: Setup, threads: int) -> WorkerPool:
         """One worker that has the file of the reference."""
-        pool = WorkerPool(setup, 1, caps(threads), seconds, self.limits.start_seconds, (self._file,))
+        limits = self.limits
+        pool = WorkerPool(setup, 1, caps(threads), limits.run_seconds, limits.start_seconds, (self.file,))
         self._opened.callback(pool.close)
         return pool
 
@@ -131,13 +136,6 @@ class Timer:
     def close(self) -> None:
         """End the processes."""
         self._opened.close()
-
-
-def _computed(references: WorkerPool, is_last: bool) -> None:
-    """The reference is computed; after the last the process that did it ends."""
-    list(references.map([None]))
-    if is_last:
-        references.close()
 
 
 def outcome_of(death: Death) -> Outcome:

@@ -13,13 +13,14 @@ import pickle
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from xdsl.utils.exceptions import ParseError, VerifyException
 
@@ -28,6 +29,9 @@ from compiler.errors import StrataError
 
 Job: TypeAlias = Any  # what a setup's own role takes; it pickles
 Reply: TypeAlias = Any  # what that role gives, or Death
+
+
+Done = TypeVar("Done")
 
 
 class Setup(Protocol):
@@ -83,18 +87,34 @@ def serve(connection: Connection) -> None:
             connection.send(role(told))
 
 
-def _started(setup: Setup) -> Callable[[Job], Reply] | Refused | Unable:
-    """The function from a job to its reply, or why there is none."""
-    _limit_memory(None)
+def answered(work: Callable[[], Done]) -> Done | Refused | Unable:
+    """The result of some work, or why there is none."""
     try:
-        role = setup.start()
+        return work()
     except (StrataError, ParseError, VerifyException) as error:
         return Refused(str(error) if isinstance(error, StrataError) else said(error))
     except OSError as error:
         place = "" if error.filename is None else f" ({error.filename})"
         return Unable(f"{error.strerror or error}{place}")
+
+
+def _started(setup: Setup) -> Callable[[Job], Reply] | Refused | Unable:
+    """The function from a job to its reply, or why there is none."""
+    _limit_memory(None)
+    role = answered(setup.start)
     _limit_memory(setup.memory_bytes)
     return role
+
+
+@contextmanager
+def unlimited_memory() -> Iterator[None]:
+    """Memory as the system gives it, for the work of this package; the limit of candidates holds again afterwards."""
+    before, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, most))
 
 
 def _receive(connection: Connection, jobs: SimpleQueue[bytes]) -> None:

@@ -31,19 +31,20 @@ def _itself(job: object) -> object:
 
 @dataclass(eq=False)
 class _Seat:
-    """A worker, the number of the job that it works on, and when that must be done."""
+    """A worker, the number of the job that it works on, when that must be done, and the seconds that it has."""
 
     worker: Worker
     deadline: float
     job: int | None = None
+    seconds: float = 0.0
 
 
 class WorkerPool:
     """That many workers of one setup. They start at once; one that has died is replaced when it is missed.
 
-    Workers inherit the open `files`. A job is given `seconds`. One whose worker was killed from outside is tried again,
-    once; one whose worker was stopped by a signal is tried again until it is not, at most STOPS times. While this
-    process itself is stopped, or the machine asleep, no time passes.
+    Workers inherit the open `files`. A job is given `seconds`, or those that it states. One whose worker was killed
+    from outside is tried again, once; one whose worker was stopped by a signal is tried again until it is not, at most
+    STOPS times. While this process itself is stopped, or the machine asleep, no time passes.
     """
 
     def __init__(
@@ -129,8 +130,10 @@ class WorkerPool:
         for seat in self._seats:
             if waiting and seat.worker.ready and seat.job is None:
                 seat.job = waiting.popleft()
-                seat.deadline = time.monotonic() + self._seconds
-                seat.worker.send(job(seat.job))
+                sent = job(seat.job)
+                seat.seconds = getattr(sent, "seconds", self._seconds)
+                seat.deadline = time.monotonic() + seat.seconds
+                seat.worker.send(sent)
 
     def _replies(self) -> list[tuple[int, Reply]]:
         """The replies of jobs, after waiting for the first one or a timeout."""
@@ -146,7 +149,7 @@ class WorkerPool:
             elif seat.worker.is_stopped:
                 replies += self._received(seat, Death(STOPPED, "a signal has stopped them", outside=True))
             elif time.monotonic() >= seat.deadline:
-                limit = self._seconds if seat.worker.ready else self._start_seconds
+                limit = seat.seconds if seat.worker.ready else self._start_seconds
                 replies += self._received(seat, Death("timeout", f"it took more than {limit:g} s"))
         return replies
 

@@ -13,6 +13,7 @@ from time import perf_counter
 
 from compiler.autotune.budget import Budget
 from compiler.autotune.database import Database, Record
+from compiler.autotune.deadline import TimeIsUp, until
 from compiler.autotune.measure.subject import cycles
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search.log import LogFile
@@ -86,14 +87,16 @@ class _Tasks:
     def go(self) -> None:
         """A short turn of each task, further turns, then the conclusions; an interruption ends them."""
         try:
-            for name in self.runs:
-                self.begin(name)
-            timed = self.options.seconds is not None
-            while self.fly(timed):
-                self.end_turn()
-            self.conclude()
+            with until(lambda: self.budget.is_over):
+                for name in self.runs:
+                    self.begin(name)
+                while self.fly(self.options.seconds is not None):
+                    self.end_turn()
+                self.conclude()
         except KeyboardInterrupt:
             self.current.say("interrupted")
+        except TimeIsUp:
+            self.current.say("done" if self.current.progress.measured else self.current.why_nothing())
 
     @property
     def ready(self) -> dict[str, Account]:

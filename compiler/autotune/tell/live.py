@@ -80,7 +80,11 @@ class Lines(Silent):
         for note in now.notes[self._noted :]:
             self._say(now, note)
         self._noted = len(now.notes)
+        for rule in now.rules if before is None or not before.rules else ():
+            self._say(now, f"{now.name}: {rule}")
         if self.task.groups:
+            if (before is None or before.best is None) and now.best is not None and now.measured:
+                self._say(now, f"{now.name}: {self.facts(now).best}")
             if now.trials and now.phase.startswith(ENDS) and before is not None and before.phase != now.phase:
                 self._say(now, self._turn(now))
             return
@@ -133,7 +137,7 @@ class Screen(Silent):
         """All tasks, as many as the terminal has lines for, below the current phase."""
         table = self.board.table(max(1, self._console.height - AROUND))
         if self.last is not None:
-            self._caption(table, *self.last.notes[-NOTES:], f"{self.last.name}: {self.last.phase}")
+            self._caption(table, *self.last.notes[-NOTES:], f"{self.last.name}: {self.last.doing}")
         return table
 
     def _caption(self, table: Table, *lines: str) -> None:

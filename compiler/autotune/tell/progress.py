@@ -67,8 +67,8 @@ class Progress:
     failed: trials that came to nothing, by kind, and in `reasons` why the first of each did. infeasible: candidates
     that were not worth building, by reason. heard: earlier tasks of the database whose ranking helps.
     quality: how well the model ranks, in one line; accuracy: the share of pairs in the right order.
-    phase: what is being done.
-    notes: sentences about the workers of a cluster, as they came.
+    phase: what is being done; step: how far a batch is, such as `building 3 of 8`.
+    notes: sentences about the workers of a cluster, as they came. rules: sentences about rules that add nothing.
     promise: how many seconds of a run of the whole program the next batch of this group is expected to save; None
     while nothing tells, or where the task is the whole program.
     """
@@ -92,11 +92,18 @@ class Progress:
     quality: str = ""
     accuracy: float | None = None
     phase: str = "deriving sketches"
+    step: str = ""
     sketches: int = 0
     candidates: int = 0
     curve: list[tuple[int, float]] = field(default_factory=list)
     promise: float | None = None
     notes: list[str] = field(default_factory=list)
+    rules: list[str] = field(default_factory=list)
+
+    @property
+    def doing(self) -> str:
+        """The phase, and the step of it."""
+        return f"{self.phase}: {self.step}" if self.step else self.phase
 
     def record(self, before: Outcome | None, after: Outcome) -> None:
         """Replace a script's former state, if it was tried before, by its current one in the counts."""

@@ -1,6 +1,7 @@
 """Upstream dialects, with what MLIR has and xDSL lacks: each file names it.
 
 arith.py    comparisons, select and conversions on vectors; arith.remf
+math.py     math.erfc
 vector.py   vector.gather, vector.scatter
 memref.py   memref.prefetch
 gpu.py      gpu.shuffle

@@ -13,9 +13,9 @@ from compiler.frontends.onnx.bodies import domain_of
 from compiler.frontends.onnx.loading import bind, loaded, opsets_of
 from compiler.frontends.onnx.table import Refused
 from compiler.frontends.onnx.types import DTYPE_OF
-from compiler.frontends.onnx.walk import Found, Problem, Scope, Unknown, Walk, valid
+from compiler.frontends.onnx.walk import Found, Problem, Scope, Unknown, Walk
 from compiler.imported import Imported
-from compiler.program.names import Names
+from compiler.program.names import Names, spelled, spellings
 from compiler.te.function import Function, function
 from compiler.te.tensor import Tensor, placeholder
 
@@ -58,25 +58,24 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
         raise InputError(f"shapes is {shapes!r}: extents by the names of dimensions, such as {{'N': 1}}")
     checked = loaded(model)
     bound = bind(checked, shapes or {})
-    names = Names(separator="_")
     stored = {tensor.name for tensor in checked.graph.initializer}
+    given = [value for value in checked.graph.input if value.name not in stored]
+    labels = spellings([value.name for value in given])
+    names = Names(labels, separator="_")
     inputs = {
-        value.name: placeholder(
-            bound[value.name], DTYPE_OF[value.type.tensor_type.elem_type], names.fresh(valid(value.name))
-        )
-        for value in checked.graph.input
-        if value.name not in stored
+        value.name: placeholder(bound[value.name], DTYPE_OF[value.type.tensor_type.elem_type], label)
+        for value, label in zip(given, labels, strict=True)
     }
     functions = {(domain_of(f.domain), f.name): f for f in checked.functions}
     walk = Walk(functions, names, _standing(checked, bound))
     scope = Scope(opsets_of(checked), dict(inputs))
     walk.enter(checked.graph, scope)
-    title = valid(checked.graph.name or "model")
+    title = spelled(checked.graph.name or "model")
     outputs = [_result(walk, scope.find(value.name), value.name) for value in checked.graph.output]
     if walk.problems:
         raise UnsupportedError(checked.graph.name or "the model", walk.problems)
     made = function(title, [*inputs.values(), *walk.inputs], [value for value in outputs if value is not None])
-    _name_results(made, [valid(value.name) for value in checked.graph.output])
+    _name_results(made, [spelled(value.name) for value in checked.graph.output])
     return Imported(made, walk.constants)
 
 
@@ -102,7 +101,7 @@ def _standing(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> Callab
         if inferred is None or inferred.elem_type not in DTYPE_OF or not inferred.HasField("shape"):
             return None
         shape = [size.dim_value for size in inferred.shape.dim]
-        return placeholder(shape, DTYPE_OF[inferred.elem_type], valid(name)) if all(n > 0 for n in shape) else None
+        return placeholder(shape, DTYPE_OF[inferred.elem_type], spelled(name)) if all(n > 0 for n in shape) else None
 
     return find
 

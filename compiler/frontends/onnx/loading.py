@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import GraphProto, ModelProto, TypeProto, checker, external_data_helper, helper, version_converter
+from onnx import ModelProto, TypeProto, checker, external_data_helper, version_converter
 
 from compiler.errors import InputError
 from compiler.files import named
 from compiler.frontends.onnx.bodies import domain_of
+from compiler.frontends.onnx.legacy import set_apart
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
 
 OLDEST = 13
@@ -64,55 +65,16 @@ def _first(error: BaseException) -> str:
 
 
 def _converted(model: ModelProto, what: str) -> ModelProto:
-    """The model in the oldest opset that is read as it is, or a newer one.
-
-    ONNX's converter leaves Hardmax as it is, which was of all dimensions from its axis on, and gives a Resize that was
-    made before there were coordinate transformations a default that came with them.
-    """
+    """The model in the oldest opset that is read as it is, or a newer one."""
     version = opsets_of(model).get("", OLDEST)
     if version >= OLDEST:
         return model
-    given = ModelProto()
-    given.CopyFrom(model)
-    for graph in _graphs(given.graph):
-        _flatten_maxima(graph)
     try:
-        converted = version_converter.convert_version(given, OLDEST)
-        for node in (node for graph in _graphs(converted.graph) for node in graph.node):
-            if version < 11 and node.op_type == "Resize" and domain_of(node.domain) == "":
-                usual = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-                node.attribute.extend(helper.make_attribute(name, value) for name, value in usual.items())
-        return converted
+        return version_converter.convert_version(set_apart(model, version), OLDEST)
     except (RuntimeError, ValueError) as error:
         raise InputError(
             f"{what} is of opset {version}, and ONNX cannot convert it to {OLDEST}, the oldest here: {_first(error)}"
         ) from error
-
-
-def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    """A graph and those of the branches and loops in it."""
-    yield graph
-    for attribute in (attribute for node in graph.node for attribute in node.attribute):
-        for inner in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-            yield from _graphs(inner)
-
-
-def _flatten_maxima(graph: GraphProto) -> None:
-    """Each Hardmax on the matrix that its axis makes of its input."""
-    for position, node in reversed(list(enumerate(graph.node))):
-        if node.op_type == "Hardmax" and domain_of(node.domain) == "":
-            source, target = node.input[0], node.output[0]
-            axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 1)
-            matrix, maxima, shape = (f"{target}.{part}" for part in ("matrix", "maxima", "shape"))
-            parts = [
-                helper.make_node("Flatten", [source], [matrix], axis=axis),
-                helper.make_node("Hardmax", [matrix], [maxima], axis=1),
-                helper.make_node("Shape", [source], [shape]),
-                helper.make_node("Reshape", [maxima, shape], [target], name=node.name),
-            ]
-            del graph.node[position]
-            for part in reversed(parts):
-                graph.node.insert(position, part)
 
 
 def opsets_of(model: ModelProto) -> dict[str, int]:

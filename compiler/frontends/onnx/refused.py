@@ -5,7 +5,6 @@ from __future__ import annotations
 DATA = "the extents of its result depend on data, which a static shape cannot"
 SHAPES = "data decide its shape"
 SCATTER = "it writes at indices that data decide (a scatter); te computes each element from reads"
-SCAN = "it carries a state over a dimension in a subgraph (a scan)"
 RANDOM = "its result is random"
 STRINGS = "it works on strings"
 SEQUENCES = "it works on sequences of tensors, or on optional ones"
@@ -17,7 +16,6 @@ REASONS: dict[str, tuple[str, ...]] = {
     SHAPES: ("ConstantOfShape",),
     DATA: ("NonZero", "Unique", "NonMaxSuppression", "Compress"),
     SCATTER: ("Scatter", "ScatterElements", "ScatterND", "TensorScatter", "MaxUnpool", "MaxRoiPool"),
-    SCAN: ("Scan",),
     RANDOM: (
         "RandomNormal",
         "RandomNormalLike",

@@ -76,9 +76,9 @@ class Node:
         return position < len(self.outputs) and self.outputs[position]
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """An attribute, or what holds without it."""
+        """An attribute, or what holds without it: a number as an f32, as attributes are."""
         self.read.add(name)
-        return self.attributes.get(name, default)
+        return self.attributes.get(name, float(np.float32(default)) if isinstance(default, float) else default)
 
     def value(self, position: int) -> Value:
         """An input. Raises Refused where it is left out."""

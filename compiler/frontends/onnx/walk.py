@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -10,16 +9,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, helper, numpy_helper
 
-from compiler.affine.text import RESERVED
 from compiler.elements import is_float
 from compiler.errors import TeError
 from compiler.frontends.onnx.bodies import Functions, body_of, bound, domain_of, schema_of
 from compiler.frontends.onnx.known import evaluated
+from compiler.frontends.onnx.legacy import LEGACY, modern
 from compiler.frontends.onnx.operators import HANDLERS
 from compiler.frontends.onnx.refused import RANDOM_OPERATORS, SEQUENCES, reason_of
-from compiler.frontends.onnx.table import Node, Refused, Value
+from compiler.frontends.onnx.table import Node, Refused, Value, shape_of
 from compiler.frontends.onnx.types import Array, dtype_of
-from compiler.program.names import Names
+from compiler.program.names import Names, spelled
+from compiler.te.compute import compute
 from compiler.te.constant import constant
 from compiler.te.nn.elementwise import where
 from compiler.te.nn.shape import stack
@@ -75,12 +75,6 @@ class Scope:
         return self.parent.find(name)
 
 
-def valid(name: str) -> str:
-    """A name of ONNX as one of te: letters, digits, '_' and '.'."""
-    made = re.sub(r"[^A-Za-z0-9_.]", "_", name) or "value"
-    return made if re.match(r"[A-Za-z_]", made) and made not in RESERVED else f"_{made}"
-
-
 @dataclass
 class Walk:
     """The state of the walk over one model.
@@ -104,7 +98,7 @@ class Walk:
         """Bind the initialisers of a graph and walk its nodes."""
         for stored in graph.initializer:
             array = numpy_helper.to_array(stored)
-            self._labels[id(array)] = valid(stored.name)
+            self._labels[id(array)] = spelled(stored.name)
             self._held.append(array)
             scope.values[stored.name] = array
         for sparse in graph.sparse_initializer:
@@ -130,7 +124,7 @@ class Walk:
         array = np.asarray(value)
         if id(array) not in self._stated:
             self._held.append(array)
-            self._stated[id(array)] = self._state(array, self._labels.get(id(array), valid(hint)))
+            self._stated[id(array)] = self._state(array, self._labels.get(id(array), spelled(hint)))
         return self._stated[id(array)]
 
     def _state(self, array: Array, label: str) -> Tensor:
@@ -154,6 +148,8 @@ class Walk:
             return [UNKNOWN] * len(node.output)
         before = len(self.problems)
         try:
+            if node.domain == LEGACY:
+                node, values = modern(node, values)
             return self._converted(node, values, scope)
         except (Refused, TeError) as error:
             if len(self.problems) == before:
@@ -166,12 +162,13 @@ class Walk:
 
     def _note(self, node: NodeProto, scope: Scope, reason: str) -> None:
         named = node.name or next((name for name in node.output if name), "")
-        self.problems.append(Problem(node.op_type, domain_of(node.domain), f"{scope.prefix}{named}", reason))
+        domain = "" if node.domain == LEGACY else domain_of(node.domain)
+        self.problems.append(Problem(node.op_type, domain, f"{scope.prefix}{named}", reason))
 
     def _note_unsupported(self, node: NodeProto, scope: Scope) -> None:
         """Note a node behind one that was refused if its operator alone says that it has no te form."""
         key = (domain_of(node.domain), node.op_type)
-        if key in HANDLERS or key in self.functions or key in CONTROL:
+        if key in HANDLERS or key in self.functions or key in CONTROL or node.domain == LEGACY:
             return
         if body_of(node, scope.opsets, self.functions, [None] * len(node.input)) is None:
             self._note(node, scope, reason_of(*key))
@@ -204,7 +201,7 @@ class Walk:
         outputs = evaluated(node, values, scope.opsets)
         for name, array in zip(node.output, outputs, strict=False):
             self._held.append(array)
-            self._labels.setdefault(id(array), valid(f"{scope.prefix}{name}"))
+            self._labels.setdefault(id(array), spelled(f"{scope.prefix}{name}"))
         return outputs
 
     def _handled(self, node: NodeProto, values: Sequence[Value | None], scope: Scope) -> Sequence[Found] | None:
@@ -230,7 +227,7 @@ class Walk:
         return [outputs] if isinstance(outputs, Tensor | np.ndarray) else list(outputs)
 
     def _label(self, node: NodeProto, scope: Scope) -> str:
-        return valid(f"{scope.prefix}{next((name for name in node.output if name), node.op_type)}")
+        return spelled(f"{scope.prefix}{next((name for name in node.output if name), node.op_type)}")
 
     def _subgraph(self, graph: GraphProto, scope: Scope, given: Sequence[Found], label: str) -> list[Found]:
         """The outputs of a subgraph, for values of its inputs."""
@@ -279,22 +276,56 @@ class Walk:
         scans = len(body.output) - 1 - len(state)
         return [*state, *(self._stacked([row[n] for row in rows], label) for n in range(scans))]
 
-    def _stacked(self, parts: Sequence[Found], label: str) -> Found:
-        """What the iterations of a loop have given, along a new first axis."""
+    def scan(self, node: NodeProto, values: Sequence[Any], scope: Scope) -> Sequence[Found]:
+        """Scan: unrolled over the extent of its inputs."""
+        body, label = _subgraphs(node)["body"], self._label(node, scope)
+        stated = {a.name: list(a.ints) or a.i for a in node.attribute if a.name != "body"}
+        count = stated["num_scan_inputs"]
+        if any(value is None or isinstance(value, list) for value in values):
+            raise Refused(SEQUENCES)
+        state, scanned = list(values[:-count]), values[-count:]
+        axes, turned = (stated.get(f"scan_input_{name}", [0] * count) for name in ("axes", "directions"))
+        trips = shape_of(scanned[0])[axes[0]]
+        if trips > MOST_TRIPS:
+            raise Refused(f"its body runs more than {MOST_TRIPS} times: unrolled, it would be too large")
+        rows = list[list[Found]]()
+        for trip in range(trips):
+            ways = zip(scanned, axes, turned, strict=True)
+            parts = [_at(value, axis, trips - 1 - trip if back else trip) for value, axis, back in ways]
+            outputs = self._subgraph(body, scope, [*state, *parts], f"{label}.{trip}")
+            state = outputs[: len(state)]
+            rows.append(outputs[len(state) :])
+        given = len(body.output) - len(state)
+        axes, turned = (stated.get(f"scan_output_{name}", [0] * given) for name in ("axes", "directions"))
+        ordered = [[row[n] for row in rows][:: -1 if turned[n] else 1] for n in range(given)]
+        return [*state, *(self._stacked(parts, label, axes[n]) for n, parts in enumerate(ordered))]
+
+    def _stacked(self, parts: Sequence[Found], label: str, axis: int = 0) -> Found:
+        """What the iterations of a loop have given, along a new axis."""
         if any(isinstance(part, Unknown) for part in parts):
             return UNKNOWN
         if not parts or any(part is None or isinstance(part, list) for part in parts):
             raise Refused("its body never runs, so that a result has no elements" if not parts else SEQUENCES)
         if not any(isinstance(part, Tensor) for part in parts):
-            return np.stack([np.asarray(part) for part in parts])
-        return stack([self.tensor(part, label) for part in parts], 0, label)  # type: ignore[arg-type]
+            return np.stack([np.asarray(part) for part in parts], axis)
+        return stack([self.tensor(part, label) for part in parts], axis, label)  # type: ignore[arg-type]
 
 
 CONTROL: dict[tuple[str, str], Callable[[Walk, NodeProto, Sequence[Any], Scope], Sequence[Found]]] = {
     ("", "If"): Walk.branch,
     ("", "Loop"): Walk.loop,
+    ("", "Scan"): Walk.scan,
 }
 """The operators with subgraphs."""
+
+
+def _at(value: Value, axis: int, place: int) -> Value:
+    """The elements at one place of an axis, without it."""
+    if not isinstance(value, Tensor):
+        return np.asarray(np.take(value, place, axis))
+    axis %= value.rank
+    shape = (*value.shape[:axis], *value.shape[axis + 1 :])
+    return compute(shape, lambda *i: value[(*i[:axis], place, *i[axis:])], f"{value.name}.{place}")
 
 
 def _subgraphs(node: NodeProto) -> dict[str, GraphProto]:

@@ -16,10 +16,12 @@ import torch
 from torch import fx
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
+from compiler.affine.text import RESERVED
 from compiler.errors import StrataError
 from compiler.frontends.torch import operators
 from compiler.frontends.torch.dtypes import dtype_of
 from compiler.frontends.torch.table import OPERATORS, Call, Results, Row, Unsupported
+from compiler.program.names import spelled as spelled_name
 from compiler.spans import Span, called_at
 from compiler.te.constant import constant
 from compiler.te.tensor import Tensor, placeholder
@@ -170,12 +172,7 @@ def stated(node: fx.Node) -> Tensor:
 
 def name_of(name: str) -> str:
     """A name that te can spell, close to one."""
-    spelling = "".join(c if c.isascii() and (c.isalnum() or c in "_.$") else "_" for c in name)
-    return (
-        spelling
-        if spelling[:1].isalpha() and spelling not in ("mod", "floordiv", "ceildiv", "reduce")
-        else f"x_{spelling}"
-    )
+    return spelled_name(name if name[:1].isalpha() and name not in RESERVED else f"x_{name}")
 
 
 def input_of(node: fx.Node, name: str | None = None) -> Tensor:

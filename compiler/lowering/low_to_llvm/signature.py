@@ -31,8 +31,8 @@ _RESERVED = re.compile(
 
 def symbol(name: str) -> str:
     """A function's symbol: its name in ASCII, with a prefix if LLVM itself may mean something by it."""
-    plain = name.encode("ascii", "backslashreplace").decode()
-    return f"strata.{plain}" if _RESERVED.fullmatch(plain) else plain
+    plain = name.encode("ascii", "backslashreplace").decode().replace("\0", "\\x00")
+    return f"strata.{plain}" if not plain or _RESERVED.fullmatch(plain) else plain
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 values.py          formulas on floats and bits, as ops
 exponential.py     exp, exp2, expm1        logarithm.py      log, log2, log10, log1p
-hyperbolic.py      tanh                    error_function.py erf
+hyperbolic.py      tanh                    error_function.py erf, erfc
 trigonometric.py   sin, cos                large_angles.py   f32 angles of any size
 remainder.py       arith.remf
 
@@ -28,9 +28,10 @@ from compiler.dialects.functions import functions
 from compiler.dialects.intr import LIBRARY
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.arith import RemFOp, element_of
+from compiler.dialects.upstream.math import ErfcOp
 from compiler.errors import LoweringError
 from compiler.passes.expand_math import exponential, logarithm, trigonometric
-from compiler.passes.expand_math.error_function import erf
+from compiler.passes.expand_math.error_function import erf, erfc
 from compiler.passes.expand_math.hyperbolic import tanh
 from compiler.passes.expand_math.remainder import fmod
 from compiler.passes.expand_math.values import FORMATS, Constants, Format, Real, Site, library
@@ -48,6 +49,7 @@ EXPANSIONS: dict[type[Operation], Callable[[Real], Real]] = {
     math.Log1pOp: logarithm.log1p,
     math.TanhOp: tanh,
     math.ErfOp: erf,
+    ErfcOp: erfc,
 }
 WITH_LIBRARY: dict[type[Operation], Callable[..., Real]] = {
     RemFOp: fmod,
@@ -61,8 +63,8 @@ EXACT = (RemFOp,)
 
 @dataclass(frozen=True)
 class ExpandMathPass(ModulePass):
-    """Compute exp, exp2, expm1, log, log2, log10, log1p, tanh, erf, sin and cos of f32 and f64 by polynomials, and
-    arith.remf by a division.
+    """Compute exp, exp2, expm1, log, log2, log10, log1p, tanh, erf, erfc, sin and cos of f32 and f64 by polynomials,
+    and arith.remf by a division.
 
         %y = math.exp %x : vector<16xf32>
       ->

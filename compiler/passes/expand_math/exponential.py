@@ -75,6 +75,12 @@ def exp_inside(x: Real, normal: bool = False) -> Real:
     return ldexp(horner(reduced.r, _EXP[x.site.format.name]), reduced.n, normal)
 
 
+def exp_times(factor: Real, x: Real, rest: Real) -> Real:
+    """factor e^(x + rest), rounded once where it is subnormal; for a small rest, and an x as `exp_inside` takes."""
+    reduced = _reduced(x)
+    return ldexp(horner(reduced.r + rest, _EXP[x.site.format.name]) * factor, reduced.n)
+
+
 def exp2(x: Real) -> Real:
     """2^x."""
     low, high = _EXP2_LIMITS[x.site.format.name]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import compress
 from typing import Any, NamedTuple, TypeAlias
 
 from compiler.errors import TargetError
+from compiler.printable import meant
 from compiler.targets.address import address
 from compiler.targets.arguments import Argument, Array, Passed, check_apart, check_input, check_target, room
 from compiler.targets.foreign import as_it_is, as_numpy, is_array, note_writing, returned_as
@@ -104,9 +104,7 @@ class Binder:
         if any(argument.name == name for argument in self._outputs):
             raise TargetError(f"{self._name}: '{name}' is a result: give the array for it in out=")
         if name not in names:
-            close = get_close_matches(name.casefold(), [candidate.casefold() for candidate in names], 1)
-            meant = next((candidate for candidate in names if candidate.casefold() in close), None)
-            hint = f"; did you mean '{meant}'?" if meant else f" (there are {', '.join(names) or 'none'})"
+            hint = meant(name, names, f" (there are {', '.join(names) or 'none'})")
             raise TargetError(f"{self._name}: there is no argument '{name}'{hint}")
         if names.count(name) > 1:
             raise TargetError(f"{self._name}: {names.count(name)} arguments have the name '{name}': give them in order")
@@ -119,7 +117,7 @@ class Binder:
             return []
         given = out if isinstance(out, tuple | list) else [out]
         if len(given) != len(self._outputs):
-            raise TargetError(f"{self._name}: has {len(self._outputs)} outputs, out= has {len(given)} arrays")
+            raise TargetError(f"{self._name}: gives {_arrays(len(self._outputs))}, out= has {len(given)}")
         for array in given:
             if not is_array(array):
                 raise TargetError(f"{self._name}: out= holds a {type(array).__name__}, expected numpy arrays")

@@ -12,13 +12,16 @@ from weakref import finalize
 import llvmlite.binding as llvm
 
 from compiler.errors import TargetError
+from compiler.in_process import InProcess
 from compiler.targets.cpu import openmp
 from compiler.targets.cpu.single_lanes import with_scalar_stores
 from compiler.targets.machine import Machine, lacking
 
 
-class Loaded:
+class Loaded(InProcess):
     """Machine code that is loaded; it must stay alive while an address of it is used."""
+
+    _refusal = "loaded machine code cannot be pickled or copied: an artefact of strata.driver.build_artefact can be"
 
     def __init__(self, engine: llvm.ExecutionEngine, machine: Machine, context: llvm.ContextRef | None = None) -> None:
         self._engine = engine

@@ -12,18 +12,21 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from compiler import stated
+from compiler import display, stated
 from compiler.errors import TargetError
+from compiler.in_process import InProcess
 from compiler.lowering.low_to_llvm.signature import Workspace, symbol
+from compiler.printable import counted, duration
 from compiler.targets.address import address
 from compiler.targets.arena import arena
-from compiler.targets.arguments import Argument, Array
-from compiler.targets.cpu.binding import Binder, Out
+from compiler.targets.arguments import Argument, Array, arguments_html
+from compiler.targets.cpu.binding import Binder, Binding, Out
 from compiler.targets.cpu.calls import UNUSUAL, NativeFunction, UsualCalls
 from compiler.targets.cpu.compile import Loaded
 from compiler.targets.cpu.facts import UNKNOWN, Facts, Group
 from compiler.targets.cpu.openmp import thread_count, usable
 from compiler.targets.cpu.presence import QUIET, Disturbance, Taken, timed, undisturbed
+from compiler.targets.foreign import ON_SAME_MEMORY
 
 Text = str | Callable[[], str]
 CType: TypeAlias = type[ctypes.c_void_p] | type[ctypes.c_int32]
@@ -40,6 +43,11 @@ class Timing:
     maximum: float
     repeats: int
     disturbance: Disturbance = QUIET
+
+    def __repr__(self) -> str:
+        median, least, most = map(duration, (self.median, self.minimum, self.maximum))
+        busy = f"; {self.disturbance}" if self.disturbance.matters else ""
+        return f"<Timing {median}: the median of {counted(self.repeats, 'repeat')}, {least} to {most}{busy}>"
 
 
 class _Surroundings(NamedTuple):
@@ -80,12 +88,17 @@ NOTHING = FixedArguments({})
 """No array is fixed."""
 
 
-class Kernel:
+class Kernel(InProcess):
     """A compiled function of numpy arrays. Python threads may call it at once; it releases the GIL.
 
     `threads` is how many threads its parallel loops run on where a call does not say; None if it has no such loops.
     `fixed` are the constants and prepared arrays, which no call gives: `arguments` are the others.
     """
+
+    _refusal = (
+        "a kernel is loaded into this process and cannot be pickled or copied: give the program away, and build it"
+        " there with strata.build, which takes machine code from its cache"
+    )
 
     def __init__(
         self,
@@ -114,8 +127,16 @@ class Kernel:
         self._types = [*map(_ctype, interface.arguments), ctypes.c_void_p, *count]
 
     def __repr__(self) -> str:
-        count = f"{self.outputs} output{'' if self.outputs == 1 else 's'}"
-        return f"<Kernel {self.name}({', '.join(map(str, self.arguments))}), {count}>"
+        return display.line(f"<Kernel {self.name}({', '.join(map(str, self.arguments))}), {self._count}>")
+
+    def _repr_html_(self) -> str:
+        groups = [(group.name, group.occurrences, group.source, group.verdict) for group in self.groups]
+        scheduled = display.table("groups", ("group", "calls", "schedule", "verdict"), groups) if groups else ""
+        return arguments_html(f"{self.name}: {self._count}", self.arguments, self.outputs) + scheduled
+
+    @property
+    def _count(self) -> str:
+        return counted(self.outputs, "output")
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -178,17 +199,16 @@ class Kernel:
         self._native(*call.passed, *surroundings)
         return call.returned()
 
-    def bound(
-        self, /, *arrays: object, out: Out = None, threads: int | None = None, **named: object
-    ) -> Callable[[], None]:
+    def bound(self, /, *arrays: object, out: Out = None, threads: int | None = None, **named: object) -> BoundCall:
         """The native call on arrays that are checked here, once: only the kernel's own time remains.
 
-        Takes and raises what a call does; results are in `out` each time.
+        Takes, returns and raises what a call does, but that results are in the same arrays each time: those of `out`,
+        or new ones that are made here.
         """
         call, surroundings = self._binder.bind(self._binder.in_order(arrays, named), out), self._surroundings(threads)
         call.passed.extend(surroundings.passed)
         call.held.append(surroundings.memory)
-        return lambda: self._native(*call.passed)
+        return BoundCall(self, call)
 
     def text(self, level: str) -> str:
         """The program at a level: te, loop, low, llvm or asm, where the kernel came through it."""
@@ -238,6 +258,26 @@ class Kernel:
             local.memory, local.size = arena(size), size
         memory: Array = local.memory
         return memory
+
+
+class BoundCall(InProcess):
+    """A kernel's native call on checked arrays. Called, it returns what a call of the kernel does, in the same arrays
+    each time. Python threads must not run one at once."""
+
+    _refusal = "a bound call has addresses and cannot be pickled or copied: `bound` of its kernel makes another"
+    __slots__ = ("_binding", "_converts", "_kernel", "_passed", "_results")
+
+    def __init__(self, kernel: Kernel, binding: Binding) -> None:
+        self._kernel, self._binding = kernel, binding
+        self._passed, self._results = tuple(binding.passed), binding.returned()
+        self._converts = binding.returned_as not in ON_SAME_MEMORY  # another package's conversion may copy
+
+    def __call__(self) -> Results:
+        self._kernel._native(*self._passed)
+        return self._binding.returned() if self._converts else self._results
+
+    def __repr__(self) -> str:
+        return f"<BoundCall of {self._kernel!r}>"
 
 
 def _ctype(argument: Argument) -> CType:

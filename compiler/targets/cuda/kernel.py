@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from compiler import display
 from compiler.dialects.functions import constant_values, outputs
 from compiler.errors import TargetError
 from compiler.interpret.numbers import array_of
 from compiler.policies import POLICIES
-from compiler.targets.arguments import Argument, Array
+from compiler.printable import counted
+from compiler.targets.arguments import Argument, Array, arguments_html
 from compiler.targets.cuda import nvrtc
 from compiler.targets.cuda.emit import Launch, Source, emit
 from compiler.targets.cuda.nvrtc import Cubin, Resources
@@ -38,6 +40,20 @@ class CudaKernel:
     arch: str = "sm_80"
     constants: Mapping[int, Array] = field(default_factory=dict)
     native_arguments: tuple[Argument, ...] = ()
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(map(str, self.arguments))
+        count = counted(self.outputs, "output")
+        return display.line(f"<CudaKernel {self.name}({arguments}), {count}, {self.arch}>")
+
+    def _repr_html_(self) -> str:
+        launches = [(launch.name, launch.grid, launch.block, launch.shared_bytes) for launch in self.launches]
+        started = display.table("launches", ("kernel", "blocks", "threads", "shared bytes"), launches)
+        return arguments_html(f"{self.name} for {self.arch}", self.arguments, self.outputs) + started
+
+    def __getstate__(self) -> dict[str, object]:
+        """It as data: what is loaded on a device is loaded again where it is called."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def text(self) -> str:

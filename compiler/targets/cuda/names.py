@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from compiler.elements import DTYPES
 from compiler.targets.cuda.expressions import KEYWORDS
 from compiler.targets.cuda.helpers import COPIES, NUMBERS, WARPS
 from compiler.targets.cuda.operations import FUNCTIONS
@@ -12,8 +13,9 @@ _MATHEMATICS = frozenset(name + single for name in FUNCTIONS.values() for single
 _DEFINED = frozenset(NUMBERS) | frozenset(re.findall(r"\b(\w+)\(", "\n".join((*COPIES.values(), *WARPS.values()))))
 _BUILT_IN = frozenset(
     """threadIdx blockIdx blockDim gridDim warpSize pool min max Fragment INFINITY NAN T __half __nv_bfloat16
-    float2 float3 float4""".split()  # noqa: SIM905
+    NULL errno linux unix half half2 dim3 size_t""".split()  # noqa: SIM905
 )
+_VECTORS = frozenset(f"{row.vector or 'uint'}{lanes}" for row in DTYPES.values() for lanes in (1, 2, 3, 4))
 
-RESERVED = KEYWORDS | _MATHEMATICS | _DEFINED | _BUILT_IN
-"""A buffer of such a name, and a variable, has an underscore before it."""
+RESERVED = KEYWORDS | _MATHEMATICS | _DEFINED | _BUILT_IN | _VECTORS
+"""A buffer of such a name, and a variable, has an underscore before it, as has one that begins with two."""

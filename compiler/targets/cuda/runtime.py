@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from compiler.errors import TargetError
+from compiler.in_process import InProcess
 from compiler.interpret.numbers import dtype_of
 from compiler.targets.arguments import Argument, Array
 from compiler.targets.cuda.emit import Source
@@ -45,8 +46,10 @@ ALIGNMENT = 16
 """The bytes of the widest vector: arrays begin at multiples of it."""
 
 
-class LoadedKernels:
+class LoadedKernels(InProcess):
     """The kernels of a text, loaded on the current device."""
+
+    _refusal = "kernels on a device cannot be pickled or copied: their CudaKernel can be, and loads them again"
 
     def __init__(self, source: Source, contract: bool) -> None:
         self.source, self._contract = source, contract
@@ -84,8 +87,10 @@ class LoadedKernels:
                 raise TargetError(f"kernel {launched.name} cannot be started: {error}") from error
 
 
-class OnDevice:
+class OnDevice(InProcess):
     """Kernels with their arrays on the device: filled, run, timed and read as often as is wanted."""
+
+    _refusal = "arrays on a device cannot be pickled or copied: `on_device` of their kernel makes others"
 
     def __init__(self, loaded: LoadedKernels, arguments: Sequence[Argument], outputs: int) -> None:
         self._cupy, self._loaded = cupy(), loaded

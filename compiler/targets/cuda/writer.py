@@ -97,7 +97,7 @@ class Writer:
     def _name(self, value: SSAValue, default: str = "v") -> str:
         """A name of its own, like the one in the program."""
         stem = re.sub(r"\W", "_", value.name_hint or default, flags=re.ASCII)
-        stem = f"_{stem}" if stem[0].isdigit() or stem in RESERVED else stem
+        stem = f"_{stem}" if stem[0].isdigit() or stem in RESERVED or stem[:2] == "__" else stem
         name, number = stem, 0
         while name in self.taken:
             number += 1

@@ -9,10 +9,12 @@ convolution.py     convolutions, transposed ones, gradients
 cumulative.py      sums and products up to a place
 division.py        quotients and remainders
 elementwise.py     functions of elements, arithmetic with numpy's broadcasting
+formulas.py        formulas of elements that keep their digits where terms cancel
 gather.py          reads at indices that a tensor holds
 interpolation.py   what the places of a resized dimension are made of
 losses.py          cross entropy, and others of classes or numbers
 normalisation.py   softmax, logsumexp, layer, batch and other norms
+operators.py       Python's operators of whole tensors
 padding.py         tensors with something around them
 pooling.py         maxima and means over windows
 ranking.py         top-k, sorting
@@ -32,6 +34,7 @@ common.py          what the operators share: checks that end in a sentence
 from typing import TYPE_CHECKING
 
 from compiler import plugins
+from compiler.te.nn import operators as operators
 from compiler.te.nn.activation import *
 from compiler.te.nn.adaptive import adaptive_avg_pool as adaptive_avg_pool
 from compiler.te.nn.adaptive import adaptive_max_pool as adaptive_max_pool

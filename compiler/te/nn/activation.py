@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
+from compiler.te.nn import formulas
 from compiler.te.nn.common import accumulator, check_float, check_number
 from compiler.te.nn.elementwise import broadcast_shape, mapped, read_at
 from compiler.te.tensor import Tensor
@@ -30,17 +29,8 @@ __all__ = [
 ]
 
 
-def _softplus(x: Expr) -> Expr:
-    return e.maximum(x, 0.0) + e.log(1.0 + e.exp(-e.abs(x)))
-
-
 silu = mapped("silu", "x / (1 + exp(-x))", lambda x: x * e.sigmoid(x), narrow=False)
-softplus = mapped(
-    "softplus",
-    "log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))",
-    _softplus,
-    narrow=False,
-)
+softplus = mapped("softplus", "log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))", formulas.softplus, narrow=False)
 hardswish = mapped(
     "hardswish",
     "x * min(max(x + 3, 0), 6) / 6",
@@ -48,15 +38,13 @@ hardswish = mapped(
     narrow=False,
 )
 softsign = mapped("softsign", "x / (1 + |x|)", lambda x: x / (1.0 + e.abs(x)), narrow=False)
-mish = mapped("mish", "x * tanh(log(1 + exp(x)))", lambda x: x * e.tanh(_softplus(x)), narrow=False)
-_SELU, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+mish = mapped("mish", "x * tanh(log(1 + exp(x)))", formulas.mish, narrow=False)
 selu = mapped(
     "selu",
     "1.0507 * (x, or 1.6733 * (exp(x) - 1) where x is below 0)",
-    lambda x: e.select(x < 0.0, (e.exp(x) - 1.0) * (_SELU * _SELU_ALPHA), x * _SELU),
+    lambda x: formulas.elu(x, formulas.SELU_ALPHA, formulas.SELU),
     narrow=False,
 )
-_TANH = (2.0 / math.pi) ** 0.5
 
 
 def gelu(x: Tensor, approximate: str = "none", name: str = "gelu") -> Tensor:
@@ -67,10 +55,8 @@ def gelu(x: Tensor, approximate: str = "none", name: str = "gelu") -> Tensor:
     """
     if not isinstance(approximate, str) or approximate not in ("none", "tanh"):
         raise TeError(f"gelu: unknown approximation {approximate!r} (there are none, tanh)")
-    if approximate == "none":
-        return mapped("gelu", "", lambda v: 0.5 * v * (1.0 + e.erf(v * 0.5**0.5)), narrow=False)(x, name)
-    inner = mapped("gelu", "", lambda v: 0.5 * v * (1.0 + e.tanh((v + v * v * v * 0.044715) * _TANH)), narrow=False)
-    return inner(x, name)
+    formula = formulas.gelu if approximate == "none" else formulas.gelu_tanh
+    return mapped("gelu", "", formula, narrow=False)(x, name)
 
 
 def leaky_relu(x: Tensor, slope: float = 0.01, name: str = "leaky_relu") -> Tensor:
@@ -82,17 +68,14 @@ def leaky_relu(x: Tensor, slope: float = 0.01, name: str = "leaky_relu") -> Tens
 
 def elu(x: Tensor, alpha: float = 1.0, name: str = "elu") -> Tensor:
     """Y[i...] = X[i...], or alpha * (exp(X[i...]) - 1) where that is below 0."""
-    return mapped("elu", "", lambda v: e.select(v < 0.0, (e.exp(v) - 1.0) * alpha, v), narrow=False)(
-        check_float("elu", x), name
-    )
+    return mapped("elu", "", lambda v: formulas.elu(v, alpha), narrow=False)(check_float("elu", x), name)
 
 
 def celu(x: Tensor, alpha: float = 1.0, name: str = "celu") -> Tensor:
     """Y[i...] = X[i...], or alpha * (exp(X[i...] / alpha) - 1) where that is below 0. Raises TeError."""
     if check_number("celu", "alpha", alpha) == 0:
         raise TeError("celu: alpha is 0")
-    operator = mapped("celu", "", lambda v: e.select(v < 0.0, (e.exp(v / alpha) - 1.0) * alpha, v), narrow=False)
-    return operator(check_float("celu", x), name)
+    return mapped("celu", "", lambda v: formulas.celu(v, alpha), narrow=False)(check_float("celu", x), name)
 
 
 def hardsigmoid(x: Tensor, alpha: float = 1 / 6, beta: float = 0.5, name: str = "hardsigmoid") -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from reprlib import repr as short
 from typing import TypeAlias, TypeVar
 
 from compiler.elements import check_dtype, is_float, width
@@ -34,10 +35,18 @@ def named(name: str, doc: str) -> Callable[[F], F]:
     return decorate
 
 
+def _no_tensor(operator: str, given: object) -> TeError:
+    """The refusal of what is given in the place of a tensor; an array is not shown."""
+    if hasattr(given, "shape"):
+        kind = f"an array ({type(given).__name__})"
+        return TeError(f"{operator}: {kind} is not a tensor: te.placeholder is an input, te.constant has an array")
+    return TeError(f"{operator}: {short(given)} is not a tensor")
+
+
 def check_rank(operator: str, tensor: object, rank: int, layout: str) -> Tensor:
     """The tensor, if it has that rank. Raises TeError."""
     if not isinstance(tensor, Tensor):
-        raise TeError(f"{operator}: {tensor!r} is not a tensor")
+        raise _no_tensor(operator, tensor)
     if tensor.rank != rank:
         raise TeError(f"{operator}: '{tensor.name}' has shape {tensor.shape}, expected {rank} dimensions ({layout})")
     return tensor
@@ -46,7 +55,7 @@ def check_rank(operator: str, tensor: object, rank: int, layout: str) -> Tensor:
 def check_tensor(operator: str, tensor: object) -> Tensor:
     """The tensor, if it is one. Raises TeError."""
     if not isinstance(tensor, Tensor):
-        raise TeError(f"{operator}: {tensor!r} is not a tensor")
+        raise _no_tensor(operator, tensor)
     return tensor
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
+from compiler.elements import is_float
+from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
-from compiler.te.expr import Expr
+from compiler.te.expr import Expr, Reduce
 from compiler.te.index import Index
 from compiler.te.nn.common import accumulator, check_equal, check_flag, check_rank, product, result_dtype, rounded
+from compiler.te.nn.shape import reshape
 from compiler.te.tensor import Tensor, reduce_axis
 
 
@@ -99,3 +103,50 @@ def dense(x: Tensor, w: Tensor, bias: Tensor | None = None, dtype: str | None = 
         return e.cast(sums[m, n] + e.cast(bias[n], wide), wanted)
 
     return compute(sums.shape, biased, f"{name}.bias")
+
+
+def multiplied(a: Tensor, b: Tensor, name: str, dtype: str | None = None) -> Tensor:
+    """numpy's matmul of two tensors; integers are summed, and given, in 32 bits where they are narrower."""
+    if a.rank == 0 or b.rank == 0:
+        scalar = a if a.rank == 0 else b
+        raise TeError(f"matmul: '{scalar.name}' has no dimensions; * multiplies by a number")
+    left = reshape(a, (1, *a.shape)) if a.rank == 1 else a
+    right = reshape(b, (*b.shape, 1)) if b.rank == 1 else b
+    shape = [*left.shape[:-1], right.shape[-1]]
+    if right.rank == 2:
+        rows = left if left.rank == 2 else reshape(left, (math.prod(left.shape[:-1]), left.shape[-1]))
+        products = matmul(rows, right, dtype=dtype, name=name)
+    elif left.rank == right.rank == 3 and left.shape[0] == right.shape[0]:
+        products = batch_matmul(left, right, dtype=dtype, name=name)
+    else:
+        products = _batched(left, right, name, dtype)
+        shape = [*products.shape]
+    shape = [n for d, n in enumerate(shape) if not (a.rank == 1 and d == len(shape) - 2)]
+    shape = shape[:-1] if b.rank == 1 else shape
+    return products if list(products.shape) == shape else reshape(products, shape, name=name)
+
+
+def _batched(a: Tensor, b: Tensor, name: str, dtype: str | None) -> Tensor:
+    """Matrices along dimensions that numpy broadcasts."""
+    if a.shape[-1] != b.shape[-2]:
+        raise TeError(f"matmul: the matrices {a.shape} and {b.shape} do not fit")
+    rank = max(a.rank, b.rank) - 2
+    batches = [(1,) * (rank + 2 - t.rank) + t.shape[:-2] for t in (a, b)]
+    if any(m != n and 1 not in (m, n) for m, n in zip(*batches, strict=True)):
+        raise TeError(f"matmul: the matrices {a.shape} and {b.shape} do not broadcast")
+    shape = [max(m, n) for m, n in zip(*batches, strict=True)]
+    k, sums = reduce_axis(a.shape[-1], "k"), accumulator(a.dtype)
+
+    def place(t: Tensor, at: tuple[Index, ...]) -> list[Index | int]:
+        batch_index = at[rank - (t.rank - 2) :] if t.rank > 2 else ()
+        return [0 if n == 1 else i for n, i in zip(t.shape[:-2], batch_index, strict=True)]
+
+    def element(*i: Index) -> Reduce:
+        *batch, m, n = i
+        at = tuple(batch)
+        return e.sum(product(a[(*place(a, at), m, k)], b[(*place(b, at), k, n)], sums), axis=k)
+
+    wanted = dtype or (a.dtype if is_float(a.dtype) else sums)
+    axes = [*(f"b{d}" for d in range(rank)), "m", "n"]
+    products = compute((*shape, a.shape[-2], b.shape[-1]), element, name, axes=axes)
+    return rounded(products, wanted, name)

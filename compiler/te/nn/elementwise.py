@@ -37,6 +37,7 @@ __all__ = [
     "div",
     "equal",
     "erf",
+    "erfc",
     "exp",
     "exp2",
     "expm1",
@@ -89,9 +90,9 @@ class OnOne(Protocol):
 
 
 class OnTwo(Protocol):
-    """An operator of a tensor and another, or a number, broadcast as numpy does."""
+    """An operator of two tensors, or of one and a number, broadcast as numpy does."""
 
-    def __call__(self, a: Tensor, b: Tensor | float, name: str = ...) -> Tensor: ...
+    def __call__(self, a: Tensor | float, b: Tensor | float, name: str = ...) -> Tensor: ...
 
 
 def mapped(operator: str, formula: str, scalar: Callable[[Expr], Expr], narrow: bool = True) -> OnOne:
@@ -119,6 +120,7 @@ rsqrt = mapped("rsqrt", "1 / sqrt(x)", e.rsqrt)
 sin = mapped("sin", "sin(x)", e.sin)
 cos = mapped("cos", "cos(x)", e.cos)
 erf = mapped("erf", "erf(x)", e.erf)
+erfc = mapped("erfc", "1 - erf(x), precise where that is small,", e.erfc, narrow=False)
 floor = mapped("floor", "the greatest integer not above x", e.floor)
 round = mapped("round", "the nearest integer, of two the even one", e.round)
 ceil = mapped("ceil", "the least integer not below x", e.ceil)
@@ -188,15 +190,28 @@ def where(condition: Tensor, a: Tensor, b: Tensor, name: str = "where") -> Tenso
     return compute(shape, lambda *i: e.select(read_at(condition, i), read_at(a, i), read_at(b, i)), name)
 
 
-def broadcast_shape(operator: str, shape: tuple[int, ...], b: Tensor) -> tuple[int, ...]:
-    """The shape that numpy broadcasts a shape and a tensor to. Raises TeError where they do not fit."""
+def broadcast_shape(operator: str, shape: tuple[int, ...], b: Tensor, name: str = "") -> tuple[int, ...]:
+    """The shape that numpy broadcasts a shape, of a tensor of that name, and a tensor to. Raises TeError where they do
+    not fit."""
     rank = max(len(shape), b.rank)
     left = (1,) * (rank - len(shape)) + shape
     right = (1,) * (rank - b.rank) + b.shape
     for m, n in zip(left, right, strict=True):
         if m != n and 1 not in (m, n):
-            raise TeError(f"{operator}: {shape} and '{b.name}' {b.shape} do not broadcast")
+            pairs = ((shape, b.shape, b.name), (b.shape, shape, name))
+            hint = next((said for pair in pairs if (said := _aligned(*pair))), "")
+            shown = f"'{name}' {shape}" if name else f"{shape}"
+            raise TeError(f"{operator}: {shown} and '{b.name}' {b.shape} do not broadcast{hint}")
     return tuple(max(m, n) for m, n in zip(left, right, strict=True))
+
+
+def _aligned(shape: tuple[int, ...], vector: tuple[int, ...], name: str) -> str:
+    """How a vector, such as a bias, fits a shape along another axis than the last; empty where it fits none."""
+    if not name or len(vector) != 1 or vector[0] not in shape:
+        return ""
+    axis = 1 if len(shape) > 1 and shape[1] == vector[0] else shape.index(vector[0])
+    wanted = (*vector, *[1] * (len(shape) - axis - 1))
+    return f", as numpy aligns the last axes; te.nn.reshape({name}, {wanted}) fits axis {axis}"
 
 
 def read_at(x: Tensor, axes: Indices) -> Expr:
@@ -208,9 +223,9 @@ def read_at(x: Tensor, axes: Indices) -> Expr:
 def joined(operator: str, formula: str, scalar: Callable[[Expr, Expr | float], Expr], narrow: bool = True) -> OnTwo:
     """An operator of two tensors, or of one and a number; unless `narrow`, floats below f32 are computed in f32."""
 
-    @named(operator, f"C[i...] = {formula}, broadcast as numpy does; b may be a number. Raises TeError.")
-    def build(a: Tensor, b: Tensor | float, name: str = operator) -> Tensor:
-        dtype = check_tensor(operator, a).dtype
+    @named(operator, f"C[i...] = {formula}, broadcast as numpy does; a or b may be a number. Raises TeError.")
+    def build(a: Tensor | float, b: Tensor | float, name: str = operator) -> Tensor:
+        dtype = check_tensor(operator, b if isinstance(a, int | float) else a).dtype
         wide = dtype if narrow or not is_float(dtype) else accumulator(dtype)
 
         def element(left: Expr, right: Expr | float) -> Expr:
@@ -219,9 +234,12 @@ def joined(operator: str, formula: str, scalar: Callable[[Expr, Expr | float], E
             return e.cast(value, dtype) if wide != dtype else value
 
         if isinstance(b, int | float):
-            return compute(a.shape, lambda *i: element(a[i], b), name)
+            first = check_tensor(operator, a)
+            return compute(first.shape, lambda *i: element(first[i], b), name)
         second = check_tensor(operator, b)
-        shape = broadcast_shape(operator, a.shape, second)
+        if isinstance(a, int | float):
+            return compute(second.shape, lambda *i: element(as_expr(a, wide), second[i]), name)
+        shape = broadcast_shape(operator, a.shape, second, a.name)
         return compute(shape, lambda *i: element(read_at(a, i), read_at(second, i)), name)
 
     return build
@@ -276,7 +294,9 @@ minimum = joined("minimum", "min(A, B)", e.minimum)
 
 def _compare(operator: str, formula: str, scalar: Callable[[Expr, Expr | float], Expr]) -> OnTwo:
     build = joined(operator, formula, scalar)
-    build.__doc__ = f"C[i...] = whether {formula}, an i1, broadcast as numpy does; b may be a number. Raises TeError."
+    build.__doc__ = (
+        f"C[i...] = whether {formula}, an i1, broadcast as numpy does; a or b may be a number. Raises TeError."
+    )
     return build
 
 

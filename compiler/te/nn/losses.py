@@ -114,8 +114,8 @@ def bce_loss(
 
     def loss(value: Expr, wanted: Expr) -> Expr:
         if logits:
-            return e.maximum(value, 0.0) - value * wanted + e.log(1.0 + e.exp(-e.abs(value)))
-        yes, no = (e.maximum(e.log(v), -100.0) for v in (value, 1.0 - value))
+            return e.maximum(value, 0.0) - value * wanted + e.log1p(e.exp(-e.abs(value)))
+        yes, no = (e.maximum(logarithm, -100.0) for logarithm in (e.log(value), e.log1p(-value)))
         return -(wanted * yes + (1.0 - wanted) * no)
 
     return _paired("bce_loss", x, target, reduction, loss, name)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from compiler.elements import INDICES
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Reduce
 from compiler.te.index import Index
-from compiler.te.nn.common import accumulator, check_equal, check_flag, check_float, check_rank, rounded
+from compiler.te.nn.common import accumulator, check_equal, check_flag, check_float, check_rank, check_tensor, rounded
 from compiler.te.nn.shape import stack
 from compiler.te.tensor import Tensor, reduce_axis
 
@@ -34,6 +35,7 @@ class _Layer:
         r: Tensor,
         biases: Sequence[Tensor | None],
         states: Sequence[Tensor | None],
+        lengths: Tensor | None,
         name: str,
     ) -> None:
         check_float(operator, check_rank(operator, x, 3, "T, B, I"))
@@ -56,6 +58,7 @@ class _Layer:
                 raise TeError(f"{operator}: '{x.name}' is of {x.dtype}, '{tensor.name}' of {tensor.dtype}")
         if self.steps > LONGEST:
             raise TeError(f"{operator}: '{x.name}' has {self.steps} steps; up to {LONGEST} are unrolled")
+        self.lengths = lengths if lengths is None else _lengths(operator, lengths, self.batch)
         self.r, self.biases, self.x, self.w = r, [b for b in biases if b is not None], x, w
         self.given = self.inputs(self.biases)
 
@@ -96,11 +99,41 @@ class _Layer:
         """A state of the layer."""
         return compute((self.batch, self.hidden), element, name, axes=("b", "j"))
 
+    def within(self, t: Index | int, b: Index, value: Expr, otherwise: Expr | float) -> Expr:
+        """A value of a step, or another one behind the end of the sequence."""
+        if self.lengths is None:
+            return value
+        length = e.cast(self.lengths[b], "i64")
+        return e.select(length > (e.cast(t, "i64") if isinstance(t, Index) else t), value, otherwise)
+
+    def step(self, element: Callable[[Index, Index], Expr], t: int, previous: Tensor | None, name: str) -> Tensor:
+        """The state after a step: the previous one behind the end of a sequence."""
+        return self.state(lambda b, j: self.within(t, b, element(b, j), _value(previous, b, j, self)), name)
+
     def results(self, states: Sequence[Tensor], reverse: bool, *last: Tensor) -> tuple[Tensor, ...]:
         """All states as [T, B, H], and the last ones, in the layer's dtype."""
         ordered = list(states)[:: -1 if reverse else 1]
-        every = rounded(stack(ordered, 0, f"{self.name}.states"), self.dtype, self.name)
+        every = stack(ordered, 0, f"{self.name}.states")
+        if self.lengths is not None:
+            unmasked, ended = every, last
+            every = compute(
+                every.shape, lambda t, b, j: self.within(t, b, unmasked[t, b, j], 0.0), f"{self.name}.within"
+            )
+            last = tuple(
+                self.state(lambda b, j, state=state: self.within(0, b, state[b, j], 0.0), f"{state.name}.ended")  # type: ignore[misc]
+                for state in ended
+            )
+        every = rounded(every, self.dtype, self.name)
         return (every, *(rounded(t, self.dtype, f"{self.name}.last{n}") for n, t in enumerate(last)))
+
+
+def _lengths(operator: str, lengths: Tensor, batch: int) -> Tensor:
+    if check_tensor(operator, lengths).dtype not in INDICES or lengths.shape != (batch,):
+        raise TeError(
+            f"{operator}: '{lengths.name}' has shape {lengths.shape} of {lengths.dtype}, expected the lengths of "
+            f"{batch} sequences, integers"
+        )
+    return lengths
 
 
 def _value(state: Tensor | None, b: Index, j: Index, layer: _Layer) -> Expr:
@@ -127,21 +160,25 @@ def rnn(
     initial: Tensor | None = None,
     activation: str = "tanh",
     reverse: bool = False,
+    lengths: Tensor | None = None,
     name: str = "rnn",
 ) -> tuple[Tensor, ...]:
     """Y, H = all states H[t] = activation(X[t] W^T + H[t - 1] R^T + biases), and the last one.
 
     x is [T, B, I], w [H, I], r [H, H], biases [H], the initial state [B, H] (0 where it is not given); the activation
-    is tanh, relu or sigmoid; in reverse from the last step to the first. Raises TeError.
+    is tanh, relu or sigmoid; in reverse from the last step to the first. `lengths`, B integers, are those of the
+    sequences: behind its end a sequence's states in Y are 0, and its last one is that of its end, 0 without a step.
+    Raises TeError.
     """
     check_flag("rnn", "reverse", reverse)
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise TeError(f"rnn: unknown activation {activation!r} (there are {', '.join(ACTIVATIONS)})")
-    layer = _Layer("rnn", 1, x, w, r, (bias, recurrent_bias), (initial,), name)
+    layer = _Layer("rnn", 1, x, w, r, (bias, recurrent_bias), (initial,), lengths, name)
     state, states = initial, []
     for t in layer.times(reverse):
         gate = _sum(layer, t, layer.product(state, f"{name}.product{t}"), 0)
-        state = layer.state(lambda b, j, gate=gate: ACTIVATIONS[activation](gate(b, j)), f"{name}.state{t}")  # type: ignore[misc]
+        element = lambda b, j, gate=gate: ACTIVATIONS[activation](gate(b, j))  # noqa: E731
+        state = layer.step(element, t, state, f"{name}.state{t}")
         states.append(state)
     return layer.results(states, reverse, states[-1])
 
@@ -157,6 +194,7 @@ def lstm(
     order: str = "iofc",
     reverse: bool = False,
     peepholes: Tensor | None = None,
+    lengths: Tensor | None = None,
     name: str = "lstm",
 ) -> tuple[Tensor, ...]:
     """Y, H, C = all states H[t] = o * tanh(C[t]) with C[t] = f * C[t - 1] + i * tanh(c), and the last ones of both.
@@ -169,14 +207,14 @@ def lstm(
     check_flag("lstm", "reverse", reverse)
     if not isinstance(order, str) or sorted(order) != sorted("iofc"):
         raise TeError(f"lstm: the order of gates is {order!r}, expected one of the letters iofc")
-    layer = _Layer("lstm", 4, x, w, r, (bias, recurrent_bias), (initial, initial_cell), name)
+    layer = _Layer("lstm", 4, x, w, r, (bias, recurrent_bias), (initial, initial_cell), lengths, name)
     if peepholes is not None and (check_float("lstm", peepholes).shape != (3 * layer.hidden,)):
         raise TeError(f"lstm: '{peepholes.name}' has shape {peepholes.shape}, expected {(3 * layer.hidden,)}")
     state, cell, states = initial, initial_cell, []
     for t in layer.times(reverse):
         product = layer.product(state, f"{name}.product{t}")
         cell = _cell(layer, t, product, cell, order, peepholes)
-        state = _output(layer, t, product, cell, order, peepholes)
+        state = _output(layer, t, product, cell, order, peepholes, state)
         states.append(state)
     assert cell is not None
     return layer.results(states, reverse, states[-1], cell)
@@ -210,14 +248,20 @@ def _cell(
         new = take(b, j) * e.tanh(fresh(b, j))
         return new if cell is None else keep(b, j) * _value(cell, b, j, layer) + new
 
-    return layer.state(element, f"{layer.name}.cell{t}")
+    return layer.step(element, t, cell, f"{layer.name}.cell{t}")
 
 
 def _output(
-    layer: _Layer, t: int, product: Tensor | None, cell: Tensor, order: str, peepholes: Tensor | None
+    layer: _Layer,
+    t: int,
+    product: Tensor | None,
+    cell: Tensor,
+    order: str,
+    peepholes: Tensor | None,
+    previous: Tensor | None,
 ) -> Tensor:
     give = _gate(layer, t, product, order, "o", _seen(layer, peepholes, 1, cell))
-    return layer.state(lambda b, j: give(b, j) * e.tanh(cell[b, j]), f"{layer.name}.state{t}")
+    return layer.step(lambda b, j: give(b, j) * e.tanh(cell[b, j]), t, previous, f"{layer.name}.state{t}")
 
 
 def gru(
@@ -230,6 +274,7 @@ def gru(
     order: str = "zrh",
     reverse: bool = False,
     linear_before_reset: bool = False,
+    lengths: Tensor | None = None,
     name: str = "gru",
 ) -> tuple[Tensor, ...]:
     """Y, H = all states H[t] = (1 - z) * tanh(h) + z * H[t - 1], and the last one.
@@ -243,7 +288,7 @@ def gru(
     check_flag("gru", "linear_before_reset", linear_before_reset)
     if not isinstance(order, str) or sorted(order) != sorted("zrh"):
         raise TeError(f"gru: the order of gates is {order!r}, expected one of the letters zrh")
-    layer = _Layer("gru", 3, x, w, r, (bias, recurrent_bias), (initial,), name)
+    layer = _Layer("gru", 3, x, w, r, (bias, recurrent_bias), (initial,), lengths, name)
     if linear_before_reset and recurrent_bias is not None:
         layer.given = layer.inputs([] if bias is None else [bias])
     state, states = initial, []
@@ -273,7 +318,7 @@ def _reset_step(layer: _Layer, t: int, state: Tensor | None, order: str) -> Tens
         share = keep(b, j)
         return (1.0 - share) * new + share * _value(state, b, j, layer)
 
-    return layer.state(element, f"{name}.state{t}")
+    return layer.step(element, t, state, f"{name}.state{t}")
 
 
 def _linear_step(layer: _Layer, t: int, state: Tensor | None, bias: Tensor | None, order: str) -> Tensor:
@@ -297,4 +342,4 @@ def _linear_step(layer: _Layer, t: int, state: Tensor | None, bias: Tensor | Non
         new = e.tanh(given("h", b, j) + reset * recurrent("h")(b, j))
         return (1.0 - keep) * new + keep * _value(state, b, j, layer)
 
-    return layer.state(element, f"{layer.name}.state{t}")
+    return layer.step(element, t, state, f"{layer.name}.state{t}")

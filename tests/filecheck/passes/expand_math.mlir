@@ -68,6 +68,18 @@ func.func @cos(%x: f32) -> f32 {
   func.return %y : f32
 }
 
+// erfc: its tail is e^(-x^2) times a polynomial of 1 / (2 + |x|), whose rounding is kept beside it.
+// CHECK-LABEL: @erfc
+func.func @erfc(%x: vector<16xf32>) -> vector<16xf32> {
+  // CHECK: %[[SHARE:.*]] = arith.divf
+  // CHECK: arith.mulf %[[SHARE]],
+  // CHECK: intr.ldexp
+  // CHECK-NOT: math.erfc
+  // STRICT: math.erfc
+  %y = math.erfc %x : vector<16xf32>
+  func.return %y : vector<16xf32>
+}
+
 // What has no expansion stays, f16 and marked ops too.
 // CHECK-LABEL: @others
 func.func @others(%x: f32, %h: f16) -> (f32, f16, f32) {

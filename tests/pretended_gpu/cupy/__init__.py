@@ -91,8 +91,8 @@ class Function:
             raise CUDADriverError("CUDA_ERROR_INVALID_VALUE: invalid argument")
         key = (grid, block)
         if key not in self.built:
-            folder = Path(tempfile.mkdtemp(prefix="strata-pretended-"))
-            self.built[key] = compiled(self.code, [(self.name, grid, block)], folder)
+            with tempfile.TemporaryDirectory() as folder:
+                self.built[key] = compiled(self.code, [(self.name, grid, block)], Path(folder))
         started(self.built[key], 0, [array.array for array in arguments])
 
 

@@ -23,15 +23,17 @@ from compiler.uncollected import uncollected
 
 @dataclass(frozen=True)
 class Derived:
-    """The sketches of a program, the preferred one first; `dropped` says which alternatives were refused, and why."""
+    """The sketches of a program, the preferred one first; `dropped` says which alternatives were refused, and why.
+    `unused` are rules of others, such as a plugin's, of which each alternative was refused."""
 
     sketches: tuple[Sketch, ...]
     dropped: tuple[str, ...]
+    unused: tuple[str, ...] = ()
 
     def spoken(self, names: Provenance) -> Derived:
         """The same, in words that have a user's names."""
         sketches = (replace(sketch, name=names.spoken(sketch.name)) for sketch in self.sketches)
-        return Derived(tuple(sketches), tuple(map(names.spoken, self.dropped)))
+        return Derived(tuple(sketches), tuple(map(names.spoken, self.dropped)), tuple(map(names.spoken, self.unused)))
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,15 @@ def preferred(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu,
 def _derived(
     schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int, dropped: dict[str, None]
 ) -> Derived:
-    ends = derivations(Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program)), rules, dropped)
+    draft = Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program))
+    follower = _Follower(rules, dropped)
+    ends = follower.all_from(draft)
     by_script: dict[str, Sketch] = {}
     for end in ends:
         sketch = Sketch.of(end.name, schedule.program, end.draft.schedule)
         if end.draft.schedule.program is not schedule.program:
             by_script.setdefault(str(sketch.script), sketch)
-    return Derived((*by_script.values(), as_written(schedule, machine)), tuple(dropped))
+    return Derived((*by_script.values(), as_written(schedule, machine)), tuple(dropped), follower.unused)
 
 
 def as_written(schedule: Schedule, machine: Machine | Gpu) -> Sketch:
@@ -96,9 +100,7 @@ def in_default_order(schedule: Schedule, machine: Machine | Gpu) -> Schedule:
 
 def derivations(draft: Draft, rules: Sequence[Rule], dropped: dict[str, None]) -> list[Derivation]:
     """The ends of all derivations from a draft, the preferred one first; `dropped` gains the refusals."""
-    follower = _Follower(rules, dropped)
-    preferred, deviations = follower.follow(Derivation(draft, unseen=draft.left))
-    return [preferred, *(follower.follow(stage, deviate=False)[0] for stage in deviations)]
+    return _Follower(rules, dropped).all_from(draft)
 
 
 class _Follower:
@@ -107,6 +109,20 @@ class _Follower:
     def __init__(self, rules: Sequence[Rule], dropped: dict[str, None]) -> None:
         self.rules = rules
         self.dropped = dropped
+        self._refused: dict[Rule, str] = {}
+        self._applied: set[Rule] = set()
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The rules of others of which each alternative was refused, with the first reason."""
+        refused = {rule: why for rule, why in self._refused.items() if rule not in self._applied}
+        foreign = {rule: why for rule, why in refused.items() if not rule.__module__.startswith(__package__)}
+        return tuple(f"the rule {rule.__name__} adds nothing: {why}" for rule, why in foreign.items())
+
+    def all_from(self, draft: Draft) -> list[Derivation]:
+        """The ends of all derivations from a draft, the preferred one first."""
+        preferred, deviations = self.follow(Derivation(draft, unseen=draft.left))
+        return [preferred, *(self.follow(stage, deviate=False)[0] for stage in deviations)]
 
     def follow(self, stage: Derivation, deviate: bool = True) -> tuple[Derivation, list[Derivation]]:
         """The end of a derivation that takes the first alternative everywhere; and the stages after all others."""
@@ -129,9 +145,10 @@ class _Follower:
         allowed; only the first, unless every one is asked for."""
         rule, stages, optional = self.rules[stage.rule], [], True
         for alternative in rule(stage.draft, label):
-            after = self._tried(stage.draft, alternative)
+            after = self._tried(stage.draft, rule, alternative)
             if after is None:
                 continue
+            self._applied.add(rule)
             optional = optional and alternative.optional
             stages.append(replace(stage, draft=after, names=(*stage.names, f"{label}: {alternative.name}")))
             if not every:
@@ -143,12 +160,13 @@ class _Follower:
             stages.append(replace(stage, names=(*stage.names, without)))
         return stages
 
-    def _tried(self, draft: Draft, alternative: Alternative) -> Draft | None:
+    def _tried(self, draft: Draft, rule: Rule, alternative: Alternative) -> Draft | None:
         """The draft after an alternative; None where that does not apply."""
         after = draft.fork()
         try:
             done = alternative.apply(after)
         except ScheduleError as error:
             self.dropped[f"{alternative.name}: {error}"] = None
+            self._refused.setdefault(rule, str(error))
             return None
         return after.without(done)

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from compiler.dialects.sched import SchedOp
 from compiler.errors import ScheduleError
-from compiler.schedule.parameters import Handle
+from compiler.schedule.parameters import Handle, Size
 from compiler.schedule.plan import Plan, unchanged
 from compiler.schedule.primitive import CHOICES, Primitive
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.state import State
 
+ONCE = "an `if` on a choice is decided once, when the template is written; make a template for each way instead"
+"""What to do about steps that depend on a choice."""
+COMPARED = 3
+"""How many draws whose steps apply are compared."""
 DRAWS = 8
 """How often a function is called at most, with other decisions, until none of its steps is refused."""
 
@@ -34,6 +39,12 @@ class _Template(Schedule):
             self.open.append(op)
         return handles
 
+    def value(self, parameter: Size) -> int:
+        """The integer of a parameter; an open choice has none, since what is drawn here is no decision."""
+        if isinstance(parameter, Handle) and any(parameter.owner is op for op in self.open):
+            raise ScheduleError(f"a choice has no value while a template is written: {ONCE}", "value")
+        return super().value(parameter)
+
     def _planner(self, primitive: Primitive) -> Callable[[State, SchedOp], Plan]:
         return _left if primitive.name == "auto" else super()._planner(primitive)
 
@@ -45,18 +56,35 @@ def _left(state: State, op: SchedOp) -> Plan:
 def recorded(function: Callable[[Schedule], object], schedule: Schedule) -> ModuleOp:
     """The template that a function of a `Schedule` writes: its calls, choices without the decisions that were drawn.
 
-    The calls must not depend on what is drawn. Raises ScheduleError where each of some draws has a step refused.
+    The calls must not depend on what is drawn: Python sees one draw, so that an `if` would be decided once. Raises
+    ScheduleError where each of some draws has a step refused, where two draws make other steps, and for a choice that
+    no step uses.
     """
+    scripts: list[ModuleOp] = []
     for seed in range(DRAWS):
         template = _Template(schedule.original, schedule.name, seed)
         try:
             function(template)
         except ScheduleError as error:
-            if not template.open or seed == DRAWS - 1:
+            if not template.open:
                 raise
             refusal = error
             continue
         for op in template.open:
+            check_used(op)
             del op.properties["decision"]
-        return template.script
-    raise refusal
+        scripts.append(template.script)
+        if not template.open or len(scripts) == COMPARED:
+            break
+    if not scripts:
+        raise refusal
+    if len(set(map(str, scripts))) > 1:
+        raise ScheduleError(f"the steps of the template differ from draw to draw of its choices: {ONCE}")
+    return scripts[0]
+
+
+def check_used(choice: Operation) -> None:
+    """Raise ScheduleError for a choice whose results no step of the script uses."""
+    if not any(list(result.uses) for result in choice.results):
+        names = ", ".join(f"'{result.name_hint}'" for result in choice.results if result.name_hint) or "of the template"
+        raise ScheduleError(f"the choice {names} is used by no step: {ONCE}")

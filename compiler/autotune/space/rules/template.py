@@ -11,8 +11,9 @@ from xdsl.ir import Operation, SSAValue
 
 from compiler.autotune.space.rules.derive import Derived, as_written, derivations
 from compiler.autotune.space.rules.draft import Draft, Rule
+from compiler.autotune.space.rules.recorded import check_used
 from compiler.autotune.space.sketch import Sketch
-from compiler.schedule.primitive import applies
+from compiler.schedule.primitive import CHOICES, applies
 from compiler.schedule.schedule import Schedule, script_of
 from compiler.targets.machine import Gpu, Machine
 
@@ -42,7 +43,7 @@ def from_template(
 
     What the template decides stays decided; choices that it leaves open are open in its sketches. At `sched.auto` the
     rules go on with that block, each way of theirs a sketch. Raises ScheduleError for a step that does not apply,
-    whatever its choices.
+    whatever its choices, and for an open choice that no step uses.
     """
     sequence = script_of(script)
     fresh = schedule.fork()[0]
@@ -52,6 +53,8 @@ def from_template(
     for op in sequence.body.block.ops:
         if isinstance(op, YieldOp):
             break
+        if applies(op, *CHOICES) and "decision" not in op.properties:
+            check_used(op)
         if applies(op, "auto"):
             under = [after for branch in under for after in _derived(branch, op, rules, dropped)][:MOST]
         else:

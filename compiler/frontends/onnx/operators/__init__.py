@@ -5,6 +5,7 @@ constants.py       tensors that shapes alone decide
 contraction.py     matrix products, Einsum
 convolution.py     convolutions, and their windows
 elementwise.py     arithmetic, activations, comparisons, casts
+fourier.py         Fourier transforms
 indexing.py        reads at indices, selections
 normalisation.py   norms, softmax
 pooling.py         pooling
@@ -25,6 +26,7 @@ FAMILIES = (
     "contraction",
     "convolution",
     "elementwise",
+    "fourier",
     "indexing",
     "normalisation",
     "pooling",

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 from compiler.elements import is_float
 from compiler.frontends.onnx.operators.elementwise import broadcast
 from compiler.frontends.onnx.table import Node, Refused, handles
 from compiler.te import nn
 from compiler.te import scalar as e
 from compiler.te.compute import compute
-from compiler.te.expr import Expr, Reduce
+from compiler.te.expr import Expr
 from compiler.te.index import Index
-from compiler.te.nn.common import accumulator, product, rounded
+from compiler.te.nn.common import accumulator, rounded
+from compiler.te.nn.contraction import multiplied
 from compiler.te.tensor import Tensor, reduce_axis
 
 
@@ -20,52 +19,6 @@ from compiler.te.tensor import Tensor, reduce_axis
 def matmul(node: Node) -> Tensor:
     """numpy's matmul."""
     return multiplied(node.tensor(0), node.tensor(1), node.name)
-
-
-def multiplied(a: Tensor, b: Tensor, name: str, dtype: str | None = None) -> Tensor:
-    """numpy's matmul of two tensors; integers are summed, and given, in 32 bits where they are narrower."""
-    if a.rank == 0 or b.rank == 0:
-        raise Refused("a factor is no matrix")
-    left = nn.reshape(a, (1, *a.shape)) if a.rank == 1 else a
-    right = nn.reshape(b, (*b.shape, 1)) if b.rank == 1 else b
-    shape = [*left.shape[:-1], right.shape[-1]]
-    if right.rank == 2:
-        rows = left if left.rank == 2 else nn.reshape(left, (math.prod(left.shape[:-1]), left.shape[-1]))
-        product = nn.matmul(rows, right, dtype=dtype, name=name)
-    elif left.rank == right.rank == 3 and left.shape[0] == right.shape[0]:
-        product = nn.batch_matmul(left, right, dtype=dtype, name=name)
-    else:
-        product = _batched(left, right, name, dtype)
-        shape = [*product.shape]
-    shape = [n for d, n in enumerate(shape) if not (a.rank == 1 and d == len(shape) - 2)]
-    shape = shape[:-1] if b.rank == 1 else shape
-    return product if list(product.shape) == shape else nn.reshape(product, shape, name=name)
-
-
-def _batched(a: Tensor, b: Tensor, name: str, dtype: str | None) -> Tensor:
-    """Matrices along dimensions that numpy broadcasts."""
-    if a.shape[-1] != b.shape[-2]:
-        raise Refused(f"the matrices {a.shape} and {b.shape} do not fit")
-    rank = max(a.rank, b.rank) - 2
-    batches = [(1,) * (rank + 2 - t.rank) + t.shape[:-2] for t in (a, b)]
-    if any(m != n and 1 not in (m, n) for m, n in zip(*batches, strict=True)):
-        raise Refused(f"the matrices {a.shape} and {b.shape} do not broadcast")
-    shape = [max(m, n) for m, n in zip(*batches, strict=True)]
-    k, sums = reduce_axis(a.shape[-1], "k"), accumulator(a.dtype)
-
-    def place(t: Tensor, at: tuple[Index, ...]) -> list[Index | int]:
-        batch_index = at[rank - (t.rank - 2) :] if t.rank > 2 else ()
-        return [0 if n == 1 else i for n, i in zip(t.shape[:-2], batch_index, strict=True)]
-
-    def element(*i: Index) -> Reduce:
-        *batch, m, n = i
-        at = tuple(batch)
-        return e.sum(product(a[(*place(a, at), m, k)], b[(*place(b, at), k, n)], sums), axis=k)
-
-    wanted = dtype or (a.dtype if is_float(a.dtype) else sums)
-    axes = [*(f"b{d}" for d in range(rank)), "m", "n"]
-    products = compute((*shape, a.shape[-2], b.shape[-1]), element, name, axes=axes)
-    return rounded(products, wanted, name)
 
 
 @handles("Gemm")

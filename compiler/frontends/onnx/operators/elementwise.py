@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from compiler.elements import DTYPES, is_float
 from compiler.frontends.onnx.table import Handler, Node, Refused, Value, each, handles
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
@@ -12,7 +14,8 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
-from compiler.te.nn.common import accumulator
+from compiler.te.nn import formulas
+from compiler.te.nn.common import accumulator, rounded
 from compiler.te.nn.elementwise import broadcast_shape, mapped, read_at
 from compiler.te.tensor import Tensor
 
@@ -34,10 +37,8 @@ each(
         "Ceil": nn.ceil,
         "Cos": nn.cos,
         "Cosh": nn.cosh,
-        "Erf": nn.erf,
         "Exp": nn.exp,
         "Floor": nn.floor,
-        "HardSwish": nn.hardswish,
         "IsNaN": nn.isnan,
         "Log": nn.log,
         "Mish": nn.mish,
@@ -146,10 +147,21 @@ each({"Max": nn.maximum, "Min": nn.minimum, "Sum": nn.add}, _folded)
 
 @handles("Mean")
 def mean(node: Node) -> Tensor:
-    """The mean of the inputs, element by element."""
-    total = _folded(nn.add)(node)
-    assert isinstance(total, Tensor)
-    return nn.div(total, float(len(node.values)), name=node.name)
+    """The mean of the inputs, element by element; in f32 of narrower floats."""
+    dtype = node.tensor(0).dtype
+    total, *others = (rounded(operand, accumulator(dtype), f"{node.name}.wide") for operand in node.tensors())
+    for operand in others:
+        total = nn.add(total, operand, name=f"{node.name}.sum")
+    return rounded(nn.div(total, float(len(node.values)), name=node.name), dtype, node.name)
+
+
+@handles("Erf")
+def erf(node: Node) -> Tensor:
+    """The error function; of integers rounded towards zero."""
+    x = node.tensor(0)
+    if is_float(x.dtype):
+        return nn.erf(x, name=node.name)
+    return nn.cast(nn.erf(nn.cast(x, "f64")), x.dtype, name=node.name)
 
 
 @handles("Identity", "Dropout")
@@ -224,7 +236,10 @@ def gelu(node: Node) -> Tensor:
 @handles("PRelu")
 def prelu(node: Node) -> Tensor:
     """x, or slope * x below 0."""
-    return nn.prelu(node.tensor(0), node.tensor(1), name=node.name)
+    x, slope = node.tensor(0), node.tensor(1)
+    if is_float(x.dtype):
+        return nn.prelu(x, slope, name=node.name)
+    return nn.where(nn.less(x, 0), nn.mul(x, slope), x, name=node.name)
 
 
 @handles("LeakyRelu")
@@ -246,6 +261,16 @@ def hard_sigmoid(node: Node) -> Tensor:
     return nn.hardsigmoid(node.tensor(0), slope, offset, name=node.name)
 
 
+@handles("HardSwish")
+def hard_swish(node: Node) -> Tensor:
+    """x * min(max(x / 6 + 0.5, 0), 1), which does not overflow."""
+
+    def gated(x: Expr) -> Expr:
+        return x * e.minimum(e.maximum(x * float(np.float32(1 / 6)) + 0.5, 0.0), 1.0)
+
+    return mapped("hardswish", "", gated, narrow=False)(node.tensor(0), node.name)
+
+
 @handles("ThresholdedRelu")
 def thresholded_relu(node: Node) -> Tensor:
     """x above alpha, else 0."""
@@ -265,11 +290,7 @@ def swish(node: Node) -> Tensor:
 def selu(node: Node) -> Tensor:
     """gamma * (x, or alpha * (exp(x) - 1) below 0)."""
     alpha, gamma = node.attribute("alpha", 1.6732632423543772), node.attribute("gamma", 1.0507009873554805)
-
-    def formula(x: Expr) -> Expr:
-        return e.select(x < 0.0, (e.exp(x) - 1.0) * (alpha * gamma), x * gamma)
-
-    return mapped("selu", "", formula, narrow=False)(node.tensor(0), node.name)
+    return mapped("selu", "", lambda x: formulas.elu(x, alpha, gamma), narrow=False)(node.tensor(0), node.name)
 
 
 @handles("Shrink")

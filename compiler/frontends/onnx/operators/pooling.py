@@ -92,3 +92,9 @@ def global_max_pool(node: Node) -> Tensor:
     if x.rank < 3:
         raise Refused("its input is no image")
     return nn.max(x, tuple(range(2, x.rank)), keepdims=True, name=node.name)
+
+
+@handles("GlobalLpPool")
+def global_lp_pool(node: Node) -> Tensor:
+    """The p-norm of each image."""
+    return nn.lp_pool(node.tensor(0), node.tensor(0).shape[2:], node.attribute("p", 2), name=node.name)

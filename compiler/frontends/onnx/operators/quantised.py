@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from compiler.elements import DTYPES, is_float, limits
-from compiler.frontends.onnx.operators.contraction import multiplied
 from compiler.frontends.onnx.operators.convolution import CONVOLUTIONS, windows
 from compiler.frontends.onnx.table import Node, Refused, handles
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
@@ -14,6 +14,8 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
+from compiler.te.nn.contraction import multiplied
+from compiler.te.nn.elementwise import read_at
 from compiler.te.tensor import Tensor
 
 
@@ -50,6 +52,18 @@ def quantize(node: Node) -> Tensor:
         return e.cast(e.minimum(e.maximum(value, float(low)), float(high)), dtype)
 
     return compute(x.shape, element, node.name)
+
+
+@handles("DynamicQuantizeLinear")
+def dynamic_quantize(node: Node) -> list[Tensor]:
+    """Quantised as u8 by the range of the elements and 0; with it, the scale, 1 for an empty range, and the zero."""
+    x, name = node.tensor(0), node.name
+    low, high = (limit(bound(x), 0.0) for limit, bound in ((nn.minimum, nn.min), (nn.maximum, nn.max)))
+    share = nn.div(nn.sub(high, low), 255.0)
+    scale = compute((), lambda: e.select(e.equal(share[()], 0.0), 1.0, share[()]), f"{name}.scale")
+    zero = nn.clamp(nn.round(nn.neg(nn.div(low, scale))), 0.0, 255.0)
+    quantised = nn.clamp(nn.add(nn.round(nn.div(x, scale)), zero), 0.0, 255.0)
+    return [nn.cast(quantised, "u8", name=name), scale, nn.cast(zero, "u8", name=f"{name}.zero")]
 
 
 @handles("DequantizeLinear")
@@ -104,40 +118,54 @@ def _convolved(node: Node, x: Tensor, x_zero: Tensor | None, w: Tensor, w_zero: 
     return convolve(image, weight, None, over.strides, over.pads, over.dilations, groups, name=name)
 
 
-def _requantised(sums: Tensor, scales: tuple[Tensor, Tensor, Tensor], zero: Tensor, axis: int, name: str) -> Tensor:
+@dataclass(frozen=True)
+class Along:
+    """A scale or zero point: of the whole tensor, of each place of an axis, or broadcast as numpy does."""
+
+    tensor: Tensor
+    axis: int
+
+    def at(self, i: tuple[Index, ...]) -> Expr:
+        """The one of an element of the result, in f32."""
+        here: Expr
+        if math.prod(self.tensor.shape) == 1:
+            here = self.tensor[(0,) * self.tensor.rank]
+        else:
+            here = self.tensor[i[self.axis]] if self.tensor.rank == 1 else read_at(self.tensor, i)
+        return e.cast(here, "f32")
+
+
+def _requantised(sums: Tensor, scales: tuple[Along, Along, Along], zero: Along, name: str) -> Tensor:
     """Sums of products, times both scales and divided by that of the result, in its dtype."""
-    low, high = limits(zero.dtype)
+    dtype = zero.tensor.dtype
+    low, high = limits(dtype)
     left, right, by = scales
 
-    def at(scale: Tensor, i: tuple[Index, ...]) -> Expr:
-        scale_here = scale[(0,) * scale.rank] if math.prod(scale.shape) == 1 else scale[i[axis]]
-        return e.cast(scale_here, "f32")
-
     def element(*i: Index) -> Expr:
-        value = e.cast(sums[i], "f32") * (at(left, i) * at(right, i) / at(by, i))
-        rounded = e.round(value) + e.cast(zero[(0,) * zero.rank], "f32")
-        return e.cast(e.minimum(e.maximum(rounded, float(low)), float(high)), zero.dtype)
+        value = e.cast(sums[i], "f32") * (left.at(i) * right.at(i) / by.at(i))
+        return e.cast(e.minimum(e.maximum(e.round(value) + zero.at(i), float(low)), float(high)), dtype)
 
     return compute(sums.shape, element, name)
 
 
 @handles("QLinearMatMul")
 def qlinear_matmul(node: Node) -> Tensor:
-    """The product of quantised matrices, quantised."""
+    """The product of quantised matrices, quantised: the first and the result also by rows, the second by columns."""
     a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = node.tensors()
-    if any(math.prod(t.shape) > 1 for t in (a_scale, b_scale, scale)):
-        raise Refused("its scales differ by rows or columns")
     left, right = shifted(a, a_zero, a.rank - 2, f"{node.name}.a"), shifted(b, b_zero, b.rank - 1, f"{node.name}.b")
     sums = multiplied(left, right, f"{node.name}.sums")
-    return _requantised(sums, (a_scale, b_scale, scale), zero, sums.rank - 1, node.name)
+    row, column = sums.rank - 2, sums.rank - 1
+    return _requantised(
+        sums, (Along(a_scale, row), Along(b_scale, column), Along(scale, row)), Along(zero, row), node.name
+    )
 
 
 @handles("QLinearConv")
 def qlinear_conv(node: Node) -> Tensor:
-    """The convolution of quantised tensors, quantised."""
+    """The convolution of quantised tensors, quantised; the weight also by channels."""
     x, x_scale, x_zero, w, w_scale, w_zero, scale, zero = (node.tensor(position) for position in range(8))
     sums = _convolved(node, x, x_zero, w, w_zero, f"{node.name}.sums")
     bias = node.optional(8)
     if bias is not None:
         sums = nn.add(sums, nn.reshape(bias, (bias.shape[0], *[1] * (x.rank - 2))), name=f"{node.name}.biased")
-    return _requantised(sums, (x_scale, w_scale, scale), zero, 1, node.name)
+    return _requantised(sums, (Along(x_scale, 1), Along(w_scale, 1), Along(scale, 1)), Along(zero, 1), node.name)

@@ -16,7 +16,7 @@ from compiler.te.tensor import Tensor
 USUAL = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 """The activations of each kind of layer, of one direction."""
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
-PEEPHOLES = 7
+LENGTHS, PEEPHOLES = 4, 7
 States: TypeAlias = tuple[Tensor, ...]
 """All states of a direction, and the last one, of each kind."""
 
@@ -73,22 +73,23 @@ def _rnn(direction: Direction, initial: Tensor | None) -> States:
         initial,
         stated[direction.number].lower(),
         direction.reverse,
+        direction.node.optional(LENGTHS),
         name=direction.name,
     )
 
 
 def _gru(direction: Direction, initial: Tensor | None) -> States:
     w, r, (bias, recurrent) = direction.needed(1), direction.needed(2), direction.biases()
-    linear = bool(direction.node.attribute("linear_before_reset", 0))
-    return nn.gru(direction.x, w, r, bias, recurrent, initial, "zrh", direction.reverse, linear, name=direction.name)
+    linear, lengths = bool(direction.node.attribute("linear_before_reset", 0)), direction.node.optional(LENGTHS)
+    way = (direction.reverse, linear, lengths)
+    return nn.gru(direction.x, w, r, bias, recurrent, initial, "zrh", *way, name=direction.name)
 
 
 def _lstm(direction: Direction, initial: Tensor | None) -> States:
     w, r, (bias, recurrent) = direction.needed(1), direction.needed(2), direction.biases()
     cell, peepholes = _states(direction, 6), direction.of(PEEPHOLES)
-    return nn.lstm(
-        direction.x, w, r, bias, recurrent, initial, cell, "iofc", direction.reverse, peepholes, name=direction.name
-    )
+    way = (direction.reverse, peepholes, direction.node.optional(LENGTHS))
+    return nn.lstm(direction.x, w, r, bias, recurrent, initial, cell, "iofc", *way, name=direction.name)
 
 
 LAYERS: dict[str, Callable[[Direction, Tensor | None], States]] = {"RNN": _rnn, "GRU": _gru, "LSTM": _lstm}
@@ -110,7 +111,7 @@ def recurrent(node: Node) -> list[Tensor]:
     x = nn.transpose(x, (1, 0, 2)) if turned else x
     direction = node.attribute("direction", "forward")
     ways = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
-    _check(node, x, len(ways))
+    _check(node, len(ways))
     layer = LAYERS[node.operator]
     parts = []
     for number, reverse in enumerate(ways):
@@ -124,7 +125,7 @@ def recurrent(node: Node) -> list[Tensor]:
     return [all_states, *last]
 
 
-def _check(node: Node, x: Tensor, ways: int) -> None:
+def _check(node: Node, ways: int) -> None:
     """Raise Refused for what te's layers have not."""
     usual: Sequence[str] = USUAL[node.operator] * ways
     stated = node.attribute("activations") or usual
@@ -135,5 +136,3 @@ def _check(node: Node, x: Tensor, ways: int) -> None:
         raise Refused(f"its activations are {', '.join(stated)}; supported are {', '.join(usual)}")
     if node.attribute("clip") is not None or node.attribute("input_forget", 0):
         raise Refused("it clips its sums, or couples its gates")
-    if node.has(4) and any(n != x.shape[0] for n in node.integers(4, "the lengths of its sequences")):
-        raise Refused("its sequences have other lengths than the tensor")

@@ -12,7 +12,8 @@ from compiler.te.tensor import Tensor
 
 
 def _reduction(reduce: Callable[..., Tensor], before: Callable[..., Tensor], after: Callable[..., Tensor]) -> Handler:
-    """A reduction of elements that are mapped before, and whose results are mapped after."""
+    """A reduction of elements that are mapped before, and whose results are mapped after; roots and logarithms of
+    integers are rounded towards zero."""
 
     def handler(node: Node) -> Tensor:
         x, axes = node.tensor(0), node.list_of("axes", 1)
@@ -83,7 +84,7 @@ each({"ArgMax": nn.argmax, "ArgMin": nn.argmin}, _place)
 @handles("CumSum", "CumProd")
 def running(node: Node) -> Tensor:
     """Sums or products of the elements up to each, or from it on."""
-    axis = node.integers(1, "the axis")[0]
+    axis = 0 if node.tensor(0).rank == 1 else node.integers(1, "the axis")[0]
     run = nn.cumsum if node.operator == "CumSum" else nn.cumprod
     apart, turned = bool(node.attribute("exclusive", 0)), bool(node.attribute("reverse", 0))
     x = node.tensor(0)

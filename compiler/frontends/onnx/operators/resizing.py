@@ -41,12 +41,16 @@ def resize(node: Node) -> Tensor:
 
 @handles("Upsample")
 def upsample(node: Node) -> Tensor:
-    """Resize as it was before opset 10: by scales, the places rounded down."""
+    """Resize as it was before opset 11: by scales; the nearest place is rounded down, or up where it shrinks."""
+    resized, mode = node.tensor(0), node.attribute("mode", "nearest")
     scales = [float(n) for n in node.known(1, "the scales").reshape(-1)]
-    mode = node.attribute("mode", "nearest")
-    return nn.resize(
-        node.tensor(0), scales=scales, mode=mode, coordinates="asymmetric", rounding="floor", name=node.name
-    )
+    for rounding in ("floor", "ceil"):
+        axes = [d for d, scale in enumerate(scales) if scale != 1 and (scale < 1) == (rounding == "ceil")]
+        if axes:
+            by = [scales[d] for d in axes]
+            way = (mode, "asymmetric", rounding)
+            resized = nn.resize(resized, None, by, axes, *way, name=node.name)
+    return resized
 
 
 @handles("GridSample")

@@ -12,6 +12,10 @@ from compiler.frontends.onnx.operators.elementwise import broadcast
 from compiler.frontends.onnx.table import Node, Refused, Value, handles, shape_of
 from compiler.frontends.onnx.types import Array
 from compiler.te import nn
+from compiler.te import scalar as e
+from compiler.te.compute import compute
+from compiler.te.expr import Expr
+from compiler.te.index import Index
 from compiler.te.tensor import Tensor
 
 
@@ -162,10 +166,23 @@ def blocks(node: Node) -> Tensor | None:
 @handles("Trilu")
 def trilu(node: Node) -> Tensor:
     """The upper or the lower triangle of matrices, zeros elsewhere."""
-    x = node.tensor(0)
-    offset = node.integers(1, "the diagonal")[0] if node.has(1) else 0
+    x, upper = node.tensor(0), bool(node.attribute("upper", 1))
+    given = node.value(1) if node.has(1) else np.zeros((), np.int64)
+    if isinstance(given, Tensor):
+        return _trilu(x, nn.reshape(given, ()), upper, node.name)
+    offset = int(given.reshape(-1)[0])
     offset = max(-max(x.shape) - 1, min(offset, max(x.shape) + 1))
-    return (nn.triu if node.attribute("upper", 1) else nn.tril)(x, offset, name=node.name)
+    return (nn.triu if upper else nn.tril)(x, offset, name=node.name)
+
+
+def _trilu(x: Tensor, offset: Tensor, upper: bool, name: str) -> Tensor:
+    """A triangle whose diagonal data decide."""
+
+    def element(*i: Index) -> Expr:
+        place, limit = e.cast(i[-1] - i[-2], "i64"), e.cast(offset[()], "i64")
+        return e.select(place >= limit if upper else place <= limit, x[i], 0)
+
+    return compute(x.shape, element, name)
 
 
 @handles("ReverseSequence")
@@ -184,10 +201,10 @@ def pad(node: Node) -> Tensor:
     widths = [(0, 0)] * x.rank
     for number, axis in enumerate(axes):
         widths[axis_of(node, axis, x.rank)] = (stated[number], stated[number + len(axes)])
-    value = node.number(2) if node.has(2) else 0
-    if value is None:
+    value, mode = node.number(2) if node.has(2) else 0, node.attribute("mode", "constant")
+    if value is None and mode == "constant":
         raise Refused("the value that it pads with is computed by the model")
-    return nn.pad(x, widths, value, node.attribute("mode", "constant"), name=node.name)
+    return nn.pad(x, widths, value or 0, mode, name=node.name)
 
 
 @handles("Col2Im")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-import numpy as np
-
-from compiler.elements import DTYPES, is_float, width
+from compiler.elements import is_float, width
 from compiler.frontends.torch.table import Call, Unsupported
+from compiler.rounding import rounded
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Const, Expr, Scalar, as_expr
@@ -38,27 +38,30 @@ def read(operand: Operand, at: Sequence[Index], dtype: str) -> Expr:
 
 
 def number(value: object, dtype: str) -> Const:
-    """A number of torch's in a dtype; float numbers become integers by truncation. Raises Unsupported."""
+    """A number of torch's in a dtype; float numbers become integers by truncation, and halves by way of f32, as in
+    torch. Raises Unsupported."""
     if not isinstance(value, int | float):
         raise Unsupported(f"{value!r} is not a real number")
     if dtype == "i1":
         return Const(bool(value), "i1")
-    return e.const(float(value) if is_float(dtype) else int(value), dtype)
+    if is_float(dtype):
+        return e.const(rounded(value, "f32") if width(dtype) == 16 else value, dtype)
+    if not math.isfinite(value):
+        raise Unsupported(f"{value!r} is no integer")
+    return e.const(int(value), dtype)
 
 
 def literal(tensor: Tensor) -> float | None:
     """The number that all elements of a tensor are stated to be, as its dtype holds it."""
     source = tensor.source
     body = source.bodies[0] if isinstance(source, Compute) and not source.reduce else None
-    return rounded(body.value, tensor.dtype) if isinstance(body, Const) else None
+    return narrowed(body.value, tensor.dtype) if isinstance(body, Const) else None
 
 
-def rounded(value: float, dtype: str) -> float:
-    """A number as a dtype of narrow floats holds it; itself for other dtypes."""
-    if not is_float(dtype) or width(dtype) >= 32:
-        return value
-    with np.errstate(over="ignore"):
-        return float(DTYPES[dtype].array.type(value))
+def narrowed(value: float, dtype: str) -> float:
+    """A number as a dtype of narrow floats holds it, by way of f32 as in torch; itself for other dtypes."""
+    narrow = is_float(dtype) and width(dtype) == 16
+    return rounded(rounded(value, "f32"), dtype) if narrow else value
 
 
 def promoted(operand: Operand, dtype: str, name: str, exact: bool = False) -> Operand:
@@ -67,7 +70,7 @@ def promoted(operand: Operand, dtype: str, name: str, exact: bool = False) -> Op
     Where torch takes numbers, and tensors without dimensions, as they are (`exact`), they stay.
     """
     if not isinstance(operand, Tensor):
-        return operand if exact else rounded(operand, dtype)
+        return operand if exact else narrowed(operand, dtype)
     stays = (exact and not operand.rank) or not is_float(dtype) or width(dtype) >= 32
     return operand if stays else converted(operand, dtype, name)
 

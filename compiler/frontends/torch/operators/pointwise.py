@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 
 from compiler.elementary import ELEMENTARY
 from compiler.elements import is_float
-from compiler.frontends.torch.operators.elements import Operand, converted, pointwise, promoted, read, rounded
+from compiler.frontends.torch.operators.elements import Operand, converted, narrowed, pointwise, promoted, read
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Scalar, unary
 from compiler.te.index import Index
+from compiler.te.nn import formulas
 from compiler.te.tensor import Tensor
 
 
@@ -29,10 +30,6 @@ def _sign(x: Expr) -> Expr:
     return e.cast(x > 0, x.dtype) - e.cast(x < 0, x.dtype)
 
 
-def _gelu_tanh(x: Expr) -> Expr:
-    return 0.5 * x * (1.0 + e.tanh((x + 0.044715 * x * x * x) * math.sqrt(2 / math.pi)))
-
-
 _UNARY: dict[str, Callable[[Expr], Scalar]] = {
     name: _function(name)
     for name in ELEMENTARY
@@ -41,7 +38,6 @@ _UNARY: dict[str, Callable[[Expr], Scalar]] = {
 } | {
     "abs": e.abs,
     "ceil": _exact(_function("ceil")),
-    "erfc": lambda x: 1.0 - e.erf(x),
     "floor": _exact(e.floor),
     "neg": lambda x: -x,
     "reciprocal": lambda x: 1.0 / x,
@@ -51,7 +47,7 @@ _UNARY: dict[str, Callable[[Expr], Scalar]] = {
     "sign": _sign,
     "silu": lambda x: x * e.sigmoid(x),
     "trunc": _exact(_function("trunc")),
-    "mish": lambda x: x * e.tanh(e.maximum(x, 0.0) + e.log(1.0 + e.exp(-e.abs(x)))),
+    "mish": formulas.mish,
 }
 
 
@@ -66,8 +62,7 @@ for _name, _formula in _UNARY.items():
 @operator("gelu")
 def gelu(call: Call, x: Tensor, approximate: str = "none") -> Tensor:
     """x times the normal distribution's function at x, or its approximation by tanh."""
-    exact = approximate == "none"
-    return pointwise(call, (lambda v: 0.5 * v * (1.0 + e.erf(v * 0.5**0.5))) if exact else _gelu_tanh, x)
+    return pointwise(call, formulas.gelu if approximate == "none" else formulas.gelu_tanh, x)
 
 
 @operator("hardtanh", "clamp")
@@ -93,7 +88,7 @@ def clamp_tensor(call: Call, x: Tensor, min: Operand | None = None, max: Operand
 @operator("elu")
 def elu(call: Call, x: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """x, or alpha (exp x - 1) where x is below 0."""
-    return pointwise(call, lambda v: e.select(v > 0, v * scale, (e.exp(v * input_scale) - 1.0) * (alpha * scale)), x)
+    return pointwise(call, lambda v: formulas.elu(v, alpha, scale, input_scale), x)
 
 
 @operator("leaky_relu")
@@ -120,8 +115,7 @@ def softplus(call: Call, x: Tensor, beta: float = 1.0, threshold: float = 20.0) 
 
     def formula(v: Expr) -> Expr:
         scaled = v * beta
-        soft = e.maximum(scaled, 0.0) + e.log(1.0 + e.exp(-e.abs(scaled)))
-        return e.select(scaled > threshold, v, soft * (1 / beta))
+        return e.select(scaled > threshold, v, formulas.softplus(scaled) * (1 / beta))
 
     return pointwise(call, formula, x)
 
@@ -143,14 +137,14 @@ def _joined(
 @operator("add.Tensor", "add.Scalar")
 def add(call: Call, x: Operand, y: Operand, alpha: float = 1) -> Tensor:
     """x + alpha y."""
-    factor = rounded(alpha, call.dtype)
+    factor = narrowed(alpha, call.dtype)
     return _joined(call, lambda a, b: a + (b if factor == 1 else b * factor), x, y)
 
 
 @operator("sub.Tensor", "sub.Scalar")
 def sub(call: Call, x: Operand, y: Operand, alpha: float = 1) -> Tensor:
     """x - alpha y."""
-    factor = rounded(alpha, call.dtype)
+    factor = narrowed(alpha, call.dtype)
     return _joined(call, lambda a, b: a - (b if factor == 1 else b * factor), x, y)
 
 
@@ -176,7 +170,7 @@ def addcdiv(call: Call, x: Tensor, y: Tensor, z: Tensor, value: float = 1) -> Te
 
 @operator("div.Tensor_mode", "div.Scalar_mode")
 def div_mode(call: Call, x: Operand, y: Operand, rounding_mode: str | None = None) -> Tensor:
-    """x / y, rounded down or towards zero."""
+    """x / y, narrowed down or towards zero."""
     if rounding_mode is None:
         return div(call, x, y)
     _check_divisor(call, y)
@@ -187,7 +181,7 @@ def div_mode(call: Call, x: Operand, y: Operand, rounding_mode: str | None = Non
     by_number = not isinstance(y, Tensor) or not y.rank
 
     def truncated(a: Expr, b: Expr) -> Expr:
-        """The quotient by a tensor is rounded to the dtype before."""
+        """The quotient by a tensor is narrowed to the dtype before."""
         return e.trunc(a / b if by_number else e.cast(e.cast(a / b, call.dtype), a.dtype))
 
     return _joined(call, truncated, x, y, exact=(1,))

@@ -1,0 +1,29 @@
+"""Objects as one line of a session, and as small HTML of a notebook: whatever names say is text there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from compiler.printable import printable
+
+
+def line(text: object) -> str:
+    """A text in one line: its line ends and tabs are escapes as well."""
+    return printable(str(text)).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def table(caption: object, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table of HTML under a caption."""
+    head = "".join(f"<th>{_text(heading)}</th>" for heading in headings)
+    body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def text(caption: object, lines: str) -> str:
+    """Lines of HTML under a caption, as they are."""
+    return f"<div>{_text(caption)}<pre>{escape(printable(lines))}</pre></div>"
+
+
+def _text(value: object) -> str:
+    return escape(line(value))

@@ -1,0 +1,101 @@
+"""`script_of`: the one script of a module, of MLIR text, or of a file."""
+
+from __future__ import annotations
+
+import os
+import re
+from os import PathLike
+from typing import TypeAlias
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.dialects.transform import NamedSequenceOp, Transform
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from compiler import files, spans
+from compiler.dialects.dominance import last_sentence, verify_module
+from compiler.dialects.parser import Parser
+from compiler.errors import InputError, ScheduleError
+from compiler.printable import unknown
+from compiler.schedule.dialect import SCHED
+from compiler.schedule.primitives import PRIMITIVES, of_plugins
+
+Script: TypeAlias = ModuleOp | NamedSequenceOp | str | PathLike[str]
+"""A script as IR, as MLIR text, or as the path of a file."""
+TEXT = "\n{"
+"""Every script has one of these characters; a string without is meant as a path."""
+
+
+SOURCE = "<script>"
+
+
+def is_text(x: object) -> bool:
+    """Whether something is MLIR text, and not the path of a file."""
+    return isinstance(x, str) and any(char in x for char in TEXT)
+
+
+def script_of(script: Script) -> NamedSequenceOp:
+    """The one script of a module. Raises ScheduleError for none, or several, and for text that is none."""
+    if isinstance(script, str | PathLike):
+        script = _parsed(script)
+    if not isinstance(script, ModuleOp | NamedSequenceOp):
+        kinds = "a module with one transform.named_sequence, its text, or the path of a file"
+        raise ScheduleError(f"a script is {kinds}, not a {type(script).__name__}")
+    scripts = [op for op in script.walk() if isinstance(op, NamedSequenceOp)]
+    if len(scripts) != 1:
+        raise ScheduleError(f"a script is one transform.named_sequence, and there are {len(scripts)}")
+    taken = sum(len(block.args) for block in scripts[0].body.blocks)
+    if taken != 1:
+        error = ScheduleError(f"a script takes the function, one handle, and this one takes {taken}")
+        error.op = scripts[0]
+        raise error
+    return scripts[0]
+
+
+def _parsed(script: str | PathLike[str]) -> ModuleOp:
+    """The module of a text, or of a file. Raises ScheduleError, with the line."""
+    text, source = _text(script)
+    spans.remember(source, text)
+    try:
+        module = Parser(_context(), text, source).parse_module()
+        verify_module(module)
+    except ParseError as error:
+        span = spans.of_parse_error(error)
+        said = f"{_called(source)} cannot be read: line {span.line}: {_said(error)}"
+        raise ScheduleError(said).within(span) from error
+    except VerifyException as error:
+        raise ScheduleError(f"{_called(source)} does not verify: {last_sentence(str(error))}") from error
+    return module
+
+
+def _called(source: str) -> str:
+    return "the script" if source == SOURCE else f"the script '{source}'"
+
+
+def _said(error: ParseError) -> str:
+    """The sentence of a parser, with the primitive that is meant where there is none of a name."""
+    sentence = last_sentence(error.msg)
+    missing = re.fullmatch(r"Operation sched\.(\S+) is not registered", sentence)
+    return unknown("primitive", missing[1], [*PRIMITIVES, *of_plugins()]) if missing else sentence
+
+
+def _text(script: str | PathLike[str]) -> tuple[str, str]:
+    """A script's text, and the name of its source."""
+    if isinstance(script, str) and is_text(script):
+        return script, SOURCE
+    if isinstance(script, str) and not os.path.exists(script):
+        raise ScheduleError(f"there is no file {script!r}, and it is no text of a script, a transform.named_sequence")
+    try:
+        return files.read(script), str(script)
+    except InputError as error:
+        raise ScheduleError(f"the script {error}") from error
+
+
+def _context() -> Context:
+    """The ops that a script may have, those of plugins too."""
+    context = Context()
+    for dialect in (Builtin, Transform, SCHED):
+        context.load_dialect(dialect)
+    for primitive in of_plugins().values():
+        context.load_op(primitive.op)
+    return context

@@ -1,0 +1,79 @@
+"""Python's operators of whole tensors: which named operator each of them builds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from compiler.errors import TeError
+from compiler.te.expr import Expr
+from compiler.te.index import Condition, Index
+from compiler.te.nn import division, elementwise
+from compiler.te.nn.contraction import multiplied
+from compiler.te.tensor import OPERATORS, Tensor
+
+
+def _power(base: object, exponent: object) -> Tensor:
+    """A power; a square is a product."""
+    if isinstance(base, Tensor) and isinstance(exponent, int | float) and exponent == 2:
+        return elementwise.square(base)
+    return elementwise.pow(base, exponent)  # type: ignore[arg-type]
+
+
+def _product(a: object, b: object) -> Tensor:
+    """numpy's matmul. Raises TeError for a number."""
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        raise TeError("@ is the product of two tensors; * multiplies by a number")
+    return multiplied(a, b, "matmul")
+
+
+BINARY: dict[str, Callable[..., Tensor]] = {
+    "+": elementwise.add,
+    "-": elementwise.sub,
+    "*": elementwise.mul,
+    "/": elementwise.div,
+    "//": division.floor_divide,
+    "%": division.remainder,
+    "**": _power,
+    "@": _product,
+    "&": elementwise.bitwise_and,
+    "|": elementwise.bitwise_or,
+    "^": elementwise.bitwise_xor,
+    "<<": elementwise.left_shift,
+    ">>": elementwise.right_shift,
+    "<": elementwise.less,
+    "<=": elementwise.less_equal,
+    ">": elementwise.greater,
+    ">=": elementwise.greater_equal,
+}
+
+
+def _checked(symbol: str, build: Callable[..., Tensor]) -> Callable[[object, object], Tensor]:
+    """An operator that refuses operands that are neither tensors nor numbers, and two dtypes."""
+
+    def operate(left: object, right: object) -> Tensor:
+        a, b = _operand(symbol, left, right), _operand(symbol, right, left)
+        if symbol != "@" and isinstance(a, Tensor) and isinstance(b, Tensor) and a.dtype != b.dtype:
+            raise TeError(
+                f"'{a.name}' {symbol} '{b.name}': {a.dtype} and {b.dtype} do not mix; te.nn.cast converts one of them"
+            )
+        return build(a, b)
+
+    return operate
+
+
+def _operand(symbol: str, x: object, other: object) -> Tensor | float:
+    """An operand, which stands beside the other one. Raises TeError."""
+    number = x.item() if isinstance(x, np.generic) else x
+    if isinstance(number, Tensor | int | float):
+        return number
+    name = other.name if isinstance(other, Tensor) else "?"
+    if isinstance(x, Expr | Index | Condition):
+        raise TeError(f"tensor '{name}' is used whole with {symbol}; index it, or use te.nn")
+    what = "an array: te.constant makes a tensor of it" if isinstance(x, np.ndarray | list | tuple) else f"{x!r}"
+    raise TeError(f"tensor '{name}' {symbol} {what}")
+
+
+OPERATORS.update({symbol: _checked(symbol, build) for symbol, build in BINARY.items()})
+OPERATORS.update({"neg": elementwise.neg, "abs": elementwise.abs, "~": elementwise.bitwise_not})
