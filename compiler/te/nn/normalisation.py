@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from compiler.elements import DTYPES
 from compiler.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
@@ -166,31 +167,49 @@ def _check_scales(operator: str, x: Tensor, along: Sequence[int], scales: Sequen
 
 
 @dataclass(frozen=True)
-class _Standard:
-    """Elements less their mean, and the mean of their squares, over dimensions that it has with extent 1."""
+class Moments:
+    """The mean over some dimensions, the elements less it, and the sum and the mean of the squares of these.
+
+    The statistics have the dimensions that they are over with extent 1.
+    """
 
     middle: Tensor
     centred: Tensor
+    squares: Tensor
     variance: Tensor
 
 
-def _moments(x: Tensor, along: Sequence[int], name: str) -> _Standard:
+def moments(x: Tensor, along: Sequence[int], name: str) -> Moments:
+    """The moments of a tensor over some dimensions, in f32 of narrower floats.
+
+    Sums are of the differences from the first element: in x itself their rounding grows with the mean, which a variance
+    that is small beside it shows. A first element so large that differences may overflow is clamped.
+    Source: shifted data, Chan, Golub and LeVeque, Algorithms for Computing the Sample Variance, 1983.
+    """
     value, share = _wide(x), 1.0 / math.prod(x.shape[d] for d in along)
+    largest = float(math.isqrt(DTYPES[accumulator(x.dtype)].infinite))
 
-    def mean(of: Value, label: str) -> Tensor:
-        total = _over(x, along, e.sum, of, f"{label}.sum")
-        return _map(total, lambda i: total[i] * share, label)
+    def origin(i: Indices) -> Expr:
+        first = value(_less(i, along))
+        return e.maximum(e.minimum(first, largest), -largest)
 
-    middle = mean(value, f"{name}.mean")
-    centred = _map(x, lambda i: value(i) - middle[_less(i, along)], f"{name}.centred")
-    squares = _map(x, lambda i: centred[i] * centred[i], f"{name}.square")
-    return _Standard(middle, centred, mean(lambda at: squares[at], f"{name}.variance"))
+    def shifted(i: Indices) -> Expr:
+        return value(i) - origin(i)
+
+    total = _over(x, along, e.sum, shifted, f"{name}.mean.sum")
+    offset = _map(total, lambda i: total[i] * share, f"{name}.mean")
+    middle = _map(offset, lambda i: origin(i) + offset[i], f"{name}.middle")
+    centred = _map(x, lambda i: shifted(i) - offset[_less(i, along)], f"{name}.centred")
+    square = _map(x, lambda i: centred[i] * centred[i], f"{name}.square")
+    squares = _over(x, along, e.sum, lambda at: square[at], f"{name}.variance.sum")
+    variance = _map(squares, lambda i: squares[i] * share, f"{name}.variance")
+    return Moments(middle, centred, squares, variance)
 
 
 def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> Value:
     """(X - mean) / sqrt(variance + eps) over some dimensions, as a function of the index."""
-    moments = _moments(x, along, name)
-    return lambda i: moments.centred[i] * e.rsqrt(moments.variance[_less(i, along)] + eps)
+    of_x = moments(x, along, name)
+    return lambda i: of_x.centred[i] * e.rsqrt(of_x.variance[_less(i, along)] + eps)
 
 
 def instance_norm(
@@ -325,10 +344,10 @@ def batch_norm_training(
     eps = check_number(operator, "eps", eps)
     if not reduced_axes:
         raise TeError(f"{operator}: '{x.name}' has no dimension beside its channels")
-    moments = _moments(x, reduced_axes, name)
+    of_x = moments(x, reduced_axes, name)
 
     def element(i: Indices) -> Expr:
-        scaled = moments.centred[i] * e.rsqrt(moments.variance[_less(i, reduced_axes)] + eps)
+        scaled = of_x.centred[i] * e.rsqrt(of_x.variance[_less(i, reduced_axes)] + eps)
         return scales.applied(scaled, (i[along],), x.dtype)
 
     def vector(of: Tensor, label: str) -> Tensor:
@@ -337,7 +356,7 @@ def batch_norm_training(
 
         return compute((x.shape[along],), at, f"{name}.{label}")
 
-    return _map(x, element, name), vector(moments.middle, "means"), vector(moments.variance, "variances")
+    return _map(x, element, name), vector(of_x.middle, "means"), vector(of_x.variance, "variances")
 
 
 def lp_normalize(x: Tensor, p: float = 2, axis: Axes = -1, eps: float = 0.0, name: str = "lp_normalize") -> Tensor:

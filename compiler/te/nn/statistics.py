@@ -8,7 +8,9 @@ from typing import Protocol
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
+from compiler.te.index import Index
 from compiler.te.nn.common import Indices, accumulator, check_flag, check_float, check_number, check_tensor, named
+from compiler.te.nn.normalisation import moments
 from compiler.te.nn.reduction import Axes, axes_of, reduced
 from compiler.te.tensor import Tensor
 
@@ -56,25 +58,20 @@ def std(x: Tensor, axis: Axes = None, correction: float = 1, keepdims: bool = Fa
 
 
 def _spread(operator: str, x: Tensor, axis: Axes, correction: float, keepdims: bool, root: bool, name: str) -> Tensor:
-    along, wide = axes_of(operator, check_float(operator, x), axis), accumulator(x.dtype)
+    along = axes_of(operator, check_float(operator, x), axis)
     check_flag(operator, "keepdims", keepdims)
     count = math.prod(x.shape[d] for d in along)
     divisor = max(0.0, count - check_number(operator, "correction", correction))
     share = 1.0 / divisor if divisor else math.inf
-    total = reduced(x.shape, along, True, lambda at, axes: e.sum(e.cast(x[at], wide), axes), f"{name}.sum")
+    squares = moments(x, along, name).squares
+    shown = [d for d in range(x.rank) if keepdims or d not in along]
 
-    def square(at: Indices) -> Expr:
-        middle = total[tuple(0 if d in along else index for d, index in enumerate(at))] * (1.0 / count)
-        gap = e.cast(x[at], wide) - middle
-        return gap * gap
-
-    squares = reduced(x.shape, along, keepdims, lambda at, axes: e.sum(square(at), axes), f"{name}.squares")
-
-    def element(*i: Indices) -> Expr:
-        value = squares[i] * share  # type: ignore[index]
+    def element(*i: Index) -> Expr:
+        at = dict(zip(shown, i, strict=True))
+        value = squares[tuple(0 if d in along else at[d] for d in range(x.rank))] * share
         return e.cast(e.sqrt(value) if root else value, x.dtype)
 
-    return compute(squares.shape, element, name)
+    return compute([squares.shape[d] for d in shown], element, name)
 
 
 class Truth(Protocol):

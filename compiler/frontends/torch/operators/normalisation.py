@@ -12,8 +12,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
-from compiler.te.nn.normalisation import batch_norm_as, softmax_over
-from compiler.te.nn.reduction import reduced
+from compiler.te.nn.normalisation import batch_norm_as, moments, softmax_over
 from compiler.te.tensor import Tensor
 
 
@@ -102,18 +101,9 @@ def trained_batch_norm(
 
 def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> tuple[Tensor, Tensor, Tensor]:
     """The centred tensor, its mean, and 1 / sqrt(variance + eps), over dimensions that are kept with extent 1."""
-    wide, share = working(x.dtype), 1.0 / math.prod(x.shape[d] for d in along)
-
-    def less(i: Sequence[Index]) -> tuple[Index | int, ...]:
-        return tuple(0 if d in along else index for d, index in enumerate(i))
-
-    total = reduced(x.shape, along, True, lambda at, axes: e.sum(e.cast(x[at], wide), axes), f"{name}.total")
-    middle = compute(total.shape, lambda *i: total[i] * share, f"{name}.mean")
-    centred = compute(x.shape, lambda *i: e.cast(x[i], wide) - middle[less(i)], f"{name}.centred")
-    squares = compute(x.shape, lambda *i: centred[i] * centred[i], f"{name}.square")
-    spread = reduced(x.shape, along, True, lambda at, axes: e.sum(squares[at], axes), f"{name}.spread")
-    scale = compute(spread.shape, lambda *i: e.rsqrt(spread[i] * share + eps), f"{name}.scale")
-    return centred, middle, scale
+    of_x = moments(x, along, name)
+    scale = compute(of_x.variance.shape, lambda *i: e.rsqrt(of_x.variance[i] + eps), f"{name}.scale")
+    return of_x.centred, of_x.middle, scale
 
 
 def _statistic(call: Call, position: int, kept: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
 from compiler.te import scalar as e
 from compiler.te.expr import Expr
+from compiler.te.nn.normalisation import moments
 from compiler.te.nn.reduction import reduced
 from compiler.te.tensor import Tensor
 
@@ -133,14 +134,9 @@ def _moments(call: Call, x: Tensor, along: Sequence[int], correction: float) -> 
     count, wide = math.prod(x.shape[d] for d in along), working(x.dtype)
     if count <= correction:
         raise Unsupported("a variance of no more elements than its correction")
-    total = _over(call, e.sum, x, along, True, wide, label="total")
-    kept = Call(call.name, (total.shape,), (wide,), wide)
-    middle = pointwise(kept, lambda v: v * (1.0 / count), total, name=f"{call.name}.mean")
-    elementwise = Call(call.name, (x.shape,), (wide,), wide)
-    squares = pointwise(elementwise, lambda a, m: (a - m) * (a - m), x, middle, name=f"{call.name}.squares")
-    spread = _over(call, e.sum, squares, along, True, wide, label="spread")
-    share = 1.0 / (count - correction)
-    return pointwise(kept, lambda v: v * share, spread, name=f"{call.name}.variance"), middle
+    of_x = moments(x, along, call.name)
+    kept, share = Call(call.name, (of_x.squares.shape,), (wide,), wide), 1.0 / (count - correction)
+    return pointwise(kept, lambda v: v * share, of_x.squares, name=f"{call.name}.variance"), of_x.middle
 
 
 def _correction(given: float | None) -> float:
