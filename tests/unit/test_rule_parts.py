@@ -24,6 +24,12 @@ def columns(n: int, k: int) -> te.Function:
     return te.function("columns", [a], te.compute((n,), lambda i: te.sum(a[r, i], r), name="S"))
 
 
+def rows(m: int, k: int) -> te.Function:
+    """The variance of each row."""
+    x = te.placeholder((m, k), name="X")
+    return te.function("rows", [x], te.nn.var(x, 1, name="V"))
+
+
 def sketches(function: te.Function, threads: int) -> list[str]:
     task = SearchTask(function, threads=threads, machine=MACHINE)
     return [sketch.name for sketch in task.space.sketches]
@@ -35,6 +41,8 @@ def test_it_is_for_few_results_of_long_sums_on_several_threads() -> None:
     assert "C: in parts" not in sketches(product(8, 16, 128), 2)
     assert "C: in parts" not in sketches(product(256, 256, 4096), 2)
     assert sketches(columns(20, 5000), 2)[0] == "S: in parts"
+    assert "V.mean.sum: in parts" in sketches(rows(8, 4096), 2)[0]
+    assert not any("in parts" in sketch for sketch in sketches(rows(64, 4096), 2))
 
 
 @pytest.mark.parametrize(

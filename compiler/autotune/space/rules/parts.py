@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from math import prod
 
+from compiler.analysis.order import step
 from compiler.autotune.space.rules.draft import Alternative, Draft
 from compiler.autotune.space.rules.tiles import contiguous, split_loops
+from compiler.program.tree import Block
 from compiler.schedule.schedule import Handle
 
 FEW = 8
@@ -30,8 +32,16 @@ def sums_in_parts(draft: Draft, label: str) -> Iterator[Alternative]:
     if draft.threads < 2 or not block.has_init or not block.spatial or block.table is not None or first < LEAST:
         return
     result_count = prod(axis.size for axis in block.axes[: block.spatial])
-    if result_count < FEW * draft.threads * ROWS * draft.lanes(label) and first >= PARTS * draft.threads:
+    tile = ROWS * draft.lanes(label) if _has_vectors(draft, block) else 1
+    if result_count < FEW * draft.threads * tile and first >= PARTS * draft.threads:
         yield Alternative("in parts", partial(_apply, label=label))
+
+
+def _has_vectors(draft: Draft, block: Block) -> bool:
+    """Whether an operand of the sums lies side by side along results, as a product's does; sums of rows have none."""
+    program, axes = draft.schedule.program, range(len(block.axes))
+    summed = [access for access in block.reads if any(step(program, access, d) != 0 for d in axes[block.spatial :])]
+    return any(step(program, access, d) == 1 for access in summed for d in axes[: block.spatial])
 
 
 def _apply(draft: Draft, label: str) -> Sequence[str]:
