@@ -4,6 +4,7 @@ backend.py    `strata`: the backend, which torch finds by the package's entry po
 options.py    what `options=` of torch.compile says
 partition.py  a graph as parts that are compiled in turn with parts that stay with torch
 aliases.py    results that share memory: views that torch makes
+empties.py    tensors without elements
 part.py       one compiled part: its kernel, and the parameters that are constants of it
 timing.py     the time of a graph's parts, for a report
 """

@@ -18,7 +18,7 @@ from compiler.frontends.torch.report import GraphReport
 from compiler.frontends.torch.tracing import decompositions_of_captured, kept_whole
 from compiler.torch_backend.options import Options, options_of
 from compiler.torch_backend.part import Part
-from compiler.torch_backend.partition import Split, split
+from compiler.torch_backend.partition import Split, computes, split
 from compiler.torch_backend.timing import Timed
 
 Compiled = Callable[..., Any]
@@ -84,16 +84,17 @@ def compiled(graph: fx.GraphModule, options: Options) -> Compiled:
     places = [node for node in module.graph.nodes if node.op == "placeholder"]
     constant = {node for n, node in enumerate(places) if n in fixed}
     ready: set[str] = set()
+    report = None if options.report is None else _reported(partition, options)
     for node in module.graph.nodes:
         if node.op == "call_module" and node.target in partition.compiled:
             fixed_places = [n for n, argument in enumerate(node.args) if argument in constant]
-            part = _OrTorch(module.get_submodule(node.target), node.target, fixed_places, options)
+            part = _OrTorch(module.get_submodule(node.target), node.target, fixed_places, options, report)
             setattr(module, node.target, part)
             ready.add(node.target)
     module.recompile()
-    if options.report is None:
+    if report is None:
         return make_boxed_func(module.forward)  # type: ignore[no-any-return]
-    return make_boxed_func(Timed(module, ready, _reported(partition, options)).run)  # type: ignore[no-any-return]
+    return make_boxed_func(Timed(module, ready, report).run)  # type: ignore[no-any-return]
 
 
 def _reported(partition: Split, options: Options) -> GraphReport:
@@ -116,9 +117,11 @@ def _parameters() -> set[int]:
 class _OrTorch(torch.nn.Module):  # type: ignore[misc]
     """A compiled part; it stays with torch where no kernel can be made of it."""
 
-    def __init__(self, module: Any, name: str, fixed: Sequence[int], options: Options) -> None:
+    def __init__(
+        self, module: Any, name: str, fixed: Sequence[int], options: Options, report: GraphReport | None
+    ) -> None:
         super().__init__()
-        self._plain, self._run = module, Part(module, f"graph_{name}", fixed, options)
+        self._plain, self._run, self._report = module, Part(module, f"graph_{name}", fixed, options), report
         self.refused: str | None = None
 
     def forward(self, *arguments: Any) -> Any:
@@ -129,5 +132,9 @@ class _OrTorch(torch.nn.Module):  # type: ignore[misc]
             return self._run(*arguments)
         except StrataError as error:
             self.refused = str(error)
+            if self._report is not None:
+                nodes = sum(computes(node) for node in self._plain.graph.nodes)
+                self._report.compiled -= nodes
+                self._report.reasons[self.refused] += nodes
             warnings.warn(f"a part of a graph stays with torch: {error}", stacklevel=2)
             return self._plain(*arguments)

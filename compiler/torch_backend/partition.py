@@ -11,6 +11,7 @@ from torch.fx.passes.split_module import split_module
 
 from compiler.frontends.torch.conversion import moves, why_not, without_checks
 from compiler.torch_backend.aliases import views_of_results
+from compiler.torch_backend.empties import is_empty, without_empty_operands
 
 IDLE = "it stands in a part that only moves elements"
 """Why nodes that have a te form may stay with torch."""
@@ -33,10 +34,11 @@ class Split:
 def split(graph: fx.GraphModule) -> Split:
     """A graph as few parts: part 2n is compiled and needs only parts before it; part 2n + 1 stays with torch."""
     without_checks(graph.graph)
+    without_empty_operands(graph.graph)
     shown = views_of_results(graph.graph)
     nodes = [node for node in graph.graph.nodes if node.op not in ("placeholder", "output", "get_attr")]
     reasons = _reasons(nodes)
-    supported = {node for node in nodes if reasons[node] is None and node not in shown}
+    supported = {node for node in nodes if reasons[node] is None and node not in shown and not is_empty(node)}
     turns = _turns(nodes, supported)
     while idle := _idle(turns, supported):
         supported -= idle
@@ -44,9 +46,15 @@ def split(graph: fx.GraphModule) -> Split:
     place = {node: 2 * turn + (node not in supported) for node, turn in turns.items()}
     module = split_module(graph, None, lambda node: place[node])
     compiled = tuple(f"submod_{2 * turn}" for turn in sorted({turns[node] for node in supported}))
-    computing = [node for node in nodes if node.target is not operator.getitem and node not in shown]
+    computing = [node for node in nodes if computes(node) and node not in shown]
     why = Counter(reasons[node] or IDLE for node in computing if node not in supported)
     return Split(module, compiled, why, len(computing), sum(node in supported for node in computing))
+
+
+def computes(node: fx.Node) -> bool:
+    """Whether a node counts as one that computes: it is an operator with elements, not one of several results."""
+    is_operator = node.op not in ("placeholder", "output", "get_attr") and node.target is not operator.getitem
+    return is_operator and not is_empty(node)
 
 
 def _reasons(nodes: list[fx.Node]) -> dict[fx.Node, str | None]:

@@ -49,6 +49,33 @@ def adaptive_max_pool(x: Tensor, size: Sizes, name: str = "adaptive_max_pool") -
     return _pooled(x, sizes, e.max, worst(x.dtype, lowest=True), x.dtype, name)
 
 
+def adaptive_max_pool_with_places(
+    x: Tensor, size: Sizes, name: str = "adaptive_max_pool"
+) -> tuple[Tensor, Tensor]:
+    """Y, P = the maximum of each window, and its place in the image of X[n, c] in row-major order, an i64.
+
+    The windows are adaptive_max_pool's; of equal elements the first, and NaN before all others. Raises TeError.
+    """
+    sizes, image = _sizes("adaptive_max_pool_with_places", x, size), x.shape[2:]
+    windows = _Windows(x, sizes)
+    outside = worst(x.dtype, lowest=True)
+    pick = combiner(best(lambda a, b: a > b, x.dtype), (outside, LAST))
+
+    def element(n: Index, c: Index, *at: Index) -> tuple[Reduce, ...]:
+        places, holds = windows.met(at)
+        flat: Index = places[0]
+        for place, extent in zip(places[1:], image[1:], strict=True):
+            flat = flat * extent + place
+        read, position = x[(n, c, *places)], e.cast(flat, "i64")
+        if holds:
+            inside = e.all_of(*holds)
+            return reduce(pick, (e.select(inside, read, outside), e.select(inside, position, LAST)), axis=windows.taps)
+        return reduce(pick, (read, position), axis=windows.taps)
+
+    values, places = compute((*x.shape[:2], *sizes), element, name, axes=("n", "c", *SPATIAL[x.rank - 2]))
+    return values, places
+
+
 def _sizes(operator: str, x: Tensor, size: Sizes) -> tuple[int, ...]:
     rank = check_tensor(operator, x).rank - 2
     if rank not in SPATIAL:
@@ -66,23 +93,35 @@ def _end(at: Index, extent: int, size: int) -> Index:
     return ((at + 1) * extent + (size - 1)) // size
 
 
-def _pooled(x: Tensor, sizes: Sequence[int], combine: e.Reduction, outside: Number, dtype: str, name: str) -> Tensor:
-    """The elements of each window combined, in a dtype."""
-    image, rank = x.shape[2:], x.rank - 2
-    longest = [_longest(n, size) for n, size in zip(image, sizes, strict=True)]
-    taps = tuple(reduce_axis(n, label) for n, label in zip(longest, TAPS[rank], strict=True))
+class _Windows:
+    """The windows of a result's places: their axes, and what each reads."""
 
-    def element(n: Index, c: Index, *at: Index) -> Reduce:
+    def __init__(self, x: Tensor, sizes: Sequence[int]) -> None:
+        self.image, self.sizes = x.shape[2:], sizes
+        longest = [_longest(n, size) for n, size in zip(self.image, sizes, strict=True)]
+        self.taps = tuple(reduce_axis(n, label) for n, label in zip(longest, TAPS[x.rank - 2], strict=True))
+
+    def met(self, at: Sequence[Index]) -> tuple[list[Index], list[Condition]]:
+        """The places that a window reads, and where they are within it."""
         places: list[Index] = []
         holds: list[Condition] = []
-        for i, tap, extent, size in zip(at, taps, image, sizes, strict=True):
+        for i, tap, extent, size in zip(at, self.taps, self.image, self.sizes, strict=True):
             places.append(_start(i, extent, size) + tap)
             holds += [places[-1] < _end(i, extent, size)] if extent % size else []
+        return places, holds
+
+
+def _pooled(x: Tensor, sizes: Sequence[int], combine: e.Reduction, outside: Number, dtype: str, name: str) -> Tensor:
+    """The elements of each window combined, in a dtype."""
+    windows = _Windows(x, sizes)
+
+    def element(n: Index, c: Index, *at: Index) -> Reduce:
+        places, holds = windows.met(at)
         read = x[(n, c, *places)]
         value = e.select(e.all_of(*holds), read, outside) if holds else read
-        return combine(e.cast(value, dtype), axis=taps)
+        return combine(e.cast(value, dtype), axis=windows.taps)
 
-    return compute((*x.shape[:2], *sizes), element, name, axes=("n", "c", *SPATIAL[rank]))
+    return compute((*x.shape[:2], *sizes), element, name, axes=("n", "c", *SPATIAL[x.rank - 2]))
 
 
 def _longest(extent: int, size: int) -> int:

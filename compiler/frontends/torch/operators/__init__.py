@@ -4,6 +4,7 @@ attention.py      scaled dot-product attention
 contraction.py    matrix products
 convolution.py    convolutions, transposed ones
 creation.py       tensors of numbers, ranges, copies, conversions
+distances.py      distances of rows, places among sorted numbers and bins
 elements.py       what the families share: operators of elements
 indexing.py       reads at indices that a tensor holds
 normalisation.py  softmax, batch, layer and group norms
@@ -12,6 +13,7 @@ pooling.py        maxima and means over windows
 pointwise.py      arithmetic, mathematics, comparisons
 reduction.py      sums, extremes, their places, variances
 resize.py         images at another size, pads that repeat elements
+scatter.py        writes at indices that a tensor holds
 views.py          operators that move elements
 """
 
@@ -20,6 +22,7 @@ from compiler.frontends.torch.operators import (
     contraction,
     convolution,
     creation,
+    distances,
     indexing,
     normalisation,
     ordering,
@@ -27,6 +30,7 @@ from compiler.frontends.torch.operators import (
     pooling,
     reduction,
     resize,
+    scatter,
     views,
 )
 
@@ -41,6 +45,8 @@ FAMILIES = (
     ordering,
     resize,
     indexing,
+    scatter,
+    distances,
     views,
     creation,
 )

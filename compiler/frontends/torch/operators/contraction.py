@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.frontends.torch.operators.elements import Operand, converted, pointwise
+from compiler.frontends.torch.operators.elements import Operand, converted, pointwise, read
 from compiler.frontends.torch.table import Call, operator
 from compiler.te import nn
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Reduce
-from compiler.te.index import Index
+from compiler.te.index import Axis, Index
 from compiler.te.nn.common import accumulator
+from compiler.te.nn.reduction import reduced
 from compiler.te.tensor import Tensor, reduce_axis
 
 
@@ -51,6 +52,56 @@ def _added(call: Call, sums: Tensor, bias: Operand, beta: float, alpha: float) -
     return pointwise(call, lambda s, b: (s if alpha == 1 else s * alpha) + (b if beta == 1 else b * beta), sums, bias)
 
 
+@operator("addmv")
+def addmv(call: Call, bias: Tensor, x: Tensor, y: Tensor, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta bias + alpha x y of a matrix and a vector."""
+    column = nn.expand_dims(y, -1, f"{call.name}.column")
+    sums = nn.matmul(x, column, dtype=accumulator(x.dtype), name=f"{call.name}.sum")
+    return _added(call, nn.reshape(sums, call.shape, f"{call.name}.row"), bias, beta, alpha)
+
+
+@operator("addbmm")
+def addbmm(call: Call, bias: Tensor, x: Tensor, y: Tensor, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta bias + alpha times the sum of the products of a batch."""
+    b, k, wide = reduce_axis(x.shape[0], "b"), reduce_axis(x.shape[2], "k"), accumulator(x.dtype)
+
+    def element(m: Index, n: Index) -> Reduce:
+        return e.sum(e.cast(x[b, m, k], wide) * e.cast(y[b, k, n], wide), axis=(b, k))
+
+    return _added(call, compute((x.shape[1], y.shape[2]), element, f"{call.name}.sum"), bias, beta, alpha)
+
+
+@operator("_trilinear")
+def trilinear(
+    call: Call,
+    x: Tensor,
+    y: Tensor,
+    z: Tensor,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    unroll_dim: int = 1,
+) -> Tensor:
+    """The sum over dimensions of products of three tensors, each with dimensions of extent 1 put in."""
+    raised = [_raised(call, t, dims, n) for n, (t, dims) in enumerate(((x, expand1), (y, expand2), (z, expand3)))]
+    shape = broadcast(broadcast(raised[0].shape, raised[1].shape), raised[2].shape)
+    wide = accumulator(x.dtype)
+
+    def element(at: Sequence[Index], axes: tuple[Axis, ...]) -> Reduce:
+        a, b, c = (read(t, at, wide) for t in raised)
+        return e.sum(a * b * c, axis=axes)
+
+    return _rounded(reduced(shape, sorted(sumdim), False, element, f"{call.name}.sum"), call)
+
+
+def _raised(call: Call, x: Tensor, dims: Sequence[int], number: int) -> Tensor:
+    shape = list(x.shape)
+    for d in sorted(dims):
+        shape.insert(d, 1)
+    return x if len(shape) == x.rank else nn.reshape(x, tuple(shape), f"{call.name}.operand{number}")
+
+
 @operator("linear")
 def linear(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x times a transposed weight, plus a bias."""
@@ -75,7 +126,7 @@ def matmul(call: Call, x: Tensor, y: Tensor) -> Tensor:
 
 
 def _batched(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    batch = _broadcast(x.shape[:-2], y.shape[:-2])
+    batch = broadcast(x.shape[:-2], y.shape[:-2])
     k, wide = reduce_axis(x.shape[-1], "k"), accumulator(x.dtype)
 
     def part(tensor: Tensor, at: Sequence[Index], last: tuple[Index, Index]) -> tuple[Index | int, ...]:
@@ -91,7 +142,8 @@ def _batched(call: Call, x: Tensor, y: Tensor) -> Tensor:
     return compute((*batch, x.shape[-2], y.shape[-1]), element, f"{call.name}.sum")
 
 
-def _broadcast(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+def broadcast(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """The shape to which two shapes are broadcast."""
     rank = max(len(a), len(b))
     padded = [(1,) * (rank - len(s)) + tuple(s) for s in (a, b)]
     return tuple(max(m, n) for m, n in zip(*padded, strict=True))

@@ -10,7 +10,7 @@ from compiler.te import nn
 from compiler.te.tensor import Tensor
 
 _PLAIN = {1: nn.conv1d, 2: nn.conv2d, 3: nn.conv3d}
-_TRANSPOSED = {1: nn.conv1d_transpose, 2: nn.conv2d_transpose}
+_TRANSPOSED = {1: nn.conv1d_transpose, 2: nn.conv2d_transpose, 3: nn.conv3d_transpose}
 
 
 @operator("convolution")
@@ -32,8 +32,6 @@ def convolution(
         raise Unsupported("an image without a batch dimension")
     steps, borders, spread = (_each(values, rank) for values in (stride, padding, dilation))
     if transposed:
-        if rank not in _TRANSPOSED:
-            raise Unsupported("a transposed convolution of three dimensions")
         extra = _each(output_padding, rank)
         build = _TRANSPOSED[rank]
         convolved = build(x, weight, bias, steps, borders, extra, spread, groups, name=call.name)

@@ -89,6 +89,9 @@ def adaptive_avg_pool(call: Call, x: Tensor, size: Sequence[int]) -> Tensor:
 
 
 @operator("adaptive_max_pool2d", "adaptive_max_pool3d")
-def adaptive_max_pool(call: Call, x: Tensor, size: Sequence[int]) -> tuple[Tensor | None, ...]:
-    """The greatest of as many windows as the result has places; where they are has no te form."""
-    return _shaped(call, nn.adaptive_max_pool(_batched(call, x, len(size)), tuple(size), name=call.name)), None
+def adaptive_max_pool(call: Call, x: Tensor, size: Sequence[int]) -> tuple[Tensor, ...]:
+    """The greatest of as many windows as the result has places, and its place in the image."""
+    images = _batched(call, x, len(size))
+    values = nn.adaptive_max_pool(images, tuple(size), name=call.name)
+    _, places = nn.adaptive_max_pool_with_places(images, tuple(size), name=f"{call.name}.places")
+    return _shaped(call, values), _shaped(call, places, 1)

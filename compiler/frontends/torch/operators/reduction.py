@@ -168,12 +168,16 @@ def var_mean(
 def vector_norm(
     call: Call, x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, dtype: object = None
 ) -> Tensor:
-    """The norm over dimensions: of order 1, 2 or infinity."""
+    """The norm over dimensions, of any order."""
     along, wide = dimensions(dim, x.rank), working(call.dtype)
     if ord == 2:
         total = _over(call, e.sum, x, along, keepdim, wide, lambda v: v * v)
         return pointwise(call, e.sqrt, total)
-    if ord not in (1, math.inf):
-        raise Unsupported(f"a norm of order {ord}; supported are 1, 2 and infinity")
-    norm = _over(call, e.sum if ord == 1 else e.max, x, along, keepdim, wide, e.abs)
-    return converted(norm, call.dtype, call.name)
+    if ord in (1, math.inf, -math.inf):
+        norm = _over(call, e.sum if ord == 1 else e.max if ord > 0 else e.min, x, along, keepdim, wide, e.abs)
+        return converted(norm, call.dtype, call.name)
+    if ord == 0:
+        count = _over(call, e.sum, x, along, keepdim, wide, lambda v: e.cast(e.not_equal(v, 0), v.dtype))
+        return converted(count, call.dtype, call.name)
+    total = _over(call, e.sum, x, along, keepdim, wide, lambda v: e.pow(e.abs(v), ord))
+    return pointwise(call, lambda v: e.pow(v, 1.0 / ord), total)

@@ -1,0 +1,38 @@
+"""What is left out of the share of compiled samples, by ATen operators, and results that differ by choice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+MOVES = "pure moves"
+LEFT_OUT = {
+    "factorisations": r"_?linalg_(?!vector_norm|cross|householder)\w+|_?cholesky\w*|\w*triangular_solve\w*|lu_unpack|_?lu_\w+"
+    r"|geqrf|ormqr|orgqr|linalg_householder_product|_?svd\w*|lobpcg|qr|inverse",
+    "FFT": r"_?fft_\w+|stft|istft",
+    "random numbers": r"rand\w*|bernoulli\w*|\w*dropout|multinomial|normal\w*|_?uniform\w*|poisson|binomial|exponential"
+    r"|geometric|cauchy|log_normal|rrelu\w*|_sample_dirichlet|_standard_gamma|fractional_max_pool\w*|rrelu_with_noise\w*",
+    "shapes that data decide": r"nonzero\w*|masked_select|_?unique\w*|_local_scalar_dense|repeat_interleave"
+    r"|bincount|equal|is_nonzero|argwhere|item|allclose",
+}
+"""Classes, each with the ATen operators that are of it; a sample is of the first that one of its own is of."""
+
+
+def class_of(operators: Iterable[str]) -> str | None:
+    """The class that leaves a sample with these ATen operators out of the share; None for the others."""
+    names = [name.removeprefix("aten.").split(".")[0] for name in operators]
+    for title, pattern in LEFT_OUT.items():
+        if any(re.fullmatch(pattern, name) for name in names):
+            return title
+    return None
+
+
+BY_CHOICE: dict[str, str] = {
+    "empty": "its elements are not initialised",
+    "empty_like": "its elements are not initialised",
+    "empty_permuted": "its elements are not initialised",
+    "empty_strided": "its elements are not initialised",
+    "new_empty": "its elements are not initialised",
+    "new_empty_strided": "its elements are not initialised",
+}
+"""Operators whose results are not compared, each with the reason."""
