@@ -22,9 +22,9 @@ def is_empty(node: object) -> bool:
 def without_empty_operands(graph: fx.Graph) -> None:
     """State what operators make of tensors without elements, which depends on no data.
 
-        y = sum(x[:0]) + cat([x, x[:0]])
-      ->
-        y = full((), 0) + cat([x])
+      y = sum(x[:0]) + cat([x, x[:0]])
+    ->
+      y = full((), 0) + cat([x])
     """
     for node in list(graph.nodes):
         if node.op != "call_function" or is_empty(node):

@@ -45,7 +45,9 @@ def main() -> int:
     wanted = set(todo)
     outcomes = [outcome for outcome in kept.outcomes if outcome.unit in wanted]
     print("\n".join(lines(outcomes)))
-    path = asked.json or FOLDER / f"{asked.dtype}{'-special' if asked.special else ''}{'-dry' if asked.dry else ''}.json"
+    path = (
+        asked.json or FOLDER / f"{asked.dtype}{'-special' if asked.special else ''}{'-dry' if asked.dry else ''}.json"
+    )
     write(outcomes, path)
     print(f"{'all done' if done else 'interrupted: the same command continues'}; figures in {path}")
     return int(any(outcome.kind in (WRONG, CRASHED) for outcome in outcomes))

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 MOVES = "pure moves"
 LEFT_OUT = {
-    "factorisations": r"_?linalg_(?!vector_norm|cross|householder)\w+|_?cholesky\w*|\w*triangular_solve\w*|lu_unpack|_?lu_\w+"
-    r"|geqrf|ormqr|orgqr|linalg_householder_product|_?svd\w*|lobpcg|qr|inverse",
+    "factorisations": r"_?linalg_(?!vector_norm|cross|householder)\w+|_?cholesky\w*|\w*triangular_solve\w*"
+    r"|lu_unpack|_?lu_\w+|geqrf|ormqr|orgqr|linalg_householder_product|_?svd\w*|lobpcg|qr|inverse",
     "FFT": r"_?fft_\w+|stft|istft",
     "random numbers": r"rand\w*|bernoulli\w*|\w*dropout|multinomial|normal\w*|_?uniform\w*|poisson|binomial|exponential"
     r"|geometric|cauchy|log_normal|rrelu\w*|_sample_dirichlet|_standard_gamma|fractional_max_pool\w*|rrelu_with_noise\w*",

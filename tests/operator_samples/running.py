@@ -37,7 +37,7 @@ class Outcome:
 
 
 def outcomes(unit: Unit, after: int = -1) -> Iterator[tuple[int, str, Callable[[], list[Outcome]]]]:
-    """The samples of a unit behind a number, each with what runs it. The first one goes through all of torch.compile."""
+    """The samples of a unit behind a number, each with what runs it. The first goes through torch.compile."""
     for n, (number, sample) in enumerate(drawn(unit)):
         if number <= after:
             continue
@@ -76,7 +76,9 @@ class _Run:
             return cache(lambda: _through_dynamo(self.sample.function, report)), report
         return cache(lambda: _through_backend(self.sample.function, tensors, report)), report
 
-    def _outcome(self, variant: str, tensors: Sequence[Any], compiled: tuple[Callable[[], Callable[..., Any]], Report]) -> Outcome:
+    def _outcome(
+        self, variant: str, tensors: Sequence[Any], compiled: tuple[Callable[[], Callable[..., Any]], Report]
+    ) -> Outcome:
         compile, report = compiled
 
         def outcome(kind: str, reasons: Sequence[str], of: Sequence[str] = ()) -> Outcome:
@@ -97,7 +99,9 @@ class _Run:
                 actual = run(*map(_copied, tensors))
             except Exception as error:
                 said = f"{type(error).__name__}: {_line(error)}"
-                return outcome(LEFT, [f"torch captures nothing: {said}"]) if _of_torch(error) else outcome(CRASHED, [said])
+                return (
+                    outcome(LEFT, [f"torch captures nothing: {said}"]) if _of_torch(error) else outcome(CRASHED, [said])
+                )
             judged = self._judged(report, outcome)
             if judged.left_out != "random numbers" and self.unit.operator not in BY_CHOICE:
                 difference = self._difference(tensors, actual, wanted)
@@ -186,7 +190,7 @@ def _of_torch(error: BaseException) -> bool:
         at = at.tb_next
     own = [place for place in places if "/compiler/" in place and "/torch/" not in place.split("/compiler/")[0]]
     last = max((n for n, place in enumerate(places) if place in own), default=-1)
-    return not own or own[-1].endswith("torch_backend/backend.py") and "aot_autograd" in "".join(places[last:])
+    return not own or (own[-1].endswith("torch_backend/backend.py") and "aot_autograd" in "".join(places[last:]))
 
 
 def _line(error: BaseException) -> str:

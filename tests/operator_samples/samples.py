@@ -59,10 +59,7 @@ def units(dtypes: Sequence[str], pattern: str, **options: Any) -> list[Unit]:
     """What a run has to do: the options are those of Unit."""
     found = [(name, op.supported_dtypes("cpu")) for name, op in operators().items() if re.search(pattern, name)]
     return [
-        Unit(name, dtype, **options)
-        for dtype in dtypes
-        for name, supported in found
-        if BY_NAME[dtype] in supported
+        Unit(name, dtype, **options) for dtype in dtypes for name, supported in found if BY_NAME[dtype] in supported
     ]
 
 
@@ -103,7 +100,7 @@ def _call(op: Callable[..., Any], given: Any) -> Sample:
 
 
 def tolerance(operator: str, dtype: Any) -> tuple[float, float]:
-    """How much results of a dtype may differ, relative and absolute: torch's default, or an entry's where it is wider."""
+    """The relative and absolute tolerance of a dtype: torch's default, or an entry's where it is wider."""
     rtol, atol = torch.testing._comparison.default_tolerances(dtype)
     for info in operators()[operator].decorators:
         for decorator in getattr(info, "decorators", ()):

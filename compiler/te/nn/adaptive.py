@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from compiler.errors import TeError
 from compiler.te import scalar as e
+from compiler.te.combiner import combiner, reduce
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Number, Reduce
 from compiler.te.index import Condition, Index
 from compiler.te.nn.common import Sizes, accumulator, check_float, check_tensor, several
-from compiler.te.nn.selection import worst
+from compiler.te.nn.selection import LAST, best, worst
 from compiler.te.nn.window import SPATIAL, TAPS
 from compiler.te.tensor import Tensor, reduce_axis
 
@@ -49,9 +50,7 @@ def adaptive_max_pool(x: Tensor, size: Sizes, name: str = "adaptive_max_pool") -
     return _pooled(x, sizes, e.max, worst(x.dtype, lowest=True), x.dtype, name)
 
 
-def adaptive_max_pool_with_places(
-    x: Tensor, size: Sizes, name: str = "adaptive_max_pool"
-) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool_with_places(x: Tensor, size: Sizes, name: str = "adaptive_max_pool") -> tuple[Tensor, Tensor]:
     """Y, P = the maximum of each window, and its place in the image of X[n, c] in row-major order, an i64.
 
     The windows are adaptive_max_pool's; of equal elements the first, and NaN before all others. Raises TeError.

@@ -144,7 +144,9 @@ def _edges(call: Call, x: Tensor, bins: int, between: Sequence[float] | None, ar
         flat = nn.reshape(x, (-1,), f"{call.name}.flat") if x.rank != 1 else x
         low, high = nn.min(flat, name=f"{call.name}.low"), nn.max(flat, name=f"{call.name}.high")
     else:
-        low, high = (filled((), n, x.dtype, f"{call.name}.{label}") for n, label in zip(between, ("low", "high")))
+        low, high = (
+            filled((), n, x.dtype, f"{call.name}.{label}") for n, label in zip(between, ("low", "high"), strict=True)
+        )
 
     def element(b: Index) -> Expr:
         first, last = low[()], high[()]

@@ -1,4 +1,4 @@
-"""Writes at indices that a tensor holds: each place compares its own index with those of all elements that may land there."""
+"""Writes at indices that a tensor holds: each place compares its index with those of all that may land there."""
 
 from __future__ import annotations
 
@@ -123,7 +123,11 @@ def _scattered(
     if not x.rank or not index.rank:
         flat = nn.reshape(x, (1,), f"{call.name}.flat") if not x.rank else x
         indices = nn.reshape(index, (1,), f"{call.name}.index") if not index.rank else index
-        values = nn.reshape(source, (1,), f"{call.name}.source") if isinstance(source, Tensor) and not source.rank else source
+        values = (
+            nn.reshape(source, (1,), f"{call.name}.source")
+            if isinstance(source, Tensor) and not source.rank
+            else source
+        )
         inner = Call(f"{call.name}.one", (flat.shape,), call.dtypes, call.common)
         return nn.reshape(_scattered(inner, flat, dim, indices, values, reduce, include_self), call.shape, call.name)
     part, landing = _along(call, x, dim, index, source)
