@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from time import perf_counter
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn, TextIO, cast
 
 from compiler import spans
 from compiler.accused import pointed
@@ -22,6 +22,21 @@ from compiler.printable import meant, printable
 
 class Parser(argparse.ArgumentParser):
     """A parser of a command's arguments, which refuses them as all input is refused: by an InputError."""
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        """Read the arguments; a command itself refuses those that it does not have."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            self._command(sys.argv[1:] if args is None else args).error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options
+
+    def _command(self, words: Sequence[str]) -> Parser:
+        """The parser of the command that some words begin with."""
+        for commands in (action for action in self._actions if isinstance(action, argparse._SubParsersAction)):
+            for place, word in enumerate(words):
+                if word in commands.choices:
+                    return cast(Parser, commands.choices[word])._command(words[place + 1 :])
+        return self
 
     def error(self, message: str) -> NoReturn:
         """Refuse the arguments, and name the ones that may be meant."""
@@ -36,10 +51,8 @@ class Parser(argparse.ArgumentParser):
         return meant(option[1], self._options()) if option is not None else ""
 
     def _options(self) -> list[str]:
-        """The long options, those of commands too."""
-        commands = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
-        inner = [name for each in commands for parser in each.choices.values() for name in parser._options()]
-        return [*inner, *(name for name in self._option_string_actions if name.startswith("--"))]
+        """The long options."""
+        return [name for name in self._option_string_actions if name.startswith("--")]
 
 
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")

@@ -285,7 +285,8 @@ def test_the_demo_finds_the_inner_loop() -> None:
     [
         (main, ["rnu", EXAMPLE], "did you mean 'run'?"),
         (main, ["expalin", EXAMPLE], "did you mean 'explain'?"),
-        (main, ["run", EXAMPLE, "--treads", "2"], "did you mean '--threads'?"),
+        (main, ["run", EXAMPLE, "--treads", "2"], "did you mean '--threads'? (strata run --help says more)"),
+        (main, ["db", "best", "a.db", "--mod=asm", "--modd", "x"], "did you mean '--mode'? (strata db best --help"),
         (main, ["run", EXAMPLE, "--polcy=fast"], "did you mean '--policy'?"),
         (main, ["run", EXAMPLE, "--policy", "strikt"], "did you mean 'strict'?"),
         (main, ["db", "lst", "a.db"], "did you mean 'list'?"),
