@@ -16,7 +16,7 @@ demo: .venv/onnx
 test: .venv/ready
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
-test-all: .venv/ready
+test-all: .venv/doors
 	STRATA_ALL_TESTS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal
 
 # The site, in build/site; a warning, such as a broken link, is an error.
