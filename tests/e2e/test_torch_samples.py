@@ -26,7 +26,13 @@ def share(dtypes: list[str], step: int, **options: object) -> list[Unit]:
     return found if all_asked() else found[step // 2 :: step]
 
 
-UNITS = [*share(["f32"], 13), *share(OTHERS, 200), *share(["f32"], 60, special=True)]
+ONCE_WRONG = ["floor_divide", "remainder"]
+UNITS = [
+    *share(["f32"], 13),
+    *share(OTHERS, 200),
+    *share(["f32"], 60, special=True),
+    *(Unit(operator, "f32", most=2, special=True) for operator in ONCE_WRONG),
+]
 
 
 @pytest.fixture
