@@ -181,6 +181,14 @@ def test_the_reference_is_the_evaluator_in_float64(number: int, name: str) -> No
             np.testing.assert_array_equal(exact, right)
 
 
+def test_literals_beyond_f32_in_a_program_of_f64() -> None:
+    """It runs in f32 beside: there they are infinite."""
+    x = te.placeholder((3,), "f64", name="X")
+    function = te.function("f", [x], te.compute((3,), lambda i: te.minimum(x[i], 1e300), "Y"))
+    (exact,) = Oracle(lower(function), None)([np.array([1.0, 2e300, -3.0])]).exact
+    np.testing.assert_array_equal(exact, [1, 1e300, -3])
+
+
 @pytest.mark.parametrize("shape", [(70, 33, 300), (64, 5, 512), (3, 4, 5)])
 def test_tiling_the_reference_changes_no_bit(shape: tuple[int, int, int]) -> None:
     function = matmul(*shape)

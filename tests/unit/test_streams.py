@@ -86,6 +86,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "explain": ["strata", "explain", EXAMPLE, "--static"],
         "hash": ["strata", "hash", EXAMPLE],
         "cache info": ["strata", "cache", "info"],
+        "examples": ["strata", "examples", str(folder / "examples")],
         "cache path": ["strata", "cache", "path"],
         "plugins": ["strata", "plugins"],
         "space": ["strata", "space", SMALL, "--threads", "1"],

@@ -72,7 +72,6 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "dtypes": (lambda: te.compute((8,), lambda i: V[i] + INTS[i], "C"), "add of f32 and i32: dtypes do not mix"),
     "exp of int": (lambda: te.compute((8,), lambda i: te.exp(INTS[i]), "C"), "exp takes floats, got i32"),
     "int division": (lambda: te.compute((8,), lambda i: INTS[i] / 2, "C"), "integers divide by //"),
-    "float floordiv": (lambda: te.compute((8,), lambda i: V[i] // 2, "C"), "is for integers"),
     "half an int": (lambda: te.compute((8,), lambda i: INTS[i] * 0.5, "C"), "0.5 is not a value of i32"),
     "logic of floats": (lambda: te.compute((8,), lambda i: V[i] & V[i], "C"), "only truth values"),
     "sum of truths": (lambda: te.compute((8,), lambda i: (V[i] > 0) + (V[i] < 0), "C"), "truth values"),
@@ -230,7 +229,7 @@ COMMANDS: dict[str, tuple[list[str], str, str]] = {
         " -> tensor<4xf32> {\n te.yield %a : f32\n }\n func.return\n}",
         "dynamic or empty dimension",
     ),
-    "to llvm": (["-t", "llvm"], 'func.func @f() {\n loop.for "i" %i = 4 {\n }\n func.return\n}', "no form in LLVM IR"),
+    "to llvm": (["-t", "llvm"], 'func.func @f() {\n loop.for "i" %i = 4 {\n }\n func.return\n}', "at the loop level"),
     "deep": ([], "func.func @f() {\n" + 'loop.for "i" %i = 4 {\n' * 2000, ""),
 }
 

@@ -10,7 +10,9 @@ from xdsl.rewriter import Rewriter
 
 from compiler.dialects.dense import Dense, DenseAttr
 from compiler.dialects.upstream.arith import ExtFOp, TruncFOp
+from compiler.elements import row_of
 from compiler.interpret.numbers import array_of, dtype_of
+from compiler.rounding import rounded
 
 
 def floats_of(module: ModuleOp) -> set[AnyFloat]:
@@ -51,7 +53,9 @@ class _Retype(TypeConversionPattern):
 
     def __init__(self, to: AnyFloat) -> None:
         super().__init__(recursive=True)
-        self.to = to
+        row = row_of(to)
+        assert row is not None
+        self.to, self.name = to, row.name
 
     def convert_type(self, typ: Attribute, /) -> Attribute | None:
         if isinstance(typ, DenseAttr) and isinstance(typ.type.element_type, AnyFloat):
@@ -59,5 +63,5 @@ class _Retype(TypeConversionPattern):
             type = TensorType(self.to, typ.type.get_shape())
             return DenseAttr(Dense(type, elements.reshape(-1).view(np.uint8).data, typ.data.name))
         if isinstance(typ, FloatAttr):
-            return FloatAttr(typ.value.data, self.to)  # rounded to the type
+            return FloatAttr(rounded(typ.value.data, self.name), self.to)
         return self.to if isinstance(typ, AnyFloat) else None

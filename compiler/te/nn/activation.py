@@ -67,8 +67,9 @@ def leaky_relu(x: Tensor, slope: float = 0.01, name: str = "leaky_relu") -> Tens
 
 
 def elu(x: Tensor, alpha: float = 1.0, name: str = "elu") -> Tensor:
-    """Y[i...] = X[i...], or alpha * (exp(X[i...]) - 1) where that is below 0."""
-    return mapped("elu", "", lambda v: formulas.elu(v, alpha), narrow=False)(check_float("elu", x), name)
+    """Y[i...] = X[i...], or alpha * (exp(X[i...]) - 1) where that is below 0. Raises TeError."""
+    factor = check_number("elu", "alpha", alpha)
+    return mapped("elu", "", lambda v: formulas.elu(v, factor), narrow=False)(check_float("elu", x), name)
 
 
 def celu(x: Tensor, alpha: float = 1.0, name: str = "celu") -> Tensor:

@@ -24,7 +24,7 @@
 // MAP: face_reject.mlir:32:7: error: transform-layout: '(i, j) -> (i * j)' is not an affine map
 // LATER: error: vectorize: loop 'j': it is parallel already
 // LEVEL: error: unroll: no function of the module is at the loop level; lower it with te-to-loop
-// FILE: error: the script '{{.*}}.none' cannot be read
+// FILE: error: the script {{.*}}.none cannot be read
 func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
   %T = loop.alloc "T" : memref<6x8xf32>
   loop.for "i" %i = 6 {
