@@ -43,7 +43,7 @@ def _state(graph: fx.Graph, node: fx.Node) -> None:
         return
     with unset_fake_temporarily():
         given = fx.map_arg((node.args, node.kwargs), _real)
-        actual: Any = node.target(*given[0], **given[1])  # type: ignore[operator]
+        actual: Any = node.target(*given[0], **given[1])
         first = actual.flatten()[0].item()
         equal = bool((actual != actual).all() if math.isnan(first) else (actual == first).all())
     if not equal:

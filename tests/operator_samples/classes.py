@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 MOVES = "pure moves"
 LEFT_OUT = {
+    MOVES: r"\w+_copy|as_strided\w*",
     "factorisations": r"_?linalg_(?!vector_norm|cross|householder)\w+|_?cholesky\w*|\w*triangular_solve\w*"
     r"|lu_unpack|_?lu_\w+|geqrf|ormqr|orgqr|linalg_householder_product|_?svd\w*|lobpcg|qr|inverse",
     "FFT": r"_?fft_\w+|stft|istft",
@@ -28,6 +29,8 @@ def class_of(operators: Iterable[str]) -> str | None:
 
 
 BY_CHOICE: dict[str, str] = {
+    "pca_lowrank": "its directions are up to their signs, and its start is random",
+    "svd_lowrank": "its directions are up to their signs, and its start is random",
     "empty": "its elements are not initialised",
     "empty_like": "its elements are not initialised",
     "empty_permuted": "its elements are not initialised",

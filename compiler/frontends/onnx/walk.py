@@ -279,8 +279,8 @@ class Walk:
     def scan(self, node: NodeProto, values: Sequence[Any], scope: Scope) -> Sequence[Found]:
         """Scan: unrolled over the extent of its inputs."""
         body, label = _subgraphs(node)["body"], self._label(node, scope)
-        stated = {a.name: list(a.ints) or a.i for a in node.attribute if a.name != "body"}
-        count = stated["num_scan_inputs"]
+        stated: dict[str, Any] = {a.name: list(a.ints) or a.i for a in node.attribute if a.name != "body"}
+        count = int(stated["num_scan_inputs"])
         if any(value is None or isinstance(value, list) for value in values):
             raise Refused(SEQUENCES)
         state, scanned = list(values[:-count]), values[-count:]

@@ -11,7 +11,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Reduce
 from compiler.te.index import Axis, Index
-from compiler.te.nn.common import accumulator
+from compiler.te.nn.common import Indices, accumulator
 from compiler.te.nn.reduction import reduced
 from compiler.te.tensor import Tensor, reduce_axis
 
@@ -88,7 +88,7 @@ def trilinear(
     shape = broadcast(broadcast(raised[0].shape, raised[1].shape), raised[2].shape)
     wide = accumulator(x.dtype)
 
-    def element(at: Sequence[Index], axes: tuple[Axis, ...]) -> Reduce:
+    def element(at: Indices, axes: tuple[Axis, ...]) -> Reduce:
         a, b, c = (read(t, at, wide) for t in raised)
         return e.sum(a * b * c, axis=axes)
 

@@ -149,7 +149,8 @@ def _edges(call: Call, x: Tensor, bins: int, between: Sequence[float] | None, ar
         )
 
     def element(b: Index) -> Expr:
-        first, last = low[()], high[()]
+        first: Expr = low[()]
+        last: Expr = high[()]
         level = e.equal(first, last)
         first, last = e.select(level, first - 1.0, first), e.select(level, last + 1.0, last)
         step = (last - first) * (1.0 / bins) if bins & (bins - 1) == 0 else (last - first) / float(bins)

@@ -13,7 +13,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Const, Expr, Scalar, as_expr
 from compiler.te.index import Index
-from compiler.te.nn.common import accumulator
+from compiler.te.nn.common import Indices, accumulator
 from compiler.te.tensor import Compute, Tensor
 
 Operand: TypeAlias = Tensor | float
@@ -25,7 +25,7 @@ def working(dtype: str) -> str:
     return accumulator(dtype) if is_float(dtype) else "i8" if dtype == "i1" else dtype
 
 
-def read(operand: Operand, at: Sequence[Index], dtype: str) -> Expr:
+def read(operand: Operand, at: Indices, dtype: str) -> Expr:
     """The element of an operand that is broadcast to an index, in a dtype."""
     if not isinstance(operand, Tensor):
         return number(operand, dtype)

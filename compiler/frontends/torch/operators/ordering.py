@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from compiler.elements import is_float
 from compiler.frontends.torch.operators.elements import converted, dimension, filled, working
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
@@ -52,6 +53,46 @@ def topk(
 ) -> tuple[Tensor, Tensor]:
     """The greatest or least elements along a dimension, and where they are."""
     return _ranked(call, x, k, dim, largest)
+
+
+@operator("kthvalue")
+def kthvalue(call: Call, x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The k-th least element along a dimension, NaN being the greatest, and where it is."""
+    if not x.rank:
+        return _ranked(call, x, 1, dim, False)
+    along = dimension(dim, x.rank)
+    values, places = _ranked(call, x, k, dim, False)
+    return _last(call, values, along, 0), _last(call, places, along, 1)
+
+
+def _last(call: Call, x: Tensor, along: int, position: int) -> Tensor:
+    """The last element along a dimension."""
+    ends = [n - 1 if d == along else 0 for d, n in enumerate(x.shape)]
+    only = nn.slice(x, ends, list(x.shape), name=f"{call.name}.{position}.last")
+    return only if only.shape == call.shapes[position] else nn.reshape(only, call.shapes[position], call.name)
+
+
+@operator("median.dim")
+def median_of(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The middle element along a dimension, of two the lesser, or a NaN if there is one, and where it is."""
+    if not x.rank:
+        return _ranked(call, x, 1, dim, False)
+    along = dimension(dim, x.rank)
+    value, place = kthvalue(call, x, (x.shape[along] + 1) // 2, dim, keepdim)
+    if not is_float(x.dtype):
+        return value, place
+    top, where = _ranked(Call(f"{call.name}.top", call.shapes, call.dtypes, call.common), x, 1, dim, True)
+    greatest, at = (nn.reshape(t, value.shape, f"{t.name}.shown") for t in (top, where))
+    nan = nn.isnan(greatest, name=f"{call.name}.nan")
+    return nn.where(nan, greatest, value, name=call.name), nn.where(nan, at, place, name=f"{call.name}.place")
+
+
+@operator("median")
+def median(call: Call, x: Tensor) -> Tensor:
+    """The middle of all elements, of two the lesser, or NaN if there is one."""
+    flat = nn.reshape(x, (-1,), f"{call.name}.flat") if x.rank != 1 else x
+    both = Call(call.name, (call.shape, call.shape), (call.dtype, "i64"), call.common)
+    return median_of(both, flat, 0)[0]
 
 
 @operator("sort")

@@ -246,6 +246,25 @@ def minimum(call: Call, x: Tensor, y: Tensor) -> Tensor:
     return _joined(call, e.minimum, x, y)
 
 
+@operator("fmax")
+def fmax(call: Call, x: Tensor, y: Tensor) -> Tensor:
+    """The greater of x and y; one that is NaN counts for nothing."""
+    return _joined(call, lambda a, b: _unless_nan(a, b, e.maximum(a, b)), x, y)
+
+
+@operator("fmin")
+def fmin(call: Call, x: Tensor, y: Tensor) -> Tensor:
+    """The lesser of x and y; one that is NaN counts for nothing."""
+    return _joined(call, lambda a, b: _unless_nan(a, b, e.minimum(a, b)), x, y)
+
+
+def _unless_nan(a: Expr, b: Expr, both: Expr) -> Expr:
+    """Both joined, or the one beside a NaN."""
+    if not is_float(a.dtype):
+        return both
+    return e.select(e.not_equal(a, a), b, e.select(e.not_equal(b, b), a, both))
+
+
 @operator("hypot")
 def hypot(call: Call, x: Tensor, y: Tensor) -> Tensor:
     """The length of (x, y), computed so that squares of large numbers stay finite."""

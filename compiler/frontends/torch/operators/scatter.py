@@ -60,7 +60,9 @@ def _landed(call: Call, x: Tensor, landing: Landing, reduce: str | None, include
     count = compute(x.shape, counted, f"{call.name}.count")
 
     def element(*i: Index) -> Expr:
-        own, sums, number = e.cast(x[i], wide), total[i], count[i]
+        own: Expr = e.cast(x[i], wide)
+        sums: Expr = total[i]
+        number: Expr = count[i]
         if reduce == "mean":
             sums = sums + own if include_self else sums
             number = number + 1 if include_self else number
@@ -278,6 +280,11 @@ def diagonal_scatter(call: Call, x: Tensor, source: Tensor, offset: int = 0, dim
     return compute(x.shape, element, call.name)
 
 
+def _of_image(sizes: Sequence[int]) -> list[int]:
+    """A size for each dimension of an image; one is for both."""
+    return [sizes[0], sizes[-1]]
+
+
 @operator("max_pool2d_with_indices_backward")
 def max_pool_backward(
     call: Call,
@@ -291,8 +298,8 @@ def max_pool_backward(
     indices: Tensor,
 ) -> Tensor:
     """The sum of the gradients of those windows whose greatest element each one is."""
-    taps = [reduce_axis(size, f"k{d}") for d, size in enumerate(kernel * (3 - len(kernel)))]
-    steps, borders, spread = (list(v or kernel) * (3 - len(v or kernel)) for v in (stride, padding, dilation))
+    window, steps, borders, spread = (_of_image(v or kernel) for v in (kernel, stride, padding, dilation))
+    taps = [reduce_axis(size, f"k{d}") for d, size in enumerate(window)]
     width, windows = x.shape[-1], gradient.shape[-2:]
 
     def element(*i: Index) -> Reduce:
