@@ -47,6 +47,8 @@ PROMISED = {
     "again": (1.0, 1.0),
 }
 """The seconds that docs/tuning.md promises of one group and of a network."""
+LONGEST = 30.0
+"""Seconds after which a run without a number is given up."""
 AGAIN = 0.2
 """Seconds after which Ctrl-C is pressed again."""
 PRESSED = (0.3, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -195,7 +197,7 @@ def waits(program: str, is_network: bool, kinds: Sequence[str], folder: Path) ->
     what = [program, "--threads", "1"]
     endless = [*what, "--trials", "500", "--no-database"]
     if "first" in kinds:
-        run = session(folder, endless, press=60.0)
+        run = session(folder, endless, press=LONGEST)
         yield Wait("first", run.first)
     if "seconds" in kinds:
         run = session(folder, [*what, "--seconds", "5", "--no-database"])
@@ -229,6 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", choices=("group", "network"), help="of one group, or of a network")
     parser.add_argument("--neighbour", choices=("idle", "busy"), help="alone, or beside a busy process (default: both)")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell ignores in the background
     late = 0
     print(f"{'what':26}{'':8}{'seconds':>9}{'CPU':>9}{'promised':>10}")
     with tempfile.TemporaryDirectory(prefix="strata-waiting-") as name:

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")  # which torch's own tests import
 
 from tests.operator_samples.running import CRASHED, WRONG, outcomes
-from tests.operator_samples.samples import BY_NAME, Unit, units
+from tests.operator_samples.samples import BY_NAME, Unit, operators, units
 from tests.sample import all_asked
 
 OTHERS = [dtype for dtype in BY_NAME if dtype != "f32"]
@@ -27,11 +27,17 @@ def share(dtypes: list[str], step: int, **options: object) -> list[Unit]:
 
 
 ONCE_WRONG = ["floor_divide", "remainder"]
+UNTESTED_ELSEWHERE = """scatter scatter_add scatter_reduce:amax scatter_reduce:mean index_put index_reduce:prod put
+    cdist searchsorted bucketize histc median kthvalue fmax fmin norm addbmm addmv diagonal_scatter
+    nn.functional.bilinear nn.functional.embedding_bag nn.functional.grid_sample nn.functional.conv_transpose3d
+    nn.functional.adaptive_max_pool2d max_pool2d_with_indices_backward""".split()  # noqa: SIM905
+"""Operators that have no other test."""
 UNITS = [
     *share(["f32"], 13),
     *share(OTHERS, 200),
     *share(["f32"], 60, special=True),
     *(Unit(operator, "f32", most=2, special=True) for operator in ONCE_WRONG),
+    *(Unit(operator, "f32", most=2) for operator in UNTESTED_ELSEWHERE if operator in operators()),
 ]
 
 
