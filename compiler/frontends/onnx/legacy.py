@@ -29,12 +29,10 @@ LIMIT = float(np.finfo(np.float32).max)
 
 
 def set_apart(model: ModelProto, version: int) -> ModelProto:
-    """The model with its legacy nodes in the domain `LEGACY`, and Hardmax, which the converter does not change, of a
-    matrix."""
+    """The model with its legacy nodes in the domain `LEGACY`."""
     made = ModelProto()
     made.CopyFrom(model)
     for graph in _graphs(made.graph):
-        _flatten_maxima(graph)
         for node in (node for node in graph.node if _is_legacy(node, version)):
             _set_apart(node, version)
     made.opset_import.append(helper.make_opsetid(LEGACY, 1))
@@ -57,8 +55,15 @@ def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
             yield from _graphs(inner)
 
 
+def with_flat_maxima(converted: ModelProto) -> ModelProto:
+    """A converted model whose Hardmax nodes, which the converter does not change, are of matrices, as they were: of all
+    dimensions from the axis on."""
+    for graph in _graphs(converted.graph):
+        _flatten_maxima(graph)
+    return converted
+
+
 def _flatten_maxima(graph: GraphProto) -> None:
-    """Each Hardmax on the matrix that its axis makes of its input: it was of all dimensions from the axis on."""
     for position, node in reversed(list(enumerate(graph.node))):
         if node.op_type == "Hardmax" and not domain_of(node.domain):
             source, target = node.input[0], node.output[0]

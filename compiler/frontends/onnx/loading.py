@@ -14,7 +14,7 @@ from onnx import ModelProto, TypeProto, checker, external_data_helper, version_c
 from compiler.errors import InputError
 from compiler.files import named
 from compiler.frontends.onnx.bodies import domain_of
-from compiler.frontends.onnx.legacy import set_apart
+from compiler.frontends.onnx.legacy import set_apart, with_flat_maxima
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
 
 OLDEST = 13
@@ -70,7 +70,7 @@ def _converted(model: ModelProto, what: str) -> ModelProto:
     if version >= OLDEST:
         return model
     try:
-        return version_converter.convert_version(set_apart(model, version), OLDEST)
+        return with_flat_maxima(version_converter.convert_version(set_apart(model, version), OLDEST))
     except (RuntimeError, ValueError) as error:
         raise InputError(
             f"{what} is of opset {version}, and ONNX cannot convert it to {OLDEST}, the oldest here: {_first(error)}"
