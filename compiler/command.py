@@ -72,8 +72,8 @@ class Version(argparse.Action):
         parser.exit()
 
 
-STARTED = perf_counter()
-"""When the command began, as a person sees it."""
+_STARTS = [perf_counter()]
+"""The start of the command that runs: of the first in a process the import of this module, of others their call."""
 INTERRUPTED = 130
 """The status after an interruption."""
 
@@ -84,6 +84,8 @@ def run(name: str, work: Callable[[], int], arguments: Sequence[str] = ()) -> in
     An error that names one of the arguments is said with a caret under it. Whoever reads the output may leave at any
     time; that is status 1, without a word.
     """
+    if not _STARTS:
+        _STARTS.append(perf_counter())
     try:
         with _warnings(name, arguments):
             return _status(name, work, arguments)
@@ -92,6 +94,13 @@ def run(name: str, work: Callable[[], int], arguments: Sequence[str] = ()) -> in
             processes.end_all()
         _say(name, "interrupted")
         return INTERRUPTED
+    finally:
+        _STARTS.clear()
+
+
+def started() -> float:
+    """When the command that runs began, as a person sees it, in seconds of `perf_counter`."""
+    return _STARTS[0] if _STARTS else perf_counter()
 
 
 def _status(name: str, work: Callable[[], int], arguments: Sequence[str]) -> int:

@@ -16,7 +16,7 @@ from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.cli import program
 from compiler.cli.said import show, show_table
 from compiler.cli.values import positive, seconds, seed
-from compiler.command import INTERRUPTED, STARTED
+from compiler.command import INTERRUPTED, started
 from compiler.files import named, write, writing
 from compiler.policies import POLICIES
 from compiler.printable import counted
@@ -137,7 +137,7 @@ def _tuning(options: argparse.Namespace, task: SearchTask, view: Silent) -> Tuni
         allocation=options.allocation,
         scheduler=options.scheduler,
         patience=options.patience or PATIENCE,
-        began=STARTED if options.scheduler is None else None,  # each machine model of a cluster has the seconds
+        began=started() if options.scheduler is None else None,  # each machine model of a cluster has the seconds
     )
 
 
@@ -227,7 +227,7 @@ def _timed(
     said = f"{untuned} of {groups} without a record, built as without tuning" if untuned else ""
     seconds = options.seconds
     try:
-        with until(lambda: seconds is not None and perf_counter() - STARTED > seconds):
+        with until(lambda: seconds is not None and perf_counter() - started() > seconds):
             return task.breakdown(records), said
     except TimeIsUp:
         return None, f"the whole was not timed: its build was cut short after {seconds:g} s"

@@ -7,10 +7,11 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
-from compiler import te
+from compiler import command, te
 from compiler.autotune.database import Database
 from compiler.autotune.deadline import TimeIsUp
 from compiler.autotune.options import TuningOptions
@@ -88,6 +89,7 @@ def test_the_whole_is_cut_short_and_what_was_measured_is_said(
 ) -> None:
     """By Ctrl-C, or by the end of the seconds; a second run has nothing left, and does not build the whole."""
     judged(alike)
+    monkeypatch.setattr(command, "_STARTS", [perf_counter() - 1000])  # later commands of a process begin when called
 
     def pressed(task: SearchTask, records: object) -> object:
         raise KeyboardInterrupt

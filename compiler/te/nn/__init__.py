@@ -38,7 +38,6 @@ from compiler.te.nn import operators as operators
 from compiler.te.nn.activation import *
 from compiler.te.nn.adaptive import adaptive_avg_pool as adaptive_avg_pool
 from compiler.te.nn.adaptive import adaptive_max_pool as adaptive_max_pool
-from compiler.te.nn.adaptive import adaptive_max_pool_with_places as adaptive_max_pool_with_places
 from compiler.te.nn.attention import attention as attention
 from compiler.te.nn.attention import rotary_embedding as rotary_embedding
 from compiler.te.nn.contraction import batch_matmul as batch_matmul

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from compiler.frontends.torch.operators.elements import converted
 from compiler.frontends.torch.table import Call, operator
 from compiler.te import nn
+from compiler.te.nn.adaptive import adaptive_max_pool_with_places
 from compiler.te.tensor import Tensor
 
 _MAX = {1: nn.max_pool1d, 2: nn.max_pool2d, 3: nn.max_pool3d}
@@ -93,5 +94,5 @@ def adaptive_max_pool(call: Call, x: Tensor, size: Sequence[int]) -> tuple[Tenso
     """The greatest of as many windows as the result has places, and its place in the image."""
     images = _batched(call, x, len(size))
     values = nn.adaptive_max_pool(images, tuple(size), name=call.name)
-    _, places = nn.adaptive_max_pool_with_places(images, tuple(size), name=f"{call.name}.places")
+    _, places = adaptive_max_pool_with_places(images, tuple(size), name=f"{call.name}.places")
     return _shaped(call, values), _shaped(call, places, 1)
