@@ -32,7 +32,7 @@ test-avx2: .venv/ready
 
 # The tests that need torch, ONNX or dask, which are installed for them.
 test-doors: .venv/doors
-	$(BIN)/python -m pytest -q -n auto --dist worksteal tests/unit/test_onnx*.py tests/unit/test_torch*.py tests/e2e/test_torch*.py
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m doors $$(grep -rl --include='test_*.py' mark.doors tests)
 	$(BIN)/python -m pytest -q tests/fleet
 
 # A share of the tests with the oldest dependencies that pyproject.toml allows.

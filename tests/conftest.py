@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
@@ -22,6 +23,23 @@ gc.set_threshold(50_000, 20, 50)  # IR and trees are many objects, and few of th
 # Tests start hundreds of processes: without bytecode each compiles all sources of the package, for a second.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+DOORS = ("torch", "onnx")
+"""What tests with the mark `doors` need."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The mark of tests that need torch and ONNX; `make test-doors` runs them."""
+    config.addinivalue_line("markers", f"doors: needs {' and '.join(DOORS)}")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that needs a package that is not installed."""
+    if item.get_closest_marker("doors"):
+        for name in DOORS:
+            if find_spec(name) is None:
+                pytest.skip(f"{name} is not installed")
 
 
 @pytest.fixture(autouse=True, scope="session")

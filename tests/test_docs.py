@@ -221,8 +221,8 @@ def test_the_gpu_page_shows_what_it_does(monkeypatch: pytest.MonkeyPatch, capsys
     assert f"```\n{capsys.readouterr().out}```" in page
 
 
+@pytest.mark.doors
 def test_the_list_of_onnxs_operators_is_up_to_date() -> None:
-    pytest.importorskip("onnx")
     assert docs.onnx_operators() == (docs.DOCS / "onnx_operators.md").read_text(), "run python tools/docs.py"
 
 

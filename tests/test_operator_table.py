@@ -127,8 +127,8 @@ def test_one_dtype_that_cannot_be_built_costs_only_its_row() -> None:
     assert '- relu f32: RuntimeError: "twice" not implemented' in page
 
 
+@pytest.mark.doors
 def test_what_cannot_run_has_a_note_and_no_number() -> None:
-    pytest.importorskip("torch")
     notes: dict[str, int] = {}
     (row, _) = rows(dataclasses.replace(TWICE, torch=refusing), 1)
     assert not operator_table.failures(row)

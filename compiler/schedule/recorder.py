@@ -246,7 +246,11 @@ class Recorder(InProcess):
 
     def handle_on(self, value: int | str) -> Handle | None:
         """The latest handle that the script has on a loop, by its number, or on a block, by its label, and that nothing
-        has consumed."""
+        has consumed. Raises ScheduleError for what is neither."""
+        if not isinstance(value, int | str):
+            raise ScheduleError(
+                f"it takes a loop's number or a block's label, not a {type(value).__name__}", "handle_on"
+            )
         handles = reversed(self._state.handles.get(value, []))
         return next((handle for handle in handles if handle not in self._state.consumed), None)
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.doors
 
 from benchmarks.models_torch import Branching
 from compiler import te

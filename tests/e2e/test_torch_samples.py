@@ -12,6 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")  # which torch's own tests import
+pytestmark = pytest.mark.doors
 
 from tests.operator_samples.running import CRASHED, WRONG, outcomes
 from tests.operator_samples.samples import BY_NAME, Unit, operators, units

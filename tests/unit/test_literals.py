@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -174,14 +176,19 @@ def test_neutral_values_are_of_the_dtype(identity: float) -> None:
         te.compute((), lambda: te.reduce(te.combiner(lambda a, b: (a[0] + b[0],), (identity,)), x[k], axis=k))
 
 
+@pytest.mark.doors
 @pytest.mark.parametrize("seed", [3710])
 def test_literals_that_were_found(seed: int) -> None:
     assert fuzz.faults(seed) == []
 
 
-@pytest.mark.parametrize("share", range(4))
-def test_drawn_literals(share: int) -> None:
-    assert [said for seed in range(10 * share, 10 * share + 10) for said in fuzz.faults(seed)] == []
+@pytest.mark.parametrize("share", range(3))
+@pytest.mark.parametrize(
+    "door", [pytest.param(door, marks=[pytest.mark.doors][: door is not fuzz.by_te]) for door in fuzz.DOORS]
+)
+def test_drawn_literals(door: Callable[[random.Random], list[str]], share: int) -> None:
+    with np.errstate(all="ignore"):
+        assert [said for seed in range(5 * share, 5 * share + 5) for said in door(random.Random(seed))] == []
 
 
 def test_the_reference_rounds_as_ml_dtypes_does_where_that_is_right() -> None:

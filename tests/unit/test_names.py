@@ -168,6 +168,7 @@ def onnx_model(name: str) -> Any:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.mark.doors
 @pytest.mark.parametrize("name", [n for n in NASTY[::2] if n], ids=lambda name: ascii(name[:12]))
 def test_models_of_onnx(name: str) -> None:
     imported = compiler.from_onnx(onnx_model(name))
@@ -175,6 +176,7 @@ def test_models_of_onnx(name: str) -> None:
     np.testing.assert_array_equal(compiler.build(imported, schedule="written")(ONE), 9 * ONE)
 
 
+@pytest.mark.doors
 @pytest.mark.parametrize("name", ["7", "_7", "a b", "\u00e9", "int", "mod", "a/b", "x-y"])
 def test_parameters_of_torch(name: str) -> None:
     import torch

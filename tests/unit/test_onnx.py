@@ -23,6 +23,8 @@ from tests.onnx_nodes import CRASHED, PASSED, STEP, WRONG, cases, interpreted, o
 from tests.onnx_probes import Probe, probes
 from tests.sample import some
 
+pytestmark = pytest.mark.doors
+
 
 @pytest.mark.parametrize("runner", ("node", "simple", "light"))
 def test_backend_tests_are_right_or_refused(runner: str) -> None:

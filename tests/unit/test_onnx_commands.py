@@ -13,6 +13,8 @@ from compiler.driver import from_onnx
 from compiler.graph.canonical import canonical_hash
 from examples.network import PATH
 
+pytestmark = pytest.mark.doors
+
 
 def _printed(capsys: pytest.CaptureFixture[str], command: str, *options: str) -> str:
     assert main([command, str(PATH), "--shape", "N=1", *options]) == 0

@@ -14,6 +14,7 @@ from compiler.bench.harness import Plan, fault, measure
 from compiler.errors import TargetError
 
 onnx = pytest.importorskip("onnx")
+pytestmark = pytest.mark.doors
 WITHOUT = {"conv_grad_weight", "conv_grad_weight_steps"}
 SHORT = Plan(rounds=3, seconds=float("inf"))
 

@@ -15,6 +15,8 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper, save
 from compiler.__main__ import main
 from tests.said import refusal
 
+pytestmark = pytest.mark.doors
+
 F = TensorProto.FLOAT
 Extents = Sequence[int | str | None]
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.doors
 
 from benchmarks.models_torch import Bert, Gpt2, MobileNetV2, ResNet, UNet, Unrolled, ViT, numbered
 from compiler import spans, te

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.doors
 
 import compiler
 from compiler.errors import InputError, TargetError
