@@ -239,7 +239,7 @@ MOVES: dict[str, Case] = {
             a + torch.eye(3, 4),
             torch.arange(0, 1, 0.25) + a, a.new_zeros(3, 4) + a, torch.linspace(0, 1, 4) * a,
             torch.tensor([1.0, 2, 3, 4]) * a,
-            torch.empty_like(a).fill_(3), torch.arange(3) * 2,
+            torch.empty_like(a).fill_(3), torch.arange(3) * 2, a + torch.arange(False, 4, True),
         ),
         (x,),
     ),

@@ -58,7 +58,9 @@ def arange(call: Call, start: float, end: float, step: float = 1, **named: objec
 
     def element(i: Index) -> Expr:
         if isinstance(start, int) and isinstance(step, int):
-            return e.cast(e.cast(i * step + start, computed_in), call.dtype)
+            return e.cast(
+                e.cast(i * int(step) + int(start), computed_in), call.dtype
+            )  # truth values are numbers to torch
         return e.cast(e.cast(i, computed_in) * step + start, call.dtype)
 
     return compute(call.shape, element, call.name)
