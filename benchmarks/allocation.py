@@ -18,8 +18,8 @@ from rich.table import Table
 from compiler.autotune.tasks.account import Turn, read_turns
 from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.autotune.tasks.replay import Point, replay
-from compiler.files import read
-from compiler.printable import duration
+from compiler.support.files import read
+from compiler.support.text import duration
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 """Of the time between the last first turn and the end of the log."""

@@ -22,7 +22,7 @@ from compiler.native.assemble import build_program
 from compiler.native.unit import Settings, Source
 from compiler.schedule import Schedule
 from compiler.targets.cpu import Kernel
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 ROUNDS = 40
 nn = te.nn

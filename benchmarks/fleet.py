@@ -26,7 +26,7 @@ from compiler.autotune.measure.subject import Subject
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.autotune.search import Search
 from compiler.bench import workloads
-from compiler.printable import duration
+from compiler.support.text import duration
 
 BATCH = 8
 TRIALS = (64, 256, 1024)

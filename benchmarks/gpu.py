@@ -32,7 +32,7 @@ from compiler.autotune.tell.facts import ceiling_share
 from compiler.bench import workloads
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale
-from compiler.errors import InputError, StrataError, TargetError
+from compiler.support.errors import InputError, StrataError, TargetError
 from compiler.targets.cpu.ceilings import credible
 from compiler.targets.cuda import ARCHITECTURES
 

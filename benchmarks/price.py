@@ -30,7 +30,7 @@ from compiler.schedule import Schedule, library
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.ceilings import Arithmetic
 from compiler.targets.cpu.presence import timed
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 Without: TypeAlias = Callable[[], AbstractContextManager[object]]
 """Builds inside lack a part of the compiler."""

@@ -20,8 +20,8 @@ import numpy as np
 
 import compiler
 from compiler import te
-from compiler.errors import StrataError
 from compiler.schedule import Schedule, library
+from compiler.support.errors import StrataError
 
 ROUNDS = 15
 Call = Callable[[], Any]

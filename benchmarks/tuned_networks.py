@@ -29,9 +29,9 @@ from compiler.autotune.database import Record
 from compiler.autotune.tell.facts import ceiling_share
 from compiler.autotune.tell.operator import operator
 from compiler.defaults import build
+from compiler.frontends.imported import Imported
 from compiler.frontends.torch import from_torch
-from compiler.imported import Imported
-from compiler.printable import duration
+from compiler.support.text import duration
 
 NETWORKS = ("ResNet-50", "BERT-base, 128 words", "MobileNetV2")
 """Those that are measured where none is named."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compiler.delayed import delayed
+from compiler.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from compiler.defaults import build
@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["build", "from_onnx", "from_torch", "lower"]
-__getattr__ = delayed(
+__getattr__ = lazy_names(
     __name__, {"build": "defaults", "from_onnx": "driver", "from_torch": "frontends.torch", "lower": "driver"}
 )

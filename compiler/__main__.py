@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from compiler import command, plugins
+from compiler.support import command, plugins
 
 COMMANDS = {
     "run": "build an MLIR file or an ONNX model, run it on random inputs, compare and time it",
@@ -41,7 +41,7 @@ def _run(argv: Sequence[str]) -> int:
     from xdsl.utils.exceptions import ParseError, VerifyException
 
     from compiler.cli.said import sentence
-    from compiler.errors import InputError
+    from compiler.support.errors import InputError
 
     try:
         with plugins.loaded(options.load):
@@ -55,7 +55,7 @@ def _run(argv: Sequence[str]) -> int:
 
 def _say_machine() -> None:
     """Say for which machine code was made, where it is not this one."""
-    from compiler.targets.machine import detected, host
+    from compiler.types.machines import detected, host
 
     machine = host()
     if machine is not detected():

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.context import Context
 
-from compiler import plugins
-from compiler.errors import InputError
+from compiler.support import plugins
+from compiler.support.errors import InputError
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, TypeAttribute

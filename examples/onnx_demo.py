@@ -24,7 +24,7 @@ import strata
 from compiler.autotune.tell.facts import INTERRUPTED
 from compiler.autotune.tell.live import view
 from compiler.bench.table import WIDTH
-from compiler.imported import Imported
+from compiler.frontends.imported import Imported
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
 

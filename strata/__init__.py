@@ -38,12 +38,15 @@ _NAMES = {
 }
 """Where the names of the package are from."""
 
+_PLACES = {"errors": "support.errors", "plugins": "support.plugins", "spans": "support.spans"}
+"""The modules that users import of a room that is not theirs to know."""
+
 _ELSEWHERE = {
     "compile": 'strata.build compiles; torch.compile(model, backend="strata") is there for torch',
     "create_schedule": "strata.Schedule(function) begins a schedule",
     "Kernel": "strata.targets.cpu.Kernel; strata.build makes one",
     "library": "strata.schedule.library has the composites",
-    "Machine": "strata.targets.machine.Machine",
+    "Machine": "strata.types.machines.Machine",
     "outline": "strata.schedule.outline",
     "ScheduleError": "strata.errors.ScheduleError",
     "Target": 'a target is its name, as in strata.build(f, target="cuda")',
@@ -61,12 +64,12 @@ class _Same(MetaPathFinder, Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         package, _, module = fullname.partition(".")
-        if package != __name__ or not module or module.startswith("__") or find_spec(f"compiler.{module}") is None:
+        if package != __name__ or not module or module.startswith("__") or find_spec(place_of(module)) is None:
             return None
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = import_module(f"compiler.{spec.name.partition('.')[2]}")
+        module = import_module(place_of(spec.name.partition(".")[2]))
         spec.loader_state = module.__spec__
         return module
 
@@ -74,6 +77,11 @@ class _Same(MetaPathFinder, Loader):
         spec = module.__spec__
         if spec is not None:
             module.__spec__ = spec.loader_state
+
+
+def place_of(module: str) -> str:
+    """The module that `strata.X` is, by its name there."""
+    return f"compiler.{_PLACES.get(module, module)}"
 
 
 sys.meta_path.insert(0, _Same())  # before what would load a second copy
@@ -87,7 +95,7 @@ def __getattr__(name: str) -> Any:
     try:
         return import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:
-        if error.name not in (f"{__name__}.{name}", f"compiler.{name}"):
+        if error.name not in (f"{__name__}.{name}", place_of(name)):
             raise
         hint = f": {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'{hint}") from None

@@ -1,1 +1,1 @@
-from compiler.errors import *
+from compiler.support.errors import *

@@ -1,1 +1,1 @@
-from compiler.plugins import *
+from compiler.support.plugins import *

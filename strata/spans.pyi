@@ -1,1 +1,1 @@
-from compiler.spans import *
+from compiler.support.spans import *

@@ -23,12 +23,12 @@ from compiler.autotune import SearchTask
 from compiler.bench.schedules import scheduled
 from compiler.bench.workloads import PRESETS, find
 from compiler.driver import build, parse
-from compiler.errors import LoweringError, ScheduleError, TargetError
 from compiler.lowering.low_to_llvm import emit
 from compiler.pipeline import passes_from, run
 from compiler.schedule import Schedule, replay
-from compiler.targets.machine import host
+from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.te import Function
+from compiler.types.machines import host
 from tests.operators import CASES
 from tests.random_programs import program
 from tests.random_scripts import Walker

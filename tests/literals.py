@@ -13,11 +13,11 @@ import numpy as np
 import compiler
 from compiler import te
 from compiler.driver import lower, lower_to_kernels, parse
-from compiler.elements import DTYPES, is_float, limits
 from compiler.graph.canonical import canonicalize
 from compiler.interpret import loop as loop_interpreter
 from compiler.interpret.te import evaluate
 from compiler.targets import simt
+from compiler.types.elements import DTYPES, is_float, limits
 from tests.bitwise import same_bits
 from tests.operators.catalogue import numpy_dtype
 from tests.sample import some

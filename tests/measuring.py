@@ -25,7 +25,7 @@ from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.schedule import Schedule
 from compiler.targets.cpu.artefact import Artefact
 from compiler.targets.cpu.compile import object_code
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 Fault = Callable[[Artefact], Artefact]
 QUICK = Limits(memory_bytes=2 << 30, sampling=Sampling(min_seconds=1e-4, least=1, most=2, seconds=0.05))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.errors import StrataError
+from compiler.support.errors import StrataError
 from tests.onnx_probes import FLOATS, INTEGERS, Probe, probes, words
 
 STEP = 24

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from compiler.errors import StrataError
-from compiler.imported import Imported
+from compiler.frontends.imported import Imported
+from compiler.support.errors import StrataError
 
 STEP = 12
 """A share of the cases: one of so many."""

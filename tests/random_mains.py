@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 
 from compiler import universe
 from compiler.graph.concatenation import Part
-from compiler.mains import Call, Copy, Main, write_low
+from compiler.graph.main import Call, Copy, Main, write_low
 from compiler.native.constants import complete
 from compiler.native.occurrences import Pairs, replaceable, standing
 from compiler.native.slices import Joins, sliced

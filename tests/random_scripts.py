@@ -12,9 +12,9 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from compiler.errors import ScheduleError
 from compiler.program.tree import Alloc, Loop, blocks_in
 from compiler.schedule import Handle, Schedule
+from compiler.support.errors import ScheduleError
 
 SCOPES = ("local", "shared", "global")
 INTRINSICS = ("dot.i32.u8i8x4", "mma.f32.f16", "no such")

@@ -14,8 +14,8 @@ from compiler.interpret import loop as loop_interpreter
 from compiler.interpret import te as evaluator
 from compiler.intrinsics import INTRINSICS
 from compiler.schedule import Schedule, replay
-from compiler.targets.machine import host
 from compiler.te import Function
+from compiler.types.machines import host
 
 
 def drawn(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> np.ndarray[Any, Any]:

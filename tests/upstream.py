@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.elements import DTYPES
+from compiler.types.elements import DTYPES
 from tests.operators.catalogue import numpy_dtype
 
 Array = np.ndarray[Any, Any]

@@ -22,13 +22,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import compiler
 from compiler.dialects.sched import SchedOp
-from compiler.errors import ScheduleError
 from compiler.frontends.torch import operators
 from compiler.frontends.torch.table import OPERATORS
 from compiler.schedule import Schedule
 from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.recorder import Recorder
+from compiler.support.errors import ScheduleError
 from examples import primitives as examples
 from tools import document, stubs
 

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from compiler.errors import ScheduleError
 from compiler.opt import main as strata_opt
+from compiler.support.errors import ScheduleError
 
 ROOT = Path(__file__).resolve().parent.parent
 WALK = ROOT / "docs" / "walk.md"

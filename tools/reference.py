@@ -11,18 +11,19 @@ from types import ModuleType
 
 import compiler
 import strata
-from compiler import errors, plugins, schedule, te
+from compiler import schedule, te
 from compiler.autotune.space.rules import Alternative
 from compiler.autotune.space.rules.draft import Draft
+from compiler.frontends.imported import Imported
 from compiler.frontends.torch import explain
 from compiler.frontends.torch.report import Report
-from compiler.imported import Imported
 from compiler.schedule import library
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.recorder import Recorder
+from compiler.support import errors, plugins
 from compiler.targets.cpu.kernel import Kernel, Timing
 from compiler.targets.cuda.kernel import CudaKernel
-from compiler.targets.machine import Gpu, Machine
+from compiler.types.machines import Gpu, Machine
 
 PROPERTIES = (property, cached_property)
 GIVEN = (Kernel, CudaKernel, Timing)
@@ -166,7 +167,7 @@ def _kernels() -> Iterator[str]:
 def _frontends() -> Iterator[str]:
     for name in ("from_onnx", "from_torch"):
         yield from entry(f"strata.{name}", getattr(compiler, name))
-    yield from entry("strata.imported.Imported", Imported)
+    yield from entry("strata.frontends.imported.Imported", Imported)
     yield from entry("strata.frontends.torch.explain", explain)
     yield from entry("strata.frontends.torch.report.Report", Report)
 

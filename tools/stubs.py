@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import strata
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, COMPILER = ROOT / "strata", ROOT / "compiler"
 PUBLIC = (
@@ -38,9 +40,9 @@ PUBLIC = (
     "spans",
     "targets.cpu.presence",
     "targets.cuda",
-    "targets.machine",
     "targets.simt",
     "te",
+    "types.machines",
 )
 """The modules that users import; the packages that they are in have stubs as well."""
 
@@ -59,4 +61,4 @@ def _place(name: str) -> Path:
 def _stub(name: str, every: set[str]) -> str:
     inside = sorted(module.rpartition(".")[2] for module in every if module.rpartition(".")[0] == name)
     submodules = [f"from strata.{name} import {module} as {module}\n" for module in inside]
-    return "".join([f"from compiler.{name} import *\n", *submodules])
+    return "".join([f"from {strata.place_of(name)} import *\n", *submodules])

@@ -35,12 +35,12 @@ from compiler.autotune.space.cpu_features import WIDTH, extract
 from compiler.autotune.space.space import work
 from compiler.autotune.task import SearchTask
 from compiler.defaults.forest import LEAF, Forest
-from compiler.errors import ScheduleError
 from compiler.graph.canonical import canonical_hash
 from compiler.graph.whole import whole
 from compiler.passes.split_constants import called
-from compiler.targets.machine import Machine, host
+from compiler.support.errors import ScheduleError
 from compiler.te.tensor import Tensor
+from compiler.types.machines import Machine, host
 
 nn = te.nn
 DATA = Path(__file__).parents[1] / "compiler" / "defaults" / "data"

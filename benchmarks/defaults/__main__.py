@@ -25,12 +25,12 @@ from compiler.analysis.cost import flops, instances
 from compiler.autotune.measure.reference import draw
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
-from compiler.elements import element_bytes
-from compiler.errors import StrataError
 from compiler.program.tree import Block, Program
+from compiler.support.errors import StrataError
 from compiler.targets.arguments import Argument, Array, room
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.ceilings import Arithmetic
+from compiler.types.elements import element_bytes
 
 PROBE = 0.02
 """Seconds of a probe of the ceiling."""

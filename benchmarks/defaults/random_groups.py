@@ -22,8 +22,8 @@ from compiler.autotune.space.rules.derive import in_default_order, preferred
 from compiler.autotune.task import SearchTask
 from compiler.defaults.choice import preferred_schedule
 from compiler.driver import build
-from compiler.errors import StrataError
 from compiler.schedule import Schedule
+from compiler.support.errors import StrataError
 from compiler.targets.arguments import Array, room
 from compiler.te.tensor import Tensor
 

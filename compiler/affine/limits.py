@@ -15,7 +15,7 @@ from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from compiler.affine import linear as lin
-from compiler.elements import element_bytes
+from compiler.types.elements import element_bytes
 
 END = 1 << 63
 

@@ -15,10 +15,10 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.upstream.arith import RemFOp
-from compiler.elements import element_bytes
 from compiler.program.body import Apply, Scalar
 from compiler.program.combiner import Joint
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in, walk
+from compiler.types.elements import element_bytes
 
 Points: TypeAlias = Any  # by variable an array of values, which `evaluate` takes as it does integers
 EXACT = 1 << 20

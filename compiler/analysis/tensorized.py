@@ -20,9 +20,9 @@ from compiler.analysis.sets import Undecided, limited, union_set
 from compiler.analysis.verify.content import Unknown
 from compiler.analysis.verify.flow import Flow
 from compiler.dialects.combiner import identity
-from compiler.errors import LoweringError, ScheduleError
 from compiler.intrinsics import Intrinsic, Misfit, Nest, Reference, find, fit
 from compiler.program.tree import Access, Block, Loop, Program
+from compiler.support.errors import LoweringError, ScheduleError
 
 
 def loops_under(program: Program, loop: int) -> tuple[list[Loop], Block]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compiler.delayed import delayed
+from compiler.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from compiler.autotune.options import TuningOptions
@@ -30,4 +30,4 @@ if TYPE_CHECKING:
     from compiler.autotune.workloads import workload
 
 __all__ = ["SearchTask", "TuningOptions", "workload"]
-__getattr__ = delayed(__name__, {"SearchTask": "task", "TuningOptions": "options", "workload": "workloads"})
+__getattr__ = lazy_names(__name__, {"SearchTask": "task", "TuningOptions": "options", "workload": "workloads"})

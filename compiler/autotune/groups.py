@@ -13,20 +13,20 @@ from xdsl.dialects.func import FuncOp
 from compiler.autotune.database import WholeProgram
 from compiler.dialects.functions import callees, find_function
 from compiler.driver import level_of, lower, parse, with_constants
-from compiler.errors import InputError
-from compiler.files import read
 from compiler.graph.grouping import has_groups
+from compiler.graph.main import read_tensors
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read as read_graph
 from compiler.graph.spelled import spelled_graph
 from compiler.graph.whole import GivenNames, whole
 from compiler.graph.write import write
 from compiler.interpret.numbers import dtype_of
-from compiler.mains import read_tensors
 from compiler.native.occurrences import Once, once
 from compiler.native.slices import joins, sliced
-from compiler.printable import unknown
 from compiler.program.read import read as read_loops
+from compiler.support.errors import InputError
+from compiler.support.files import read
+from compiler.support.text import unknown
 from compiler.targets.arguments import Argument
 
 

@@ -12,10 +12,10 @@ from compiler.autotune.groups import whole_of
 from compiler.autotune.single import single_of
 from compiler.dialects.functions import find_function
 from compiler.driver import lower, parse
-from compiler.errors import InputError
 from compiler.graph.provenance import Provenance
 from compiler.program.read import read
 from compiler.program.write import write
+from compiler.support.errors import InputError
 
 OWN = Provenance({}, {}, {})
 """Of what has the program's own names."""

@@ -13,9 +13,9 @@ from typing import Any
 from compiler.autotune.search.options import MOST, Options
 from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.autotune.tell.progress import Progress
-from compiler.errors import InputError
-from compiler.files import named
-from compiler.stated import flag, instance, integer, line, positive, seconds, several
+from compiler.support.errors import InputError
+from compiler.support.files import named
+from compiler.support.validation import flag, instance, integer, line, positive, seconds, several
 from compiler.targets.cpu.openmp import most_threads
 
 Callback = Callable[[Progress], None]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 
-from compiler import display
-from compiler.printable import duration
+from compiler.support import display
+from compiler.support.text import duration
 from compiler.targets.cpu.presence import QUIET, Disturbance
 
 MEASURED = "measured"

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler import display
 from compiler.autotune.database import Database, Key, Record, key_of
 from compiler.autotune.database.program import text_of
 from compiler.autotune.database.record import hash_of
@@ -30,30 +29,31 @@ from compiler.autotune.space.rules.recorded import recorded
 from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.workloads import made
-from compiler.delayed import delayed
 from compiler.dialects.functions import find_function
 from compiler.driver import Plan, build, build_planned, imported, lower, parse, with_constants
 from compiler.driver.kernels import scheduled, written
-from compiler.errors import InputError, ScheduleError, TargetError
-from compiler.files import named
+from compiler.frontends.imported import Imported
 from compiler.graph.provenance import Provenance
 from compiler.graph.scripts import renamed
 from compiler.graph.spelled import spelled
-from compiler.imported import Imported
-from compiler.in_process import InProcess
 from compiler.interpret.numbers import dtype_of
 from compiler.native.unit import WRITTEN, Source
 from compiler.opt.diagnostics import SAID
-from compiler.policies import policy_named
-from compiler.printable import counted, duration, printable, remark
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.schedule import Schedule
-from compiler.stated import instance, line, several
+from compiler.support import display
+from compiler.support.errors import InputError, ScheduleError, TargetError
+from compiler.support.files import named
+from compiler.support.lazy import lazy_names
+from compiler.support.text import counted, duration, printable, remark
+from compiler.support.unpicklable import Unpicklable
+from compiler.support.validation import instance, line, several
 from compiler.targets.cpu.facts import Group as Facts
 from compiler.targets.cpu.openmp import thread_count, usable
 from compiler.targets.gpus import DEFAULT_ARCH, at_hand, gpu_of, target_named
-from compiler.targets.machine import Gpu, Machine, host
+from compiler.types.machines import Gpu, Machine, host
+from compiler.types.policies import policy_named
 
 if TYPE_CHECKING:
     from compiler.autotune.tell.breakdown import Breakdown
@@ -61,12 +61,12 @@ if TYPE_CHECKING:
 
 MODES = ("script", "python", "llvm", "asm")
 Template: TypeAlias = ModuleOp | str | Callable[[Schedule], object]
-_building = delayed("compiler.defaults", dict.fromkeys(("build", "source_of", "tuned"), "building"))
+_building = lazy_names("compiler.defaults", dict.fromkeys(("build", "source_of", "tuned"), "building"))
 """The builds of programs that are not tuned, or in part: that room is above this one, and loaded when it is needed."""
 Best: TypeAlias = Any  # a Record, of a whole program one for each group by its name: the program tells, types do not
 
 
-class SearchTask(InProcess):
+class SearchTask(Unpicklable):
     """A program to be tuned: the function, the target, the number of threads, the policy.
 
         task = SearchTask(func=matmul, args=(1024, 1024, 1024), threads=1)

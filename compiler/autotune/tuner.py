@@ -29,9 +29,9 @@ from compiler.autotune.space.sketch import Sketch
 from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.tell.facts import WRITTEN
 from compiler.autotune.tell.progress import Progress
-from compiler.errors import InputError, TargetError
-from compiler.targets.machine import Gpu, Machine
-from compiler.targets.processors import processors
+from compiler.support.errors import InputError, TargetError
+from compiler.types.machines import Gpu, Machine
+from compiler.types.processors import processors
 
 if TYPE_CHECKING:
     from compiler.autotune.fleet.measurer import Fleet

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from inspect import signature
 from reprlib import repr as short
 
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 from compiler.te import Function
 
 Make = Callable[..., Function]

@@ -12,7 +12,7 @@ from typing import Any
 from compiler.bench import onnx_model, same_loops
 from compiler.bench.bounded import Array
 from compiler.bench.workload import Step, Workload
-from compiler.errors import InputError, TargetError
+from compiler.support.errors import InputError, TargetError
 
 OURS = "strata"
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from rich.table import Table
 
 from compiler.bench.contenders import Settings
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 from compiler.te import Function
 
 

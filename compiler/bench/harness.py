@@ -30,7 +30,7 @@ import numpy as np
 from compiler.bench.bounded import Array, Bounded
 from compiler.bench.contenders import Contender, Settings, limit_threads
 from compiler.bench.workload import Step, Workload
-from compiler.errors import StrataError
+from compiler.support.errors import StrataError
 from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, Ceiling, Reading, credible
 from compiler.targets.cpu.presence import PATIENCE, QUIET, REPEATS, Disturbance, Taken, timed
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from compiler.bench.bounded import Array
 from compiler.bench.workload import Step, Workload
-from compiler.errors import TargetError
+from compiler.support.errors import TargetError
 
 OPSET, IR_VERSION = 17, 10
 """The first operators with LayerNormalization, and a format that every onnxruntime since 1.18 reads."""

@@ -10,7 +10,7 @@ from compiler.bench.contenders import OURS
 from compiler.bench.harness import CEILINGS, Measurement, Run
 from compiler.targets.cpu.ceilings import credible
 from compiler.targets.cpu.presence import QUIET, Disturbance
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 FORMAT = 2
 """The version of the JSON document."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from compiler.bench.bounded import Array
 from compiler.bench.workload import Step, Workload
-from compiler.errors import TargetError
+from compiler.support.errors import TargetError
 
 FLAGS = ("-O3", "-march=native", "-ffast-math", "-std=c11", "-fPIC")
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from compiler.bench.contenders import OURS
 from compiler.bench.harness import ROUNDS, Measurement
 from compiler.bench.report import Row, ceiling, ceiling_what, probes_disturbance, rows, unit
-from compiler.printable import printable
+from compiler.support.text import printable
 
 WIDTH = 110
 """Columns where no terminal says how many it has."""

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from compiler.bench import contractions, rowwise
 from compiler.bench.workload import Workload
-from compiler.errors import InputError
-from compiler.printable import meant
+from compiler.support.errors import InputError
+from compiler.support.text import meant
 
 Family = Callable[..., Workload]
 WHOLE = Fraction(1)

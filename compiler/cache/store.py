@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from compiler.files import NEW
+from compiler.support.files import NEW
 
 MOST_BYTES = 512 << 20
 """The most bytes that the entries of a folder take; several processes may exceed it by the bytes written between two

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from compiler.cli.model import imported, shape_argument
 from compiler.cli.said import show
 from compiler.cli.values import positive, scale, seconds, seed
-from compiler.errors import InputError
-from compiler.files import is_stream, named, write
-from compiler.policies import POLICIES
+from compiler.support.errors import InputError
+from compiler.support.files import is_stream, named, write
+from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from compiler.bench.contenders import Contender, Settings
     from compiler.bench.harness import Measurement
     from compiler.bench.workload import Workload
-    from compiler.imported import Imported
+    from compiler.frontends.imported import Imported
 
 INTERRUPTED = 130
 

@@ -14,14 +14,14 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.cli.model import imported, shape_argument
 from compiler.cli.said import refused
 from compiler.cli.values import positive
-from compiler.errors import InputError
-from compiler.files import read, write
-from compiler.policies import POLICIES
+from compiler.support.errors import InputError
+from compiler.support.files import read, write
+from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from compiler.imported import Imported
+    from compiler.frontends.imported import Imported
     from compiler.targets.cpu import Kernel
 
 Made = TypeVar("Made")

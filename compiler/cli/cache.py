@@ -9,7 +9,7 @@ from pathlib import Path
 from compiler.cache.place import place
 from compiler.cache.store import Store
 from compiler.cli.said import show
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,8 @@ from compiler.cli import program
 from compiler.cli.model import shape_argument
 from compiler.cli.said import show
 from compiler.cli.values import scale, seconds, seed
-from compiler.policies import POLICIES
 from compiler.targets.gpus import DEFAULT_ARCH, DEFAULT_TARGET
+from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

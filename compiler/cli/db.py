@@ -18,10 +18,10 @@ from compiler.cli import program
 from compiler.cli.model import shape_argument
 from compiler.cli.said import sentence, show, show_table
 from compiler.cli.values import natural, positive
-from compiler.errors import InputError, ScheduleError
-from compiler.files import write
-from compiler.policies import POLICIES
-from compiler.printable import counted, duration, printable, remark, unknown
+from compiler.support.errors import InputError, ScheduleError
+from compiler.support.files import write
+from compiler.support.text import counted, duration, printable, remark, unknown
+from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from compiler.cli.said import show
-from compiler.errors import InputError
-from compiler.files import named, reading, writing
+from compiler.support.errors import InputError
+from compiler.support.files import named, reading, writing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,9 +17,9 @@ from compiler.cli.model import shape_argument
 from compiler.cli.run import draw
 from compiler.cli.said import refused, show_table
 from compiler.cli.values import positive, scale, seed
-from compiler.errors import InputError
-from compiler.policies import POLICIES
-from compiler.printable import counted
+from compiler.support.errors import InputError
+from compiler.support.text import counted
+from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -125,8 +125,8 @@ def _group_data(group: Group) -> dict[str, Any]:
     from compiler.analysis.cost import total_flops
     from compiler.dialects.functions import find_function
     from compiler.driver import lower
-    from compiler.elements import element_bytes
     from compiler.program.read import read
+    from compiler.types.elements import element_bytes
 
     loops = read(find_function(lower(group.module)))
     moved = sum(prod(buffer.shape) * element_bytes(buffer.element) for buffer in loops.arguments)

@@ -7,10 +7,10 @@ from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 
 if TYPE_CHECKING:
-    from compiler.imported import Imported
+    from compiler.frontends.imported import Imported
     from compiler.targets.arguments import Array
 
 

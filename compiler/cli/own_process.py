@@ -8,7 +8,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import TypeVar, TypeVarTuple
 
-from compiler.errors import StrataError, TargetError
+from compiler.support.errors import StrataError, TargetError
 
 Result = TypeVar("Result")
 Arguments = TypeVarTuple("Arguments")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from compiler import plugins
 from compiler.cli.said import show
+from compiler.support import plugins
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,8 +13,8 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.cli.model import Shapes, imported, shape_argument
 from compiler.cli.said import refused
 from compiler.cli.values import positive, scale
-from compiler.errors import InputError
-from compiler.files import read
+from compiler.support.errors import InputError
+from compiler.support.files import read
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from compiler.autotune.groups import Group, Whole
     from compiler.autotune.task import SearchTask
     from compiler.bench.workload import Workload
-    from compiler.imported import Imported
-    from compiler.targets.machine import Machine
+    from compiler.frontends.imported import Imported
     from compiler.te import Function
+    from compiler.types.machines import Machine
 
 
 def is_file(name: str) -> bool:

@@ -12,8 +12,8 @@ import numpy as np
 
 from compiler.cli.model import expected
 from compiler.cli.run import draw
-from compiler.errors import InputError
-from compiler.imported import Imported
+from compiler.frontends.imported import Imported
+from compiler.support.errors import InputError
 from compiler.targets.cpu import Kernel
 
 TOLERANCE = 1e-3

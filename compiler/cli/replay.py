@@ -6,8 +6,8 @@ import argparse
 
 from compiler.cli import program
 from compiler.cli.said import show
-from compiler.errors import InputError
-from compiler.files import read
+from compiler.support.errors import InputError
+from compiler.support.files import read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

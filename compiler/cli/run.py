@@ -68,7 +68,7 @@ def _inputs(kernel: Kernel, seed: int) -> list[Array]:
 def _time_artefact(artefact: Artefact, seed: int, calls: int) -> Timing:
     """The time of a low-level program, which nothing has proved to stay within its arrays."""
     from compiler.targets.cpu.artefact import load_artefact
-    from compiler.targets.machine import host
+    from compiler.types.machines import host
 
     kernel = load_artefact(artefact, host())
     return kernel.time(*_inputs(kernel, seed), repeats=calls)

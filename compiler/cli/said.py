@@ -5,9 +5,9 @@ from __future__ import annotations
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from compiler import spans
-from compiler.errors import InputError
-from compiler.printable import printable
+from compiler.support import spans
+from compiler.support.errors import InputError
+from compiler.support.text import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,7 +31,7 @@ def show_table(table: RenderableType) -> None:
 
 
 def sentence(error: Exception) -> str:
-    """What to tell a user about an error, in one sentence; its place is said with it, see `compiler.spans`."""
+    """What to tell a user about an error, in one sentence; its place is said with it, see `compiler.support.spans`."""
     from xdsl.utils.exceptions import ParseError, VerifyException
 
     from compiler.dialects.dominance import last_sentence

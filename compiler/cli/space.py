@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from compiler.cli import program
 from compiler.cli.said import show
 from compiler.cli.values import positive, seed
-from compiler.errors import InputError
-from compiler.printable import counted
+from compiler.support.errors import InputError
+from compiler.support.text import counted
 
 if TYPE_CHECKING:
     from compiler.autotune.task import SearchTask

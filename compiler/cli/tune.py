@@ -16,12 +16,12 @@ from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.cli import program
 from compiler.cli.said import show, show_table
 from compiler.cli.values import positive, seconds, seed
-from compiler.command import INTERRUPTED, started
-from compiler.files import named, write, writing
-from compiler.policies import POLICIES
-from compiler.printable import counted
-from compiler.stated import line
-from compiler.targets.machine import host
+from compiler.support.command import INTERRUPTED, started
+from compiler.support.files import named, write, writing
+from compiler.support.text import counted
+from compiler.support.validation import line
+from compiler.types.machines import host
+from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
     from compiler.autotune.database import Record
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from compiler.autotune.tell.breakdown import Breakdown
     from compiler.autotune.tell.facts import Facts
     from compiler.autotune.tell.live import Silent
-    from compiler.targets.machine import Machine
+    from compiler.types.machines import Machine
 
 DATABASE = "strata.db"
 PATIENCE = 120.0

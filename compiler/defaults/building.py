@@ -28,11 +28,11 @@ from compiler.defaults.ways import WRITTEN, Way, way_of
 from compiler.dialects.functions import find_function, is_main
 from compiler.driver import Plan
 from compiler.driver.constants import named
-from compiler.errors import LoweringError, ScheduleError, TargetError
 from compiler.native.unit import WRITTEN as AS_WRITTEN
 from compiler.native.unit import Source
-from compiler.printable import counted
 from compiler.schedule import Schedule
+from compiler.support.errors import LoweringError, ScheduleError, TargetError
+from compiler.support.text import counted
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.cpu.facts import RUN_ONCE
 from compiler.targets.cpu.openmp import usable

@@ -14,10 +14,10 @@ from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.task import SearchTask
 from compiler.defaults.forest import Forest, shipped
 from compiler.defaults.plain import gains_nothing
-from compiler.elements import element_bytes
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
-from compiler.targets.machine import Machine
+from compiler.types.elements import element_bytes
+from compiler.types.machines import Machine
 
 FLOPS, BYTES = 50e9, 10e9
 """What a core does in a second at least, roughly, where code is good."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.autotune.space import cpu_features
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 
 NAME = "data/forest.npz"
 LEAF = -1

@@ -7,11 +7,11 @@ from math import prod
 from compiler.affine import linear as lin
 from compiler.autotune.space.cpu_features import BlockView, ProgramView, Touch
 from compiler.autotune.space.rules.derive import in_default_order
-from compiler.elements import element_bytes
 from compiler.program.body import Apply, Scalar
 from compiler.program.tree import Block, Program
 from compiler.schedule import Schedule
-from compiler.targets.machine import Machine
+from compiler.types.elements import element_bytes
+from compiler.types.machines import Machine
 
 FUNCTION = 12
 """Operations of a mathematical function, roughly."""

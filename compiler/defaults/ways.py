@@ -9,10 +9,10 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp
 
-from compiler import files
-from compiler.errors import InputError
 from compiler.schedule import Schedule
 from compiler.schedule.script import is_text, script_of
+from compiler.support import files
+from compiler.support.errors import InputError
 
 Way: TypeAlias = str | Path | NamedSequenceOp
 """AUTO, WRITTEN, the path of a database, or a script."""

@@ -24,8 +24,8 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
 from compiler.affine.text import NamedAffineParser, constraint_text, to_text
-from compiler.elements import is_unsigned, row_of
-from compiler.rounding import rounded
+from compiler.types.elements import is_unsigned, row_of
+from compiler.types.rounding import rounded
 
 
 @irdl_attr_definition

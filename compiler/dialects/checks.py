@@ -12,7 +12,7 @@ from compiler.affine.exact import Escape, escape
 from compiler.affine.limits import bad_extent, bad_index, bad_shape
 from compiler.affine.text import RESERVED, to_text
 from compiler.dialects.access import AccessAttr, AxisAttr, names_of
-from compiler.elements import scalar_type
+from compiler.types.elements import scalar_type
 
 
 def refuse(fault: str) -> None:

@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.dialects.access import AxisAttr, literal_of, literal_text, parse_literal
 from compiler.dialects.checks import check_scalars
 from compiler.dialects.combiner import COMBINERS, identity
-from compiler.elements import scalar_type
+from compiler.types.elements import scalar_type
 
 Literal = FloatAttr | IntegerAttr
 

@@ -5,8 +5,8 @@ import math
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute
 
-from compiler.elements import is_unsigned
-from compiler.errors import LoweringError
+from compiler.support.errors import LoweringError
+from compiler.types.elements import is_unsigned
 
 COMBINERS = ("add", "mul", "max", "min")
 

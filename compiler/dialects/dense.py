@@ -23,7 +23,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.access import decimal
-from compiler.elements import DType, Dtype, element_bytes, row_of
+from compiler.types.elements import DType, Dtype, element_bytes, row_of
 
 MOST_INLINE = 64
 """The most different elements that print as `dense<...>`."""

@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from compiler import plugins
 from compiler.affine.limits import bad_shape, fits
 from compiler.dialects.foreign import FOREIGN, said
 from compiler.dialects.functions import recursive
 from compiler.dialects.signature import signature
+from compiler.support import plugins
 
 MOST_SIGNATURES = 4096
 """How many signatures of computes that have been verified are kept."""

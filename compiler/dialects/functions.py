@@ -19,7 +19,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute
 from xdsl.traits import SymbolTable
 
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 
 if TYPE_CHECKING:
     from compiler.dialects.dense import DenseAttr

@@ -42,7 +42,7 @@ from compiler.dialects.access import (
     print_access,
 )
 from compiler.dialects.checks import Domain, check_access, element_type, shape_of
-from compiler.elements import scalar_type
+from compiler.types.elements import scalar_type
 
 Literal = FloatAttr | IntegerAttr
 

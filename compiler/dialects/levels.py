@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation
 
 from compiler.dialects import loop
 from compiler.dialects.functions import functions, is_main
-from compiler.errors import LoweringError
+from compiler.support.errors import LoweringError
 
 Level = Literal["te", "loop", "low"]
 

@@ -35,11 +35,11 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyExcepti
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
-from compiler import plugins
 from compiler.dialects.dominance import last_sentence
 from compiler.dialects.foreign import FOREIGN, said
-from compiler.elements import FLOATS, element_bits
-from compiler.spans import of_parse_error
+from compiler.support import plugins
+from compiler.support.spans import of_parse_error
+from compiler.types.elements import FLOATS, element_bits
 
 AttributeT = TypeVar("AttributeT", bound=Attribute)
 HOLDERS = {

@@ -37,7 +37,7 @@ from compiler.dialects.checks import check_access, check_axes, check_body, eleme
 from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
 from compiler.dialects.dense import DenseAttr, parse_dense
 from compiler.dialects.gather import Gathered, Gathering, parse_gather
-from compiler.elements import scalar_type
+from compiler.types.elements import scalar_type
 
 __all__ = ["TE", "AccessAttr", "AxisAttr", "ComputeOp", "ConstantOp", "GatherOp", "IndexOp", "YieldOp"]
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compiler.delayed import delayed
+from compiler.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from compiler.driver.artefact import build_artefact
@@ -49,7 +49,7 @@ __all__ = [
     "verified",
     "with_constants",
 ]
-__getattr__ = delayed(
+__getattr__ = lazy_names(
     __name__,
     {
         "Plan": "programs",

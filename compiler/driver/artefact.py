@@ -16,7 +16,7 @@ from compiler.pipeline import passes_from, run
 from compiler.program.read import read
 from compiler.targets.cpu import thread_count
 from compiler.targets.cpu.artefact import Artefact, Preparation, compile_artefact
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 
 def build_artefact(

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, state_constants
 from compiler.driver.source import argument
-from compiler.errors import InputError
+from compiler.graph.main import Main
 from compiler.interpret.numbers import array_of
-from compiler.mains import Main
 from compiler.passes.split_constants import split
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.program.write import constant_arguments
+from compiler.support.errors import InputError
 from compiler.targets.arguments import Array, check_input, copied
 
 

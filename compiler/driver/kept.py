@@ -20,10 +20,10 @@ from compiler.driver.recipe import Nest, Recipe, Texts
 from compiler.interpret.numbers import Array, array_of
 from compiler.native.linked import Linked, load_linked
 from compiler.native.unit import Settings
+from compiler.support.gc import paused
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.kernel import Text
-from compiler.targets.machine import host
-from compiler.uncollected import uncollected
+from compiler.types.machines import host
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def remembered(request: Request, recipe: Callable[[], Recipe]) -> Kernel:
     Of a kernel from the cache texts are made by the recipe, when they are first asked for. Raises what that does, and
     InputError for arrays that are not those of its constants.
     """
-    with uncollected():
+    with paused():
         words = _words(request)
     kept = entries.get(_Program, words)
     if kept is not None:

@@ -20,14 +20,14 @@ from compiler.driver.nests import plain, with_constants_apart
 from compiler.driver.programs import Plan, of_groups
 from compiler.driver.recipe import Recipe
 from compiler.driver.source import check_words, level_of, module_of, verified
-from compiler.errors import InputError, TargetError
 from compiler.graph.whole import grouped, whole
 from compiler.native.unit import Settings, Source
 from compiler.passes.lift_constants import has_constants
+from compiler.support.errors import InputError, TargetError
+from compiler.support.gc import paused
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.cpu.facts import Group
 from compiler.targets.gpus import kernel_maker, target_named
-from compiler.uncollected import uncollected
 
 
 @overload
@@ -69,7 +69,7 @@ def build(
         maker = kernel_maker(target)
         if constants is not None or threads is not None:
             raise TargetError(f"threads and constants are the CPU's, not {target}'s")
-        with uncollected():
+        with paused():
             module = verified(x, policy, name)
         return maker(*lower_to_kernels(module, name, policy), policy, arch)
     return build_planned(x, written, (), threads, policy, name, constants)
@@ -127,12 +127,12 @@ def build_planned(
     schedules are kept with the kernel; `Facts.cached` says that it is a kept one.
     """
     start = perf_counter()
-    with uncollected():
+    with paused():
         module = verified(x, policy, name)
     request = Request(x, module, name, constants, Settings(policy, thread_count(threads), start), words)
 
     def recipe() -> Recipe:
-        with uncollected():
+        with paused():
             made = plan(module)
         return _recipe(request, made)
 

@@ -12,9 +12,9 @@ from compiler.dialects.functions import (
     find_function,
 )
 from compiler.driver.source import LOWER, argument, check_is_program, level_of, module_of
-from compiler.errors import InputError
 from compiler.pipeline import parse_passes, run
 from compiler.program.read import read
+from compiler.support.errors import InputError
 from compiler.targets.arguments import Argument
 
 

@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from os import PathLike, fspath
 from typing import Any
 
-from compiler.errors import InputError
-from compiler.imported import Imported
+from compiler.frontends.imported import Imported
+from compiler.support.errors import InputError
 
 SUFFIX = ".onnx"
 

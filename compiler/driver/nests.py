@@ -17,18 +17,18 @@ from compiler.driver.constants import all_constants, by_name, face_of, fixed_arr
 from compiler.driver.programs import Plan
 from compiler.driver.recipe import Nest, Recipe, Texts
 from compiler.driver.source import LOWER, level_of
-from compiler.errors import InputError
 from compiler.lowering.low_to_llvm import emit
 from compiler.native.unit import Settings
 from compiler.passes.split_constants import split
 from compiler.pipeline import parse_passes, passes_from, run
 from compiler.program.read import read
+from compiler.support.errors import InputError
 from compiler.targets.arguments import Array
 from compiler.targets.cpu.artefact import Artefact, compile_artefact, load_artefact
 from compiler.targets.cpu.compile import assembly
 from compiler.targets.cpu.facts import Facts
 from compiler.targets.cpu.kernel import FixedArguments, Kernel, Text
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
 

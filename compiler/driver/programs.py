@@ -12,8 +12,8 @@ from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import constant_values, find_function
 from compiler.driver.constants import all_constants, by_name, face_of
 from compiler.driver.recipe import Recipe, Texts
+from compiler.graph.main import read_tensors
 from compiler.interpret.combination import check_combiners
-from compiler.mains import read_tensors
 from compiler.native.assemble import Assembled, assembled
 from compiler.native.unit import Settings, Source
 from compiler.targets.cpu.facts import Group

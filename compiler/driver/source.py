@@ -7,7 +7,7 @@ from reprlib import repr as short
 
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler import files, spans, stated, universe
+from compiler import universe
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import (
     SLOT_ALIGNMENT,
@@ -17,12 +17,13 @@ from compiler.dialects.functions import (
 )
 from compiler.dialects.parser import Parser
 from compiler.driver.models import imported
-from compiler.errors import InputError, TargetError
-from compiler.imported import Imported
+from compiler.frontends.imported import Imported
 from compiler.interpret.numbers import dtype_of
-from compiler.policies import policy_named
 from compiler.program.tree import Buffer
+from compiler.support import files, spans, validation
+from compiler.support.errors import InputError, TargetError
 from compiler.targets.arguments import Argument
+from compiler.types.policies import policy_named
 
 TEXT = "\n ({"
 """Every program has one of these characters; a string without is meant as a path."""
@@ -42,9 +43,9 @@ def verified(x: object, policy: str, name: str | None) -> ModuleOp:
 def check_words(target: object, policy: object, name: object, arch: object) -> None:
     """Raise TargetError for words of a caller that are no texts."""
     for what, value in (("target", target), ("policy", policy), ("arch", arch)):
-        stated.text(what, value, TargetError)
+        validation.text(what, value, TargetError)
     if name is not None:
-        stated.text("name", name, TargetError)
+        validation.text("name", name, TargetError)
 
 
 def parse(text: str, source: str = "<text>") -> ModuleOp:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compiler.errors import InputError
-from compiler.printable import meant
+from compiler.support.errors import InputError
+from compiler.support.text import meant
 
 FOLDER = Path(__file__).parent
 FILES = {

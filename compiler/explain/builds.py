@@ -13,15 +13,15 @@ from compiler import universe
 from compiler.defaults import build
 from compiler.dialects.functions import find_function
 from compiler.driver import in_groups, parse
-from compiler.errors import InputError, TargetError
 from compiler.lowering.low_to_llvm.marks import emit_marked
 from compiler.passes.decompose_reductions import decomposed
 from compiler.pipeline import passes_from, run
 from compiler.program.read import read
 from compiler.program.tree import Program
+from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu import Kernel, Library
 from compiler.targets.cpu.load import load
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 
 @dataclass(frozen=True)

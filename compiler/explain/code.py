@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from compiler.errors import TargetError
 from compiler.explain.builds import Builds
 from compiler.explain.nests import LoopNest, every, paths
 from compiler.lowering.low_to_llvm.signature import symbol
+from compiler.support.errors import TargetError
 from compiler.targets.cpu.assembly import AssemblyFunction, MachineLoop, parse_assembly
 from compiler.targets.cpu.instructions import Census
 from compiler.targets.cpu.throughput import Estimate, estimate
-from compiler.targets.machine import Machine, host
+from compiler.types.machines import Machine, host
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from compiler.explain.code import Code
 from compiler.explain.explanation import Explanation
 from compiler.explain.nests import LoopNest
 from compiler.explain.profile import Profile
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 Json: TypeAlias = dict[str, Any]  # texts, numbers, lists and objects by their names
 

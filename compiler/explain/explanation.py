@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.errors import InputError
 from compiler.explain.builds import Builds
 from compiler.explain.code import Code, Outside, machine_code
 from compiler.explain.nests import LoopNest, nests
 from compiler.explain.profile import Probe, Profile, profile
 from compiler.explain.temporaries import Temporaries, temporaries
+from compiler.support.errors import InputError
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
 

@@ -12,7 +12,7 @@ from compiler.explain.nests import LoopNest
 from compiler.explain.profile import Profile, Spent
 from compiler.explain.temporaries import Temporaries
 from compiler.targets.cpu.instructions import Census
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 COUNTS = ("instr", "FLOP", "fma", "loads", "stores", "stack", "shuffles", "ld/fma", "st/fma", "cycles", "% peak")
 """The columns of figures in the table of machine loops."""

@@ -16,4 +16,5 @@ spelled.py   canonical programs under the user's names
 canonical.py canonical text and hash of a te function
 grouping/    which computes make one function
 whole.py     canonical and grouped: what the build takes
+main.py      a function that calls others: read from te or loops, written as loops or at the low level
 """

@@ -11,11 +11,11 @@ from xdsl.ir import Operation, SSAValue
 from compiler.dialects import te
 from compiler.dialects.checks import element_type
 from compiler.dialects.functions import is_private
-from compiler.errors import InputError
 from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 from compiler.program.names import Names
 from compiler.program.read import computed, gathered
 from compiler.program.tree import Buffer
+from compiler.support.errors import InputError
 
 _PROPERTIES = ("sym_name", "sym_visibility", "function_type")
 

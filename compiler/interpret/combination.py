@@ -13,12 +13,12 @@ from compiler.dialects.checks import element_type
 from compiler.dialects.combination import Combining
 from compiler.dialects.dominance import Refusal
 from compiler.dialects.loop import BlockOp
+from compiler.dialects.mathematics import Value
 from compiler.dialects.te import ComputeOp
-from compiler.elementary import Value
-from compiler.elements import scalar_type
-from compiler.errors import StrataError
 from compiler.interpret.numbers import DType, constant, dtype_of, is_float, stored
 from compiler.interpret.scalar import Body, identity
+from compiler.support.errors import StrataError
+from compiler.types.elements import scalar_type
 
 Values = Sequence[Value]
 SAMPLES = 48

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from compiler.dialects.mathematics import Value
 from compiler.dialects.upstream.arith import (
     ExtFOp,
     ExtSIOp,
@@ -19,9 +20,8 @@ from compiler.dialects.upstream.arith import (
     TruncIOp,
     UIToFPOp,
 )
-from compiler.elementary import Value
 from compiler.interpret.numbers import as_signed, as_unsigned, to_int
-from compiler.rounding import rounded_array
+from compiler.types.rounding import rounded_array
 
 Function: TypeAlias = Callable[..., Value]
 

@@ -23,12 +23,12 @@ from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.functions import called, find_function
 from compiler.dialects.gather import affine_part
 from compiler.dialects.loop import AllocOp, BlockOp, ConstantOp, ForOp, GatherOp, Placed, enclosing_loops
-from compiler.elementary import Value
-from compiler.errors import InputError, StrataError
+from compiler.dialects.mathematics import Value
 from compiler.interpret.combination import joint, neutral
 from compiler.interpret.maps import condition_function, index_function
 from compiler.interpret.numbers import Array, DType, array_of, constant, dtype_of, is_float, loaded, stored
 from compiler.interpret.scalar import Body, combiner
+from compiler.support.errors import InputError, StrataError
 
 Statement: TypeAlias = Callable[[], None]
 Execution: TypeAlias = Callable[[Sequence[int]], None]

@@ -15,7 +15,7 @@ from xdsl.ir.affine import (
     AffineSet,
 )
 
-from compiler.elementary import Value
+from compiler.dialects.mathematics import Value
 
 
 def index_function(map: AffineMap) -> Callable[..., tuple[Value, ...]]:

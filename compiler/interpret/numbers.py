@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute
 
 from compiler.dialects.dense import Dense
-from compiler.elementary import Value
-from compiler.elements import DTYPES, DType, row_of
-from compiler.errors import InputError
+from compiler.dialects.mathematics import Value
+from compiler.support.errors import InputError
+from compiler.types.elements import DTYPES, DType, row_of
 
 Array: TypeAlias = NDArray[Any]  # of such elements
 

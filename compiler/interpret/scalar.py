@@ -16,11 +16,11 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import loop, te
+from compiler.dialects.mathematics import ELEMENTARY, Value
 from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, SelectOp, element_of
-from compiler.elementary import ELEMENTARY, Value
-from compiler.errors import InputError
 from compiler.interpret.conversions import CASTS
 from compiler.interpret.numbers import DType, as_signed, as_unsigned, constant, dtype_of, is_float, to_int
+from compiler.support.errors import InputError
 
 Function: TypeAlias = Callable[..., Value]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute
 
-from compiler.errors import ScheduleError
 from compiler.intrinsics.model import BF16, F32, I8, I32, U8, Intrinsic, NestAxis, NestOperand
 from compiler.intrinsics.warp import WARP
+from compiler.support.errors import ScheduleError
 
 
 def _dot_u8i8(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> Intrinsic:

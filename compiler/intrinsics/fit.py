@@ -11,10 +11,10 @@ from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.elements import scalar_type
 from compiler.intrinsics.model import Intrinsic, NestOperand
 from compiler.program import body
 from compiler.program.tree import Loop
+from compiler.types.elements import scalar_type
 
 
 class Misfit(Exception):

@@ -20,7 +20,7 @@ from compiler.dialects.access import AxisAttr
 from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.functions import functions, is_main
 from compiler.dialects.levels import has_tensors, require
-from compiler.mains import read_tensors, write_loop
+from compiler.graph.main import read_tensors, write_loop
 from compiler.program import body
 from compiler.program.names import fresh
 from compiler.program.read import computed, gathered

@@ -13,11 +13,10 @@ from compiler import universe
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import callees, find_function, is_main
 from compiler.dialects.levels import require
-from compiler.errors import InputError
 from compiler.graph.canonical import canonical_hash
+from compiler.graph.main import Call, Main, read_tensors, size, write_low
 from compiler.interpret.numbers import Array, array_of
 from compiler.lowering.low_to_llvm import emit
-from compiler.mains import Call, Main, read_tensors, size, write_low
 from compiler.native.compile import key_text
 from compiler.native.constants import Block, Preparing, complete
 from compiler.native.linked import Linked, load_linked
@@ -28,11 +27,12 @@ from compiler.native.texts import empty, te_text, texts
 from compiler.native.unit import WRITTEN, Code, Settings, Source, Unit
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.program.write import memref_type
+from compiler.support.errors import InputError
 from compiler.targets.cpu.compile import object_code
 from compiler.targets.cpu.facts import RUN_ONCE, Group
 from compiler.targets.cpu.kernel import Kernel, Text
 from compiler.targets.cpu.load import interface
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 MAIN_LEVEL = 1
 """The level of LLVM's optimisations for main, which only calls: higher ones find nothing and take twice as long."""

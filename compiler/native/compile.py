@@ -24,10 +24,10 @@ from compiler.program.tree import Buffer
 from compiler.program.write import update
 from compiler.schedule import Schedule
 from compiler.schedule.recorder import take_over
+from compiler.support.gc import paused
 from compiler.targets.cpu.compile import object_code
 from compiler.targets.cpu.tiles import uses_tiles
-from compiler.targets.machine import host
-from compiler.uncollected import uncollected
+from compiler.types.machines import host
 
 UNIT = "unit"
 """The name that all functions have in the text of a key, and what the symbols of their machine code begin with."""
@@ -80,7 +80,7 @@ def functions_of(job: Job) -> list[FuncOp]:
 def compile_unit(job: Job) -> Unit:
     """Compile a unit. Raises what the lowerings do, and ScheduleError for a script that does not apply."""
     start = perf_counter()
-    with uncollected():
+    with paused():
         scheduled = _scheduled(job)
         parts, names, shared = scheduled.parts, scheduled.names, scheduled.shared
         codes = [_code(function, job) for function in parts.functions]

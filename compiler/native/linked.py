@@ -13,7 +13,7 @@ from compiler.targets.cpu.facts import Facts, Group
 from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text
 from compiler.targets.cpu.openmp import usable
 from compiler.targets.cpu.tiles import permit_tiles
-from compiler.targets.machine import host, lacking
+from compiler.types.machines import host, lacking
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from compiler.mains import Call, Main, Step
+from compiler.graph.main import Call, Main, Step
 from compiler.native.compile import Job
 from compiler.native.unit import WRITTEN, Settings, Source, UnitKey
 from compiler.program.tree import Buffer
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 
 PREPARE = ".prepare"
 """What the name of a preparation ends with, see the pass split-constants."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from threading import Thread
 
-from compiler import processes
 from compiler.cache import entries
 from compiler.native.compile import Job, compile_unit
 from compiler.native.unit import Unit
+from compiler.support import processes
 from compiler.targets.cpu.openmp import cores
 
 PAYS = 2.0

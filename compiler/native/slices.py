@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 from xdsl.dialects.func import FuncOp
 
-from compiler.elements import element_bytes
 from compiler.graph.concatenation import Part, contiguous_parts
+from compiler.graph.main import Call, Copy, Main, Step, View
 from compiler.graph.read import read
-from compiler.mains import Call, Copy, Main, Step, View
 from compiler.program.names import Names
 from compiler.program.tree import Buffer
+from compiler.types.elements import element_bytes
 
 Joins: TypeAlias = Mapping[str, tuple[Part, ...]]
 """By the names of functions that only put inputs one behind the other, their parts."""

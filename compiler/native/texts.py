@@ -11,12 +11,12 @@ from xdsl.dialects.func import FuncOp
 
 from compiler import universe
 from compiler.dialects.dense import constants_in
+from compiler.graph.main import Main, write_loop, write_low
 from compiler.lowering.low_to_llvm import emit
-from compiler.mains import Main, write_loop, write_low
 from compiler.native.compile import Job, functions_of, lowered
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.targets.cpu.compile import assembly
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 MOST_BYTES = 1 << 20
 """The most bytes of constants whose elements are in the text of a program."""

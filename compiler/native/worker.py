@@ -6,9 +6,9 @@ import signal
 import sys
 from multiprocessing.connection import Connection
 
-from compiler.errors import StrataError
 from compiler.native.compile import Job, compile_unit
 from compiler.native.unit import Unit
+from compiler.support.errors import StrataError
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from compiler import command, plugins
+from compiler.support import command, plugins
 
 __all__ = ["main"]
 

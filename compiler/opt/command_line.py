@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from compiler import command, plugins, universe
+from compiler import universe
 from compiler.opt.source import SPLIT
+from compiler.support import command, plugins
 
 TARGETS = ("mlir", "llvm", "asm")
 

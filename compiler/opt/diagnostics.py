@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
-from compiler import spans
 from compiler.dialects.dominance import last_sentence
-from compiler.errors import StrataError
 from compiler.pipeline import Step
-from compiler.spans import Span
+from compiler.support import spans
+from compiler.support.errors import StrataError
+from compiler.support.spans import Span
 
 SAID = (ParseError, DiagnosticException, StrataError, RecursionError)
 """What parsers, verifiers and passes raise to refuse a program."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from compiler.opt.diagnostics import Diagnostic
 from compiler.opt.source import Piece
-from compiler.spans import Span
+from compiler.support.spans import Span
 
 _KIND = re.compile(r"expected-(?:error|warning|note|remark)")
 _HEAD = re.compile(

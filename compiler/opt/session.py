@@ -14,16 +14,17 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from compiler import pipeline, plugins, spans, universe
+from compiler import pipeline, universe
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.parser import Parser
-from compiler.errors import InputError
-from compiler.files import read, write
 from compiler.opt.diagnostics import SAID, Diagnostic, diagnose
 from compiler.opt.expected import mismatches
 from compiler.opt.source import SPLIT, Piece, split
 from compiler.pipeline import Step
-from compiler.printable import printable
+from compiler.support import plugins, spans
+from compiler.support.errors import InputError
+from compiler.support.files import read, write
+from compiler.support.text import printable
 
 
 class Session:
@@ -125,7 +126,7 @@ class Session:
             return self._mlir(module)
         from compiler.driver import level_of
         from compiler.lowering.low_to_llvm import emit
-        from compiler.targets.machine import host
+        from compiler.types.machines import host
 
         level, target = level_of(module), self.options.target
         if level != "low":

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler.spans import Span, inside
+from compiler.support.spans import Span, inside
 
 SPLIT = "// -----"
 _SPLIT_LINE = re.compile(rf"^{re.escape(SPLIT)}[ \t]*(?:\n|\Z)", re.MULTILINE)

@@ -18,7 +18,7 @@ from compiler.analysis.accesses import LowAccess, access
 from compiler.analysis.index_forms import Forms, Ranges, bounds
 from compiler.dialects.functions import functions
 from compiler.dialects.levels import require
-from compiler.errors import LoweringError
+from compiler.support.errors import LoweringError
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from xdsl.passes import ModulePass
 from compiler.affine import linear as lin
 from compiler.dialects.functions import functions
 from compiler.dialects.loop import BlockOp
-from compiler.errors import LoweringError
 from compiler.intrinsics import find
 from compiler.program.init import init_block, init_depth, init_nest
 from compiler.program.names import fresh
 from compiler.program.read import read
 from compiler.program.tree import Block, Loop, Node, Program, key_of, loops_in
 from compiler.program.write import update
+from compiler.support.errors import LoweringError
 
 
 @dataclass(frozen=True)

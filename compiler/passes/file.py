@@ -8,8 +8,8 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from compiler.dialects.dominance import last_sentence, verify_module
 from compiler.dialects.parser import Parser
-from compiler.errors import InputError
-from compiler.files import read
+from compiler.support.errors import InputError
+from compiler.support.files import read
 
 
 def read_module(ctx: Context, path: str, what: str) -> ModuleOp:

@@ -17,10 +17,10 @@ from compiler.dialects import te
 from compiler.dialects.checks import element_type
 from compiler.dialects.dense import Dense, DenseAttr, bytes_of
 from compiler.dialects.functions import functions
-from compiler.elements import row_of
 from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate
 from compiler.passes.lift_constants import LARGE
+from compiler.types.elements import row_of
 
 MOST_POINTS = 1 << 20
 """The most points of an index space that is evaluated here: a hundredth of a second."""

@@ -31,8 +31,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from compiler.analysis.arena import Lifetime, plan
 from compiler.dialects.functions import SLOT_ALIGNMENT, functions, is_main
 from compiler.dialects.levels import require
-from compiler.elements import element_bytes
-from compiler.errors import LoweringError
+from compiler.support.errors import LoweringError
+from compiler.types.elements import element_bytes
 
 
 @dataclass(frozen=True)

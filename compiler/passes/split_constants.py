@@ -12,11 +12,11 @@ from xdsl.passes import ModulePass
 
 from compiler.dialects import loop
 from compiler.dialects.functions import find_function, functions, is_main, positions
-from compiler.errors import InputError
 from compiler.program.names import fresh
 from compiler.program.read import read
 from compiler.program.tree import Alloc, Buffer, Literal, Node, Program, touched, walk
 from compiler.program.write import write
+from compiler.support.errors import InputError
 
 
 @dataclass(frozen=True)

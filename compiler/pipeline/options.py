@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, get_type_hints
 
-from compiler.errors import InputError
 from compiler.pipeline.text import STRING, Part
-from compiler.printable import unknown
+from compiler.support.errors import InputError
+from compiler.support.text import unknown
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass

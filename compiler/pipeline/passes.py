@@ -11,10 +11,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.dominance import verify_module
-from compiler.errors import InputError
 from compiler.pipeline.options import made
 from compiler.pipeline.text import Part, elements
-from compiler.printable import unknown
+from compiler.support.errors import InputError
+from compiler.support.text import unknown
 from compiler.universe import find_pass, pass_names
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from compiler import spans
-from compiler.errors import InputError
-from compiler.spans import Span
+from compiler.support import spans
+from compiler.support.errors import InputError
+from compiler.support.spans import Span
 
 SOURCE = "<passes>"
 """What the text of a pipeline is called in errors."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from compiler.affine import linear as lin
 from compiler.affine.limits import END, bad_extent, bad_form, bad_size
-from compiler.elements import element_bytes
 from compiler.program.changed import changed_nodes
 from compiler.program.tree import Block, Program
+from compiler.types.elements import element_bytes
 
 
 def bad_sizes(program: Program, before: Program) -> str:

@@ -19,10 +19,10 @@ from compiler.dialects.access import AccessAttr, names_of
 from compiler.dialects.checks import element_type
 from compiler.dialects.functions import constant_values, outputs, positions
 from compiler.dialects.gather import scalar_of
-from compiler.errors import InputError
 from compiler.program import body, combiner
 from compiler.program.names import Names
 from compiler.program.tree import Access, Alloc, Block, Buffer, Literal, Loop, Node, Program, Table
+from compiler.support.errors import InputError
 
 
 def read(function: FuncOp) -> Program:

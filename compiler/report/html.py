@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from compiler.printable import printable
+from compiler.support.text import printable
 
 STYLE = """
 body { font: 16px/1.5 sans-serif; margin: 1.5rem 0; padding: 0 clamp(1rem, 3vw, 4rem);

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from compiler.autotune.groups import Whole
-from compiler.mains import read_tensors, size
+from compiler.graph.main import read_tensors, size
 
 ROLE = re.compile(r"(?<=.)[._/](weight|weights|kernel|bias|scale|gamma|beta|[WwBb])$")
 """How the name of a parameter ends that begins with its layer."""

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from compiler.analysis.arena import Lifetime, plan
 from compiler.dialects.functions import SLOT_ALIGNMENT
-from compiler.mains import Call, Main, size
+from compiler.graph.main import Call, Main, size
 
 
 @dataclass(frozen=True)

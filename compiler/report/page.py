@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from compiler.autotune.outcome import FAILURES, NETWORK
-from compiler.printable import counted, duration
 from compiler.report import pictures
 from compiler.report.html import STYLE, Cell, figure, folded, listing, paragraph, shown, table
 from compiler.report.importance import FEWEST, Choices, Importance, choices_of, decisions_of
@@ -14,6 +13,7 @@ from compiler.report.listings import listing as machine_code
 from compiler.report.programs import ProgramFacts, Report
 from compiler.report.svg import Drawing
 from compiler.report.tasks import Failure, TaskFacts, is_written
+from compiler.support.text import counted, duration
 
 SHOWN = 10
 """How many of the best scripts are listed."""

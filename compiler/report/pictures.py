@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from math import isfinite, sqrt
 from statistics import median
 
-from compiler.printable import counted, duration
 from compiler.report.memory import LiveBuffer, Memory
 from compiler.report.programs import ProgramFacts
 from compiler.report.svg import Axis, Drawing, Point
 from compiler.report.tasks import TaskFacts, Trial
+from compiler.support.text import counted, duration
 from compiler.targets.cpu.presence import Disturbance
 
 KIBI, MEBI = 1 << 10, 1 << 20

@@ -19,13 +19,13 @@ from compiler.autotune.tell.operator import operator
 from compiler.autotune.tell.progress import Standing
 from compiler.dialects.functions import find_function
 from compiler.driver import parse
-from compiler.mains import size
+from compiler.graph.main import size
 from compiler.opt.diagnostics import SAID
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.targets.cpu.ceilings import credible
 from compiler.targets.cpu.presence import Disturbance
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 SHORTEST, LONGEST = 1e-12, 1e6
 """Seconds that a call may take; less and more, which only a file may say, count as these."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compiler.delayed import delayed
+from compiler.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from compiler.schedule.python import as_python
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from compiler.schedule.show import outline
 
 __all__ = ["Handle", "Schedule", "as_python", "outline", "replay"]
-__getattr__ = delayed(
+__getattr__ = lazy_names(
     __name__,
     {"Handle": "schedule", "Schedule": "schedule", "as_python": "python", "outline": "show", "replay": "schedule"},
 )  # scripts are parsed without the proofs

@@ -8,11 +8,11 @@ from typing import Protocol
 from xdsl.dialects.transform import AnyOpType
 
 from compiler.dialects.sched import BlockType, LoopType
-from compiler.errors import ScheduleError
 from compiler.program.tree import Program, blocks_in
 from compiler.schedule.parameters import Handle, HandleParameter, Value
 from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES
+from compiler.support.errors import ScheduleError
 
 
 class Recorder(Protocol):

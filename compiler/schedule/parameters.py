@@ -28,10 +28,10 @@ from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import AnyAttr, AttrConstraint, operand_def, opt_operand_def, opt_prop_def, prop_def, var_operand_def
 
-from compiler import stated
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
-from compiler.errors import ScheduleError
 from compiler.schedule.state import State
+from compiler.support import validation
+from compiler.support.errors import ScheduleError
 
 Handle = SSAValue
 """A handle on a block, loop or parameter: the result of the script's op that gave it."""
@@ -245,7 +245,7 @@ class ResultsParameter(Parameter):
     """How many results there are."""
 
     def encoded(self, name: str, value: Value) -> Fields:
-        stated.integer(name, value, 1, MOST_RESULTS, ScheduleError)
+        validation.integer(name, value, 1, MOST_RESULTS, ScheduleError)
         return Fields()
 
     def decoded(self, op: SchedOp, name: str, state: State) -> int:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from compiler.analysis.legal import Step
-from compiler.errors import ScheduleError
 from compiler.program.names import fresh
 from compiler.program.tree import Block, Loop, Node, Program, walk
+from compiler.support.errors import ScheduleError
 
 
 @dataclass(frozen=True)

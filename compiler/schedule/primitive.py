@@ -15,9 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, result_def, var_result_def
 from xdsl.utils.exceptions import VerifyException
 
-from compiler import plugins
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
-from compiler.errors import InputError, refused_by
 from compiler.schedule.parameters import (
     AttributeParameter,
     HandleParameter,
@@ -28,6 +26,8 @@ from compiler.schedule.parameters import (
 )
 from compiler.schedule.plan import Plan, block_place, refuse
 from compiler.schedule.state import State
+from compiler.support import plugins
+from compiler.support.errors import InputError, refused_by
 
 Function = TypeVar("Function", bound=Callable[..., Plan])
 Check: TypeAlias = Callable[[Mapping[str, Value], int], str]

@@ -8,10 +8,10 @@ from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.ir import SSAValue
 
 from compiler.dialects.sched import SchedOp
-from compiler.errors import ScheduleError
 from compiler.program.names import fresh
 from compiler.schedule.primitive import CHOICES, applies, primitive_of
 from compiler.schedule.script import Script, script_of
+from compiler.support.errors import ScheduleError
 
 GIVERS = ("get_block", "get_loops", "get_producers", "get_consumers", *CHOICES)
 """The primitives that only give handles or parameters: without these they do nothing."""

@@ -16,7 +16,6 @@ from xdsl.dialects.transform import YieldOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from compiler import display
 from compiler.analysis.verify.prove import Verdict, verify_schedule
 from compiler.dialects import loop as loop_dialect
 from compiler.dialects import te
@@ -24,11 +23,8 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function, functions
 from compiler.dialects.levels import has_tensors
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
-from compiler.errors import ScheduleError, StrataError, refused_by
-from compiler.in_process import InProcess
 from compiler.interpret.combination import check_combiners
 from compiler.lowering.te_to_loop import TeToLoopPass
-from compiler.printable import counted
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
@@ -41,10 +37,14 @@ from compiler.schedule.python import as_python
 from compiler.schedule.script import Script, script_of
 from compiler.schedule.show import outline
 from compiler.schedule.state import State, empty_script
-from compiler.stated import LARGEST, integer
+from compiler.support import display
+from compiler.support.errors import ScheduleError, StrataError, refused_by
+from compiler.support.text import counted
+from compiler.support.unpicklable import Unpicklable
+from compiler.support.validation import LARGEST, integer
 
 
-class Recorder(InProcess):
+class Recorder(Unpicklable):
     """A loop-level function and the script that leads from the original to it. See `Schedule`."""
 
     _refusal = "a schedule cannot be pickled: keep its text, str(schedule), and apply that to a Schedule of the program"

@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.printable import near
 from compiler.schedule.parameters import Handle, Size
 from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES, of_plugins
 from compiler.schedule.recorder import Recorder
 from compiler.schedule.script import Script, script_of
+from compiler.support.text import near
 
 ALIASES = {"compute_inline": "inline", "reverse_compute_inline": "reverse_inline"}
 """Names that TVM has for primitives."""

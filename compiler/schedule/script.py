@@ -12,13 +12,13 @@ from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp, Transform
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from compiler import files, spans
 from compiler.dialects.dominance import last_sentence, verify_module
 from compiler.dialects.parser import Parser
-from compiler.errors import InputError, ScheduleError
-from compiler.printable import unknown
 from compiler.schedule.dialect import SCHED
 from compiler.schedule.primitives import PRIMITIVES, of_plugins
+from compiler.support import files, spans
+from compiler.support.errors import InputError, ScheduleError
+from compiler.support.text import unknown
 
 Script: TypeAlias = ModuleOp | NamedSequenceOp | str | PathLike[str]
 """A script as IR, as MLIR text, or as the path of a file."""

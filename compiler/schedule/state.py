@@ -14,10 +14,10 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.analysis.legal import legal
 from compiler.dialects.dominance import last_sentence
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
-from compiler.errors import ScheduleError, refused_by
 from compiler.program.limits import bad_sizes
 from compiler.program.tree import Program
 from compiler.schedule.plan import Plan
+from compiler.support.errors import ScheduleError, refused_by
 
 ROOT = -1
 """In place of a loop: outside all loops, where a block stands anyway."""

@@ -1,6 +1,5 @@
-"""Targets: machine facts, emission, loading, running.
+"""Targets: emission, loading, running.
 
-machine.py     the facts of processors and GPUs; processors.py how many processors this process may use
 arguments.py   what a kernel expects of its arrays, and the sentences for what does not fit
 foreign.py     arrays of other packages as numpy's, and back
 arena.py       memory for workspaces and arrays; address.py the address of an array

@@ -11,9 +11,9 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import Attribute
 
-from compiler import display
-from compiler.errors import TargetError
 from compiler.interpret.numbers import dtype_of
+from compiler.support import display
+from compiler.support.errors import TargetError
 from compiler.targets.address import address
 from compiler.targets.arena import arena
 from compiler.targets.foreign import as_numpy

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from compiler.elements import DTYPES
-from compiler.errors import TargetError
+from compiler.support.errors import TargetError
+from compiler.types.elements import DTYPES
 
 Array: TypeAlias = np.ndarray
 Torch: TypeAlias = Any  # the package torch, its tensors and dtypes, which types do not know

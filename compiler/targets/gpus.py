@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
-from compiler.errors import TargetError
-from compiler.printable import meant
+from compiler.support.errors import TargetError
+from compiler.support.text import meant
 from compiler.targets.arguments import Array
-from compiler.targets.machine import Gpu
+from compiler.types.machines import Gpu
 
 TARGETS = {"cuda": "compiler.targets.cuda"}
 """Modules with three functions. `made` makes a kernel that can be called, of a lowered module, its host function, what

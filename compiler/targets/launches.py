@@ -12,10 +12,10 @@ from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.upstream.memref import GlobalOp
-from compiler.elements import element_bytes
-from compiler.errors import InputError, TargetError
-from compiler.scopes import SCOPES, space_of
-from compiler.targets.machine import Gpu
+from compiler.support.errors import InputError, TargetError
+from compiler.types.elements import element_bytes
+from compiler.types.machines import Gpu
+from compiler.types.scopes import SCOPES, space_of
 
 Extents = tuple[int, int, int]
 SIDES = ("x", "y", "z")

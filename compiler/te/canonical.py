@@ -14,8 +14,8 @@ from compiler.dialects.parser import Parser
 from compiler.dialects.te import TE
 from compiler.dialects.upstream.arith import ARITH
 from compiler.dialects.upstream.math import MATH
-from compiler.errors import TeError
-from compiler.files import read
+from compiler.support.errors import TeError
+from compiler.support.files import read
 from compiler.te.function import Function
 
 DIALECTS = (Builtin, Func, ARITH, MATH, TE)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te.expr import Expr, Joint, Operand, Reduce, Scalar, as_expr, const
 from compiler.te.scalar import Axes, reduce_axes
 

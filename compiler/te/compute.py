@@ -9,8 +9,8 @@ from typing import TypeAlias, overload
 from xdsl.ir.affine import AffineSet
 
 from compiler.affine.exact import escape
-from compiler.errors import TeError
 from compiler.program.names import spellings
+from compiler.support.errors import TeError
 from compiler.te.expr import AxisValue, Const, Expr, Holds, Joint, Reduce, Scalar, as_expr
 from compiler.te.index import Axis, Condition, Index, check_fits, check_name
 from compiler.te.tensor import Compute, Read, Shape, TableRead, Tensor, reads_of, static_shape

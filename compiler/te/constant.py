@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import TensorType
 
 from compiler.dialects.dense import Dense
-from compiler.elements import DTYPES, TYPES, DType, check_dtype
-from compiler.errors import InputError, TeError
-from compiler.rounding import rounded, rounded_array
+from compiler.support.errors import InputError, TeError
 from compiler.te.expr import const
 from compiler.te.index import check_name
 from compiler.te.tensor import Constant, Tensor, static_shape
+from compiler.types.elements import DTYPES, TYPES, DType, check_dtype
+from compiler.types.rounding import rounded, rounded_array
 
 Array: TypeAlias = NDArray[Any]
 Elements: TypeAlias = "Array | np.generic | bool | int | float | Sequence[Elements]"

@@ -15,6 +15,7 @@ from compiler.dialects import te
 from compiler.dialects.access import axis_attribute
 from compiler.dialects.combination import Combination
 from compiler.dialects.gather import Gathered
+from compiler.dialects.mathematics import ELEMENTARY
 from compiler.dialects.upstream.arith import (
     CmpfOp,
     CmpiOp,
@@ -30,13 +31,12 @@ from compiler.dialects.upstream.arith import (
     TruncIOp,
     UIToFPOp,
 )
-from compiler.elementary import ELEMENTARY
-from compiler.elements import SCALARS, TYPES, has_sign, is_float, limits, width
 from compiler.program.names import spelled
-from compiler.rounding import rounded
 from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds
 from compiler.te.index import Axis, Binary, Fixed, Index
 from compiler.te.tensor import Compute, Gather, Read, Tensor, reads_of
+from compiler.types.elements import SCALARS, TYPES, has_sign, is_float, limits, width
+from compiler.types.rounding import rounded
 
 
 def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]) -> te.ComputeOp:

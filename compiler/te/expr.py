@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
-from compiler.elements import DTYPES, INDICES, check_dtype, has_sign, is_float, limits, width
-from compiler.errors import TeError
-from compiler.rounding import rounded
+from compiler.support.errors import TeError
 from compiler.te.index import Axis, Condition, Index
+from compiler.types.elements import DTYPES, INDICES, check_dtype, has_sign, is_float, limits, width
+from compiler.types.rounding import rounded
 
 Operator: TypeAlias = "Callable[[Expr, Scalar], Expr]"
 

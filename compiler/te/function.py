@@ -10,17 +10,17 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from compiler import display
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.te import ConstantOp
-from compiler.elements import TYPES
-from compiler.errors import TeError
 from compiler.program.names import Names, spelled, spellings
-from compiler.spans import of_caller
+from compiler.support import display
+from compiler.support.errors import TeError
+from compiler.support.spans import of_caller
 from compiler.te.emit import emit_compute, emit_gather
 from compiler.te.index import check_name
 from compiler.te.tensor import Constant, Gather, Source, Tensor, shown
+from compiler.types.elements import TYPES
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te.compute import Labels, check_indices, check_read, spatial_axes
 from compiler.te.expr import Number, const
 from compiler.te.index import Axis

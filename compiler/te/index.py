@@ -10,7 +10,7 @@ from typing import NoReturn, SupportsIndex, TypeAlias
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr
 
 from compiler.affine.limits import bad_extent, bad_index
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 
 
 def check_name(what: str, name: object) -> str:

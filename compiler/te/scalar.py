@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, overload
 
-from compiler.elements import check_dtype, is_float, limits
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te.expr import (
     Apply,
     AxisValue,
@@ -25,6 +24,7 @@ from compiler.te.expr import (
 )
 from compiler.te.index import Axis, Condition, Index, IndexLike, as_index, compared
 from compiler.te.tensor import Read
+from compiler.types.elements import check_dtype, is_float, limits
 
 __all__ = [
     "abs",

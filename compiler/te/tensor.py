@@ -8,15 +8,15 @@ from typing import NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr
 
-from compiler import display, spans
 from compiler.affine import linear as lin
 from compiler.affine.limits import bad_size
 from compiler.dialects.dense import Dense
-from compiler.elements import INDICES, TYPES, check_dtype, element_bytes
-from compiler.errors import TeError
 from compiler.program.names import spelled
+from compiler.support import display, spans
+from compiler.support.errors import TeError
 from compiler.te.expr import Expr, Joint, Number, const
 from compiler.te.index import Axis, Condition, Index, IndexLike, as_index, check_extent, check_name, compared
+from compiler.types.elements import INDICES, TYPES, check_dtype, element_bytes
 
 Shape: TypeAlias = int | Sequence[int]
 Indices: TypeAlias = IndexLike | tuple[IndexLike, ...]

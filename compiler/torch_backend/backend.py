@@ -13,9 +13,9 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 from torch._guards import TracingContext
 
-from compiler.errors import StrataError
 from compiler.frontends.torch.report import GraphReport
 from compiler.frontends.torch.tracing import decompositions_of_captured, kept_whole
+from compiler.support.errors import StrataError
 from compiler.torch_backend.options import Options, options_of
 from compiler.torch_backend.part import Part
 from compiler.torch_backend.partition import Split, computes, split

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compiler import stated
-from compiler.errors import InputError
-from compiler.files import named
 from compiler.frontends.torch.report import Report
-from compiler.policies import policy_named
-from compiler.printable import meant
+from compiler.support import validation
+from compiler.support.errors import InputError
+from compiler.support.files import named
+from compiler.support.text import meant
+from compiler.types.policies import policy_named
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ def _report(value: Any) -> Report:
 
 _CHECKS = {
     "database": _database,
-    "trials": lambda value: stated.integer("the option trials", value, 0, error=InputError),
-    "threads": lambda value: stated.integer("the option threads", value, 1, error=InputError),
+    "trials": lambda value: validation.integer("the option trials", value, 0, error=InputError),
+    "threads": lambda value: validation.integer("the option threads", value, 1, error=InputError),
     "policy": _policy,
     "report": _report,
 }

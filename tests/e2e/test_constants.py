@@ -14,7 +14,6 @@ import compiler
 from compiler import te
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
-from compiler.errors import InputError, LoweringError, StrataError, TargetError
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
 from compiler.passes.split_constants import Parts, split
@@ -22,6 +21,7 @@ from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
 from compiler.schedule import Schedule, library
+from compiler.support.errors import InputError, LoweringError, StrataError, TargetError
 from compiler.targets.cpu import Kernel
 from tests.fuzz.scripts import close, walk
 from tests.random_programs import arrays_for, program

@@ -21,9 +21,9 @@ import pytest
 import compiler
 import compiler.targets.cpu.kernel as kernels
 from compiler import te
-from compiler.errors import ScheduleError
 from compiler.interpret import te as evaluator
 from compiler.schedule import Handle, Schedule, library
+from compiler.support.errors import ScheduleError
 from tests.guard_pages import Array, guarded, workspace
 from tests.operators.catalogue import numpy_dtype
 from tests.sample import some

@@ -20,8 +20,8 @@ from compiler.autotune.measure.local import EstimatingExecutor, LocalExecutor
 from compiler.autotune.measure.worker_pool import WorkerPool
 from compiler.autotune.measure.worker_process import Worker
 from compiler.autotune.outcome import Outcome
-from compiler.errors import InputError, TargetError
-from compiler.processes import path
+from compiler.support.errors import InputError, TargetError
+from compiler.support.processes import path
 from tests.measuring import (
     ABORT,
     EXIT,

@@ -21,10 +21,10 @@ import compiler
 from compiler import te
 from compiler.dialects.dominance import verify_module
 from compiler.driver import parse
-from compiler.errors import LoweringError
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
 from compiler.schedule import Schedule, replay
+from compiler.support.errors import LoweringError
 from tests import upstream
 from tests.agreement import bound, error, poisoned, widened
 from tests.operators import OPERATORS

@@ -14,8 +14,8 @@ import pytest
 import compiler
 from compiler import te
 from compiler.interpret.te import evaluate
-from compiler.policies import POLICIES, Policy
 from compiler.schedule import Schedule
+from compiler.types.policies import POLICIES, Policy
 from tests.operators import CASES, inputs
 from tests.random_programs import arrays_for, program
 from tests.sample import pairs, some

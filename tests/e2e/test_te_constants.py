@@ -22,7 +22,6 @@ from compiler.autotune.task import SearchTask
 from compiler.dialects.functions import find_function
 from compiler.dialects.te import ConstantOp
 from compiler.driver import lower_to_kernels, parse
-from compiler.errors import InputError, ScheduleError
 from compiler.interpret import loop as interpreter
 from compiler.interpret.numbers import array_of
 from compiler.interpret.te import evaluate
@@ -30,8 +29,9 @@ from compiler.passes.fold_constants import fold_constants
 from compiler.passes.lift_constants import LARGE, lift_constants
 from compiler.program.read import read
 from compiler.schedule import Schedule
+from compiler.support.errors import InputError, ScheduleError
 from compiler.targets import simt
-from compiler.targets.machine import host
+from compiler.types.machines import host
 from tests.fuzz.scripts import check, close
 from tests.random_programs import arrays_for, program
 from tests.sample import some

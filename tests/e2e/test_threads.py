@@ -19,11 +19,11 @@ from xdsl.dialects import memref, scf
 import compiler
 from compiler import te
 from compiler.driver import parse
-from compiler.errors import LoweringError, ScheduleError
 from compiler.interpret import te as evaluator
-from compiler.policies import POLICIES
 from compiler.schedule import Schedule, library
+from compiler.support.errors import LoweringError, ScheduleError
 from compiler.targets.cpu import Kernel
+from compiler.types.policies import POLICIES
 from tests.fuzz.scripts import close, walk
 from tests.operators import inputs
 from tests.random_programs import arrays_for

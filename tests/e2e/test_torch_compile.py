@@ -16,8 +16,8 @@ pytestmark = pytest.mark.doors
 from benchmarks.models_torch import Branching
 from compiler import te
 from compiler.autotune.tell.progress import Progress
-from compiler.errors import InputError
 from compiler.frontends.torch import explain
+from compiler.support.errors import InputError
 from compiler.torch_backend import backend, options, part, strata
 
 nn = torch.nn

@@ -96,7 +96,7 @@ def test_a_run_leaves_no_file_in_the_temporary_folder(file: str, end: signal.Sig
 def test_a_command_that_is_interrupted_while_it_ends_leaves_no_worker() -> None:
     """A second Ctrl-C cuts short what would end them one by one."""
     code = """
-from compiler import command, processes
+from compiler.support import command, processes
 started = processes.start("compiler.autotune.measure.worker", processes.NOWHERE)
 def ending():
     raise KeyboardInterrupt

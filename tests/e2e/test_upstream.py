@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler.elements import DTYPES
-from compiler.errors import LoweringError
 from compiler.interpret import te as evaluator
+from compiler.support.errors import LoweringError
+from compiler.types.elements import DTYPES
 from tests import upstream
 from tests.agreement import bound, error
 from tests.fuzz.scripts import close, walk

@@ -12,8 +12,8 @@ from compiler import te
 from compiler.autotune import SearchTask, TuningOptions
 from compiler.autotune.database import Database
 from compiler.autotune.tell.progress import Progress
-from compiler.errors import InputError, TargetError
-from compiler.targets.machine import MACHINES, Machine, host
+from compiler.support.errors import InputError, TargetError
+from compiler.types.machines import MACHINES, Machine, host
 from tests.fleet.clusters import Processes
 
 pytest.importorskip("distributed", reason="dask.distributed is not installed")

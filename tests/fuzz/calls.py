@@ -25,8 +25,8 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 import compiler
 from compiler import te
-from compiler.errors import StrataError
 from compiler.schedule import Schedule
+from compiler.support.errors import StrataError
 from tests.fuzz.alarm import TooLong, limit
 
 SECONDS = 10

@@ -22,9 +22,9 @@ from compiler.autotune.search import Search, replay
 from compiler.autotune.space.candidates import defaults_of
 from compiler.autotune.task import SearchTask
 from compiler.bench.workloads import find
-from compiler.errors import StrataError
 from compiler.report.page import page
 from compiler.report.programs import gather
+from compiler.support.errors import StrataError
 from tests.fuzz.alarm import alarm, asked
 from tests.whole import whole
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import compiler
-from compiler.elements import DTYPES, is_float
 from compiler.interpret.te import evaluate
+from compiler.types.elements import DTYPES, is_float
 from tests import literals
 from tests.fuzz.alarm import alarm, asked
 from tests.literals import CONDITION, INPUT, SIZE, Array, Number, differences

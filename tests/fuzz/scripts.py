@@ -18,11 +18,11 @@ import compiler
 from compiler.analysis.verify.prove import Verdict, verify_schedule
 from compiler.dialects.dominance import verify_module
 from compiler.driver import parse
-from compiler.errors import LoweringError
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
 from compiler.program.write import write
 from compiler.schedule import Schedule, replay
+from compiler.support.errors import LoweringError
 from compiler.te import Function
 from tests.faults import FAULTS
 from tests.fuzz.alarm import alarm, asked

@@ -8,9 +8,9 @@ import compiler
 from compiler import te
 from compiler.analysis.barriers import barriers
 from compiler.driver import lower_to_kernels, parse
-from compiler.errors import LoweringError
 from compiler.program.tree import Loop, Program
 from compiler.schedule import Schedule
+from compiler.support.errors import LoweringError
 from tests.gpu_schedules import product, tiled
 
 

@@ -24,8 +24,8 @@ from compiler.bench.harness import Measurement, Plan, Run, fault, measure
 from compiler.bench.report import as_json, rows
 from compiler.bench.table import cells, table
 from compiler.bench.workload import Step, Workload
-from compiler.errors import InputError, TargetError
 from compiler.interpret.te import evaluate
+from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu import ceilings
 from compiler.targets.cpu.ceilings import Reading
 from compiler.targets.cpu.presence import QUIET, Taken

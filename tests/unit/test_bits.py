@@ -9,9 +9,9 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.elements import DTYPES, INDICES
-from compiler.errors import TeError
 from compiler.interpret import te as evaluator
+from compiler.support.errors import TeError
+from compiler.types.elements import DTYPES, INDICES
 
 Array = np.ndarray[Any, Any]
 COUNT = 200

@@ -11,11 +11,11 @@ import pytest
 
 import compiler
 from compiler import driver, universe
-from compiler.errors import InputError, StrataError
 from compiler.interpret import loop, te
 from compiler.interpret.numbers import Array
 from compiler.passes.split_constants import SplitConstantsPass
 from compiler.pipeline import parse_passes, run
+from compiler.support.errors import InputError, StrataError
 
 LAYER = Path(__file__).parents[1] / "filecheck" / "lowering" / "calls.mlir"
 

@@ -13,13 +13,13 @@ from compiler import driver, te
 from compiler.__main__ import main
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import functions
-from compiler.errors import TeError
 from compiler.graph.canonical import Canonical, canonical, canonical_functions, canonicalize
 from compiler.graph.read import read
 from compiler.graph.scripts import renamed
 from compiler.graph.tree import Compute, Graph
 from compiler.graph.write import write
 from compiler.schedule import Schedule
+from compiler.support.errors import TeError
 from tests.bitwise import results, same_bits
 from tests.graph_variants import changed, variant, with_inputs
 from tests.random_programs import arrays_for, program

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from compiler import spans, te, universe
+from compiler import te, universe
 from compiler.__main__ import main as strata
 from compiler.driver import parse
-from compiler.errors import LoweringError, StrataError
 from compiler.opt import main as strata_opt
 from compiler.pipeline import parse_passes, run
+from compiler.support import spans
+from compiler.support.errors import LoweringError, StrataError
 from tests.said import refusal
 
 FILE = "in.mlir"

@@ -20,11 +20,11 @@ from compiler.__main__ import main
 from compiler.autotune import SearchTask
 from compiler.bench import contenders
 from compiler.cli import run as run_command
-from compiler.errors import InputError, TargetError
 from compiler.examples import FILES as EXAMPLES
 from compiler.examples import FOLDER as EXAMPLE_FOLDER
-from compiler.files import write
 from compiler.opt import main as strata_opt
+from compiler.support.errors import InputError, TargetError
+from compiler.support.files import write
 from compiler.targets.gpus import gpu_of
 from tests.said import refusal
 
@@ -318,7 +318,7 @@ def test_why_a_script_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_plugins_says_that_there_is_none(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("compiler.plugins.registries", list)
+    monkeypatch.setattr("compiler.support.plugins.registries", list)
     assert main(["plugins"]) == 0
     assert capsys.readouterr().out.startswith("no plugin is installed or loaded: ")
 

@@ -12,11 +12,11 @@ from xdsl.utils.exceptions import VerifyException
 import compiler
 from compiler import te
 from compiler.driver import parse
-from compiler.errors import StrataError, TeError
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
 from compiler.interpret.combination import CombinerError
 from compiler.schedule import Schedule
+from compiler.support.errors import StrataError, TeError
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64}
 SHAPES = [((5, 9), 1), ((5, 9), 0), ((1, 1), 0), ((3, 4, 5), 1), ((33,), 0), ((2, 1), 1)]

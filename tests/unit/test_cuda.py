@@ -12,8 +12,8 @@ import compiler
 from compiler import te
 from compiler.dialects.functions import find_function
 from compiler.driver import parse
-from compiler.errors import LoweringError, TargetError
 from compiler.schedule import Schedule, library
+from compiler.support.errors import LoweringError, TargetError
 from compiler.targets.arguments import Argument
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
 from compiler.targets.cuda.kernel import made as kernel_of

@@ -14,11 +14,11 @@ import compiler
 from compiler import te
 from compiler.dialects.functions import find_function
 from compiler.driver import parse
-from compiler.elements import DTYPES, INDICES
 from compiler.schedule import Schedule, library
 from compiler.targets.arguments import Argument
 from compiler.targets.cuda import CudaKernel, nvrtc
 from compiler.targets.cuda.kernel import made as kernel_of
+from compiler.types.elements import DTYPES, INDICES
 from tests.gpu_schedules import product, tiled
 from tests.host_cuda import OnHost, needs_gxx, run_on_host
 from tests.unit.test_simt import KERNEL

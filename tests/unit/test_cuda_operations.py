@@ -17,9 +17,9 @@ from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i16, i32, i64
 import compiler
 from compiler.dialects.upstream.arith import CMPF, CMPI
 from compiler.driver import parse
-from compiler.errors import LoweringError
 from compiler.interpret.numbers import dtype_of
 from compiler.interpret.scalar import Body
+from compiler.support.errors import LoweringError
 from compiler.targets.cuda import nvrtc
 from tests import sample
 from tests.host_cuda import OnHost, needs_gxx

@@ -32,8 +32,8 @@ from compiler.autotune.database.replay import planned, replay
 from compiler.autotune.database.schema import PATIENCE, STEPS, VERSION
 from compiler.autotune.outcome import FAILURES, MEASURED, NETWORK, PASSING, WARM, Outcome
 from compiler.driver import parse
-from compiler.errors import InputError, ScheduleError
 from compiler.schedule import Schedule
+from compiler.support.errors import InputError, ScheduleError
 from compiler.targets.cpu.presence import Disturbance
 from tests.said import refusal
 

@@ -23,9 +23,9 @@ from compiler.defaults import building, judged
 from compiler.defaults.choice import PAYS, preferred_schedule, seconds
 from compiler.defaults.ways import way_of
 from compiler.driver import Plan, in_groups
-from compiler.errors import InputError, LoweringError, ScheduleError, StrataError, TargetError
 from compiler.native.unit import Source
 from compiler.schedule import Schedule
+from compiler.support.errors import InputError, LoweringError, ScheduleError, StrataError, TargetError
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.facts import RUN_ONCE

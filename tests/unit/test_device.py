@@ -22,9 +22,9 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.outcome import MEASURED
 from compiler.autotune.task import SearchTask
 from compiler.driver import lower
-from compiler.errors import InputError, TargetError
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import ThreadTiles
+from compiler.support.errors import InputError, TargetError
 from compiler.targets.gpus import at_hand
 from tests.gpu_schedules import product
 from tests.host_cuda import needs_gxx

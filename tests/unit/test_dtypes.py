@@ -14,13 +14,13 @@ import compiler
 from compiler import te, universe
 from compiler.dialects.loop import ForOp
 from compiler.driver import build, lower, parse
-from compiler.errors import InputError, TargetError, TeError
 from compiler.interpret import loop as loop_interpreter
 from compiler.interpret.te import evaluate
 from compiler.pipeline import parse_passes, run
 from compiler.schedule import Schedule
+from compiler.support.errors import InputError, TargetError, TeError
 from compiler.targets.cpu.load import load
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 Array = np.ndarray[Any, Any]
 BF16 = np.dtype(ml_dtypes.bfloat16)

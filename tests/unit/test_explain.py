@@ -26,7 +26,7 @@ from compiler.explain.profile import choose
 from compiler.explain.temporaries import temporaries
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu.assembly import parse_assembly
-from compiler.targets.machine import host
+from compiler.types.machines import host
 from tests.said import refusal
 from tests.unit.test_kernel import MATMUL
 

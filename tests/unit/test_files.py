@@ -13,9 +13,9 @@ import pytest
 
 from compiler.__main__ import main
 from compiler.autotune.search.log import LogFile
-from compiler.errors import InputError
-from compiler.files import named, read, write
 from compiler.opt import main as opt
+from compiler.support.errors import InputError
+from compiler.support.files import named, read, write
 from tests.said import refusal
 
 NAMELESS = ["", "a\0b", "\ud800", b"a\0b", 5, None, True, 1.5]

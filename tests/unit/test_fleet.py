@@ -18,8 +18,8 @@ from compiler.autotune.fleet.measurer import LOSSES, Fleet
 from compiler.autotune.measure import Built, Subject
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.driver import lower
-from compiler.errors import InputError, TargetError
-from compiler.targets.machine import host, stated
+from compiler.support.errors import InputError, TargetError
+from compiler.types.machines import host, stated
 
 
 def subject() -> Subject:

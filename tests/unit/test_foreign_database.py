@@ -20,7 +20,7 @@ import pytest
 from compiler.__main__ import main
 from compiler.autotune.database import Database
 from compiler.autotune.database.schema import STEPS
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 from tests.unit.test_database import filled, made
 
 ROOT = Path(__file__).resolve().parents[2]

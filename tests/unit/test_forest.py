@@ -18,7 +18,7 @@ from compiler.autotune.space.sketch import Sketch
 from compiler.defaults import choice, forest
 from compiler.defaults.forest import LEAF, Forest
 from compiler.schedule import Schedule
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 from tools import train
 
 MACHINE = Machine("test", "", "", 2, 512, 32, 32 << 10, 1 << 20, 8 << 20)

@@ -10,8 +10,8 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.errors import ScheduleError
 from compiler.schedule import Handle, Schedule
+from compiler.support.errors import ScheduleError
 from tests.schedules import agree, lowered, mm_exp_mm
 
 

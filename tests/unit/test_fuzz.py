@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler.errors import StrataError
+from compiler.support.errors import StrataError
 from tests.fuzz import calls, mutants
 from tests.fuzz.mutants import Mutant
 from tests.sample import some

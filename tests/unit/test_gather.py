@@ -18,15 +18,15 @@ from compiler import te
 from compiler.affine import linear as lin
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.driver import parse
-from compiler.elements import DTYPES as DTYPES_OF
-from compiler.elements import INDICES
-from compiler.errors import ScheduleError, TeError
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
 from compiler.program.read import read
 from compiler.program.tree import Block, Program
 from compiler.program.write import write
 from compiler.schedule import Schedule, replay
+from compiler.support.errors import ScheduleError, TeError
+from compiler.types.elements import DTYPES as DTYPES_OF
+from compiler.types.elements import INDICES
 
 P = te.placeholder
 MLIR_OPT = shutil.which("mlir-opt-22")

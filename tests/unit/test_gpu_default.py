@@ -18,9 +18,9 @@ from compiler.autotune.space.rules.derive import derive
 from compiler.autotune.space.rules.reduction import products_of_few, reduced_together
 from compiler.autotune.space.space import SketchSpace, work
 from compiler.driver import lower_to_kernels, parse
-from compiler.errors import ScheduleError
 from compiler.interpret import te as evaluator
 from compiler.schedule import Schedule, library, replay
+from compiler.support.errors import ScheduleError
 from compiler.targets import simt
 from compiler.targets.cuda import CudaKernel, machine
 from tests.fuzz import gpu

@@ -14,8 +14,8 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 import compiler
 from compiler.driver import lower_to_kernels, parse
-from compiler.errors import StrataError
 from compiler.schedule import Schedule
+from compiler.support.errors import StrataError
 from compiler.targets import simt
 from compiler.targets.cuda.kernel import made
 from tests.gpu_mutants import mutant

@@ -25,12 +25,12 @@ from compiler.autotune.space.space import SketchSpace, work
 from compiler.autotune.task import SearchTask
 from compiler.dialects.functions import find_function
 from compiler.driver import build, lower, parse
-from compiler.errors import InputError, ScheduleError, TargetError
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
 from compiler.schedule import Schedule, library, replay
 from compiler.schedule.library import ThreadTiles
+from compiler.support.errors import InputError, ScheduleError, TargetError
 from compiler.targets.cuda import ARCHITECTURES, nvrtc
 from compiler.targets.cuda.machines import MACHINES, machine
 from compiler.targets.gpus import gpu_of

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import driver, te
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import functions
-from compiler.errors import InputError
 from compiler.graph.read import read
 from compiler.graph.write import write
+from compiler.support.errors import InputError
 
 
 def again(module: ModuleOp) -> ModuleOp:

@@ -20,7 +20,6 @@ from compiler import driver, te
 from compiler.bench import workloads
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
-from compiler.errors import InputError
 from compiler.graph.grouping import RULES, Choice, Rule, View, check_groups, decided, decisions, group, grouped
 from compiler.graph.grouping.cut import MOST_COMPUTES, MOST_OPERATIONS
 from compiler.graph.grouping.facts import Kind, kind_of, scalar_operations
@@ -30,6 +29,7 @@ from compiler.graph.tree import Compute, Graph
 from compiler.graph.whole import grouped as whole
 from compiler.graph.whole import whole as whole_of
 from compiler.interpret.te import evaluate
+from compiler.support.errors import InputError
 from tests import random_programs
 from tests.sample import some
 

@@ -10,8 +10,8 @@ from compiler import te
 from compiler.autotune.database.program import key_of
 from compiler.dialects.functions import alone, find_function, functions
 from compiler.driver import parse
-from compiler.errors import InputError
 from compiler.schedule import Schedule, replay
+from compiler.support.errors import InputError
 from tests.schedules import lowered
 
 X = np.arange(48, dtype=np.float32).reshape(6, 8) / 48

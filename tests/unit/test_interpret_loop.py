@@ -16,10 +16,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from compiler.dialects.loop import KINDS, LOOP, BlockOp, ForOp
 from compiler.dialects.te import TE
 from compiler.dialects.upstream.math import MATH
-from compiler.errors import InputError
 from compiler.interpret import loop, te
 from compiler.interpret.loop import InterpretError
 from compiler.lowering.te_to_loop import TeToLoopPass
+from compiler.support.errors import InputError
 
 Array = NDArray[Any]
 MATMUL_SIGNATURE = "(%A: memref<4x8xf32>, %B: memref<8x6xf32>, %C: memref<4x6xf32>)"

@@ -16,8 +16,8 @@ from xdsl.parser import Parser
 from compiler.dialects.te import TE
 from compiler.dialects.upstream.arith import ARITH
 from compiler.dialects.upstream.math import MATH
-from compiler.errors import InputError, TeError
 from compiler.interpret import te
+from compiler.support.errors import InputError, TeError
 
 Array = NDArray[Any]
 

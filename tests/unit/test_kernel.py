@@ -20,8 +20,8 @@ from xdsl.parser import Parser
 import compiler
 from compiler import te, universe
 from compiler.autotune import SearchTask
-from compiler.errors import InputError, TargetError
 from compiler.passes.plan_buffers import PlanBuffersPass
+from compiler.support.errors import InputError, TargetError
 from compiler.targets.address import HEADER, address, reader, stated
 from compiler.targets.arena import arena
 from compiler.targets.arguments import Argument, are_apart, check_input
@@ -31,7 +31,7 @@ from compiler.targets.cpu.calls import UNUSUAL, NativeFunction, usual_call
 from compiler.targets.cpu.kinds import NUMPY
 from compiler.targets.cpu.load import load
 from compiler.targets.cpu.presence import Disturbance, Taken
-from compiler.targets.machine import _cpu, host
+from compiler.types.machines import _cpu, host
 
 MATMUL = """
 func.func @matmul(%A: memref<3x4xf32>, %B: memref<4x5xf32>, %C: memref<3x5xf32>) attributes {outputs = 1 : i64} {

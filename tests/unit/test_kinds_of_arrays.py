@@ -15,7 +15,7 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.errors import TargetError
+from compiler.support.errors import TargetError
 from compiler.targets.arguments import Argument
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.binding import Binder

@@ -13,8 +13,8 @@ from compiler import te
 from compiler.__main__ import main
 from compiler.autotune.measure.gpu_builder import GpuBuilder
 from compiler.autotune.measure.subject import Subject
-from compiler.errors import TargetError
 from compiler.schedule import Schedule
+from compiler.support.errors import TargetError
 from compiler.targets.cuda import ARCHITECTURES, nvrtc
 from compiler.targets.cuda.machines import MACHINES, limits
 from tests.gpu_schedules import product, tiled

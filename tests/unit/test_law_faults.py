@@ -11,12 +11,12 @@ import pytest
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.dominance import verify_module
-from compiler.errors import StrataError
 from compiler.graph import hashing
 from compiler.graph.canonical import canonicalize
 from compiler.graph.laws import concatenations, dead, equal, extents, identities, views
 from compiler.graph.tree import Compute
 from compiler.program.body import Read
+from compiler.support.errors import StrataError
 from tests.bitwise import results, same_bits
 from tests.random_programs import arrays_for, program
 

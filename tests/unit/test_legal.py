@@ -17,9 +17,9 @@ from compiler import te
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.analysis.legal import Step, legal
-from compiler.errors import ScheduleError
 from compiler.program.tree import Access, Alloc, Block, Loop, Node, Program, blocks_in, map_blocks, rebound
 from compiler.schedule import Schedule
+from compiler.support.errors import ScheduleError
 from tests.sample import some
 from tests.schedules import lowered
 

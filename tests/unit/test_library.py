@@ -11,10 +11,10 @@ import compiler
 from compiler import lower, te, universe
 from compiler.bench.workloads import FAMILIES, find
 from compiler.dialects.functions import find_function
-from compiler.errors import ScheduleError
 from compiler.pipeline import parse_passes, run
 from compiler.program.read import read
 from compiler.schedule import Schedule, library, outline
+from compiler.support.errors import ScheduleError
 from tests.sample import pairs
 from tests.scheduled import check
 from tests.unit.test_python import SMALL

@@ -9,9 +9,9 @@ import pytest
 import compiler
 from compiler import te
 from compiler.autotune.space.rules import attention as attention_rule
-from compiler.errors import ScheduleError
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import AttentionTiles
+from compiler.support.errors import ScheduleError
 from tests.scheduled import check
 
 ATOL = 1e-5

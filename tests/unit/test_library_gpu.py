@@ -13,9 +13,9 @@ import compiler
 from compiler import te
 from compiler.dialects.upstream import nvgpu
 from compiler.driver import lower_to_kernels
-from compiler.errors import LoweringError, ScheduleError
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import ThreadTiles
+from compiler.support.errors import LoweringError, ScheduleError
 from compiler.targets import simt
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
 from tests.host_cuda import needs_gxx, run_on_host

@@ -12,9 +12,9 @@ from compiler import te
 from compiler.bench import contractions
 from compiler.bench.harness import fault
 from compiler.bench.workload import Workload
-from compiler.errors import ScheduleError
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import GradientTiles
+from compiler.support.errors import ScheduleError
 from tests.scheduled import check
 
 SMALL = GradientTiles(taps=2, nr=8, lanes=4, held=400)

@@ -12,11 +12,11 @@ import compiler
 from compiler import te
 from compiler.analysis.overlap import Overlaps
 from compiler.driver import level_of, parse
-from compiler.errors import LoweringError, StrataError
 from compiler.lowering.loop_to_low.context import MOST_COPIES, MOST_LANES
 from compiler.opt import main as strata_opt
 from compiler.pipeline import passes_from, run
 from compiler.schedule import Schedule
+from compiler.support.errors import LoweringError, StrataError
 from compiler.universe import context
 
 

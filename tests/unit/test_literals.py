@@ -16,10 +16,10 @@ from xdsl.utils.exceptions import ParseError
 import compiler
 from compiler import te
 from compiler.driver import parse
-from compiler.elements import DTYPES
-from compiler.errors import StrataError, TeError
 from compiler.interpret.te import evaluate
+from compiler.support.errors import StrataError, TeError
 from compiler.targets.cuda import CudaKernel
+from compiler.types.elements import DTYPES
 from tests import literals
 from tests.fuzz import literals as fuzz
 from tests.host_cuda import OnHost, needs_gxx

@@ -10,7 +10,7 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 
 Array = np.ndarray[Any, Any]
 

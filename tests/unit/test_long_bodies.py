@@ -14,7 +14,7 @@ from compiler.driver import parse
 from compiler.lowering.low_to_llvm import body, emit
 from compiler.schedule import Schedule
 from compiler.targets.cpu.kernel import Kernel
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 EDGE = 64
 

@@ -13,11 +13,11 @@ from xdsl.parser import Parser
 
 from compiler import universe
 from compiler.dialects.dominance import verify_module
-from compiler.errors import LoweringError, TargetError
 from compiler.lowering.low_to_llvm import HANDLERS, emit
+from compiler.support.errors import LoweringError, TargetError
 from compiler.targets.cpu import compile_llvm
 from compiler.targets.cpu.load import load
-from compiler.targets.machine import host
+from compiler.types.machines import host
 from tests.operators.catalogue import numpy_dtype
 
 LANES = 8

@@ -18,10 +18,10 @@ from compiler.autotune import SearchTask
 from compiler.autotune.measure.worker import Ready
 from compiler.autotune.measure.worker_process import Worker
 from compiler.driver import build_artefact
-from compiler.errors import TargetError
-from compiler.targets import machine as machines
+from compiler.support.errors import TargetError
 from compiler.targets.cpu.artefact import load_artefact
-from compiler.targets.machine import MACHINES, VARIABLE, Machine, detected, host, lacking
+from compiler.types import machines as machines
+from compiler.types.machines import MACHINES, VARIABLE, Machine, detected, host, lacking
 
 ROOT = Path(__file__).parents[2]
 x86 = pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="named machines are of x86-64")

@@ -18,7 +18,7 @@ from compiler.lowering.low_to_llvm import body
 from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, emit_marked, loops_of
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu.load import load
-from compiler.targets.machine import host
+from compiler.types.machines import host
 from tests.unit.test_kernel import MATMUL
 from tests.unit.test_long_bodies import norms
 

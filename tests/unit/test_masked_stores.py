@@ -13,7 +13,7 @@ from compiler.driver import parse
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu.load import load
 from compiler.targets.cpu.single_lanes import with_scalar_stores
-from compiler.targets.machine import host
+from compiler.types.machines import host
 from tests.guard_pages import guarded
 from tests.operators.catalogue import numpy_dtype
 

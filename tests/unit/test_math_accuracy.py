@@ -15,7 +15,7 @@ from compiler.lowering.low_to_llvm import emit
 from compiler.passes.expand_math import EXACT, EXPANSIONS, WITH_LIBRARY
 from compiler.pipeline import parse_passes, run
 from compiler.targets.cpu.load import load
-from compiler.targets.machine import host
+from compiler.types.machines import host
 from compiler.universe import context
 from tests import math_table
 from tests.math_accuracy import (

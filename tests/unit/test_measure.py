@@ -40,15 +40,15 @@ from compiler.autotune.measure.worker import Refused
 from compiler.autotune.measure.worker_process import Death
 from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.driver import build_artefact, parse
-from compiler.errors import InputError, TargetError
 from compiler.interpret import te as evaluator
 from compiler.interpret.numbers import is_float
 from compiler.schedule import Schedule
+from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu import presence
 from compiler.targets.cpu.artefact import load_artefact
 from compiler.targets.cpu.ceilings import Reading
 from compiler.targets.cpu.presence import QUIET, Disturbance, Taken
-from compiler.targets.machine import host
+from compiler.types.machines import host
 from tests.measuring import NOTHING, matmul, none, scripts, short_of_a_term, split, subject
 from tests.operators import OPERATORS
 from tests.operators.catalogue import random_inputs

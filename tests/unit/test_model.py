@@ -20,7 +20,7 @@ from compiler.autotune.search.model import (
     representative,
 )
 from compiler.autotune.search.ranking import APART, Pairs, RankingQuality, pairs
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 from tests.synthetic_spaces import Tiled
 
 SPACE = Tiled()

@@ -11,15 +11,15 @@ import pytest
 import compiler
 from compiler import driver, te
 from compiler.dialects.dense import constants_in
-from compiler.errors import InputError, ScheduleError, TargetError
 from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate as te_evaluate
 from compiler.native.assemble import build_program
 from compiler.native.unit import Settings, Source
 from compiler.schedule import Schedule, library
+from compiler.support.errors import InputError, ScheduleError, TargetError
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.compile import compile_llvm, load_objects, object_code
-from compiler.targets.machine import host
+from compiler.types.machines import host
 from tests.groups import program
 
 N = 32

@@ -21,11 +21,11 @@ from compiler.cache import entries
 from compiler.defaults import building
 from compiler.dialects.functions import find_function
 from compiler.driver import Plan
-from compiler.errors import InputError, TargetError
 from compiler.native import assemble, pool
 from compiler.native.compile import Job, key_text
 from compiler.native.unit import Source, Unit, UnitKey
 from compiler.schedule import Schedule
+from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu import Kernel, artefact
 from tests.groups import program
 from tests.unit.test_native import add, packed, product

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 
 import compiler
 from compiler import te
-from compiler.errors import TargetError
 from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate
 from compiler.native import compile as unit_compile
 from compiler.native.assemble import build_program
 from compiler.native.unit import Settings, Source
 from compiler.schedule import Schedule
+from compiler.support.errors import TargetError
 from compiler.targets.cpu import Kernel
 from tests.groups import program
 

@@ -9,13 +9,14 @@ from dataclasses import replace
 import pytest
 
 import compiler
-from compiler import processes, te
+from compiler import te
 from compiler.dialects.functions import find_function
-from compiler.errors import ScheduleError
 from compiler.native import pool
 from compiler.native.compile import Job, compile_unit, key_text
 from compiler.native.unit import Unit, UnitKey
 from compiler.schedule import Schedule
+from compiler.support import processes
+from compiler.support.errors import ScheduleError
 
 
 def jobs(count: int = 4) -> list[Job]:

@@ -26,7 +26,7 @@ from compiler.schedule import Schedule, library
 from compiler.schedule.library import GebpTiles
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import presence
-from compiler.targets.machine import Machine, host
+from compiler.types.machines import Machine, host
 from tests.measuring import started
 from tests.unit.test_measure import Steady
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from compiler import te
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 
 P = te.placeholder
 OPERATORS = sorted(name for name, made in vars(te.nn).items() if callable(made) and not name.startswith("_"))

@@ -79,7 +79,7 @@ def _model(nodes: list[Any], outputs: tuple[str, ...] = ("y",), **stored: Any) -
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
-def _agrees(model: onnx.ModelProto, runtime: bool = False) -> compiler.imported.Imported:
+def _agrees(model: onnx.ModelProto, runtime: bool = False) -> compiler.frontends.imported.Imported:
     """Import a model, and compare the results with those of ONNX's evaluator, or of onnxruntime."""
     actual = compiler.from_onnx(model, {"N": 3})
     x = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
@@ -253,7 +253,7 @@ def test_external_data_are_read(tmp_path: Path) -> None:
 
 
 def test_what_a_handler_does_not_support_is_refused() -> None:
-    from compiler.errors import InputError
+    from compiler.support.errors import InputError
 
     with pytest.raises(InputError, match="it clips its sums"):
         w, r = np.ones((1, 2, 4), np.float32), np.ones((1, 2, 2), np.float32)

@@ -11,7 +11,7 @@ import pytest
 from compiler.bench import contenders, onnx_model, workloads
 from compiler.bench.contenders import Settings
 from compiler.bench.harness import Plan, fault, measure
-from compiler.errors import TargetError
+from compiler.support.errors import TargetError
 
 onnx = pytest.importorskip("onnx")
 pytestmark = pytest.mark.doors

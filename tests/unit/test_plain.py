@@ -9,8 +9,8 @@ from compiler.autotune.space.rules.derive import in_default_order
 from compiler.autotune.task import SearchTask
 from compiler.defaults.choice import preferred_schedule
 from compiler.defaults.plain import estimate
-from compiler.targets.machine import Machine
 from compiler.te.tensor import Tensor
+from compiler.types.machines import Machine
 
 MACHINE = Machine("test", "", "", 2, 256, 16, 32 << 10, 512 << 10, 8 << 20)
 nn = te.nn

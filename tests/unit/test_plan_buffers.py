@@ -16,10 +16,10 @@ from xdsl.parser import Parser
 
 from compiler import universe
 from compiler.dialects.dominance import verify_module
-from compiler.errors import LoweringError
 from compiler.passes.plan_buffers import PlanBuffersPass
+from compiler.support.errors import LoweringError
 from compiler.targets.cpu.load import load
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 
 def parse(text: str) -> ModuleOp:

@@ -7,8 +7,8 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.errors import LoweringError, ScheduleError
 from compiler.schedule import Handle, Schedule
+from compiler.support.errors import LoweringError, ScheduleError
 from tests import upstream
 from tests.scheduled import check
 from tests.upstream import Case, Failure

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from compiler.targets import machine, processors
 from compiler.targets.cpu import ceilings, openmp, presence
 from compiler.targets.cpu.presence import Disturbance, Taken, timed, timed_each, undisturbed
+from compiler.types import machines, processors
 
 CLEAN, DISTURBED = Taken(1.0), Taken(1.0, 0.4)
 
@@ -230,4 +230,4 @@ def test_there_are_as_many_processors_as_can_be_kept_busy(
     monkeypatch.setattr(os, "sched_getaffinity", lambda task: set(range(allowed)), raising=False)
     monkeypatch.setattr(processors, "quota", lambda: quota)
     assert processors.processors() == expected == openmp.cores()
-    assert machine.processors is processors.processors, "there is one function that says so"
+    assert machines.processors is processors.processors, "there is one function that says so"

@@ -23,9 +23,9 @@ from compiler.autotune.tell.live import Lines, Screen
 from compiler.autotune.tell.progress import Progress
 from compiler.cli.tune import _print
 from compiler.opt import main as opt
-from compiler.printable import near, printable
 from compiler.schedule import Schedule
 from compiler.schedule.primitives import PRIMITIVES
+from compiler.support.text import near, printable
 from tests.unit.test_database import PROGRAM, SCRIPT, filled, made, product
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202egnp\u2066.exe\x7f\r\x00[red]bold[/red]<script>alert(1)</script>\u2028"

@@ -9,10 +9,10 @@ import pytest
 from compiler import lower
 from compiler.bench.schedules import SCRIPTS
 from compiler.bench.workloads import FAMILIES, find
-from compiler.errors import StrataError
 from compiler.schedule import Schedule
 from compiler.schedule.python import as_python
-from compiler.targets.machine import host
+from compiler.support.errors import StrataError
+from compiler.types.machines import host
 from examples import primitives
 
 SMALL = {

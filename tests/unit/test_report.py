@@ -20,7 +20,6 @@ from compiler.autotune.outcome import MEASURED, NETWORK, Outcome
 from compiler.autotune.space.rules.derive import as_written
 from compiler.bench.workloads import find
 from compiler.driver import lower
-from compiler.printable import duration
 from compiler.report.importance import choices_of, importance
 from compiler.report.layers import layers
 from compiler.report.memory import memory_of
@@ -30,8 +29,9 @@ from compiler.report.programs import Report, gather
 from compiler.report.svg import HEIGHT, WIDTH, Axis, Drawing
 from compiler.report.tasks import TaskFacts
 from compiler.schedule import Schedule
+from compiler.support.text import duration
 from compiler.targets.cpu.presence import Disturbance
-from compiler.targets.machine import host
+from compiler.types.machines import host
 from tests.whole import CONSTANTS, whole
 
 KEY = Key(hash_of("a program"), "lab <1>", 1, "contract")

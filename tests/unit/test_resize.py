@@ -10,7 +10,7 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te.nn.interpolation import Resizing, line
 from tests.operator_runs import compiled, sample
 from tests.operators.resizing import NEAREST

@@ -14,8 +14,8 @@ from compiler.autotune.measure.reference import draw
 from compiler.autotune.space.rules import RULES
 from compiler.autotune.space.rules.derive import preferred
 from compiler.autotune.task import SearchTask
-from compiler.errors import ScheduleError
 from compiler.schedule import Schedule, library
+from compiler.support.errors import ScheduleError
 from compiler.te.tensor import Tensor
 from tests.sample import some
 

@@ -8,7 +8,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.autotune.task import SearchTask
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 
 MACHINE = Machine("test", "", "", 2, 512, 32, 48 << 10, 1 << 20, 32 << 20)
 

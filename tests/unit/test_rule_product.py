@@ -13,7 +13,7 @@ from compiler.autotune.space.rules.derive import Derivation, derive, preferred
 from compiler.autotune.space.rules.product import is_product
 from compiler.autotune.task import SearchTask
 from compiler.schedule import Schedule
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 nn = te.nn
 

@@ -13,8 +13,8 @@ from compiler.analysis.verify.prove import verify_schedule
 from compiler.autotune.space.rules import RULES
 from compiler.autotune.space.rules.derive import preferred
 from compiler.autotune.task import SearchTask
-from compiler.targets.machine import Machine
 from compiler.te.tensor import Tensor
+from compiler.types.machines import Machine
 
 AVX2 = Machine("avx2", "", "", 1, 256, 16, 32 << 10, 512 << 10, 32 << 20)
 nn = te.nn

@@ -11,7 +11,7 @@ from compiler.analysis.verify.prove import verify_schedule
 from compiler.autotune.space.rules import RULES
 from compiler.autotune.space.rules.derive import Derivation, preferred
 from compiler.schedule import Schedule
-from compiler.targets.machine import Machine, host
+from compiler.types.machines import Machine, host
 from tests.sample import pairs, some
 
 AVX2 = Machine("avx2", "", "", 1, 256, 16, 32 << 10, 512 << 10, 32 << 20)

@@ -20,10 +20,10 @@ from compiler import universe
 from compiler.dialects.functions import find_function
 from compiler.dialects.sched import SchedOp
 from compiler.driver import parse
-from compiler.errors import InputError, ScheduleError
 from compiler.pipeline import parse_passes, run
 from compiler.schedule import Handle, Schedule, as_python, replay
 from compiler.schedule.dialect import SCHED
+from compiler.support.errors import InputError, ScheduleError
 from examples import primitives as examples
 from tests.operators import CASES, inputs
 from tests.schedules import SCHEDULES, agree, lowered, mm_exp_mm

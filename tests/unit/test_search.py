@@ -33,7 +33,7 @@ from compiler.autotune.space.candidates import (
     sift_all,
     total,
 )
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 from tests.synthetic_spaces import NAMES, Bench, Reluctant, Table, Tiled
 
 SPACE = Tiled()

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 
 from compiler.driver import lower_to_kernels, parse
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 from compiler.targets.simt import Checked, run
 from tests.gpu_schedules import product, tiled
 

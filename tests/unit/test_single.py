@@ -23,14 +23,14 @@ from compiler.autotune.task import SearchTask
 from compiler.bench.workloads import find
 from compiler.dialects.functions import find_function
 from compiler.driver import lower
-from compiler.errors import InputError
 from compiler.graph.read import read
 from compiler.graph.write import write
 from compiler.lowering.low_to_llvm import emit
 from compiler.native import assemble
 from compiler.pipeline import passes_from, run
 from compiler.schedule import Schedule
-from compiler.targets.machine import host
+from compiler.support.errors import InputError
+from compiler.types.machines import host
 from compiler.universe import context
 from tests.graph_variants import variant, with_inputs
 from tests.sample import some

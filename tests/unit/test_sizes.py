@@ -20,8 +20,8 @@ from compiler.affine import linear as lin
 from compiler.affine.limits import END, bad_index
 from compiler.affine.linear import Linear
 from compiler.driver import parse
-from compiler.errors import LoweringError, ScheduleError, StrataError, TeError
 from compiler.schedule import Schedule
+from compiler.support.errors import LoweringError, ScheduleError, StrataError, TeError
 
 PAST = (END, END + 8, 2 * END, 2 * END + 8, 10**29)
 A = te.placeholder((8, 8), name="A")

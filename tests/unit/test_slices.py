@@ -14,18 +14,18 @@ from compiler import te
 from compiler.autotune.groups import whole_of
 from compiler.dialects.functions import find_function
 from compiler.driver import in_groups, parse
-from compiler.errors import InputError
 from compiler.graph.concatenation import Part, contiguous_parts
+from compiler.graph.main import Call, Main
 from compiler.graph.read import read
 from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate
-from compiler.mains import Call, Main
 from compiler.native import slices
 from compiler.native.assemble import build_program
 from compiler.native.occurrences import replaceable
 from compiler.native.slices import sliced
 from compiler.native.unit import Settings
 from compiler.passes import plan_buffers
+from compiler.support.errors import InputError
 from compiler.targets.cpu import Kernel
 from tests import random_mains
 from tests.groups import program

@@ -17,9 +17,9 @@ from compiler.autotune.space.rules.template import from_template
 from compiler.autotune.space.space import SketchSpace, work
 from compiler.autotune.task import SearchTask
 from compiler.driver import parse
-from compiler.errors import InputError, ScheduleError
 from compiler.schedule import Schedule, replay
-from compiler.targets.machine import Machine
+from compiler.support.errors import InputError, ScheduleError
+from compiler.types.machines import Machine
 from tests.sample import some
 
 MACHINE = Machine("test", "", "", 2, 512, 32, 32 << 10, 1 << 20, 8 << 20)

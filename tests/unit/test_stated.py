@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import ParseError
 
 from compiler.autotune import SearchTask, TuningOptions
 from compiler.autotune.search import Options
-from compiler.errors import InputError, StrataError
+from compiler.support.errors import InputError, StrataError
 from tests.unit.test_database import product
 
 NUMBERS: list[Any] = [

@@ -18,7 +18,7 @@ from compiler import __main__ as strata
 from compiler.autotune.search import Search
 from compiler.autotune.task import SearchTask
 from compiler.bench.workloads import find
-from compiler.command import run
+from compiler.support.command import run
 from tests.sample import pairs
 from tests.unit.test_database import PROGRAM, filled, made
 
@@ -155,7 +155,7 @@ def test_no_file_takes_the_number_of_a_closed_stream(tmp_path: Path) -> None:
     path, script = tmp_path / "numbers", tmp_path / "script.py"
     script.write_text(f"""
 import os
-from compiler.command import run
+from compiler.support.command import run
 def work():
     descriptor = os.open({str(path)!r}, os.O_CREAT | os.O_WRONLY)
     os.write(descriptor, str(descriptor).encode())

@@ -25,8 +25,8 @@ from compiler.autotune.tell.operator import operator
 from compiler.autotune.tell.progress import Progress
 from compiler.dialects.functions import find_function
 from compiler.driver import lower
-from compiler.errors import InputError
 from compiler.program.read import read
+from compiler.support.errors import InputError
 from tests.unit.test_tuner import Pretend, clock, path, workers
 from tests.whole import CONSTANTS, whole
 

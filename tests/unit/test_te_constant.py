@@ -15,11 +15,11 @@ from compiler import te
 from compiler.dialects.dense import Dense, DenseAttr
 from compiler.dialects.te import ConstantOp
 from compiler.driver import parse
-from compiler.elements import DTYPES
-from compiler.errors import TeError
 from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate
+from compiler.support.errors import TeError
 from compiler.te.constant import Elements
+from compiler.types.elements import DTYPES
 
 
 def copied(elements: Elements, dtype: str | None = None) -> te.Function:

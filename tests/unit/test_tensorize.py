@@ -16,14 +16,14 @@ import compiler
 from compiler import te, universe
 from compiler.analysis import tensorized
 from compiler.driver import parse
-from compiler.errors import LoweringError, ScheduleError, TargetError
 from compiler.intrinsics import INTRINSICS
 from compiler.lowering.low_to_llvm import emit
 from compiler.pipeline import parse_passes, run
 from compiler.schedule import Schedule, library
+from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.targets.cpu import tiles
 from compiler.targets.cpu.compile import compile_llvm
-from compiler.targets.machine import Machine, detected, host
+from compiler.types.machines import Machine, detected, host
 from tests.emulated_tiles import emulated
 from tests.sample import pairs
 from tests.scheduled import check, lacks

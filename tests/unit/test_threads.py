@@ -20,14 +20,14 @@ from xdsl.dialects import memref, scf
 
 import compiler
 from compiler.driver import parse
-from compiler.errors import LoweringError, TargetError
 from compiler.lowering.low_to_llvm import emit, team
 from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.pipeline import parse_passes, run
+from compiler.support.errors import LoweringError, TargetError
 from compiler.targets.cpu import openmp
 from compiler.targets.cpu.compile import compile_llvm
-from compiler.targets.machine import host
+from compiler.types.machines import host
 from compiler.universe import context
 
 ROOT = Path(__file__).parents[2]
@@ -553,7 +553,7 @@ import ctypes
 from llvmlite import binding as llvm
 from compiler.lowering.low_to_llvm import team
 from compiler.targets.cpu.compile import compile_llvm
-from compiler.targets.machine import host
+from compiler.types.machines import host
 system = compile_llvm({PRETENDED!r}, host())
 for name, pretended in (("sched_getcpu", "first"), ("sched_setaffinity", "count")):
     llvm.add_symbol("pretended_" + name, system.address(pretended))

@@ -8,7 +8,7 @@ import pytest
 
 from compiler.targets.cpu.instructions import Instruction, parse_instruction
 from compiler.targets.cpu.throughput import estimate
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 
 def loop(text: str) -> list[Instruction]:

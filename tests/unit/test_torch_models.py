@@ -14,9 +14,10 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.doors
 
 from benchmarks.models_torch import Bert, Gpt2, MobileNetV2, ResNet, UNet, Unrolled, ViT, numbered
-from compiler import spans, te
+from compiler import te
 from compiler.frontends.torch import from_torch
 from compiler.interpret.te import evaluate
+from compiler.support import spans
 from tests.sample import some
 
 nn = torch.nn

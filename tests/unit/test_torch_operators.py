@@ -16,13 +16,13 @@ pytestmark = pytest.mark.doors
 F = torch.nn.functional
 
 from compiler import te
-from compiler.errors import InputError
+from compiler.frontends.imported import Imported
 from compiler.frontends.torch import from_torch
 from compiler.frontends.torch.conversion import why_not
 from compiler.frontends.torch.dtypes import DTYPES
 from compiler.frontends.torch.operators import resize
-from compiler.imported import Imported
 from compiler.interpret.te import evaluate
+from compiler.support.errors import InputError
 from tests.sample import some
 from tests.torch_cases import CASES, Case, image
 

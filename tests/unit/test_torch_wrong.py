@@ -13,8 +13,8 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.doors
 
 import compiler
-from compiler.errors import InputError, TargetError
 from compiler.frontends.torch import explain, from_torch
+from compiler.support.errors import InputError, TargetError
 
 nn = torch.nn
 X = torch.ones(2, 4)

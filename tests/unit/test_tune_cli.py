@@ -33,10 +33,10 @@ from compiler.autotune.tell.facts import Facts, ceiling_share
 from compiler.autotune.tell.live import Lines, Screen, Silent, view
 from compiler.autotune.tell.progress import Progress
 from compiler.driver import lower, parse
-from compiler.errors import InputError
 from compiler.graph.scripts import renamed
-from compiler.printable import duration
 from compiler.schedule import Schedule, replay
+from compiler.support.errors import InputError
+from compiler.support.text import duration
 from compiler.targets.cpu.presence import Disturbance
 from tests.said import refusal
 

@@ -31,7 +31,7 @@ from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.facts import Facts
 from compiler.autotune.tell.progress import Progress
 from compiler.driver import lower
-from compiler.errors import InputError, TargetError
+from compiler.support.errors import InputError, TargetError
 from tests.sample import pairs
 
 PATIENCE = 60.0

@@ -20,11 +20,11 @@ from compiler.autotune.space.cpu_features import extract
 from compiler.autotune.space.space import work
 from compiler.autotune.task import SearchTask
 from compiler.driver import build_artefact, lower, with_constants
-from compiler.errors import InputError
 from compiler.passes.split_constants import called, split
 from compiler.program.read import read
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import GebpTiles
+from compiler.support.errors import InputError
 from tests.measuring import started
 
 M, N, K = 48, 64, 80

@@ -12,12 +12,12 @@ import pytest
 import compiler
 from compiler import te
 from compiler.driver import lower_to_kernels
-from compiler.elements import DTYPES
-from compiler.errors import TeError
 from compiler.interpret.te import evaluate
-from compiler.policies import POLICIES
 from compiler.schedule import Schedule, library
+from compiler.support.errors import TeError
 from compiler.targets import simt
+from compiler.types.elements import DTYPES
+from compiler.types.policies import POLICIES
 from tests.host_cuda import needs_gxx, run_on_host
 from tests.sample import some
 

@@ -16,11 +16,11 @@ from xdsl.ir import Attribute
 from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.driver import parse
-from compiler.errors import ScheduleError
 from compiler.opt import main as strata_opt
 from compiler.program.read import read
 from compiler.program.tree import Alloc, Program
 from compiler.schedule import Schedule
+from compiler.support.errors import ScheduleError
 from tests.faults import FAULTS
 from tests.fuzz import proofs
 from tests.random_programs import conditions

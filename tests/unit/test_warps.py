@@ -18,9 +18,9 @@ from compiler import te
 from compiler.dialects import loop
 from compiler.dialects.functions import find_function
 from compiler.driver import lower_to_kernels, parse
-from compiler.errors import InputError, LoweringError, ScheduleError, TargetError
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import WarpTiles
+from compiler.support.errors import InputError, LoweringError, ScheduleError, TargetError
 from compiler.targets import simt
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
 from compiler.targets.cuda.emit import emit

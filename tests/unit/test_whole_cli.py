@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from compiler import command, te
+from compiler import te
 from compiler.autotune.database import Database
 from compiler.autotune.deadline import TimeIsUp
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
+from compiler.support import command
 from tests.unit.test_tune_cli import Fake, judged, measured, said
 from tests.whole import CONSTANTS, whole
 

@@ -24,7 +24,7 @@ from compiler.autotune.tell.progress import Progress
 from compiler.bench.contenders import Settings
 from compiler.bench.groups import breakdowns
 from compiler.driver import lower, parse
-from compiler.errors import InputError, TargetError
+from compiler.support.errors import InputError, TargetError
 from tests.unit.test_tuner import Pretend, clock, path, product, records, workers
 from tests.whole import CONSTANTS, M, N, whole
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import strata
-from compiler.errors import ScheduleError, TeError
+from compiler.support.errors import ScheduleError, TeError
 from strata import Schedule, TuningOptions, te
 
 M, K, N = 32, 64, 48

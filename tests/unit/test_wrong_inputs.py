@@ -13,9 +13,9 @@ import pytest
 import compiler
 import strata
 from compiler import te
-from compiler.errors import StrataError
 from compiler.opt import main as strata_opt
 from compiler.schedule import Schedule
+from compiler.support.errors import StrataError
 
 A = te.placeholder((4, 8), name="A")
 B = te.placeholder((8, 6), name="B")

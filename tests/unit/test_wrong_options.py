@@ -15,9 +15,9 @@ import pytest
 import compiler.bench.harness
 from compiler.__main__ import arguments, main
 from compiler.autotune.task import SearchTask
-from compiler.errors import InputError
 from compiler.opt import main as opt
 from compiler.opt.command_line import arguments as opt_arguments
+from compiler.support.errors import InputError
 from tests.sample import some
 from tests.unit.test_database import PROGRAM, filled, made
 from tests.unit.test_printable import harmless

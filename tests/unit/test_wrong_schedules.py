@@ -9,8 +9,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.driver import parse
-from compiler.errors import ScheduleError
 from compiler.schedule import Schedule
+from compiler.support.errors import ScheduleError
 from tests.schedules import lowered, mm_exp_mm
 
 MODULE = lowered(mm_exp_mm())

@@ -20,10 +20,10 @@ from compiler.analysis.verify.equations import Equation
 from compiler.analysis.verify.forms import affine_test, resembles
 from compiler.analysis.verify.spaces import Claim, Spaces
 from compiler.dialects.upstream.arith import SelectOp
-from compiler.elements import is_unsigned
 from compiler.program import body
 from compiler.program.combiner import Combiner, neutral
 from compiler.program.tree import Program
+from compiler.types.elements import is_unsigned
 
 
 class Flow(Spaces):

@@ -20,9 +20,9 @@ from compiler.analysis.verify.flow import Flow
 from compiler.analysis.verify.forms import affine_test, linear_of, same_operation
 from compiler.analysis.verify.tables import check_elements, data_sizes
 from compiler.dialects.upstream.arith import SelectOp
-from compiler.elements import is_unsigned
 from compiler.program import body
 from compiler.program.tree import Access, Block, Program, Table
+from compiler.types.elements import is_unsigned
 
 
 @dataclass(frozen=True)

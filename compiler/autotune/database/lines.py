@@ -12,7 +12,7 @@ from typing import NoReturn
 from compiler.autotune.database.program import respelled
 from compiler.autotune.database.record import Json, Key, Record, WholeProgram, hash_of, is_program
 from compiler.autotune.outcome import Outcome
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 from compiler.targets.cpu.presence import Disturbance
 
 FORMAT = 4

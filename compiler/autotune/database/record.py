@@ -15,10 +15,11 @@ from reprlib import repr as short
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-from compiler import display, universe
+from compiler import universe
 from compiler.autotune.outcome import ESTIMATED, FAILURES, MEASURED, TIMINGS, WARM, Outcome
-from compiler.errors import InputError
-from compiler.printable import counted
+from compiler.support import display
+from compiler.support.errors import InputError
+from compiler.support.text import counted
 from compiler.targets.cpu.presence import Disturbance
 
 Candidate: TypeAlias = tuple[int, tuple[int, ...]]

@@ -15,7 +15,6 @@ from compiler.dialects.dominance import Refusal, verify_module
 from compiler.dialects.functions import find_function
 from compiler.dialects.parser import Parser
 from compiler.dialects.sched import SchedOp
-from compiler.errors import ScheduleError
 from compiler.opt.diagnostics import SAID, diagnose
 from compiler.program.read import read
 from compiler.program.tree import Program
@@ -23,7 +22,8 @@ from compiler.schedule import Schedule
 from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import CHOICES, applies
 from compiler.schedule.state import State
-from compiler.spans import Span, of_op
+from compiler.support.errors import ScheduleError
+from compiler.support.spans import Span, of_op
 
 
 def replay(record: Record) -> Schedule:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from compiler.autotune.database.record import Json, Key, Record, WholeProgram
 from compiler.autotune.outcome import Outcome
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 from compiler.targets.cpu.presence import Disturbance
 
 Row: TypeAlias = tuple[Json, ...]

@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from compiler.autotune.database.record import hash_of, is_program
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 
 PATIENCE = 60.0
 """Seconds to wait while another process writes."""

@@ -19,8 +19,8 @@ from compiler.autotune.database.record import LARGEST, Key, Record, WholeProgram
 from compiler.autotune.database.rows import COLUMNS, KEY, SCRIPT, Row, from_row, key_values, to_row, whole_program
 from compiler.autotune.database.schema import connect, said, transaction
 from compiler.autotune.database.summary import Removal, Summary, by_script, ranked, removals, summaries
-from compiler.errors import InputError
-from compiler.files import named, read, write, writing
+from compiler.support.errors import InputError
+from compiler.support.files import named, read, write, writing
 
 _MARKS = ", ".join("?" * len(COLUMNS.split(",")))
 _INSERT = f"INSERT INTO records ({COLUMNS}) VALUES ({_MARKS}) ON CONFLICT (uuid) DO NOTHING"

@@ -16,8 +16,8 @@ from typing import Any
 from compiler.autotune.fleet import jobs
 from compiler.autotune.fleet.address import checked
 from compiler.autotune.fleet.facts import WorkerFacts, difference, own_facts, read_facts
-from compiler.errors import InputError, TargetError
-from compiler.targets.machine import Machine
+from compiler.support.errors import InputError, TargetError
+from compiler.types.machines import Machine
 
 BUILD, TIME = "build", "time"
 """The resources of a worker: how many candidates it builds at once, and 1 where it times, one at a time."""

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from compiler.autotune.database.record import versions
 from compiler.cache.fingerprint import fingerprint
 from compiler.targets.cpu.openmp import cores
-from compiler.targets.machine import Machine, host
+from compiler.types.machines import Machine, host
 
 
 @dataclass(frozen=True)

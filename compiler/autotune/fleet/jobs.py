@@ -10,7 +10,7 @@ from compiler.autotune.fleet.station import Station
 from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.outcome import Outcome
-from compiler.errors import StrataError
+from compiler.support.errors import StrataError
 
 BUILDERS = 0
 """How many candidates this worker builds at once; 0 is as many as cores. `strata worker` sets it."""

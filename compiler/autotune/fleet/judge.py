@@ -13,7 +13,7 @@ from math import isfinite
 
 from compiler.autotune.measure.subject import Subject, least_seconds
 from compiler.autotune.outcome import Outcome, combine
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 
 AGREE = 2.0
 """Costs of one candidate on two workers of one model differ by less than this factor."""

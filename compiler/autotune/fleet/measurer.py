@@ -13,8 +13,8 @@ from compiler.autotune.fleet.judge import Judge, Said, impossible
 from compiler.autotune.measure.measurer import Say, silent
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.outcome import Outcome
-from compiler.errors import InputError, TargetError
-from compiler.targets.machine import Machine, stated
+from compiler.support.errors import InputError, TargetError
+from compiler.types.machines import Machine, stated
 
 LOSSES = 8
 """So often a candidate is asked again whose job was lost; then it is to blame."""

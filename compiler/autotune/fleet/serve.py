@@ -12,7 +12,7 @@ from collections.abc import Callable
 from compiler.autotune.fleet import jobs
 from compiler.autotune.fleet.address import checked
 from compiler.autotune.fleet.cluster import BUILD, TIME
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 from compiler.targets.cpu.openmp import cores
 
 AGAIN = 2.0

@@ -16,7 +16,7 @@ from compiler.autotune.measure.timer import Timer, outcome_of
 from compiler.autotune.measure.worker_pool import WorkerPool
 from compiler.autotune.measure.worker_process import Death
 from compiler.autotune.outcome import Outcome
-from compiler.targets.machine import VARIABLE, host, stated
+from compiler.types.machines import VARIABLE, host, stated
 
 
 @dataclass

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compiler.delayed import delayed
+from compiler.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from compiler.autotune.measure.builder import Built
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from compiler.autotune.measure.subject import Subject
 
 __all__ = ["Built", "Executor", "Limits", "Measurer", "Sampling", "Subject"]
-__getattr__ = delayed(
+__getattr__ = lazy_names(
     __name__,
     {
         "Built": "builder",

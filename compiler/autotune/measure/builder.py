@@ -15,8 +15,8 @@ from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.worker import Reply, answered, said, unlimited_memory
 from compiler.autotune.outcome import Outcome
 from compiler.driver import build_artefact, parse
-from compiler.errors import ScheduleError, StrataError
 from compiler.schedule import Schedule, replay
+from compiler.support.errors import ScheduleError, StrataError
 from compiler.targets.cpu.artefact import Artefact
 from compiler.targets.gpus import GpuKernel
 

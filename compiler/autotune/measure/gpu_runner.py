@@ -17,7 +17,7 @@ from compiler.autotune.measure.runner import CHECKED, Job, MeasureJob, SampleJob
 from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.tolerance import fault, poison
 from compiler.autotune.outcome import MEASURED, Outcome
-from compiler.errors import TargetError
+from compiler.support.errors import TargetError
 from compiler.targets.gpus import KernelArrays
 
 

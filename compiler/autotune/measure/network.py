@@ -20,7 +20,7 @@ from compiler.dialects.functions import SLOT_ALIGNMENT
 from compiler.targets.arguments import Argument, Array, room
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.presence import timed_each, undisturbed
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 
 PASSED = 2
 """What passes through the caches before a constant is read again, in sizes of the last-level cache."""

@@ -20,10 +20,10 @@ from compiler.autotune.measure.retype import floats_of, retyped
 from compiler.autotune.measure.subject import Subject, ceiling, work
 from compiler.autotune.measure.tolerance import FACTOR, Expected, epsilon
 from compiler.dialects.functions import constant_values, find_function
-from compiler.errors import InputError, ScheduleError
 from compiler.interpret.numbers import array_of, is_float
+from compiler.support.errors import InputError, ScheduleError
 from compiler.targets.arguments import Argument, Array
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 if TYPE_CHECKING:
     from compiler.schedule import Schedule

@@ -10,9 +10,9 @@ from xdsl.rewriter import Rewriter
 
 from compiler.dialects.dense import Dense, DenseAttr
 from compiler.dialects.upstream.arith import ExtFOp, TruncFOp
-from compiler.elements import row_of
 from compiler.interpret.numbers import array_of, dtype_of
-from compiler.rounding import rounded
+from compiler.types.elements import row_of
+from compiler.types.rounding import rounded
 
 
 def floats_of(module: ModuleOp) -> set[AnyFloat]:

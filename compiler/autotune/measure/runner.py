@@ -23,12 +23,12 @@ from compiler.autotune.measure.timing import Call, Clock, Samples, YardstickProb
 from compiler.autotune.measure.tolerance import fault, poison
 from compiler.autotune.outcome import MEASURED, NETWORK, Outcome
 from compiler.dialects.functions import SLOT_ALIGNMENT
-from compiler.errors import TargetError
+from compiler.support.errors import TargetError
 from compiler.targets.arguments import Argument, Array, room
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.artefact import Artefact, load_artefact
 from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, credible
-from compiler.targets.machine import host
+from compiler.types.machines import host
 
 if TYPE_CHECKING:
     from compiler.autotune.measure.builder import TargetArtefact

@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import ModuleOp, f32, f64
 
 from compiler.autotune.outcome import WARM
 from compiler.dialects.functions import find_function
-from compiler.elements import element_bytes
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program, blocks_in
-from compiler.targets.machine import Gpu, Machine
+from compiler.types.elements import element_bytes
+from compiler.types.machines import Gpu, Machine
 
 FMAS = 2
 """Vector FMA that a core issues in a cycle."""

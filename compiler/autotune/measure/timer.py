@@ -17,7 +17,7 @@ from compiler.autotune.measure.worker import Refused, Reply, Setup, Unable
 from compiler.autotune.measure.worker_pool import WorkerPool, caps
 from compiler.autotune.measure.worker_process import Death, unnamed
 from compiler.autotune.outcome import MEASURED, Outcome, together
-from compiler.errors import InputError, TargetError
+from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu.openmp import cores
 
 SHORTER = 0.7

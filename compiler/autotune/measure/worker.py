@@ -25,7 +25,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from compiler.dialects.dominance import last_sentence
-from compiler.errors import StrataError
+from compiler.support.errors import StrataError
 
 Job: TypeAlias = Any  # what a setup's own role takes; it pickles
 Reply: TypeAlias = Any  # what that role gives, or Death

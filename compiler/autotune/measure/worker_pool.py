@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from compiler.autotune.measure.worker import Ready, Refused, Reply, Setup, Unable
 from compiler.autotune.measure.worker_process import STOPPED, Death, Worker
-from compiler.errors import InputError, TargetError
+from compiler.support.errors import InputError, TargetError
 
 STARTS = 3
 """How often in a row workers may die before they are ready."""

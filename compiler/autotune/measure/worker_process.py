@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from compiler import processes
 from compiler.autotune.measure.worker import Begin, Reply, Setup
+from compiler.support import processes
 
 STOPPED = "stopped"
 """The kind of death of a worker that a signal has stopped, and whose parent has ended it."""

@@ -17,7 +17,7 @@ from compiler.autotune.outcome import Outcome
 from compiler.autotune.search.model import WarmStart
 from compiler.autotune.search.options import Options
 from compiler.autotune.space.candidates import Candidate
-from compiler.files import named, writing
+from compiler.support.files import named, writing
 
 
 class Log:

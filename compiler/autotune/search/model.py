@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.autotune.search.ranking import pairs
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 
 Values = NDArray[np.float32]
 Costs = NDArray[np.float64]

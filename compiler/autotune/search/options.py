@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from compiler.stated import integer, share
+from compiler.support.validation import integer, share
 
 LEAST = {"start": 1, "pool": 1, "parents": 1, "repeats": 1, "mutants": 0, "generations": 0}
 """The options that count, and the least of each."""

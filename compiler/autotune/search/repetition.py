@@ -11,8 +11,8 @@ from compiler.autotune.search.log import warm_start_of
 from compiler.autotune.search.options import MOST, Options
 from compiler.autotune.search.search import Search
 from compiler.autotune.space.candidates import Space
-from compiler.errors import InputError
-from compiler.stated import integer
+from compiler.support.errors import InputError
+from compiler.support.validation import integer
 
 Call = Callable[[Search], object]
 

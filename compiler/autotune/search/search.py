@@ -18,7 +18,7 @@ from compiler.autotune.search.scorer import Scored, Scorer
 from compiler.autotune.search.supply import Supply
 from compiler.autotune.search.trials import Trials
 from compiler.autotune.space.candidates import Candidate, Space, belongs, defaults_of, neighbours, sift, sift_all
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 
 LIKELY = 16
 """How many candidates are drawn for each of the random start; dissimilar ones are chosen."""

@@ -14,9 +14,9 @@ from compiler.autotune.outcome import combine
 from compiler.autotune.search.model import MEMBERS, WarmStart
 from compiler.autotune.space.extractor import extractor_for
 from compiler.autotune.space.space import work
-from compiler.errors import ScheduleError
 from compiler.passes.split_constants import called
-from compiler.targets.machine import Gpu, Machine
+from compiler.support.errors import ScheduleError
+from compiler.types.machines import Gpu, Machine
 
 ROWS = 240
 """The most records of all earlier tasks together; the features of one take some 20 ms."""

@@ -23,9 +23,9 @@ from compiler.affine.linear import Linear
 from compiler.analysis.cost import flops
 from compiler.autotune.space.candidates import LATER
 from compiler.autotune.space.trace import Number, greatest, holds, least
-from compiler.elements import element_bytes
 from compiler.program.tree import Alloc, Block, Loop, Program, blocks_in, walk
-from compiler.targets.machine import Machine
+from compiler.types.elements import element_bytes
+from compiler.types.machines import Machine
 
 BLOCKS = 2
 """How many blocks have features of their own."""

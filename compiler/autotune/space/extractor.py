@@ -9,7 +9,7 @@ from functools import partial
 from compiler.autotune.space import cpu_features, gpu_features
 from compiler.autotune.space.cpu_features import Extracted
 from compiler.program.tree import Program
-from compiler.targets.machine import Gpu, Machine
+from compiler.types.machines import Gpu, Machine
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ from compiler.analysis.barriers import ASYNC
 from compiler.autotune.space.candidates import LATER
 from compiler.autotune.space.cpu_features import BlockView, Descending, Extracted, ProgramView, Touch, added, product
 from compiler.autotune.space.trace import Number, greatest, holds, least
-from compiler.elements import element_bytes
 from compiler.intrinsics import find
 from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, walk
-from compiler.targets.machine import Gpu
+from compiler.types.elements import element_bytes
+from compiler.types.machines import Gpu
 
 ESTIMATE = 0
 """The feature that is the estimated time, relative to perfect kernels."""

@@ -17,11 +17,11 @@ from compiler.autotune.space.gpu_features import ESTIMATE, ideal
 from compiler.autotune.space.sketch import Sketch
 from compiler.autotune.space.structures import Runs, Structure
 from compiler.autotune.space.trace import Graph
-from compiler.errors import ScheduleError
 from compiler.graph.provenance import Provenance
 from compiler.passes.split_constants import called
 from compiler.program.tree import Program
-from compiler.targets.machine import Gpu, Machine
+from compiler.support.errors import ScheduleError
+from compiler.types.machines import Gpu, Machine
 
 CHUNK = 16384
 """How many candidates are evaluated at a time: their columns stay in the cache."""

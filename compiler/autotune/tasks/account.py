@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from math import log
 
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 
 USUAL = 0.02
 """How far the logarithm of a task's time falls with a turn, before any has shown it."""

@@ -11,7 +11,7 @@ from compiler.autotune.tell.facts import ceiling_share
 from compiler.autotune.tell.operator import operator
 from compiler.autotune.tell.progress import Progress
 from compiler.autotune.tell.told import Told
-from compiler.printable import duration, printable
+from compiler.support.text import duration, printable
 from compiler.targets.cpu.ceilings import credible
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from compiler.printable import duration
+from compiler.support.text import duration
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -13,9 +13,9 @@ from compiler.autotune.space.gpu_features import ideal
 from compiler.autotune.space.space import work
 from compiler.autotune.tell.progress import Progress, Standing
 from compiler.autotune.tell.told import Told
-from compiler.printable import counted, duration
+from compiler.support.text import counted, duration
 from compiler.targets.cpu.ceilings import credible
-from compiler.targets.machine import Gpu
+from compiler.types.machines import Gpu
 
 GAIN = 1.01
 """A lower ratio to the program as written is no gain: the medians are known to that."""

@@ -19,7 +19,7 @@ from compiler.autotune.tell.board import Board
 from compiler.autotune.tell.facts import INTERRUPTED, Facts
 from compiler.autotune.tell.progress import Progress
 from compiler.autotune.tell.told import Told
-from compiler.printable import counted, printable
+from compiler.support.text import counted, printable
 
 PER_SECOND = 1
 """How often the table's clock is redrawn: drawing runs beside measurements."""

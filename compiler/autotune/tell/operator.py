@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from xdsl.dialects.arith import MulfOp, MuliOp
 
 from compiler.analysis.cost import flops, instances
-from compiler.printable import counted
 from compiler.program.body import Apply
 from compiler.program.tree import Block, Program, blocks_in
+from compiler.support.text import counted
 
 Extents = Iterable[int]
 PRODUCTS = (MulfOp, MuliOp)

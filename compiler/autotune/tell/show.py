@@ -17,11 +17,11 @@ from xdsl.ir import Operation, SSAValue
 from compiler.autotune.space.candidates import Candidate, total
 from compiler.autotune.space.sketch import Choice, Sketch
 from compiler.autotune.space.space import SketchSpace
-from compiler.errors import InputError
 from compiler.graph.scripts import renamed
-from compiler.printable import counted
 from compiler.schedule.primitive import applies
 from compiler.schedule.state import ROOT
+from compiler.support.errors import InputError
+from compiler.support.text import counted
 
 Selection = tuple[int, tuple[int, ...] | None]
 """The number of a sketch, and the positions of a candidate; None stands for the sketch with its choices open."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from compiler.autotune.database import Key, Record
 from compiler.schedule import Schedule
-from compiler.targets.machine import Gpu, Machine
+from compiler.types.machines import Gpu, Machine
 
 
 class Told(Protocol):

@@ -20,7 +20,7 @@ from compiler.bench.schedules import attention, convolution, gradient, matmul, r
 from compiler.bench.workload import Workload
 from compiler.driver import lower
 from compiler.schedule import Schedule
-from compiler.targets.machine import Machine, host
+from compiler.types.machines import Machine, host
 
 Script = Callable[[Schedule, Machine, int], None]
 

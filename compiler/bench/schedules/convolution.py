@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.bench.schedules.sizes import lanes
 from compiler.schedule import Schedule, library
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 
 
 def conv(s: Schedule, machine: Machine, threads: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compiler.bench.schedules.sizes import Tile, depth, register_tile, width
 from compiler.schedule import Schedule, library
 from compiler.schedule.schedule import Handle
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 
 
 def matmul(s: Schedule, machine: Machine, threads: int) -> None:

@@ -11,7 +11,7 @@ from compiler.driver import lower
 from compiler.schedule import Schedule, library
 from compiler.schedule.library.matmul import AHEAD
 from compiler.schedule.schedule import Handle
-from compiler.targets.machine import Machine, host
+from compiler.types.machines import Machine, host
 
 
 def prepared(workload: Workload, threads: int = 1) -> Schedule | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.autotune.space.rules import sizes as suggested
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 
 
 @dataclass(frozen=True)

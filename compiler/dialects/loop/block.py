@@ -41,7 +41,7 @@ from compiler.dialects.combination import Combination, Combining, parse_combinat
 from compiler.dialects.loop.loops import parse_attributes
 from compiler.dialects.loop.placed import Header, Placed, parse_head, parse_tail
 from compiler.dialects.te import parse_reads, print_reads
-from compiler.elements import scalar_type
+from compiler.types.elements import scalar_type
 
 
 @irdl_op_definition

@@ -28,7 +28,7 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.affine.limits import bad_extent
 from compiler.dialects.checks import element_type, refuse
 from compiler.dialects.dense import DenseAttr, parse_dense
-from compiler.scopes import SCOPES
+from compiler.types.scopes import SCOPES
 
 KINDS = (
     "serial",

@@ -33,7 +33,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.elements import FLOATS, element_bits
+from compiler.types.elements import FLOATS, element_bits
 
 CMPI = tuple(arith.CMPI_COMPARISON_OPERATIONS)
 CMPF = tuple(arith.CMPF_COMPARISON_OPERATIONS)

@@ -40,7 +40,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.upstream.memref import check_indices
-from compiler.scopes import SCOPES, space_of
+from compiler.types.scopes import SCOPES, space_of
 
 
 @irdl_attr_definition

@@ -8,14 +8,14 @@ from typing import Any
 
 from onnx import ModelProto, shape_inference
 
-from compiler.errors import InputError
+from compiler.frontends.imported import Imported
 from compiler.frontends.onnx.bodies import domain_of
 from compiler.frontends.onnx.loading import bind, loaded, opsets_of
 from compiler.frontends.onnx.table import Refused
 from compiler.frontends.onnx.types import DTYPE_OF
 from compiler.frontends.onnx.walk import Found, Problem, Scope, Unknown, Walk
-from compiler.imported import Imported
 from compiler.program.names import Names, spelled, spellings
+from compiler.support.errors import InputError
 from compiler.te.function import Function, function
 from compiler.te.tensor import Tensor, placeholder
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, helper
 
-from compiler.elements import DTYPES, is_float
 from compiler.frontends.onnx.bodies import domain_of
 from compiler.frontends.onnx.table import Refused, shape_of
 from compiler.frontends.onnx.types import dtype_of
 from compiler.te import nn
 from compiler.te.tensor import Tensor
+from compiler.types.elements import DTYPES, is_float
 
 LEGACY = "strata.legacy"
 """The domain of the nodes that the converter leaves alone."""

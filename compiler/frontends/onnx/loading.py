@@ -11,11 +11,11 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, TypeProto, checker, external_data_helper, version_converter
 
-from compiler.errors import InputError
-from compiler.files import named
 from compiler.frontends.onnx.bodies import domain_of
 from compiler.frontends.onnx.legacy import set_apart, with_flat_maxima
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
+from compiler.support.errors import InputError
+from compiler.support.files import named
 
 OLDEST = 13
 """The oldest opset that is read as it is; older models are converted to it."""

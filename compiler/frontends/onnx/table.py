@@ -8,10 +8,10 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from compiler.elements import DTYPES
-from compiler.errors import StrataError
 from compiler.frontends.onnx.types import Array, dtype_of
+from compiler.support.errors import StrataError
 from compiler.te.tensor import Tensor
+from compiler.types.elements import DTYPES
 
 Value: TypeAlias = Tensor | Array
 """A value of a graph: a tensor, or an array, where it is known."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from compiler.elements import DTYPES
+from compiler.types.elements import DTYPES
 
 Array = NDArray[Any]
 

@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, helper, numpy_helper
 
-from compiler.elements import is_float
-from compiler.errors import TeError
 from compiler.frontends.onnx.bodies import Functions, body_of, bound, domain_of, schema_of
 from compiler.frontends.onnx.known import evaluated
 from compiler.frontends.onnx.legacy import LEGACY, modern
@@ -19,11 +17,13 @@ from compiler.frontends.onnx.refused import RANDOM_OPERATORS, SEQUENCES, reason_
 from compiler.frontends.onnx.table import Node, Refused, Value, shape_of
 from compiler.frontends.onnx.types import Array, dtype_of
 from compiler.program.names import Names, spelled
+from compiler.support.errors import TeError
 from compiler.te.compute import compute
 from compiler.te.constant import constant
 from compiler.te.nn.elementwise import where
 from compiler.te.nn.shape import stack
 from compiler.te.tensor import Tensor, placeholder
+from compiler.types.elements import is_float
 
 SMALL = 4
 """The elements up to which a known tensor of floats is part of the program, not an input with a constant array."""

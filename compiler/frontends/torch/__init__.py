@@ -16,7 +16,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 
 if TYPE_CHECKING:
     from compiler.frontends.torch.explained import explain

@@ -17,12 +17,12 @@ from torch import fx
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from compiler.affine.text import RESERVED
-from compiler.errors import StrataError
 from compiler.frontends.torch import operators
 from compiler.frontends.torch.dtypes import dtype_of
 from compiler.frontends.torch.table import OPERATORS, Call, Results, Row, Unsupported
 from compiler.program.names import spelled as spelled_name
-from compiler.spans import Span, called_at
+from compiler.support.errors import StrataError
+from compiler.support.spans import Span, called_at
 from compiler.te.constant import constant
 from compiler.te.tensor import Tensor, placeholder
 

@@ -12,8 +12,8 @@ from torch._dynamo.backends.registry import lookup_backend
 from torch._dynamo.exc import BackendCompilerFailed, TorchRuntimeError
 from torch._dynamo.utils import counters
 
-from compiler.errors import InputError, StrataError
 from compiler.frontends.torch.report import Report
+from compiler.support.errors import InputError, StrataError
 
 
 def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] | None = None) -> Report:

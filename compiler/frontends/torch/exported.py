@@ -10,11 +10,11 @@ import torch
 from torch import fx
 from torch.export.graph_signature import ExportGraphSignature, InputKind, OutputKind
 
-from compiler.errors import InputError
+from compiler.frontends.imported import Imported
 from compiler.frontends.torch.conversion import Names, Values, converted, input_of, why_not, without_checks
 from compiler.frontends.torch.table import Unsupported
 from compiler.frontends.torch.tracing import decompositions
-from compiler.imported import Imported
+from compiler.support.errors import InputError
 from compiler.te.function import function
 from compiler.te.tensor import Tensor
 

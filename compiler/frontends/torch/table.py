@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from compiler.errors import StrataError
+from compiler.support.errors import StrataError
 from compiler.te.tensor import Tensor
 
 Results: TypeAlias = "Tensor | tuple[Tensor | None, ...]"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from compiler.errors import InputError
 from compiler.graph.grouping.view import View
+from compiler.support.errors import InputError
 
 Option: TypeAlias = tuple[str, ...]
 """Computes whose groups a compute joins, all of them or none."""

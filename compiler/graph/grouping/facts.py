@@ -7,10 +7,10 @@ from math import prod
 
 from xdsl.dialects.arith import ConstantOp
 
-from compiler.elements import element_bytes
 from compiler.program.body import Apply, Read, Scalar, leaves
 from compiler.program.combiner import Joint
 from compiler.program.tree import Block, Buffer
+from compiler.types.elements import element_bytes
 
 _PRODUCTS = ("arith.mulf", "arith.muli")
 

@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from compiler.elements import element_bytes
 from compiler.graph.grouping.choice import Choice, Rule
 from compiler.graph.grouping.facts import Kind, is_pointwise, kind_of, points, rows_of, scalar_operations
 from compiler.graph.grouping.view import View
-from compiler.plugins import Extended
 from compiler.program.tree import Block
+from compiler.support.plugins import Extended
+from compiler.types.elements import element_bytes
 
 NEAR = 32
 """The most computes that a rule looks at to find a pattern that ends with one."""

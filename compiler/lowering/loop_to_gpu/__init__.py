@@ -15,9 +15,9 @@ from xdsl.passes import ModulePass
 
 from compiler.dialects.functions import functions
 from compiler.dialects.levels import require
-from compiler.errors import LoweringError
 from compiler.lowering.loop_to_gpu.kernels import lower_function
-from compiler.policies import policy_named
+from compiler.support.errors import LoweringError
+from compiler.types.policies import policy_named
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ from xdsl.dialects.gpu import ReturnOp as KernelReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from compiler.analysis.barriers import ASYNC, BLOCKS, THREADS, barriers, unordered
-from compiler.errors import LoweringError
 from compiler.intrinsics.warp import LANES
 from compiler.lowering.loop_to_low.context import BlockThreads, Context
 from compiler.lowering.loop_to_low.function import allocated, arguments, entry, low_type, prepared
@@ -35,10 +34,11 @@ from compiler.lowering.loop_to_low.literals import Globals
 from compiler.lowering.loop_to_low.nests import emit
 from compiler.lowering.loop_to_low.private import parts
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
-from compiler.policies import Policy
 from compiler.program.tree import Alloc, Buffer, Loop, Program, blocks_in, loops_in, walk
 from compiler.program.tree import Block as Computed
 from compiler.program.write import replace_body
+from compiler.support.errors import LoweringError
+from compiler.types.policies import Policy
 
 Extents = tuple[int, int, int]
 

@@ -33,10 +33,10 @@ from xdsl.passes import ModulePass
 
 from compiler.dialects.functions import functions, is_main, outputs
 from compiler.dialects.levels import require
-from compiler.errors import LoweringError
+from compiler.graph.main import read_buffers, write_low
 from compiler.lowering.loop_to_low.nests import lower_function
-from compiler.mains import read_buffers, write_low
-from compiler.policies import policy_named
+from compiler.support.errors import LoweringError
+from compiler.types.policies import policy_named
 
 
 @dataclass(frozen=True)

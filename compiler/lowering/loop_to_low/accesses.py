@@ -25,13 +25,13 @@ from compiler.affine.linear import Linear
 from compiler.dialects.combiner import identity
 from compiler.dialects.upstream.arith import CmpiOp
 from compiler.dialects.upstream.vector import GatherOp, ScatterOp
-from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.literals import Number, element
 from compiler.lowering.loop_to_low.scopes import INDEX, Constant
 from compiler.program.tree import Access, Buffer
 from compiler.program.tree import Block as Computed
+from compiler.support.errors import LoweringError
 
 
 def under(context: Context, tests: Sequence[Condition], emit: Callable[[], None]) -> None:

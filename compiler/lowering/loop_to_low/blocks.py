@@ -18,7 +18,6 @@ from compiler.analysis.barriers import ASYNC, THREADS
 from compiler.dialects.combiner import identity
 from compiler.dialects.upstream.arith import SelectOp
 from compiler.dialects.upstream.nvgpu import CopyOp
-from compiler.elements import row_of
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.accesses import Accessor, under
 from compiler.lowering.loop_to_low.context import Context
@@ -26,7 +25,8 @@ from compiler.program.body import Index, Read, read
 from compiler.program.combiner import Joint
 from compiler.program.tree import Access, Block, Loop, Program, blocks_in, touched
 from compiler.program.write import hint
-from compiler.scopes import SCOPES, space_of
+from compiler.types.elements import row_of
+from compiler.types.scopes import SCOPES, space_of
 
 
 def emit_block(context: Context, block: Block, guard: Sequence[Condition]) -> None:

@@ -12,11 +12,11 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.dense import DenseAttr
-from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.private import Part
 from compiler.lowering.loop_to_low.scopes import Scopes
-from compiler.policies import Policy
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in
+from compiler.support.errors import LoweringError
+from compiler.types.policies import Policy
 
 MOST_COPIES = 4096
 """How many statements the unrolled code of one nest may have, those done lane by lane included: LLVM takes seconds."""

@@ -19,14 +19,14 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.upstream.arith import CmpiOp, SelectOp
-from compiler.elements import is_unsigned
-from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.accesses import Accessor, Element
 from compiler.lowering.loop_to_low.blocks import under_guard
 from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.scopes import INDEX
 from compiler.program.tree import Block, Table
+from compiler.support.errors import LoweringError
+from compiler.types.elements import is_unsigned
 
 
 def emit_gather(context: Context, block: Block, guard: Sequence[Condition]) -> None:

@@ -21,13 +21,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from compiler.dialects.dense import Dense, DenseAttr
 from compiler.dialects.upstream.arith import ExtFOp, TruncFOp
 from compiler.dialects.upstream.memref import GlobalOp
-from compiler.elements import scalar_type
 from compiler.interpret.numbers import array_of, dtype_of
 from compiler.lowering.loop_to_low.scopes import Scopes
 from compiler.program.body import Apply, Read, Scalar
 from compiler.program.names import fresh
 from compiler.program.tree import Literal
 from compiler.program.write import memref_type
+from compiler.types.elements import scalar_type
 
 Number = FloatAttr | IntegerAttr
 

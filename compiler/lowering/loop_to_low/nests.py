@@ -16,8 +16,6 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.analysis.barriers import THREADS
 from compiler.dialects.low_loops import number_loops
-from compiler.elements import is_unsigned
-from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.blocks import emit_block, free_of
 from compiler.lowering.loop_to_low.bounds import Bounds
 from compiler.lowering.loop_to_low.context import MOST_LANES, Context
@@ -31,10 +29,12 @@ from compiler.lowering.loop_to_low.streams import check_streamed, streamed
 from compiler.lowering.loop_to_low.tensor import emit_tensorized, fragment_type
 from compiler.lowering.loop_to_low.threads import emit_bound, emit_on_chip, emit_stage
 from compiler.lowering.loop_to_low.widened import widened
-from compiler.policies import Policy
 from compiler.program.tree import Alloc, Buffer, Loop, Node, blocks_in, loops_in
 from compiler.program.tree import Block as Computed
 from compiler.program.write import hint, replace_body
+from compiler.support.errors import LoweringError
+from compiler.types.elements import is_unsigned
+from compiler.types.policies import Policy
 
 
 def lower_function(function: FuncOp, policy: Policy) -> None:

@@ -22,11 +22,11 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from compiler.affine import linear as lin
 from compiler.affine.linear import Atom, Linear
 from compiler.dialects.upstream.memref import PrefetchOp
-from compiler.elements import element_bytes
-from compiler.errors import LoweringError
 from compiler.lowering.loop_to_low.context import Context
 from compiler.program.tree import Access, Loop, blocks_in, loops_in
 from compiler.program.tree import Block as Computed
+from compiler.support.errors import LoweringError
+from compiler.types.elements import element_bytes
 
 LINE = 64
 """The bytes of a cache line."""

@@ -17,8 +17,8 @@ from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.barriers import THREADS
 from compiler.analysis.sets import Undecided, points, sample
 from compiler.analysis.statements import uses_of
-from compiler.errors import LoweringError
 from compiler.program.tree import Alloc, Block, Loop, Program, walk
+from compiler.support.errors import LoweringError
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from xdsl.dialects.vector import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from compiler.elements import is_unsigned
 from compiler.lowering.loop_to_low.literals import Known, Number, known
 from compiler.lowering.loop_to_low.scopes import Constant, Scopes
-from compiler.policies import Policy
 from compiler.program.body import Apply, Index, Read, Scalar
+from compiler.types.elements import is_unsigned
+from compiler.types.policies import Policy
 
 _SUMS = ("arith.addf", "arith.subf", "arith.mulf")
 

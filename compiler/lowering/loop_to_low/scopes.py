@@ -19,8 +19,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from compiler.affine import linear as lin
 from compiler.affine.linear import Atom, Linear
 from compiler.dialects.upstream.arith import CmpiOp
-from compiler.errors import LoweringError
-from compiler.spans import of_location
+from compiler.support.errors import LoweringError
+from compiler.support.spans import of_location
 
 INDEX = IndexType()
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import StringAttr
 
-from compiler.errors import LoweringError
 from compiler.program.tree import Loop, Program, blocks_in
+from compiler.support.errors import LoweringError
 
 ATTRIBUTE = "nontemporal"
 

@@ -23,13 +23,13 @@ from compiler.dialects.tile_intrinsics import (
     TileLoadOp,
     TileStoreOp,
 )
-from compiler.errors import LoweringError
 from compiler.intrinsics import NestOperand, Reference, find, fit
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.operands import Operands
 from compiler.lowering.loop_to_low.warp import emit_matrix, emit_sum
 from compiler.program.tree import Loop
+from compiler.support.errors import LoweringError
 
 
 def emit_tensorized(context: Context, loop: Loop) -> None:

@@ -17,8 +17,6 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.dialects.upstream.nvgpu import LoadMatrixOp, MmaOp
-from compiler.elements import element_bytes
-from compiler.errors import LoweringError
 from compiler.intrinsics import NestOperand, Reference, find
 from compiler.intrinsics.warp import LANES, ROWS, held, matrix
 from compiler.lowering.loop_to_low import scalars
@@ -26,7 +24,9 @@ from compiler.lowering.loop_to_low.accesses import under
 from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.operands import Operands
 from compiler.program.tree import Buffer, Program
-from compiler.scopes import SCOPES, space_of
+from compiler.support.errors import LoweringError
+from compiler.types.elements import element_bytes
+from compiler.types.scopes import SCOPES, space_of
 
 GROUP = 4
 """The threads that hold a row of a matrix."""

@@ -27,7 +27,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from compiler.dialects.upstream.memref import GlobalOp
-from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.arithmetic import ARITHMETIC
 from compiler.lowering.low_to_llvm.body import emit_function
 from compiler.lowering.low_to_llvm.control import CONTROL, loop_metadata
@@ -39,7 +38,8 @@ from compiler.lowering.low_to_llvm.memrefs import MEMORY, emit_global
 from compiler.lowering.low_to_llvm.parallel import PARALLEL
 from compiler.lowering.low_to_llvm.tensor import TENSOR, check_features
 from compiler.lowering.low_to_llvm.vectors import VECTORS, stores
-from compiler.targets.machine import Machine
+from compiler.support.errors import LoweringError
+from compiler.types.machines import Machine
 
 HANDLERS = {**CONTROL, **PARALLEL, **ARITHMETIC, **CONVERSIONS, **MATHEMATICS, **MEMORY, **VECTORS, **TENSOR}
 """Emission that is the same for every machine."""

@@ -12,9 +12,9 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear, Range
-from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.function import FunctionEmitter
 from compiler.lowering.low_to_llvm.types import buffer_type, byte_size, strides
+from compiler.support.errors import LoweringError
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from compiler.dialects.functions import SLOT_ALIGNMENT, callees, positions
-from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.captured import Captured, is_repeated
 from compiler.lowering.low_to_llvm.control import leave
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
@@ -33,6 +32,7 @@ from compiler.lowering.low_to_llvm.signature import (
     workspace,
 )
 from compiler.lowering.low_to_llvm.types import buffer_type, byte_size, llvm_type
+from compiler.support.errors import LoweringError
 
 MOST_LOOPS = 64
 """A body of more loops is cut."""

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Operation, SSAValue, Use
 
 from compiler.dialects.upstream.arith import kind_of
-from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.function import FunctionEmitter
 from compiler.lowering.low_to_llvm.signature import buffer_parameter, is_view, may_write
 from compiler.lowering.low_to_llvm.types import llvm_type
+from compiler.support.errors import LoweringError
 
 
 class Captured:

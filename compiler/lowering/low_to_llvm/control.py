@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import Block, Operation, Region
 
 from compiler.dialects.functions import SLOT_ALIGNMENT, called, positions
-from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import literal
 from compiler.lowering.low_to_llvm.signature import quoted, symbol, takes_threads
 from compiler.lowering.low_to_llvm.types import llvm_type
+from compiler.support.errors import LoweringError
 
 MOST_NESTED = 64
 """How deep loops may be nested: LLVM takes cubic time."""

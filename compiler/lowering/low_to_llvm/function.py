@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.analysis.index_forms import Forms
 from compiler.dialects.upstream.arith import kind_of
-from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.types import llvm_type
+from compiler.support.errors import LoweringError
 
 Emit = Callable[["FunctionEmitter", Any], None]  # each takes ops of one class of its own
 Handlers = Mapping[type[Operation], Emit]

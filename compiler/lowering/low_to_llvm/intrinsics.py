@@ -6,7 +6,7 @@ from compiler.dialects.intr import LdexpOp
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import number
 from compiler.lowering.low_to_llvm.types import llvm_type, suffix, width
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 
 _DIGITS = {32: (23, 127), 64: (52, 1023)}
 """By the bits of a float: the digits after the point, and the exponent's bias."""

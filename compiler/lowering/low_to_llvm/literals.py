@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from compiler.dialects.upstream.arith import element_of
-from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.types import is_float, lanes, llvm_type
+from compiler.support.errors import LoweringError
 
 
 def literal(attribute: Attribute) -> str:

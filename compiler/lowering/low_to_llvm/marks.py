@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 
 from compiler.lowering.low_to_llvm import HANDLERS, emit
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 
 PROFILE = "strata.profile"
 """The function that gives the address of the profile: for each loop, from 0, its ticks and how often it ran, as i64."""

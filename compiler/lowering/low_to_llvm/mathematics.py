@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.intr import LIBRARY
+from compiler.dialects.mathematics import ELEMENTARY, Elementary
 from compiler.dialects.upstream.arith import element_of
-from compiler.elementary import ELEMENTARY, Elementary
-from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.arithmetic import intrinsic
 from compiler.lowering.low_to_llvm.function import PURE, Emit, FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import fast_flags, number
 from compiler.lowering.low_to_llvm.types import is_truth, lanes, llvm_type, shaped, suffix
+from compiler.support.errors import LoweringError
 
 _HALF = "half"
 

@@ -13,11 +13,11 @@ from compiler.affine.linear import Linear
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import SLOT_ALIGNMENT
 from compiler.dialects.upstream.memref import GlobalOp, PrefetchOp
-from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.address import divisors, offset, place
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.signature import is_view, quoted, symbol
 from compiler.lowering.low_to_llvm.types import buffer_bytes, is_truth, memory_type
+from compiler.support.errors import LoweringError
 
 STACK_BYTES = 1 << 20
 """The most that one function takes of the stack."""

@@ -25,7 +25,6 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
 from compiler.affine.limits import fits
-from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.captured import Captured
 from compiler.lowering.low_to_llvm.control import stays_scalar
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
@@ -40,6 +39,7 @@ from compiler.lowering.low_to_llvm.signature import (
 )
 from compiler.lowering.low_to_llvm.team import TEAM, join, meet
 from compiler.lowering.low_to_llvm.types import llvm_type
+from compiler.support.errors import LoweringError
 
 GRAIN = 256
 """The unit of a single index, in iterations: a multiple of LLVM's vector iterations, four vectors of any float."""

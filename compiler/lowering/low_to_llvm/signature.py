@@ -15,9 +15,9 @@ from compiler.dialects.functions import SLOT_ALIGNMENT, called, callees, outputs
 from compiler.dialects.tile_intrinsics import LoadOp, TileLoadOp
 from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.dialects.upstream.vector import GatherOp
-from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.function import FunctionEmitter
 from compiler.lowering.low_to_llvm.types import buffer_bytes
+from compiler.support.errors import LoweringError
 
 _PAGE = 4096
 """Addresses that are a multiple of this apart fall into the same set of the first cache."""

@@ -16,13 +16,13 @@ from compiler.dialects.tile_intrinsics import (
     TileLoadOp,
     TileStoreOp,
 )
-from compiler.errors import LoweringError, ScheduleError
 from compiler.intrinsics import Intrinsic, find
 from compiler.lowering.low_to_llvm.address import place
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.memrefs import load, store
 from compiler.lowering.low_to_llvm.types import lanes, llvm_type
-from compiler.targets.machine import Machine
+from compiler.support.errors import LoweringError, ScheduleError
+from compiler.types.machines import Machine
 
 
 def check_features(module: ModuleOp, machine: Machine) -> None:

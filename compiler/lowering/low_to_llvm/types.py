@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import BFloat16Type, IndexType, IntegerType, MemRefTy
 from xdsl.ir import Attribute
 
 from compiler.dialects.upstream.arith import element_of
-from compiler.elements import element_bytes, row_of
-from compiler.errors import LoweringError
+from compiler.support.errors import LoweringError
+from compiler.types.elements import element_bytes, row_of
 
 
 def llvm_type(type: Attribute) -> str:

@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, Inte
 from xdsl.ir import Attribute, SSAValue
 
 from compiler.dialects.upstream.vector import GatherOp, ScatterOp
-from compiler.errors import LoweringError
 from compiler.lowering.low_to_llvm.address import Address, place
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import fast_flags, literal, number
 from compiler.lowering.low_to_llvm.memrefs import from_memory, load, store, to_memory
 from compiler.lowering.low_to_llvm.types import byte_size, is_float, is_truth, lanes, llvm_type, memory_type, suffix
-from compiler.targets.machine import Machine
+from compiler.support.errors import LoweringError
+from compiler.types.machines import Machine
 
 _DYNAMIC = -(1 << 63)
 

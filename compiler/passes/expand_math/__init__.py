@@ -29,13 +29,13 @@ from compiler.dialects.intr import LIBRARY
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.arith import RemFOp, element_of
 from compiler.dialects.upstream.math import ErfcOp
-from compiler.errors import LoweringError
 from compiler.passes.expand_math import exponential, logarithm, trigonometric
 from compiler.passes.expand_math.error_function import erf, erfc
 from compiler.passes.expand_math.hyperbolic import tanh
 from compiler.passes.expand_math.remainder import fmod
 from compiler.passes.expand_math.values import FORMATS, Constants, Format, Real, Site, library
-from compiler.policies import policy_named
+from compiler.support.errors import LoweringError
+from compiler.types.policies import policy_named
 
 _LEVEL = ("func", "scf")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.errors import ScheduleError
 from compiler.passes.schedule.face import FacePass, loops_of
 from compiler.schedule import Schedule
 from compiler.schedule.names import loop_named, loop_of
+from compiler.support.errors import ScheduleError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,6 @@ from xdsl.ir.affine import AffineMap
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
-from compiler.errors import ScheduleError
 from compiler.passes.schedule.face import FacePass
 from compiler.schedule import Handle, Schedule, primitives
 from compiler.schedule.names import loop_named, loop_of
@@ -27,6 +26,7 @@ from compiler.schedule.parameters import (
 )
 from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES
+from compiler.support.errors import ScheduleError
 
 
 class PrimitivePass(FacePass):

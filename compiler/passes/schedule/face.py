@@ -13,10 +13,10 @@ from xdsl.passes import ModulePass
 
 from compiler.dialects import loop
 from compiler.dialects.functions import find_function, functions
-from compiler.errors import ScheduleError
 from compiler.schedule import Handle, Schedule
 from compiler.schedule.names import loop_of
 from compiler.schedule.recorder import take_over
+from compiler.support.errors import ScheduleError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.passes import ModulePass
 
-from compiler.errors import ScheduleError
 from compiler.passes.file import read_module
 from compiler.schedule import Schedule
 from compiler.schedule.recorder import take_over
+from compiler.support.errors import ScheduleError
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.analysis.order import contiguous_order
-from compiler.errors import ScheduleError
 from compiler.program.tree import Block, Loop, blocks_in
 from compiler.schedule.schedule import Handle, Schedule, Size
+from compiler.support.errors import ScheduleError
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import replace
 from importlib import import_module
 from pkgutil import walk_packages
 
-from compiler import plugins
 from compiler.schedule.primitive import DECLARED, Primitive
+from compiler.support import plugins
 
 _MODULES = [module.name for module in walk_packages(__path__, f"{__name__}.") if not module.ispkg]
 for _module in _MODULES:

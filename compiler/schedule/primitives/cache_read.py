@@ -14,7 +14,7 @@ from compiler.schedule.copies import before_reads, copy_nest, redirected
 from compiler.schedule.parameters import BLOCK, TEXT, word
 from compiler.schedule.plan import Plan, block_place, refuse
 from compiler.schedule.primitive import primitive
-from compiler.scopes import SCOPES
+from compiler.types.scopes import SCOPES
 
 
 @primitive(

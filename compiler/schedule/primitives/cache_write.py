@@ -18,7 +18,7 @@ from compiler.schedule.copies import copy_nest, redirected
 from compiler.schedule.parameters import BLOCK, word
 from compiler.schedule.plan import Plan, block_place, refuse, target_names
 from compiler.schedule.primitive import primitive
-from compiler.scopes import SCOPES
+from compiler.types.scopes import SCOPES
 
 
 @primitive(

@@ -29,7 +29,7 @@ from compiler.schedule.parameters import LOOP, TEXT, word
 from compiler.schedule.plan import Plan, loop_place, new_label, no_table, refuse
 from compiler.schedule.primitive import primitive
 from compiler.schedule.region import Span, inside, region, window_axis
-from compiler.scopes import SCOPES
+from compiler.types.scopes import SCOPES
 
 
 @primitive(

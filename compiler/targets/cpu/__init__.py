@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compiler.delayed import delayed
+from compiler.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from compiler.targets.cpu.compile import Library, compile_llvm
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from compiler.targets.cpu.openmp import thread_count
 
 __all__ = ["Kernel", "Library", "Timing", "compile_llvm", "thread_count"]
-__getattr__ = delayed(
+__getattr__ = lazy_names(
     __name__,
     {"Kernel": "kernel", "Library": "compile", "Timing": "kernel", "compile_llvm": "compile", "thread_count": "openmp"},
 )

@@ -14,7 +14,7 @@ from compiler.targets.cpu.facts import UNKNOWN, Facts
 from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text
 from compiler.targets.cpu.load import interface
 from compiler.targets.cpu.tiles import permit_tiles, uses_tiles
-from compiler.targets.machine import Machine, lacking
+from compiler.types.machines import Machine, lacking
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, TypeAlias
 
-from compiler.errors import TargetError
-from compiler.printable import meant
+from compiler.support.errors import TargetError
+from compiler.support.text import meant
 from compiler.targets.address import address
 from compiler.targets.arguments import Argument, Array, Passed, check_apart, check_input, check_target, room
 from compiler.targets.foreign import as_it_is, as_numpy, is_array, note_writing, returned_as

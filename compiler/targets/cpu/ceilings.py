@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from compiler.targets.cpu.compile import Library, compile_llvm
 from compiler.targets.cpu.presence import Disturbance, Taken, timed, undisturbed
-from compiler.targets.machine import Machine, host
+from compiler.types.machines import Machine, host
 
 SHORTEST, LONGEST = 2e-3, 0.25
 """Seconds of a probe: a shorter one under-reads the ceiling, a longer one tells nothing more."""

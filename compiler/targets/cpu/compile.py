@@ -11,14 +11,14 @@ from weakref import finalize
 
 import llvmlite.binding as llvm
 
-from compiler.errors import TargetError
-from compiler.in_process import InProcess
+from compiler.support.errors import TargetError
+from compiler.support.unpicklable import Unpicklable
 from compiler.targets.cpu import openmp
 from compiler.targets.cpu.single_lanes import with_scalar_stores
-from compiler.targets.machine import Machine, lacking
+from compiler.types.machines import Machine, lacking
 
 
-class Loaded(InProcess):
+class Loaded(Unpicklable):
     """Machine code that is loaded; it must stay alive while an address of it is used."""
 
     _refusal = "loaded machine code cannot be pickled or copied: an artefact of strata.driver.build_artefact can be"

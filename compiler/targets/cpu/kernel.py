@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from compiler import display, stated
-from compiler.errors import TargetError
-from compiler.in_process import InProcess
 from compiler.lowering.low_to_llvm.signature import Workspace, symbol
-from compiler.printable import counted, duration
+from compiler.support import display, validation
+from compiler.support.errors import TargetError
+from compiler.support.text import counted, duration
+from compiler.support.unpicklable import Unpicklable
 from compiler.targets.address import address
 from compiler.targets.arena import arena
 from compiler.targets.arguments import Argument, Array, arguments_html
@@ -88,7 +88,7 @@ NOTHING = FixedArguments({})
 """No array is fixed."""
 
 
-class Kernel(InProcess):
+class Kernel(Unpicklable):
     """A compiled function of numpy arrays. Python threads may call it at once; it releases the GIL.
 
     `threads` is how many threads its parallel loops run on where a call does not say; None if it has no such loops.
@@ -212,7 +212,7 @@ class Kernel(InProcess):
 
     def text(self, level: str) -> str:
         """The program at a level: te, loop, low, llvm or asm, where the kernel came through it."""
-        if stated.text("level", level, TargetError) not in self._texts:
+        if validation.text("level", level, TargetError) not in self._texts:
             raise TargetError(f"{self.name}: no level '{level}' (there are {', '.join(self._texts)})")
         text = self._texts[level]
         return text if isinstance(text, str) else text()
@@ -223,8 +223,8 @@ class Kernel(InProcess):
         Each repeat makes as many calls as it takes to last `min_seconds`, at least one; figures are per call. One whose
         threads were off their processors is made again, a few times; `disturbance` says how far that did not help.
         """
-        repeats = stated.integer("repeats", repeats, 1, error=TargetError)
-        shortest = stated.seconds("min_seconds", min_seconds, TargetError)
+        repeats = validation.integer("repeats", repeats, 1, error=TargetError)
+        shortest = validation.seconds("min_seconds", min_seconds, TargetError)
         call = self.bound(*arrays, threads=threads)
         team = self._team(threads) or 1
 
@@ -260,7 +260,7 @@ class Kernel(InProcess):
         return memory
 
 
-class BoundCall(InProcess):
+class BoundCall(Unpicklable):
     """A kernel's native call on checked arrays. Called, it returns what a call of the kernel does, in the same arrays
     each time. Python threads must not run one at once."""
 

@@ -10,16 +10,16 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
 from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, outputs, positions
-from compiler.errors import TargetError
 from compiler.lowering.low_to_llvm import emit
 from compiler.lowering.low_to_llvm.signature import is_written, takes_threads, workspace
+from compiler.support.errors import TargetError
 from compiler.targets.arguments import Argument, argument_dtype
 from compiler.targets.cpu.compile import compile_llvm
 from compiler.targets.cpu.facts import Facts
 from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text
 from compiler.targets.cpu.openmp import thread_count
 from compiler.targets.cpu.tiles import permit_tiles, uses_tiles
-from compiler.targets.machine import Machine, lacking
+from compiler.types.machines import Machine, lacking
 
 
 def load(

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
-from compiler.errors import TargetError
-from compiler.targets.processors import processors
+from compiler.support.errors import TargetError
+from compiler.types.processors import processors
 
 SYMBOLS = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
 """What native code calls of the runtime."""

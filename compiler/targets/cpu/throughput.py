@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.targets.cpu.instructions import Instruction
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 
 CAPACITY = {"front end": 6.0, "fma": 2.0, "vector": 2.0, "load": 2.0, "store": 1.0, "shuffle": 1.0, "scalar": 4.0}
 """What a cycle has of each resource: a large core with two units of 512 bits, as Intel's since Ice Lake are."""

@@ -11,7 +11,7 @@ from functools import cache
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.tile_intrinsics import TileDotOp, TileLoadOp, TileStoreOp
-from compiler.errors import TargetError
+from compiler.support.errors import TargetError
 
 _ARCH_PRCTL = 158
 _ARCH_REQ_XCOMP_PERM = 0x1023

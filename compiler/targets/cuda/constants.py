@@ -8,7 +8,7 @@ from textwrap import fill, indent
 
 from compiler.dialects.dense import Dense, DenseAttr
 from compiler.dialects.upstream.memref import GlobalOp
-from compiler.errors import LoweringError
+from compiler.support.errors import LoweringError
 
 BANK = 32 << 10
 """The bytes of constants in constant memory, of which a module has 64 KiB; further constants are in global memory."""

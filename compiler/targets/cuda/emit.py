@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
-from compiler.errors import TargetError
+from compiler.support.errors import TargetError
 from compiler.targets.cuda.constants import declarations
 from compiler.targets.cuda.helpers import NEEDS, defined
 from compiler.targets.cuda.machines import limits

@@ -9,18 +9,18 @@ from functools import cached_property
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from compiler import display
 from compiler.dialects.functions import constant_values, outputs
-from compiler.errors import TargetError
 from compiler.interpret.numbers import array_of
-from compiler.policies import POLICIES
-from compiler.printable import counted
+from compiler.support import display
+from compiler.support.errors import TargetError
+from compiler.support.text import counted
 from compiler.targets.arguments import Argument, Array, arguments_html
 from compiler.targets.cuda import nvrtc
 from compiler.targets.cuda.emit import Launch, Source, emit
 from compiler.targets.cuda.nvrtc import Cubin, Resources
 from compiler.targets.cuda.runtime import ALIGNMENT, Cupy, LoadedKernels, OnDevice, cupy
 from compiler.targets.foreign import check_plain
+from compiler.types.policies import POLICIES
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.errors import TargetError
-from compiler.targets.machine import Gpu
+from compiler.support.errors import TargetError
+from compiler.types.machines import Gpu
 
 KIB = 1 << 10
 MACHINES = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from compiler.elements import DTYPES
 from compiler.targets.cuda.expressions import KEYWORDS
 from compiler.targets.cuda.helpers import COPIES, NUMBERS, WARPS
 from compiler.targets.cuda.operations import FUNCTIONS
+from compiler.types.elements import DTYPES
 
 _MATHEMATICS = frozenset(name + single for name in FUNCTIONS.values() for single in ("", "f"))
 _DEFINED = frozenset(NUMBERS) | frozenset(re.findall(r"\b(\w+)\(", "\n".join((*COPIES.values(), *WARPS.values()))))

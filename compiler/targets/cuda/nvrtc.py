@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from compiler.errors import TargetError
+from compiler.support.errors import TargetError
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
 """The architectures that kernels are written and tested for."""

@@ -10,9 +10,9 @@ from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import Float32Type, Float64Type, IndexType, IntegerType, i1
 from xdsl.ir import Attribute, Operation
 
+from compiler.dialects.mathematics import ELEMENTARY
 from compiler.dialects.upstream.arith import CMPF, CMPI, element_of
-from compiler.elementary import ELEMENTARY
-from compiler.errors import LoweringError
+from compiler.support.errors import LoweringError
 from compiler.targets.cuda.expressions import (
     COMPARED,
     NEGATIVE,

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from compiler.errors import TargetError
-from compiler.in_process import InProcess
 from compiler.interpret.numbers import dtype_of
+from compiler.support.errors import TargetError
+from compiler.support.unpicklable import Unpicklable
 from compiler.targets.arguments import Argument, Array
 from compiler.targets.cuda.emit import Source
 
@@ -46,7 +46,7 @@ ALIGNMENT = 16
 """The bytes of the widest vector: arrays begin at multiples of it."""
 
 
-class LoadedKernels(InProcess):
+class LoadedKernels(Unpicklable):
     """The kernels of a text, loaded on the current device."""
 
     _refusal = "kernels on a device cannot be pickled or copied: their CudaKernel can be, and loads them again"
@@ -87,7 +87,7 @@ class LoadedKernels(InProcess):
                 raise TargetError(f"kernel {launched.name} cannot be started: {error}") from error
 
 
-class OnDevice(InProcess):
+class OnDevice(Unpicklable):
     """Kernels with their arrays on the device: filled, run, timed and read as often as is wanted."""
 
     _refusal = "arrays on a device cannot be pickled or copied: `on_device` of their kernel makes others"

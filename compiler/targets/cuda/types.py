@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from compiler.elements import DTYPES, element_bytes, row_of
-from compiler.errors import LoweringError
+from compiler.support.errors import LoweringError
+from compiler.types.elements import DTYPES, element_bytes, row_of
 
 COMPONENTS = "xyzw"
 """The lanes of short vectors."""

@@ -13,8 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleMode, ShuffleOp
-from compiler.elements import element_bytes
-from compiler.errors import LoweringError
+from compiler.support.errors import LoweringError
 from compiler.targets.cuda.constants import word
 from compiler.targets.cuda.expressions import ATOM, NEGATIVE, PRODUCT, SUM, Text, bare, cast, is_number, plain
 from compiler.targets.cuda.indices import needs_64_bits, wide_indices
@@ -22,6 +21,7 @@ from compiler.targets.cuda.names import RESERVED
 from compiler.targets.cuda.operations import expression, rounded
 from compiler.targets.cuda.types import COMPONENTS, is_moved_whole, lanes_of, literal, spelled
 from compiler.targets.launches import Call, allocated_bytes, is_shared, shared_bytes, stored_buffers
+from compiler.types.elements import element_bytes
 
 STATIC = 48 << 10
 """The bytes of shared memory that a kernel may declare; more has to be asked for at the launch."""

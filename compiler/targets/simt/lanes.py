@@ -16,12 +16,12 @@ from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.interpret.numbers import array_of, constant, dtype_of
 from compiler.interpret.scalar import combiner, function
-from compiler.scopes import SCOPES, space_of
 from compiler.targets.launches import SIDES, elements_of
 from compiler.targets.simt import warps
 from compiler.targets.simt.access import Bools, Fault, Ints, Values
 from compiler.targets.simt.buffers import Memory
 from compiler.targets.simt.threads import Threads, sides_of
+from compiler.types.scopes import SCOPES, space_of
 
 SPACES = {SCOPES[scope]: scope for scope in ("global", "shared", "local")}
 """The spaces of memory by their numbers."""

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleMode, ShuffleOp
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 from compiler.targets.simt.access import Bools, Fault, Ints, Values
 from compiler.targets.simt.buffers import WARP
 from compiler.targets.simt.threads import Threads

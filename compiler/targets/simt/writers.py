@@ -15,9 +15,9 @@ from xdsl.dialects import arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
-from compiler.errors import InputError
 from compiler.interpret.numbers import constant
 from compiler.interpret.scalar import function
+from compiler.support.errors import InputError
 from compiler.targets.launches import SIDES, Call
 from compiler.targets.simt.access import Fault, Report, Values
 from compiler.targets.simt.threads import sides_of, words_of

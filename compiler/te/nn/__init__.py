@@ -33,7 +33,7 @@ common.py          what the operators share: checks that end in a sentence
 
 from typing import TYPE_CHECKING
 
-from compiler import plugins
+from compiler.support import plugins
 from compiler.te.nn import operators as operators
 from compiler.te.nn.activation import *
 from compiler.te.nn.adaptive import adaptive_avg_pool as adaptive_avg_pool
@@ -137,7 +137,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """The operator of that name that a plugin adds. Raises AttributeError where none does."""
-        from compiler.printable import unknown
+        from compiler.support.text import unknown
 
         if name.startswith("_"):
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.combiner import combiner, reduce
 from compiler.te.compute import compute

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from reprlib import repr as short
 from typing import TypeAlias, TypeVar
 
-from compiler.elements import check_dtype, is_float, width
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import IndexLike
 from compiler.te.tensor import Tensor
+from compiler.types.elements import check_dtype, is_float, width
 
 Sizes: TypeAlias = int | Sequence[int]
 """One integer for all dimensions, or one for each."""

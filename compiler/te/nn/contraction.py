@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from compiler.elements import is_float
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Reduce
@@ -14,6 +13,7 @@ from compiler.te.index import Index
 from compiler.te.nn.common import accumulator, check_equal, check_flag, check_rank, product, result_dtype, rounded
 from compiler.te.nn.shape import reshape
 from compiler.te.tensor import Tensor, reduce_axis
+from compiler.types.elements import is_float
 
 
 def matmul(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compiler.elements import is_float
 from compiler.te import scalar as e
 from compiler.te.expr import Expr
 from compiler.te.nn.elementwise import joined
+from compiler.types.elements import is_float
 
 __all__ = ["floor_divide", "fmod", "remainder", "trunc_divide"]
 

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-from compiler.elements import has_sign, is_float
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, as_expr
 from compiler.te.index import Index
 from compiler.te.nn.common import Indices, accumulator, check_tensor, is_count, named
 from compiler.te.tensor import Tensor
+from compiler.types.elements import has_sign, is_float
 
 __all__ = [
     "abs",

@@ -6,8 +6,7 @@ outside, or with `wrap` count from the end as numpy's do.
 
 from __future__ import annotations
 
-from compiler.elements import INDICES, has_sign
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
@@ -15,6 +14,7 @@ from compiler.te.gather import gather as te_gather
 from compiler.te.index import Index, IndexLike
 from compiler.te.nn.common import Indices, check_axis, check_equal, check_flag, check_rank, check_tensor, is_count
 from compiler.te.tensor import Read, TableRead, Tensor
+from compiler.types.elements import INDICES, has_sign
 
 
 def _check_indices(operator: str, indices: object) -> Tensor:

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
-from compiler.elements import INDICES, is_float
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
@@ -26,6 +25,7 @@ from compiler.te.nn.common import (
 from compiler.te.nn.normalisation import logsumexp_as
 from compiler.te.nn.reduction import reduced
 from compiler.te.tensor import Tensor, reduce_axis
+from compiler.types.elements import INDICES, is_float
 
 T = TypeVar("T")
 Loss: TypeAlias = Callable[[Expr, Expr], Expr]

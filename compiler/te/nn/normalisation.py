@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from compiler.elements import DTYPES
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
@@ -27,6 +26,7 @@ from compiler.te.nn.common import (
 from compiler.te.nn.reduction import Axes, axes_of, reduced
 from compiler.te.nn.shape import reshape
 from compiler.te.tensor import Tensor, reduce_axis
+from compiler.types.elements import DTYPES
 
 Value: TypeAlias = Callable[[Indices], Expr]
 """An element as a function of its index."""

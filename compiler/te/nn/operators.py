@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te.expr import Expr
 from compiler.te.index import Condition, Index
 from compiler.te.nn import division, elementwise

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from compiler.elements import is_float
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.combiner import combiner, reduce
 from compiler.te.compute import compute
@@ -15,6 +14,7 @@ from compiler.te.nn.common import check_axis, check_flag, check_tensor, is_count
 from compiler.te.nn.gather import take_along_axis
 from compiler.te.nn.selection import LAST, worst
 from compiler.te.tensor import Tensor, reduce_axis
+from compiler.types.elements import is_float
 
 COUNTED = 2048
 """The longest axis whose elements are ranked by comparing each with each."""

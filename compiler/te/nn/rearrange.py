@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from compiler.elements import INDICES, has_sign
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Reduce
@@ -15,6 +14,7 @@ from compiler.te.index import Condition, Index, compared
 from compiler.te.nn.common import Sizes, accumulator, check_axis, check_rank, check_tensor, is_count, rounded, several
 from compiler.te.nn.window import SPATIAL, Window, window
 from compiler.te.tensor import Tensor
+from compiler.types.elements import INDICES, has_sign
 
 
 def roll(x: Tensor, shift: Sizes, axis: Sizes, name: str = "roll") -> Tensor:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from compiler.elements import INDICES
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Reduce
@@ -13,6 +12,7 @@ from compiler.te.index import Index
 from compiler.te.nn.common import accumulator, check_equal, check_flag, check_float, check_rank, check_tensor, rounded
 from compiler.te.nn.shape import stack
 from compiler.te.tensor import Tensor, reduce_axis
+from compiler.types.elements import INDICES
 
 LONGEST = 512
 """The longest sequence: each step is a part of the program."""

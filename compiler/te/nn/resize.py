@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from compiler.elements import is_float
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index, IndexLike
 from compiler.te.nn.common import Pair, accumulator, check_flag, check_float, check_rank, pair, rounded
 from compiler.te.tensor import Tensor
+from compiler.types.elements import is_float
 
 
 def resize_nearest(x: Tensor, size: int | Pair, name: str = "resize_nearest") -> Tensor:

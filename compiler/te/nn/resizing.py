@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.constant import constant

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-from compiler.elements import is_float, limits
 from compiler.te import scalar as e
 from compiler.te.combiner import Combine, combiner, reduce
 from compiler.te.compute import compute
@@ -14,6 +13,7 @@ from compiler.te.expr import Expr, Reduce
 from compiler.te.index import Index
 from compiler.te.nn.common import check_axis, check_flag, check_tensor, named
 from compiler.te.tensor import Tensor, reduce_axis
+from compiler.types.elements import is_float, limits
 
 
 class Selection(Protocol):

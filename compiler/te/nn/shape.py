@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr

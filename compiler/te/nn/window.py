@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from compiler.errors import TeError
+from compiler.support.errors import TeError
 from compiler.te.expr import Number
 from compiler.te.index import Axis, Index
 from compiler.te.nn.common import Sizes, several

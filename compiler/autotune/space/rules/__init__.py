@@ -40,7 +40,7 @@ from compiler.autotune.space.rules.rows import by_rows, chains, elementwise, par
 from compiler.autotune.space.rules.thin import thin_product
 from compiler.autotune.space.rules.tiles import tiled_reduction
 from compiler.autotune.space.rules.warp import on_warps
-from compiler.plugins import Extended
+from compiler.support.plugins import Extended
 
 _CPU_RULES: tuple[Rule, ...] = (
     shared_rows,

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 from compiler.autotune.space.rules.draft import Alternative, Draft, Rule, to_schedule
 from compiler.autotune.space.sketch import Sketch
-from compiler.errors import ScheduleError
 from compiler.graph.provenance import Provenance
 from compiler.schedule import library
 from compiler.schedule.schedule import Schedule
-from compiler.targets.machine import Gpu, Machine
-from compiler.uncollected import uncollected
+from compiler.support.errors import ScheduleError
+from compiler.support.gc import paused
+from compiler.types.machines import Gpu, Machine
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Derivation:
 def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derived:
     """The sketches of an unscheduled program by some rules; the last one is the program as it is written."""
     dropped: dict[str, None] = {}
-    with uncollected():  # drafts are dropped by the hundred
+    with paused():  # drafts are dropped by the hundred
         return _derived(schedule, rules, machine, threads, dropped)
 
 
@@ -63,7 +63,7 @@ def preferred(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu,
     """The derivation that takes the first alternative everywhere, without any other: `draft.schedule` is the schedule,
     its choices decided as the rules would begin."""
     draft = Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program))
-    with uncollected():
+    with paused():
         return _Follower(rules, {}).follow(Derivation(draft, unseen=draft.left), deviate=False)[0]
 
 

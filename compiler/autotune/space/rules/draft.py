@@ -9,10 +9,10 @@ from typing import TypeAlias
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.dialects.access import AxisAttr
-from compiler.elements import element_bytes
 from compiler.program.tree import Access, Block, Program
 from compiler.schedule.schedule import Handle, Schedule, Size
-from compiler.targets.machine import Gpu, Machine
+from compiler.types.elements import element_bytes
+from compiler.types.machines import Gpu, Machine
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from math import prod
 
 from compiler.autotune.space.rules.draft import Alternative, Draft, inlined
 from compiler.autotune.space.rules.reduction import reuses
-from compiler.errors import ScheduleError
 from compiler.program.body import Read
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import ThreadTiles
 from compiler.schedule.primitives.choices.sample_perfect_tile import perfect_tiles
 from compiler.schedule.schedule import Handle, Size
+from compiler.support.errors import ScheduleError
 
 THREADS, WARP = 256, 32
 """Threads of a block where a search begins, and of a warp."""

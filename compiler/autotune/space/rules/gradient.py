@@ -10,7 +10,7 @@ from compiler.autotune.space.rules.sizes import step_cycles
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import GradientTiles
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 
 AGAIN = 1.2
 """The cost of one pass through the pixels for each row of taps."""

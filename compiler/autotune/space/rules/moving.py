@@ -9,11 +9,11 @@ from math import prod
 from compiler.affine.linear import Linear
 from compiler.analysis.order import step
 from compiler.autotune.space.rules.draft import Alternative, Draft
-from compiler.elements import element_bytes
 from compiler.program.body import Read
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library.moving import turned_axes
+from compiler.types.elements import element_bytes
 
 WHOLE = 8
 """The fewest lanes of a vector of bytes or half words for which we vectorize; LLVM does not."""

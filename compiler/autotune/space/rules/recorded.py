@@ -8,12 +8,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from compiler.dialects.sched import SchedOp
-from compiler.errors import ScheduleError
 from compiler.schedule.parameters import Handle, Size
 from compiler.schedule.plan import Plan, unchanged
 from compiler.schedule.primitive import CHOICES, Primitive
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.state import State
+from compiler.support.errors import ScheduleError
 
 ONCE = "an `if` on a choice is decided once, when the template is written; make a template for each way instead"
 """What to do about steps that depend on a choice."""

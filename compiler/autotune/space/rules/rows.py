@@ -10,11 +10,11 @@ from compiler.analysis.order import step
 from compiler.analysis.rows import Rows, rows_of
 from compiler.autotune.space.rules.draft import Alternative, Draft, inlined
 from compiler.autotune.space.rules.moving import is_cut
-from compiler.elements import element_bytes
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library.loops import along
 from compiler.schedule.schedule import Size
+from compiler.types.elements import element_bytes
 
 LINE = 16
 """The elements of a cache line, if they are of four bytes."""

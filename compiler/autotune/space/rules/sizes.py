@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.targets.machine import Machine
+from compiler.types.machines import Machine
 
 
 def register_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, int]:

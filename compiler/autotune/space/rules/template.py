@@ -15,7 +15,7 @@ from compiler.autotune.space.rules.recorded import check_used
 from compiler.autotune.space.sketch import Sketch
 from compiler.schedule.primitive import CHOICES, applies
 from compiler.schedule.schedule import Schedule, script_of
-from compiler.targets.machine import Gpu, Machine
+from compiler.types.machines import Gpu, Machine
 
 MOST = 32
 """How many sketches a template makes at most: one with several `sched.auto` multiplies."""

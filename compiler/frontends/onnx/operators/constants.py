@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from onnx import helper
 
-from compiler.elements import DTYPES
 from compiler.frontends.onnx.table import Node, Refused, handles, shape_of
 from compiler.frontends.onnx.types import DTYPE_OF, Array
 from compiler.te.tensor import Tensor
+from compiler.types.elements import DTYPES
 
 
 @handles("EyeLike")

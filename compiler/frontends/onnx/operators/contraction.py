@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from compiler.elements import is_float
 from compiler.frontends.onnx.operators.elementwise import broadcast
 from compiler.frontends.onnx.table import Node, Refused, handles
 from compiler.te import nn
@@ -13,6 +12,7 @@ from compiler.te.index import Index
 from compiler.te.nn.common import accumulator, rounded
 from compiler.te.nn.contraction import multiplied
 from compiler.te.tensor import Tensor, reduce_axis
+from compiler.types.elements import is_float
 
 
 @handles("MatMul")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from compiler.elements import DTYPES, is_float
 from compiler.frontends.onnx.table import Handler, Node, Refused, Value, each, handles
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
 from compiler.te import nn
@@ -18,6 +17,7 @@ from compiler.te.nn import formulas
 from compiler.te.nn.common import accumulator, rounded
 from compiler.te.nn.elementwise import broadcast_shape, mapped, read_at
 from compiler.te.tensor import Tensor
+from compiler.types.elements import DTYPES, is_float
 
 
 def _of_one(function: Callable[..., Tensor]) -> Handler:

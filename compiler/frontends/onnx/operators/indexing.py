@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.elements import is_float
 from compiler.frontends.onnx.operators.shape import axis_of
 from compiler.frontends.onnx.table import Node, Refused, handles
 from compiler.te import nn
@@ -13,6 +12,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
 from compiler.te.tensor import Tensor
+from compiler.types.elements import is_float
 
 
 def indices_of(node: Node, position: int, extent: int) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from compiler.elements import DTYPES, is_float, limits
 from compiler.frontends.onnx.operators.convolution import CONVOLUTIONS, windows
 from compiler.frontends.onnx.table import Node, Refused, handles
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
@@ -17,6 +16,7 @@ from compiler.te.index import Index
 from compiler.te.nn.contraction import multiplied
 from compiler.te.nn.elementwise import read_at
 from compiler.te.tensor import Tensor
+from compiler.types.elements import DTYPES, is_float, limits
 
 
 def _scaled(x: Tensor, scale: Tensor, axis: int, block: int, i: tuple[Index, ...]) -> Expr:

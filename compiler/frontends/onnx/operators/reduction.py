@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from compiler.elements import is_float
 from compiler.frontends.onnx.table import Handler, Node, each, handles
 from compiler.te import nn
 from compiler.te.tensor import Tensor
+from compiler.types.elements import is_float
 
 
 def _reduction(reduce: Callable[..., Tensor], before: Callable[..., Tensor], after: Callable[..., Tensor]) -> Handler:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.elements import DTYPES
 from compiler.frontends.onnx.operators.elementwise import broadcast
 from compiler.frontends.onnx.table import Node, Refused, Value, handles, shape_of
 from compiler.frontends.onnx.types import Array
@@ -17,6 +16,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
 from compiler.te.tensor import Tensor
+from compiler.types.elements import DTYPES
 
 
 def axis_of(node: Node, axis: int, rank: int) -> int:

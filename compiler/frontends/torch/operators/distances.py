@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compiler.elements import is_float
 from compiler.frontends.torch.operators.contraction import broadcast
 from compiler.frontends.torch.operators.elements import Operand, converted, filled, pointwise, read, working
 from compiler.frontends.torch.operators.reduction import vector_norm
@@ -19,6 +18,7 @@ from compiler.te.constant import constant
 from compiler.te.expr import Expr, Reduce
 from compiler.te.index import Index
 from compiler.te.tensor import Tensor, reduce_axis
+from compiler.types.elements import is_float
 
 SEARCHED = 256
 """The most bounds that each number is compared with: beyond, torch's search is faster."""

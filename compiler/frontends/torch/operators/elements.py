@@ -6,15 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from compiler.elements import is_float, width
 from compiler.frontends.torch.table import Call, Unsupported
-from compiler.rounding import rounded
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Const, Expr, Scalar, as_expr
 from compiler.te.index import Index
 from compiler.te.nn.common import Indices, accumulator
 from compiler.te.tensor import Compute, Tensor
+from compiler.types.elements import is_float, width
+from compiler.types.rounding import rounded
 
 Operand: TypeAlias = Tensor | float
 """A tensor, or a number that stands for one."""

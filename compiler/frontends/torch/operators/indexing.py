@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from compiler.elements import INDICES
 from compiler.frontends.torch.operators.elements import dimension, read, working
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
@@ -15,6 +14,7 @@ from compiler.te.expr import Expr, Reduce
 from compiler.te.gather import gather as te_gather
 from compiler.te.index import Index, IndexLike
 from compiler.te.tensor import Read, TableRead, Tensor, reduce_axis
+from compiler.types.elements import INDICES
 
 BAGGED = 256
 """The most rows that are compared with the ends of each bag: beyond, torch's loop is faster."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.elements import is_float
 from compiler.frontends.torch.operators.elements import converted, dimension, filled, working
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
 from compiler.te.tensor import Tensor
+from compiler.types.elements import is_float
 
 RANKED = 256
 """The longest axis that is sorted by comparing each element with each: beyond, torch's sort is faster."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from compiler.elementary import ELEMENTARY
-from compiler.elements import is_float
+from compiler.dialects.mathematics import ELEMENTARY
 from compiler.frontends.torch.operators.elements import Operand, converted, narrowed, pointwise, promoted, read
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import scalar as e
@@ -15,6 +14,7 @@ from compiler.te.expr import Expr, Scalar, unary
 from compiler.te.index import Index
 from compiler.te.nn import formulas
 from compiler.te.tensor import Tensor
+from compiler.types.elements import is_float
 
 
 def _function(name: str) -> Callable[[Expr], Expr]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from compiler.elements import INDICES, is_float, limits
 from compiler.frontends.torch.operators.elements import Operand, converted, dimension, filled, pointwise, read, working
 from compiler.frontends.torch.operators.indexing import wrapped
 from compiler.frontends.torch.table import Call, Unsupported, operator
@@ -18,6 +17,7 @@ from compiler.te.expr import Expr, Reduce
 from compiler.te.gather import gather as te_gather
 from compiler.te.index import Axis, Index
 from compiler.te.tensor import TableRead, Tensor, reduce_axis
+from compiler.types.elements import INDICES, is_float, limits
 
 LANDED = 256
 """The most elements that are compared for each place: beyond, torch's loop is faster."""

@@ -11,7 +11,7 @@ from compiler.schedule.parameters import BLOCK, word
 from compiler.schedule.plan import Plan, target_names
 from compiler.schedule.primitive import primitive
 from compiler.schedule.region import with_buffer
-from compiler.scopes import SCOPES
+from compiler.types.scopes import SCOPES
 
 
 @primitive(

@@ -1,4 +1,4 @@
-"""`uncollected`: work that leaves few cycles and many objects, without the garbage collector."""
+"""`paused`: work that leaves few cycles and many objects, without the garbage collector."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def paused() -> Iterator[None]:
     """Without the collector of cycles: what makes objects by the thousand makes it look through all of them again and
     again, a fifth of the time of canonicalising a program. What has no cycles is still freed at once."""
     was_enabled = gc.isenabled()

@@ -30,11 +30,11 @@ from compiler.dialects import loop, te
 from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.dense import Dense
 from compiler.dialects.functions import SLOT_ALIGNMENT, outputs
-from compiler.elements import element_bytes, is_unsigned
-from compiler.errors import InputError
 from compiler.program.names import Names
 from compiler.program.tree import Buffer
 from compiler.program.write import hint, memref_type, replace_body
+from compiler.support.errors import InputError
+from compiler.types.elements import element_bytes, is_unsigned
 
 CONSTANTS = "constants"
 """The name of the argument that is the block of all constants."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from compiler.errors import StrataError
+from compiler.support.errors import StrataError
 
 
 @dataclass(frozen=True)

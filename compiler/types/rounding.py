@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type
 
-from compiler.elements import DTYPES
+from compiler.types.elements import DTYPES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from compiler.elements import DType
+    from compiler.types.elements import DType
 
 _DIGITS = 53
 """The binary digits of a Python float."""

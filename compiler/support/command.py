@@ -14,10 +14,10 @@ from contextlib import contextmanager, suppress
 from time import perf_counter
 from typing import Any, NoReturn, TextIO, cast
 
-from compiler import spans
-from compiler.accused import pointed
-from compiler.errors import InputError, StrataError
-from compiler.printable import meant, printable
+from compiler.support import spans
+from compiler.support.cli_errors import pointed
+from compiler.support.errors import InputError, StrataError
+from compiler.support.text import meant, printable
 
 
 class Parser(argparse.ArgumentParser):
@@ -90,7 +90,7 @@ def run(name: str, work: Callable[[], int], arguments: Sequence[str] = ()) -> in
         with _warnings(name, arguments):
             return _status(name, work, arguments)
     except KeyboardInterrupt:
-        if (processes := sys.modules.get("compiler.processes")) is not None:
+        if (processes := sys.modules.get("compiler.support.processes")) is not None:
             processes.end_all()
         _say(name, "interrupted")
         return INTERRUPTED

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from compiler.printable import printable
+from compiler.support.text import printable
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import LocationAttr

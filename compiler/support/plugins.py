@@ -19,7 +19,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
-from compiler.errors import InputError, StrataError
+from compiler.support.errors import InputError, StrataError
 
 GROUP = "strata.plugins"
 """The group of entry points."""

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from compiler.errors import InputError, TeError
+from compiler.support.errors import InputError, TeError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from compiler.printable import printable
+from compiler.support.text import printable
 
 
 def line(text: object) -> str:

@@ -10,7 +10,7 @@ from operator import index
 from reprlib import repr as short
 from typing import Any, TypeVar
 
-from compiler.errors import InputError, StrataError
+from compiler.support.errors import InputError, StrataError
 
 LARGEST = 2**63 - 1
 """The largest integer that databases and seeds have."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import TextIO
 
-from compiler.errors import InputError
+from compiler.support.errors import InputError
 
 DESCRIPTORS = ("/dev/fd", "/dev/stdout", "/dev/stderr", "/proc")
 """Where the names of open files are: what these lead to is held by a process, which would go on with the old file."""

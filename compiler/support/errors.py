@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from xdsl.ir import Operation
 
-    from compiler.spans import Span
+    from compiler.support.spans import Span
 
 
 class StrataError(Exception):
@@ -23,7 +23,7 @@ class StrataError(Exception):
 
     def at(self, op: Operation) -> Self:
         """The same error, about an op; a note says where that stands in a file, such as the caller's."""
-        from compiler.spans import of_op
+        from compiler.support.spans import of_op
 
         self.op = op
         span = of_op(op)

@@ -1,4 +1,4 @@
-"""`delayed`: the names of a package, each loaded when somebody asks for it."""
+"""`lazy_names`: the names of a package, each loaded when somebody asks for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 
-def delayed(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
     """The `__getattr__` of a package: `modules` says for each of its names which of its modules has it."""
 
     def load(name: str) -> Any:

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from compiler.errors import TargetError
-from compiler.targets.processors import processors
+from compiler.support.errors import TargetError
+from compiler.types.processors import processors
 
 VARIABLE = "STRATA_MACHINE"
 """The environment variable that names the machine that code is made for."""

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from compiler.spans import underlined
+from compiler.support.spans import underlined
 
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _OPTION = re.compile(r"\bargument (-[\w/-]*)")

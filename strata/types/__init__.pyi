@@ -1,0 +1,2 @@
+from compiler.types import *
+from strata.types import machines as machines
