@@ -23,6 +23,7 @@ gc.set_threshold(50_000, 20, 50)  # IR and trees are many objects, and few of th
 # Tests start hundreds of processes: without bytecode each compiles all sources of the package, for a second.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+os.environ["STRATA_VERIFY_EACH"] = "1"
 
 
 DOORS = ("torch", "onnx")

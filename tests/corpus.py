@@ -100,7 +100,7 @@ def emitted(pair: Pair) -> dict[str, str]:
 
 def _llvm(schedule: Schedule) -> str:
     module = schedule.module.clone()
-    run(universe.context(), module, passes_from("loop", "contract"), each=False)
+    run(universe.context(), module, passes_from("loop", "contract"))
     return emit(module, host())
 
 

@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from compiler.autotune.database import WholeProgram
-from compiler.dialects.functions import callees, find_function
-from compiler.driver import level_of, lower, parse, with_constants
+from compiler.dialects.functions import callees, find_function, state_constants
+from compiler.driver import level_of, lower, parse
 from compiler.graph.grouping import has_groups
 from compiler.graph.main import read_tensors
 from compiler.graph.provenance import Provenance
@@ -24,6 +24,7 @@ from compiler.interpret.numbers import dtype_of
 from compiler.native.occurrences import Once, once
 from compiler.native.slices import joins, sliced
 from compiler.program.read import read as read_loops
+from compiler.program.write import constant_arguments
 from compiler.support.errors import InputError
 from compiler.support.files import read
 from compiler.support.text import unknown
@@ -45,9 +46,17 @@ class Group:
     @cached_property
     def loops(self) -> ModuleOp:
         """The tuned form: the loops, with constant inputs marked."""
-        loops = lower(self.module)
-        names = [buffer.name for buffer in read_loops(find_function(loops)).arguments]
-        return with_constants(loops, loops, [names[n] for n in self.constants])
+        module = lower(self.module)
+        function = find_function(module)
+        program = read_loops(function)
+        constants = tuple(program.arguments[n].name for n in self.constants)
+        state_constants(function, constant_arguments(replace(program, constants=constants)))
+        return module
+
+    @property
+    def constant_names(self) -> tuple[str, ...]:
+        """The names of the inputs that are constant, in the loops."""
+        return read_loops(find_function(self.loops)).constants
 
     @property
     def spelled(self) -> ModuleOp:

@@ -125,16 +125,22 @@ class SearchTask(Unpicklable):
         model = imported(func)
         self.known = dict(model.constants) if isinstance(model, Imported) else {}
         constants = (*self.known, *constants)
-        self.func = model.function if isinstance(model, Imported) else made(func, args)
+        group = func if isinstance(func, Group) else None
+        self.func = group.loops if group else model.function if isinstance(model, Imported) else made(func, args)
         self.constants = constants
         self.occurrences = 1
         self.provenance: Provenance | None = None
-        program_of_groups = whole_of(self.func, constants) if gpu is None and template is None else None
+        is_cut = gpu is None and template is None and group is None
+        program_of_groups = whole_of(self.func, constants) if is_cut else None
         self._whole = program_of_groups
-        self.module = (
-            program_of_groups.module if program_of_groups else with_constants(self.func, lower(self.func), constants)
-        )
-        self._single = single_of(self.func, self.module) if program_of_groups is None and template is None else None
+        if group is not None:
+            self.module = group.loops
+        elif program_of_groups is not None:
+            self.module = program_of_groups.module
+        else:
+            self.module = with_constants(self.func, lower(self.func), constants)
+        is_single = program_of_groups is None and template is None and group is None
+        self._single = single_of(self.func, self.module) if is_single else None
         if self._single is not None:
             self.module, self.provenance = self._single.loops, self._single.names
         self._schedule = None if program_of_groups else Schedule(self.module)
@@ -194,16 +200,14 @@ class SearchTask(Unpicklable):
         return f"{self.name}, {counted(self.occurrences, 'call')}"
 
     def _task(self, group: Group) -> SearchTask:
-        module = lower(group.module)
-        names = [buffer.name for buffer in read(find_function(module)).arguments]
         task = SearchTask(
-            module,
+            group,
             threads=self.threads,
             policy=self.policy,
             rules=self.rules,
             name=f"{self.name}.{group.name}",
             machine=self.machine,
-            constants=[names[n] for n in group.constants],
+            constants=group.constant_names,
             timing=NETWORK,
         )
         task.occurrences, task.provenance = group.occurrences, group.provenance

@@ -240,7 +240,9 @@ def source_of(task: SearchTask, record: Record | None = None) -> Source:
 def _judged(task: SearchTask, origin: str, schedule: Schedule) -> Source:
     """A schedule that may be used, else the program as written; with the verdict."""
     usable, verdict = judged(schedule, task.schedule, task.policy, task.threads)
-    return Source(str(schedule.script), origin, verdict) if usable else replace(AS_WRITTEN, verdict=verdict)
+    if not usable:
+        return replace(AS_WRITTEN, verdict=verdict)
+    return Source(str(schedule.script), origin, verdict, schedule.program)
 
 
 def _for_gpu(module: ModuleOp, target: str, threads: int | None, policy: str, constants: object, arch: str) -> Any:

@@ -42,5 +42,5 @@ def build_artefact(
 
 
 def _artefact(module: ModuleOp, name: str | None, policy: str, threads: int) -> Artefact:
-    run(universe.context(), module, passes_from(level_of(module), policy), each=False)
+    run(universe.context(), module, passes_from(level_of(module), policy))
     return compile_artefact(module, host(), name, policy, threads)

@@ -28,7 +28,7 @@ def lower(x: object) -> ModuleOp:
     check_is_program(module)
     if level_of(module) == "low":
         raise InputError("the program is at the low level, below loops and blocks")
-    run(universe.context(), module, parse_passes(LOWER), each=False)
+    run(universe.context(), module, parse_passes(LOWER))
     return module
 
 

@@ -131,5 +131,5 @@ def _text_after(module: ModuleOp, passes: Sequence[ModulePass]) -> str:
 def _after(module: ModuleOp, passes: Sequence[ModulePass]) -> ModuleOp:
     """A copy of a module after some passes."""
     clone = module.clone()
-    run(universe.context(), clone, passes, each=False)
+    run(universe.context(), clone, passes)
     return clone

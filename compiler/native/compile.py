@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from time import perf_counter
 
@@ -17,10 +17,10 @@ from compiler.dialects.parser import Parser
 from compiler.lowering.low_to_llvm import emit
 from compiler.lowering.low_to_llvm.signature import takes_threads, workspace
 from compiler.native.unit import Code, Unit, UnitKey
-from compiler.passes.split_constants import Parts, split
+from compiler.passes.split_constants import Parts, split_program
 from compiler.pipeline import parse_passes, passes_from, run
 from compiler.program.read import read
-from compiler.program.tree import Buffer
+from compiler.program.tree import Buffer, Program
 from compiler.program.write import update
 from compiler.schedule import Schedule
 from compiler.schedule.recorder import take_over
@@ -35,10 +35,12 @@ UNIT = "unit"
 
 @dataclass(frozen=True)
 class Job:
-    """A unit to be compiled, and the name of its function in the program."""
+    """A unit to be compiled, the name of its function in the program, and its scheduled loops, where they are at hand:
+    else they are made of the texts of the key."""
 
     key: UnitKey
     name: str
+    tree: Program | None = field(default=None, compare=False, repr=False)
 
     @property
     def symbol(self) -> str:
@@ -66,9 +68,9 @@ class _Scheduled:
 
 
 def _scheduled(job: Job) -> _Scheduled:
-    module = loops(job)
-    names = [buffer.name for buffer in read(find_function(module)).arguments]
-    parts = split(find_function(module), [names[position] for position in job.key.constants])
+    program = replace(job.tree or read(find_function(loops(job))), name=job.name, constants=(), values=())
+    names = [buffer.name for buffer in program.arguments]
+    parts = split_program(program, [names[position] for position in job.key.constants])
     return _Scheduled(parts, names, _share(parts, names, job.key.shared))
 
 
@@ -116,7 +118,7 @@ def loops(job: Job) -> ModuleOp:
     """The scheduled loops of a unit; without a script the default order."""
     module = Parser(universe.context(), job.key.text, f"@{job.name}").parse_module()
     find_function(module).properties["sym_name"] = StringAttr(job.name)
-    run(universe.context(), module, parse_passes("check-combiners,te-to-loop"), each=False)
+    run(universe.context(), module, parse_passes("check-combiners,te-to-loop"))
     if job.key.script is None:
         run(universe.context(), module, parse_passes("reorder-contiguous"))
         return module
@@ -129,7 +131,7 @@ def loops(job: Job) -> ModuleOp:
 def lowered(function: FuncOp, policy: str) -> ModuleOp:
     """A loop function at the low level, its buffers planned."""
     module = ModuleOp([function])
-    run(universe.context(), module, passes_from("loop", policy), each=False)
+    run(universe.context(), module, passes_from("loop", policy))
     return module
 
 

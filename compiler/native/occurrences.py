@@ -117,12 +117,12 @@ class Units:
     def number(self, callee: str, constants: tuple[int, ...] = (), shared: Pairs = ()) -> int:
         """The number of the unit of a call of a function some of whose inputs, by their positions, are constant, and of
         which some inputs and outputs may be one array."""
-        script = self._sources.get(callee, WRITTEN).script
+        source = self._sources.get(callee, WRITTEN)
         policy, threads = self._settings.policy, self._settings.threads
-        key = UnitKey(self._texts[callee], script, constants, shared, policy, threads, self._machine)
+        key = UnitKey(self._texts[callee], source.script, constants, shared, policy, threads, self._machine)
         if key not in self._numbers:
             self._numbers[key] = len(self.jobs)
-            self.jobs.append(Job(key, self._name(callee)))
+            self.jobs.append(Job(key, self._name(callee), source.tree if source.script else None))
             self.callees.append(callee)
             self.occurrences.append(0)
         number = self._numbers[key]

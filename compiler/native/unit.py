@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from compiler.lowering.low_to_llvm.signature import Workspace
-from compiler.program.tree import Buffer
+from compiler.program.tree import Buffer, Program
 from compiler.targets.cpu.compile import ObjectCode
 
 
@@ -31,12 +31,14 @@ class Source:
     """Where the schedule of a group is from.
 
     script: its text, without open choices; None for the loops as they are written. origin: "written", or what gave the
-    script, such as "record". verdict: what verify-schedule said of it.
+    script, such as "record". verdict: what verify-schedule said of it. tree: the loops under the script, where they are
+    at hand; else they are made of the script again.
     """
 
     script: str | None = None
     origin: str = "written"
     verdict: str = ""
+    tree: Program | None = field(default=None, compare=False, repr=False)
 
 
 WRITTEN = Source()

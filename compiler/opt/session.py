@@ -80,7 +80,7 @@ class Session:
             _dump("Before", applied, self._mlir(module))
         with self._timed(applied.name):
             if universe.is_ours(applied):
-                pipeline.run(ctx, module, [applied])
+                pipeline.run(ctx, module, [applied], each=True)
             else:
                 self._run_foreign(applied, ctx, module)
         if self.options.print_ir_after_all:
@@ -89,7 +89,7 @@ class Session:
     def _run_foreign(self, foreign: ModulePass, ctx: Context, module: ModuleOp) -> None:
         """Run a pass of xDSL's or of a plugin's, which may raise anything."""
         try:
-            pipeline.run(ctx, module, [foreign])
+            pipeline.run(ctx, module, [foreign], each=True)
         except SAID:
             raise
         except Exception as error:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from compiler.dialects import loop
@@ -78,15 +80,27 @@ def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = (
     `taken` are the names that functions have. Raises InputError for names that are not of inputs that stay unwritten.
     """
     program = read(function)
+    aligned = [program.arguments[n].name for n in sorted(positions(function, "aligned"))]
+    return split_program(program, constants, aligned, function.attributes, taken)
+
+
+def split_program(
+    program: Program,
+    constants: Collection[str],
+    aligned: Collection[str] = (),
+    attributes: Mapping[str, Attribute] = MappingProxyType({}),
+    taken: Sequence[str] = (),
+) -> Parts:
+    """`split` of a program as a tree: `aligned` are its aligned arguments, `attributes` those of its function."""
     _check(program, constants)
     before, after, crossing = _divided(program, constants)
-    names = [*_aligned(program, function), *(b.name for b in crossing)]
+    names = [*aligned, *(b.name for b in crossing)]
     main = _main(program, constants, after, crossing)
-    written = _written(main, [*names, *constants], function)
+    written = _written(main, [*names, *constants], attributes)
     if not before:
         return Parts(main, None, (written,))
     prepare = _prepare(program, before, crossing, fresh(f"{program.name}.prepare", taken))
-    return Parts(main, prepare, (_written(prepare, names, function), written))
+    return Parts(main, prepare, (_written(prepare, names, attributes), written))
 
 
 def called(program: Program) -> Program:
@@ -205,15 +219,11 @@ def _body(program: Program, nests: Sequence[Node], crossing: Sequence[Buffer]) -
     return tuple(body)
 
 
-def _aligned(program: Program, function: FuncOp) -> list[str]:
-    return [program.arguments[n].name for n in sorted(positions(function, "aligned"))]
-
-
-def _written(program: Program, aligned: Collection[str], old: FuncOp) -> FuncOp:
-    """The function of a program, with the old one's attributes and the positions of its aligned arguments."""
+def _written(program: Program, aligned: Collection[str], attributes: Mapping[str, Attribute]) -> FuncOp:
+    """The function of a program, with further attributes and the positions of its aligned arguments."""
     new = write(program)
     stale = ("aligned", "constants", "constant_values", *new.attributes)
-    new.attributes |= {name: value for name, value in old.attributes.items() if name not in stale}
+    new.attributes |= {name: value for name, value in attributes.items() if name not in stale}
     positions = [n for n, buffer in enumerate(program.arguments) if buffer.name in aligned]
     if positions:
         new.attributes["aligned"] = DenseArrayBase.from_list(i64, positions)

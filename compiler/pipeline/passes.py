@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -33,6 +34,8 @@ _FROM = {"te": "cpu", "loop": "loop-to-cpu", "low": "low-to-cpu"}
 
 Watch = Callable[["ModulePass", ModuleOp], None]
 
+VERIFY_EACH = "STRATA_VERIFY_EACH"
+"""The environment variable that, set to 1, has modules verified behind each pass."""
 _ANCHOR = re.compile(r"([\w.]+)\s*\((.*)\)", re.DOTALL)
 
 
@@ -116,16 +119,19 @@ def _name_and_options(part: Part) -> tuple[Part, Part]:
 
 
 def run(
-    ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], after: Watch | None = None, each: bool = True
+    ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], after: Watch | None = None, each: bool = False
 ) -> None:
-    """Apply passes in order, verify the module after each (or only at the end), and show it to `after`.
+    """Apply passes in order, and show the module to `after` behind each.
 
-    Raises what the passes do, and InputError for a program that is nested too deeply for them.
+    The module is verified behind each pass where `each` says so or the environment variable STRATA_VERIFY_EACH is 1, as
+    in the tests; a build trusts its passes. Raises what the passes do, and InputError for a program that is nested too
+    deeply for them.
     """
+    verify_each = each or os.environ.get(VERIFY_EACH) == "1"
     try:
-        for number, applied in enumerate(passes, 1):
+        for applied in passes:
             applied.apply(ctx, module)
-            if each or number == len(passes):
+            if verify_each:
                 verify_module(module)
             if after is not None:
                 after(applied, module)

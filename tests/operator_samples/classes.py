@@ -39,3 +39,18 @@ BY_CHOICE: dict[str, str] = {
     "new_empty_strided": "its elements are not initialised",
 }
 """Operators whose results are not compared, each with the reason."""
+
+
+SPECIAL: dict[str, str] = {
+    r"kthvalue|(nn\.functional\.)?(adaptive_)?max_pool\w+": "the place of one of several equal elements, or NaN",
+    r"(var|std)_mean.*|native_(layer|group)_norm": "the mean of infinities is one, where eager's running mean is NaN",
+    r"nn\.functional\.conv_transpose\w+": "zeros at the borders are multiplied, which infinities make NaN",
+    r"nn\.functional\.interpolate:.*linear": "a pixel of weight zero is not read, or is, where eager does otherwise",
+    r"_?(native_)?batch_norm\w*|nn\.functional\.(instance|batch)_norm": "scale and shift are applied in another order",
+}
+"""Operators whose results differ from eager ones where numbers are special, each with the reason."""
+
+
+def reason_of(operator: str) -> str | None:
+    """The reason why special values may give other results than eager ones; None where they may not."""
+    return next((reason for pattern, reason in SPECIAL.items() if re.fullmatch(pattern, operator)), None)

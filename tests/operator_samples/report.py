@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.operator_samples.running import COMPILED, CRASHED, LEFT, REFUSED, WRONG, Outcome
+from tests.operator_samples.running import COMPILED, CRASHED, LEFT, OTHER, REFUSED, WRONG, Outcome
 
 SHOWN = 40
 """How many reasons are printed."""
@@ -32,6 +32,7 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         LEFT: kinds[LEFT],
         WRONG: sum(o.kind == WRONG for o in outcomes),
         CRASHED: sum(o.kind == CRASHED for o in outcomes),
+        OTHER: dict(Counter(o.reasons[0] for o in outcomes if o.kind == OTHER).most_common()),
         "operators": len(by_operator),
         "operators compiled": whole,
         "reasons": dict(reasons.most_common()),
@@ -47,6 +48,8 @@ def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
     whole, operators = found["operators compiled"], found["operators"]
     yield f"operators whose samples are all compiled: {whole} of {operators}, {_share(whole, operators)}"
     yield f"wrong: {found[WRONG]}; crashed: {found[CRASHED]}"
+    for reason, n in found[OTHER].items():
+        yield f"  {OTHER} ({n}): {reason}"
     for title in (WRONG, CRASHED):
         for o in [o for o in outcomes if o.kind == title][:SHOWN]:
             yield f"  {title}: {_place(o)}: {'; '.join(o.reasons)}"

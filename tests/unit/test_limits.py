@@ -23,7 +23,7 @@ from compiler.universe import context
 def lowered(module: ModuleOp) -> ModuleOp:
     """A module as native code is emitted from it."""
     module = module.clone()
-    run(context(), module, passes_from(level_of(module), "contract"), each=False)
+    run(context(), module, passes_from(level_of(module), "contract"))
     return module
 
 

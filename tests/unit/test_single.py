@@ -247,7 +247,7 @@ def test_names_change_no_code(name: str) -> None:
 
     def llvm(module: ModuleOp) -> str:
         module = module.clone()
-        run(context(), module, passes_from("loop", "contract"), each=False)
+        run(context(), module, passes_from("loop", "contract"))
         return emit(module, host())
 
     what = task(find(name).function())

@@ -35,7 +35,16 @@ def cdist(call: Call, x: Tensor, y: Tensor, p: float, compute_mode: int | None =
         return left - read(y, (*first, j, k), working(x.dtype))
 
     shape = (*batch, x.shape[-2], y.shape[-2], x.shape[-1])
-    return vector_norm(call, compute(shape, difference, f"{call.name}.differences"), p, [-1])
+    return _distance(call, compute(shape, difference, f"{call.name}.differences"), p)
+
+
+def _distance(call: Call, differences: Tensor, p: float) -> Tensor:
+    """The p-norm of rows; that of order 0, which counts what is not zero, is NaN where a row has one."""
+    if p != 0:
+        return vector_norm(call, differences, p, [-1])
+    wide = Call(f"{call.name}.counted", (differences.shape,), (differences.dtype,), differences.dtype)
+    counted = pointwise(wide, lambda v: e.select(e.equal(v, v), e.cast(e.not_equal(v, 0), v.dtype), v), differences)
+    return vector_norm(call, counted, 1, [-1])
 
 
 @operator("_pdist_forward")
@@ -47,7 +56,7 @@ def pdist(call: Call, x: Tensor, p: float = 2.0) -> Tensor:
         for n, rows in enumerate(pairs)
     )
     wide = Call(f"{call.name}.differences", (left.shape,), (working(x.dtype),), working(x.dtype))
-    return vector_norm(call, pointwise(wide, lambda a, b: a - b, left, right), p, [-1])
+    return _distance(call, pointwise(wide, lambda a, b: a - b, left, right), p)
 
 
 @operator("dist")
