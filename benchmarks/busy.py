@@ -25,15 +25,15 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from benchmarks.tuning import by_database
-from compiler.autotune.database import Database
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import together
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.progress import Progress
 from compiler.bench import contenders, workloads
 from compiler.bench.contenders import Contender, Settings
 from compiler.bench.harness import Measurement, Plan, measure
 from compiler.bench.workload import Workload
+from compiler.database import Database
+from compiler.database.outcome import together
 from compiler.targets.cpu.presence import QUIET, Disturbance
 
 NAMES = ("matmul_512", "matmul_127x333x511", "conv_7x7", "conv_56x56", "softmax", "layernorm", "swish", "mlp")

@@ -20,12 +20,12 @@ from rich.console import Console
 from rich.table import Table
 
 from compiler.autotune import SearchTask
-from compiler.autotune.database import Database, Record
 from compiler.autotune.measure.builder import BuilderSetup, Built
-from compiler.autotune.measure.subject import Subject
-from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.autotune.search import Search
 from compiler.bench import workloads
+from compiler.database import Database, Record
+from compiler.database.outcome import MEASURED, Outcome
+from compiler.reference.subject import Subject
 from compiler.support.text import duration
 
 BATCH = 8

@@ -26,12 +26,12 @@ from rich.table import Table
 
 from compiler import te
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import MEASURED
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.facts import ceiling_share
 from compiler.bench import workloads
 from compiler.cli.said import sentence
 from compiler.cli.values import positive, scale
+from compiler.database.outcome import MEASURED
 from compiler.support.errors import InputError, StrataError, TargetError
 from compiler.targets.cpu.ceilings import credible
 from compiler.targets.cuda import ARCHITECTURES

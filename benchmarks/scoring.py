@@ -17,9 +17,9 @@ from rich.table import Table
 
 from compiler.autotune.search.model import Forest
 from compiler.autotune.search.supply import draw
-from compiler.autotune.space.candidates import sift
 from compiler.autotune.task import SearchTask
 from compiler.bench import workloads
+from compiler.space.candidates import sift
 
 CANDIDATES = 20_000
 TRIALS = 128

@@ -25,9 +25,9 @@ from torch import Tensor, nn
 
 from benchmarks.torch_models import MODELS, PEERS, in_turns
 from compiler.autotune import SearchTask, TuningOptions
-from compiler.autotune.database import Record
 from compiler.autotune.tell.facts import ceiling_share
 from compiler.autotune.tell.operator import operator
+from compiler.database import Record
 from compiler.defaults import build
 from compiler.frontends.imported import Imported
 from compiler.frontends.torch import from_torch

@@ -17,17 +17,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from compiler.autotune.database import Database, Record
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import combine
 from compiler.autotune.search.options import Options
 from compiler.autotune.search.ranking import pairs
-from compiler.autotune.space.candidates import defaults_of
 from compiler.autotune.task import SearchTask
 from compiler.bench import contenders, workloads
 from compiler.bench.contenders import Contender, Settings
 from compiler.bench.harness import Measurement, Plan, measure
 from compiler.bench.workload import Workload
+from compiler.database import Database, Record
+from compiler.database.outcome import combine
+from compiler.space.candidates import defaults_of
 
 NEAR = 0.95
 """How near to the best known a candidate must be to count as found."""

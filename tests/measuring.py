@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 
 from compiler import lower, te
-from compiler.autotune.measure import Built, Limits, Measurer, Sampling, Subject
+from compiler.autotune.measure import Built, Limits, Measurer, Sampling
 from compiler.autotune.measure.local import LocalExecutor
 from compiler.autotune.measure.runner import Affinity, Runner, RunnerSetup
-from compiler.autotune.outcome import Outcome
+from compiler.database.outcome import Outcome
 from compiler.driver import build_artefact
 from compiler.lowering.low_to_llvm.signature import Workspace
+from compiler.reference.subject import Subject
 from compiler.schedule import Schedule
 from compiler.targets.cpu.artefact import Artefact
 from compiler.targets.cpu.compile import object_code

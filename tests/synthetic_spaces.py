@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.autotune.outcome import MEASURED, Outcome
-from compiler.autotune.space.candidates import LATER, Candidate, Features
+from compiler.database.outcome import MEASURED, Outcome
+from compiler.space.candidates import LATER, Candidate, Features
 
 Rows = NDArray[np.float64]
 

@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from compiler.autotune import SearchTask
-from compiler.autotune.database import Database
 from compiler.bench import workloads
+from compiler.database import Database
 from tests.fleet.clusters import Processes
 
 WORKLOADS = ("matmul_512", "conv_56x56", "mlp", "batched")

@@ -12,14 +12,14 @@ from types import ModuleType
 import compiler
 import strata
 from compiler import schedule, te
-from compiler.autotune.space.rules import Alternative
-from compiler.autotune.space.rules.draft import Draft
 from compiler.frontends.imported import Imported
 from compiler.frontends.torch import explain
 from compiler.frontends.torch.report import Report
 from compiler.schedule import library
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.recorder import Recorder
+from compiler.space.rules import Alternative
+from compiler.space.rules.draft import Draft
 from compiler.support import errors, plugins
 from compiler.targets.cpu.kernel import Kernel, Timing
 from compiler.targets.cuda.kernel import CudaKernel
@@ -155,8 +155,8 @@ def _schedule() -> Iterator[str]:
 def _tuning() -> Iterator[str]:
     for name in ("SearchTask", "TuningOptions", "workload"):
         yield from entry(f"strata.{name}", getattr(strata, name))
-    yield from entry("strata.autotune.space.rules.Alternative", Alternative)
-    yield from entry("strata.autotune.space.rules.draft.Draft", Draft)
+    yield from entry("strata.space.rules.Alternative", Alternative)
+    yield from entry("strata.space.rules.draft.Draft", Draft)
 
 
 def _kernels() -> Iterator[str]:

@@ -12,11 +12,11 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, COMPILER = ROOT / "strata", ROOT / "compiler"
 PUBLIC = (
     "analysis.cost",
-    "autotune.database.replay",
+    "database.replay",
     "autotune.options",
     "autotune.search.supply",
-    "autotune.space.candidates",
-    "autotune.space.rules.derive",
+    "space.candidates",
+    "space.rules.derive",
     "autotune.task",
     "autotune.tell.facts",
     "dialects.functions",

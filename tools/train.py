@@ -27,17 +27,17 @@ from sklearn.ensemble import RandomForestRegressor
 
 from benchmarks.networks import NETWORKS
 from compiler import te
-from compiler.autotune.database import Database
-from compiler.autotune.database.replay import planned
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search.model import flattened
-from compiler.autotune.space.cpu_features import WIDTH, extract
-from compiler.autotune.space.space import work
 from compiler.autotune.task import SearchTask
+from compiler.database import Database
+from compiler.database.replay import planned
 from compiler.defaults.forest import LEAF, Forest
 from compiler.graph.canonical import canonical_hash
 from compiler.graph.whole import whole
 from compiler.passes.split_constants import called
+from compiler.space.cpu_features import WIDTH, extract
+from compiler.space.space import work
 from compiler.support.errors import ScheduleError
 from compiler.te.tensor import Tensor
 from compiler.types.machines import Machine, host

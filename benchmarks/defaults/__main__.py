@@ -22,10 +22,10 @@ from benchmarks.defaults.cases import FAMILIES, Made
 from benchmarks.defaults.timing import least
 from compiler import te
 from compiler.analysis.cost import flops, instances
-from compiler.autotune.measure.reference import draw
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.program.tree import Block, Program
+from compiler.reference.cases import draw
 from compiler.support.errors import StrataError
 from compiler.targets.arguments import Argument, Array, room
 from compiler.targets.cpu import Kernel

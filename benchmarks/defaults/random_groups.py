@@ -16,13 +16,13 @@ import numpy as np
 from benchmarks.defaults.timing import least
 from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
-from compiler.autotune.measure.reference import draw
-from compiler.autotune.space.rules import RULES
-from compiler.autotune.space.rules.derive import in_default_order, preferred
 from compiler.autotune.task import SearchTask
 from compiler.defaults.choice import preferred_schedule
 from compiler.driver import build
+from compiler.reference.cases import draw
 from compiler.schedule import Schedule
+from compiler.space.rules import RULES
+from compiler.space.rules.derive import in_default_order, preferred
 from compiler.support.errors import StrataError
 from compiler.targets.arguments import Array, room
 from compiler.te.tensor import Tensor

@@ -1,21 +1,15 @@
 """The autotuner: rules write scripts with open choices, a cost model and a search fill them, workers measure.
 
 task.py       SearchTask: a program to be tuned, and what was found for it
-single.py     a te program of one group: canonical, as written, and from one to the other
-naming.py     the names that a program has for the parts of what a record is of
-groups.py     a whole program as the different groups that it calls
 workloads.py  programs by name
 options.py    what can be asked of a run
 tuner.py      proposals to outcomes to records, until the budget is spent; the leaders again, in turns
 budget.py     how much of a run's trials and seconds is spent
 deadline.py   work that ends when its time is over, whatever it is doing
-outcome.py    what came of one candidate
 tasks/        several tasks that share one budget, such as the groups of a network
-space/        from a program to candidates and their features
 search/       proposes candidates by a cost model, learns from outcomes, replays from its log
 measure/      builder and runner processes: scripts to outcomes
 tell/         what a person reads: live table, conclusion, report, the space in words
-database/     tuning records in SQLite; a room of its own, since search, tuner and tell all read it
 """
 
 from __future__ import annotations

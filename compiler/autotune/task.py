@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from reprlib import repr as short
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,42 +14,41 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.autotune.database import Database, Key, Record, key_of
-from compiler.autotune.database.program import text_of
-from compiler.autotune.database.record import hash_of
-from compiler.autotune.database.replay import replay
-from compiler.autotune.groups import Group, whole_of
-from compiler.autotune.measure.subject import Subject
+from compiler import driver
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import NETWORK, TIMINGS, WARM
-from compiler.autotune.single import single_of
-from compiler.autotune.space.rules import GPU_RULES, RULES, Rule
-from compiler.autotune.space.rules.derive import Derived, as_written, derive
-from compiler.autotune.space.rules.recorded import recorded
-from compiler.autotune.space.rules.template import from_template
-from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.workloads import made
+from compiler.database import Database, Key, Record, key_of
+from compiler.database.outcome import NETWORK, TIMINGS, WARM
+from compiler.database.program import text_of
+from compiler.database.record import hash_of
+from compiler.database.replay import replay
+from compiler.defaults.building import Selection, build, built, by_records, records_of, source_of
+from compiler.defaults.cut import cut
+from compiler.defaults.groups import Group
 from compiler.dialects.functions import find_function
-from compiler.driver import Plan, build, build_planned, imported, lower, parse, with_constants
-from compiler.driver.kernels import scheduled, written
+from compiler.driver import imported, parse
 from compiler.frontends.imported import Imported
 from compiler.graph.provenance import Provenance
 from compiler.graph.scripts import renamed
 from compiler.graph.spelled import spelled
 from compiler.interpret.numbers import dtype_of
-from compiler.native.unit import WRITTEN, Source
+from compiler.native.unit import Source
 from compiler.opt.diagnostics import SAID
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
+from compiler.reference.subject import Subject
 from compiler.schedule import Schedule
+from compiler.space.rules import GPU_RULES, RULES, Rule
+from compiler.space.rules.derive import Derived, as_written, derive
+from compiler.space.rules.recorded import recorded
+from compiler.space.rules.template import from_template
+from compiler.space.space import SketchSpace
 from compiler.support import display
 from compiler.support.errors import InputError, ScheduleError, TargetError
 from compiler.support.files import named
-from compiler.support.lazy import lazy_names
 from compiler.support.text import counted, duration, printable, remark
 from compiler.support.unpicklable import Unpicklable
 from compiler.support.validation import instance, line, several
-from compiler.targets.cpu.facts import Group as Facts
 from compiler.targets.cpu.openmp import thread_count, usable
 from compiler.targets.gpus import DEFAULT_ARCH, at_hand, gpu_of, target_named
 from compiler.types.machines import Gpu, Machine, host
@@ -61,8 +60,6 @@ if TYPE_CHECKING:
 
 MODES = ("script", "python", "llvm", "asm")
 Template: TypeAlias = ModuleOp | str | Callable[[Schedule], object]
-_building = lazy_names("compiler.defaults", dict.fromkeys(("build", "source_of", "tuned"), "building"))
-"""The builds of programs that are not tuned, or in part: that room is above this one, and loaded when it is needed."""
 Best: TypeAlias = Any  # a Record, of a whole program one for each group by its name: the program tells, types do not
 
 
@@ -83,7 +80,7 @@ class SearchTask(Unpicklable):
     for, the one at hand by default; of a GPU, the one that stands for its architecture `arch`, by default that at hand,
     if there is one. `constants` are the names of inputs that never change, such as weights: what schedules make of them
     alone, their layout, is made once and is not timed. `timing` says where calls that are timed find their operands:
-    `warm` in the caches, `network` where a network has them (see `compiler.autotune.outcome`).
+    `warm` in the caches, `network` where a network has them (see `compiler.database.outcome`).
 
     A te function of one group is tuned in its canonical form, unless there is a template: `module`, `schedule` and the
     scripts of `space` have canonical names, which `provenance` leads back from. Kernels have the function's arguments.
@@ -130,21 +127,12 @@ class SearchTask(Unpicklable):
         self.constants = constants
         self.occurrences = 1
         self.provenance: Provenance | None = None
-        is_cut = gpu is None and template is None and group is None
-        program_of_groups = whole_of(self.func, constants) if is_cut else None
-        self._whole = program_of_groups
-        if group is not None:
-            self.module = group.loops
-        elif program_of_groups is not None:
-            self.module = program_of_groups.module
-        else:
-            self.module = with_constants(self.func, lower(self.func), constants)
-        is_single = program_of_groups is None and template is None and group is None
-        self._single = single_of(self.func, self.module) if is_single else None
+        self._cut = cut(group or self.func, constants, in_groups=gpu is None, canonical=template is None)
+        self._whole, self._single, self.module = self._cut.whole, self._cut.single, self._cut.module
         if self._single is not None:
-            self.module, self.provenance = self._single.loops, self._single.names
-        self._schedule = None if program_of_groups else Schedule(self.module)
-        program_name = program_of_groups.function.sym_name.data if program_of_groups else self.schedule.name
+            self.provenance = self._single.names
+        self._schedule = None if self._whole else Schedule(self.module)
+        program_name = self._whole.function.sym_name.data if self._whole else self.schedule.name
         self.name = program_name if name is None else line("the name of a task", name)
         self.policy, self.target, self.arch = policy, target, arch
         self.timing = _timing(timing)
@@ -403,14 +391,15 @@ class SearchTask(Unpicklable):
             )
         best = self.best(database)
         if self._whole is not None:
-            return _building("tuned")(self, named(database), given)
+            words, path = (self.machine.name,), named(database)
+            return by_records(self.func, lambda: self._selection, path, words, self.threads, self.policy, given)
         try:
             return self._built(best, given)
         except ScheduleError as error:
             warnings.warn(f"{self.name} is built as without a database: its record is not used: {error}", stacklevel=2)
         if self.target != "cpu":
-            return _building("build")(self.func, self.target, policy=self.policy, arch=self.arch)
-        return _building("build")(self.func, "cpu", self.threads, self.policy, None, given or None, schedule="auto")
+            return build(self.func, self.target, policy=self.policy, arch=self.arch)
+        return build(self.func, "cpu", self.threads, self.policy, None, given or None, schedule="auto")
 
     def breakdown(self, records: Mapping[str, Record]) -> Breakdown:
         """What the groups of a whole program take together under some records, by their names as from `tune` and
@@ -420,8 +409,8 @@ class SearchTask(Unpicklable):
         Both are as in a network: see `compiler.autotune.measure.network`.
         """
         from compiler.autotune.measure.network import seconds_of
-        from compiler.autotune.measure.reference import draw
         from compiler.autotune.tell.breakdown import Breakdown, GroupTime
+        from compiler.reference.cases import draw
 
         if self._whole is None:
             raise InputError(f"{self.name} is one program: it has no groups")
@@ -440,29 +429,18 @@ class SearchTask(Unpicklable):
 
         Raises ScheduleError for a script that does not apply.
         """
-        words = ("sources", sorted(sources.items()))
-        return build_planned(
-            self.func, partial(self.planned, sources), words, self.threads, self.policy, constants=constants
-        )
+        by_part = {name.removeprefix(f"{self.name}."): source for name, source in sources.items()}
+        return built(self._cut, self.func, by_part, self.threads, self.policy, constants)
 
-    def planned(self, sources: Mapping[str, Source], module: ModuleOp) -> Plan:
-        """What `built` compiles of the program's module."""
-        if self._whole is not None:
-            short = {name.removeprefix(f"{self.name}."): source for name, source in sources.items()}
-            return Plan(self._whole.module, short, self._whole.hashes)
-        source, single = sources.get(self.name, WRITTEN), self._single
-        if single is None:
-            return written(module)
-        schedule = single.schedule(parse(source.script, "the script")) if source.script else None
-        loops = single.spelled(schedule) if schedule else None
-        group = Facts(single.graph.name, single.form.hash, 1, source.origin, source.verdict, 0.0)
-        return scheduled(loops, group, module)
+    @property
+    def _selection(self) -> Selection:
+        """The parts of the program, each to be scheduled by its record or by the rules."""
+        tasks = self.groups or (self,)
+        return Selection(self._cut, {task.name.removeprefix(f"{self.name}."): task for task in tasks})
 
     def records(self, database: str | os.PathLike[str]) -> dict[str, Record]:
         """The best records of the program's canonical form by its name, of a whole program of its groups by theirs."""
-        with Database(database, create=False) as opened:
-            best_by_name = {task.name: opened.best(task.key) for task in self.groups or (self,)}
-        return {name: record for name, record in best_by_name.items() if record is not None}
+        return records_of({task.name: task for task in self.groups or (self,)}, named(database))
 
     def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> str:
         """Print the best record, and give what is printed: its script, the same in Python, or the LLVM IR or assembly
@@ -509,16 +487,15 @@ class SearchTask(Unpicklable):
         if record is not None:
             with suppress(ScheduleError):
                 return Source(str(replay(record).script), "record")
-        source: Source = _building("source_of")(self)
-        return source
+        return source_of(self)
 
     def _built(self, record: Record, constants: Mapping[str, object]) -> Any:
         schedule = self._scheduled(record)
         if self.target != "cpu":
-            return build(schedule, self.target, policy=self.policy, arch=self.arch)
+            return driver.build(schedule, self.target, policy=self.policy, arch=self.arch)
         if not constants:
-            return build(schedule, threads=self.threads, policy=self.policy)
-        return build(schedule, threads=self.threads, policy=self.policy, constants=constants)
+            return driver.build(schedule, threads=self.threads, policy=self.policy)
+        return driver.build(schedule, threads=self.threads, policy=self.policy, constants=constants)
 
     def _scheduled(self, record: Record) -> ModuleOp | Schedule:
         """The program's loops under a record, with its own arguments."""

@@ -15,20 +15,21 @@ from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from compiler.autotune.budget import DESCENT, HALF, Budget
-from compiler.autotune.database import Database, Key, Record
 from compiler.autotune.deadline import TimeIsUp, until
-from compiler.autotune.measure import Measurer, Subject
+from compiler.autotune.measure import Measurer
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import Outcome, together
 from compiler.autotune.search import Proposal, Search
 from compiler.autotune.search.log import LogFile
 from compiler.autotune.search.trials import Trials
 from compiler.autotune.search.warm_start import SECONDS, warm_starts
-from compiler.autotune.space.candidates import Candidate, belongs, total
-from compiler.autotune.space.sketch import Sketch
-from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.tell.facts import WRITTEN
 from compiler.autotune.tell.progress import Progress
+from compiler.database import Database, Key, Record
+from compiler.database.outcome import Outcome, together
+from compiler.reference.subject import Subject
+from compiler.space.candidates import Candidate, belongs, total
+from compiler.space.sketch import Sketch
+from compiler.space.space import SketchSpace
 from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import Gpu, Machine
 from compiler.types.processors import processors

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.autotune.outcome import NETWORK, TIMINGS
 from compiler.cli import program
 from compiler.cli.model import shape_argument
 from compiler.cli.said import sentence, show, show_table
 from compiler.cli.values import natural, positive
+from compiler.database.outcome import NETWORK, TIMINGS
 from compiler.support.errors import InputError, ScheduleError
 from compiler.support.files import write
 from compiler.support.text import counted, duration, printable, remark, unknown
@@ -26,7 +26,7 @@ from compiler.types.policies import POLICIES
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from compiler.autotune.database import Database, Key, Record, Removal, Summary
+    from compiler.database import Database, Key, Record, Removal, Summary
     from compiler.schedule import Schedule
 
 SHOWN = 12
@@ -126,7 +126,7 @@ def _days(text: str) -> timedelta:
 
 
 def _opened(options: argparse.Namespace, create: bool = False) -> Database:
-    from compiler.autotune.database import Database
+    from compiler.database import Database
 
     return Database(options.file, create)
 
@@ -231,7 +231,7 @@ def _shown(record: Record, options: argparse.Namespace) -> str:
     if options.mode == "script":
         return record.script if options.names is None else str(_named_script(record, options))
     if options.mode == "json":
-        from compiler.autotune.database.lines import to_line
+        from compiler.database.lines import to_line
 
         return to_line(record)
     if options.mode == "python":
@@ -250,7 +250,7 @@ def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
         if options.shape:
             raise InputError("--shape is for the model that --names names")
         return script
-    from compiler.autotune.naming import names_of
+    from compiler.defaults.naming import names_of
     from compiler.graph.scripts import renamed
 
     workload = program.workload(options.names, Fraction(1))
@@ -348,7 +348,7 @@ def _report(options: argparse.Namespace) -> int:
 
 def _replayed(record: Record, options: argparse.Namespace) -> Schedule:
     """The schedule of a record. Raises InputError where its script no longer applies."""
-    from compiler.autotune.database.replay import replay
+    from compiler.database.replay import replay
 
     try:
         return replay(record)

@@ -24,8 +24,8 @@ from compiler.types.policies import POLICIES
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from compiler.autotune.groups import Group, Whole
     from compiler.bench.workload import Workload
+    from compiler.defaults.groups import Group, Whole
     from compiler.explain.explanation import Draw, Explanation
     from compiler.explain.profile import Probe
 

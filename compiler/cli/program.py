@@ -19,9 +19,9 @@ from compiler.support.files import read
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from compiler.autotune.groups import Group, Whole
     from compiler.autotune.task import SearchTask
     from compiler.bench.workload import Workload
+    from compiler.defaults.groups import Group, Whole
     from compiler.frontends.imported import Imported
     from compiler.te import Function
     from compiler.types.machines import Machine
@@ -61,7 +61,7 @@ def given(options: argparse.Namespace) -> Function | Imported | ModuleOp:
 
 def whole(program: object) -> Whole | None:
     """The groups of a program; None where it is one. Raises VerifyException."""
-    from compiler.autotune.groups import whole_of
+    from compiler.defaults.groups import whole_of
     from compiler.driver import apart
 
     function, constants = apart(program, None)

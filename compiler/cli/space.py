@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
 def _overview(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
     """The groups of a whole program, and the size of each one's space. Raises InputError for options that need one
     group."""
-    from compiler.autotune.space.candidates import total
+    from compiler.space.candidates import total
 
     if _is_about_scripts(options) or options.sample is not None or options.filter is not None:
         names = ", ".join(group.name for group in task.groups)

@@ -24,12 +24,12 @@ from compiler.types.machines import host
 from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
-    from compiler.autotune.database import Record
     from compiler.autotune.options import TuningOptions
     from compiler.autotune.task import SearchTask
     from compiler.autotune.tell.breakdown import Breakdown
     from compiler.autotune.tell.facts import Facts
     from compiler.autotune.tell.live import Silent
+    from compiler.database import Record
     from compiler.types.machines import Machine
 
 DATABASE = "strata.db"
@@ -252,7 +252,7 @@ def _print(facts: Facts, database: str | None, names: Sequence[str] = ()) -> Non
 
 def _command(facts: Facts, path: Path) -> list[str]:
     """The shortest command that prints the best script."""
-    from compiler.autotune.database import Database
+    from compiler.database import Database
 
     assert facts.record is not None
     with Database(path, create=False) as database:

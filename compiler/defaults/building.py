@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -16,14 +16,13 @@ from xdsl.dialects.transform import NamedSequenceOp
 
 from compiler import driver
 from compiler.analysis.verify.prove import verify_schedule
-from compiler.autotune.database.record import Record
-from compiler.autotune.database.replay import replay
-from compiler.autotune.single import single_of
-from compiler.autotune.space.rules import GPU_RULES
-from compiler.autotune.space.rules.derive import in_default_order, preferred
-from compiler.autotune.task import SearchTask
+from compiler.database.record import Record
+from compiler.database.replay import replay
+from compiler.database.store import Database
 from compiler.defaults.choice import preferred_schedule
+from compiler.defaults.cut import Cut, Schedulable, cut
 from compiler.defaults.judged import judged
+from compiler.defaults.single import single_of
 from compiler.defaults.ways import WRITTEN, Way, way_of
 from compiler.dialects.functions import find_function, is_main
 from compiler.driver import Plan
@@ -31,6 +30,8 @@ from compiler.driver.constants import named
 from compiler.native.unit import WRITTEN as AS_WRITTEN
 from compiler.native.unit import Source
 from compiler.schedule import Schedule
+from compiler.space.rules import GPU_RULES
+from compiler.space.rules.derive import in_default_order, preferred
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.support.text import counted
 from compiler.targets.cpu import Kernel, thread_count
@@ -148,31 +149,55 @@ def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str
     count = usable(thread_count(threads))
 
     @cache
-    def task() -> SearchTask:
-        return SearchTask(x, threads=count, policy=policy, constants=list(constants or ()))
+    def selection() -> Selection:
+        program = cut(x, list(constants or ()))
+        return Selection(program, {part.name: part for part in program.parts(count, policy)})
 
     if isinstance(way, Path):
-        return _recorded(x, task, way, ("records", _digest(way)), count, policy, constants)
-    return _planned(x, task, dict, (way,), count, policy, constants)
+        return by_records(x, selection, way, (), count, policy, constants)
+    return _planned(x, selection, (way,), count, policy, constants)
 
 
-def tuned(task: SearchTask, database: Path, constants: Mapping[str, object] | None = None) -> Kernel:
-    """The kernel of a task by its records in a database; a group without one, or whose record is refused, is built as
-    without a database, which a warning says."""
-    words = ("records", _digest(database), task.machine.name)
-    return _recorded(task.func, lambda: task, database, words, task.threads, task.policy, constants)
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The parts of a program by their names, for each of which a schedule is selected: that of its best record in a
+    database, if there is one that can be used, else the one that rules prefer."""
+
+    program: Cut
+    parts: Mapping[str, Schedulable]
+    database: Path | None = None
+
+    @cached_property
+    def sources(self) -> dict[str, Source]:
+        """The schedules by the names of the parts."""
+        records = {} if self.database is None else records_of(self.parts, self.database)
+        return {name: source_of(part, records.get(name)) for name, part in self.parts.items()}
+
+    def refused(self, reason: str) -> dict[str, Source]:
+        """All parts as they are written, for a reason."""
+        return dict.fromkeys(self.parts, replace(AS_WRITTEN, verdict=reason))
 
 
-def _recorded(
+def records_of(parts: Mapping[str, Schedulable], database: Path) -> dict[str, Record]:
+    """The best records of parts in a database, by the names of the parts."""
+    with Database(database, create=False) as opened:
+        best = {name: opened.best(part.key) for name, part in parts.items()}
+    return {name: record for name, record in best.items() if record is not None}
+
+
+def by_records(
     x: object,
-    task: Callable[[], SearchTask],
+    selection: Callable[[], Selection],
     database: Path,
     words: Sequence[object],
     threads: int,
     policy: str,
     constants: Mapping[str, object] | None,
 ) -> Kernel:
-    kernel = _planned(x, task, lambda: task().records(database), words, threads, policy, constants)
+    """The kernel of a program by the records of its parts in a database; a part without one, or whose record is
+    refused, is built as without a database, which a warning says."""
+    words = ("records", _digest(database), *words)
+    kernel = _planned(x, lambda: replace(selection(), database=database), words, threads, policy, constants)
     if (said := untuned(kernel)) is not None:
         warnings.warn(f"{kernel.name}: {said} ({database})", stacklevel=2)
     return kernel
@@ -180,28 +205,38 @@ def _recorded(
 
 def _planned(
     x: object,
-    task: Callable[[], SearchTask],
-    records: Callable[[], Mapping[str, Record]],
+    selection: Callable[[], Selection],
     words: Sequence[object],
     threads: int,
     policy: str,
     constants: Mapping[str, object] | None,
 ) -> Kernel:
-    """The kernel of a program, each group by its record where there is one; as written where that is not compiled."""
+    """The kernel of a program by selected schedules; as written where that is not compiled."""
 
     def plan(module: ModuleOp) -> Plan:
-        known = records()
-        sources = {group.name: source_of(group, known.get(group.name)) for group in task().groups or (task(),)}
-        return task().planned(sources, module)
+        selected = selection()
+        return selected.program.plan(selected.sources, module)
 
     try:
         return driver.build_planned(x, plan, words, threads, policy, constants=constants)
     except (LoweringError, ScheduleError) as error:
-        said = f"not compiled: {error}"
-    kernel: Kernel = task().built(
-        {group.name: replace(AS_WRITTEN, verdict=said) for group in task().groups or (task(),)}, constants
-    )
-    return kernel
+        reason = f"not compiled: {error}"
+    selected = selection()
+    return built(selected.program, x, selected.refused(reason), threads, policy, constants)
+
+
+def built(
+    program: Cut,
+    x: object,
+    sources: Mapping[str, Source],
+    threads: int,
+    policy: str,
+    constants: Mapping[str, object] | None = None,
+) -> Kernel:
+    """The kernel of a program under the schedules that `sources` have by the names of its parts; as written where they
+    have none. Raises ScheduleError for a script that does not apply."""
+    words = ("sources", sorted(sources.items()))
+    return driver.build_planned(x, partial(program.plan, sources), words, threads, policy, constants=constants)
 
 
 def untuned(kernel: Kernel) -> str | None:
@@ -220,7 +255,7 @@ def _digest(database: Path) -> str:
     return sha256(database.read_bytes() + (log.read_bytes() if log.exists() else b"")).hexdigest()
 
 
-def source_of(task: SearchTask, record: Record | None = None) -> Source:
+def source_of(task: Schedulable, record: Record | None = None) -> Source:
     """The schedule of one program: of its record, if there is one that can be used, else the preferred one that can,
     else as written. The verdict says why a record is not used."""
     refusal = ""
@@ -237,7 +272,7 @@ def source_of(task: SearchTask, record: Record | None = None) -> Source:
     return replace(source, verdict="; ".join(filter(None, (source.verdict, refusal))))
 
 
-def _judged(task: SearchTask, origin: str, schedule: Schedule) -> Source:
+def _judged(task: Schedulable, origin: str, schedule: Schedule) -> Source:
     """A schedule that may be used, else the program as written; with the verdict."""
     usable, verdict = judged(schedule, task.schedule, task.policy, task.threads)
     if not usable:

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.analysis.cost import total_flops
-from compiler.autotune.space.rules.derive import preferred
-from compiler.autotune.space.sketch import Sketch
-from compiler.autotune.space.space import SketchSpace
-from compiler.autotune.task import SearchTask
+from compiler.defaults.cut import Schedulable
 from compiler.defaults.forest import Forest, shipped
 from compiler.defaults.plain import gains_nothing
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
+from compiler.space.rules.derive import preferred
+from compiler.space.sketch import Sketch
+from compiler.space.space import SketchSpace
 from compiler.types.elements import element_bytes
 from compiler.types.machines import Machine
 
@@ -29,7 +29,7 @@ MARGIN = 0.1
 """By how much (log time) a forest must prefer other sizes than the rules'."""
 
 
-def preferred_schedule(task: SearchTask) -> Schedule | None:
+def preferred_schedule(task: Schedulable) -> Schedule | None:
     """The schedule that the rules of a task prefer; None where they leave the program as it is written, and where
     nothing is to be gained on one thread.
 

@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.autotune.space import cpu_features
+from compiler.space import cpu_features
 from compiler.types.machines import Machine
 
 NAME = "data/forest.npz"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from compiler.analysis.verify.prove import verify_schedule
-from compiler.autotune.measure.reference import Case, reference
-from compiler.autotune.measure.subject import Subject
-from compiler.autotune.measure.tolerance import fault, poison
 from compiler.dialects.functions import find_function
 from compiler.driver import build
+from compiler.reference.cases import Case, reference
+from compiler.reference.subject import Subject
+from compiler.reference.tolerance import fault, poison
 from compiler.schedule import Schedule
 
 UNDECIDED = "undecided"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import prod
 
 from compiler.affine import linear as lin
-from compiler.autotune.space.cpu_features import BlockView, ProgramView, Touch
-from compiler.autotune.space.rules.derive import in_default_order
 from compiler.program.body import Apply, Scalar
 from compiler.program.tree import Block, Program
 from compiler.schedule import Schedule
+from compiler.space.cpu_features import BlockView, ProgramView, Touch
+from compiler.space.rules.derive import in_default_order
 from compiler.types.elements import element_bytes
 from compiler.types.machines import Machine
 

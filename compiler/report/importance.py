@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import exp, log
 from statistics import mean
 
-from compiler.autotune.database.summary import ScriptTrials
+from compiler.database.summary import ScriptTrials
 from compiler.report.tasks import TaskFacts
 
 FEWEST = 12

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.autotune.database.replay import replay
-from compiler.autotune.database.summary import ScriptTrials
+from compiler.database.replay import replay
+from compiler.database.summary import ScriptTrials
 from compiler.explain.builds import builds
 from compiler.explain.code import Code, alike
 from compiler.explain.explanation import explain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from compiler.autotune.outcome import FAILURES, NETWORK
+from compiler.database.outcome import FAILURES, NETWORK
 from compiler.report import pictures
 from compiler.report.html import STYLE, Cell, figure, folded, listing, paragraph, shown, table
 from compiler.report.importance import FEWEST, Choices, Importance, choices_of, decisions_of

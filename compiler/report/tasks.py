@@ -10,19 +10,19 @@ from itertools import accumulate
 from math import isfinite
 
 from compiler.analysis.cost import total_flops
-from compiler.autotune.database import Key, Record
-from compiler.autotune.database.summary import ScriptTrials, by_script, ranked
-from compiler.autotune.measure.subject import ceiling, share
-from compiler.autotune.outcome import together
 from compiler.autotune.search.ranking import Pairs, pairs
 from compiler.autotune.tell.operator import operator
 from compiler.autotune.tell.progress import Standing
+from compiler.database import Key, Record
+from compiler.database.outcome import together
+from compiler.database.summary import ScriptTrials, by_script, ranked
 from compiler.dialects.functions import find_function
 from compiler.driver import parse
 from compiler.graph.main import size
 from compiler.opt.diagnostics import SAID
 from compiler.program.read import read
 from compiler.program.tree import Program
+from compiler.reference.subject import ceiling, share
 from compiler.targets.cpu.ceilings import credible
 from compiler.targets.cpu.presence import Disturbance
 from compiler.types.machines import host

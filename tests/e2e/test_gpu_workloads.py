@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from compiler.autotune.space.rules import GPU_RULES
-from compiler.autotune.space.rules.derive import derive
-from compiler.autotune.space.space import SketchSpace
 from compiler.bench import workloads
 from compiler.bench.harness import fault
 from compiler.driver import build, lower, lower_to_kernels, parse
 from compiler.schedule import Schedule, replay
+from compiler.space.rules import GPU_RULES
+from compiler.space.rules.derive import derive
+from compiler.space.space import SketchSpace
 from compiler.targets import simt
 from compiler.targets.cuda import machine
 from tests.host_cuda import needs_gxx, run_on_host

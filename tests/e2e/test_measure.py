@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from compiler.autotune.measure import Limits, Measurer, Sampling, Subject, worker_pool
+from compiler.autotune.measure import Limits, Measurer, Sampling, worker_pool
 from compiler.autotune.measure.local import EstimatingExecutor, LocalExecutor
 from compiler.autotune.measure.worker_pool import WorkerPool
 from compiler.autotune.measure.worker_process import Worker
-from compiler.autotune.outcome import Outcome
+from compiler.database.outcome import Outcome
+from compiler.reference.subject import Subject
 from compiler.support.errors import InputError, TargetError
 from compiler.support.processes import path
 from tests.measuring import (

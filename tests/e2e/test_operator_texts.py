@@ -17,12 +17,12 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.autotune.space.rules import GPU_RULES
-from compiler.autotune.space.rules.derive import derive
-from compiler.autotune.space.space import SketchSpace
 from compiler.driver import lower, parse
 from compiler.interpret import te as evaluator
 from compiler.schedule import Schedule, replay
+from compiler.space.rules import GPU_RULES
+from compiler.space.rules.derive import derive
+from compiler.space.space import SketchSpace
 from compiler.targets.cuda import CudaKernel, machine
 from tests.adversarial import KINDS, arrays
 from tests.agreement import bound, error, widened

@@ -15,8 +15,6 @@ from xdsl.dialects.builtin import ModuleOp
 import compiler
 from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
-from compiler.autotune.measure.reference import reference
-from compiler.autotune.measure.subject import Subject
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.dialects.functions import find_function
@@ -28,6 +26,8 @@ from compiler.interpret.te import evaluate
 from compiler.passes.fold_constants import fold_constants
 from compiler.passes.lift_constants import LARGE, lift_constants
 from compiler.program.read import read
+from compiler.reference.cases import reference
+from compiler.reference.subject import Subject
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError
 from compiler.targets import simt

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from compiler.__main__ import main
-from compiler.autotune.database import Database
+from compiler.database import Database
 
 SCALED = """
 func.func @scaled(%X: tensor<64x64xf32>) -> tensor<64x64xf32> {

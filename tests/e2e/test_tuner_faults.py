@@ -27,15 +27,16 @@ from typing import Any
 import pytest
 
 from compiler.autotune import tuner
-from compiler.autotune.database import Database
-from compiler.autotune.measure import Built, Measurer, Subject
+from compiler.autotune.measure import Built, Measurer
 from compiler.autotune.measure.local import LocalExecutor
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import Outcome
 from compiler.autotune.search import replay
-from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.progress import Progress
+from compiler.database import Database
+from compiler.database.outcome import Outcome
+from compiler.reference.subject import Subject
+from compiler.space.space import SketchSpace
 from tests.measuring import HANG, NOTHING, QUICK, SEGFAULT, Fault, hungry, matmul
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compiler.autotune.database import Database
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import NETWORK
 from compiler.autotune.task import SearchTask
+from compiler.database import Database
+from compiler.database.outcome import NETWORK
 from tests.sample import some
 from tests.whole import CONSTANTS, M, N, whole
 

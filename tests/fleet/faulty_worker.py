@@ -10,8 +10,9 @@ from dataclasses import replace
 from compiler.autotune.fleet import facts, jobs
 from compiler.autotune.fleet.serve import serve
 from compiler.autotune.fleet.station import Station
-from compiler.autotune.measure import Built, Subject
-from compiler.autotune.outcome import Outcome
+from compiler.autotune.measure import Built
+from compiler.database.outcome import Outcome
+from compiler.reference.subject import Subject
 
 Time = Callable[[Station, Subject, Built], Outcome]
 RIGHT = Station.time

@@ -15,15 +15,15 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from compiler.autotune.database import Database, Key, Record, WholeProgram, program_of
-from compiler.autotune.database.record import hash_of
-from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.autotune.search import Search, replay
-from compiler.autotune.space.candidates import defaults_of
 from compiler.autotune.task import SearchTask
 from compiler.bench.workloads import find
+from compiler.database import Database, Key, Record, WholeProgram, program_of
+from compiler.database.outcome import MEASURED, Outcome
+from compiler.database.record import hash_of
 from compiler.report.page import page
 from compiler.report.programs import gather
+from compiler.space.candidates import defaults_of
 from compiler.support.errors import StrataError
 from tests.fuzz.alarm import alarm, asked
 from tests.whole import whole

@@ -11,8 +11,8 @@ from compiler import te
 from compiler.__main__ import main
 from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.gpu_builder import GpuBuilder
-from compiler.autotune.measure.subject import Subject
 from compiler.cli import check
+from compiler.reference.subject import Subject
 from compiler.targets import simt
 from tests.gpu_schedules import product, spread_all, tiled
 

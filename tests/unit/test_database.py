@@ -25,12 +25,12 @@ import pytest
 import compiler
 from compiler import te
 from compiler.__main__ import main
-from compiler.autotune.database import Database, Key, Record, WholeProgram, key_of, program_of, schema
-from compiler.autotune.database.lines import FORMAT, WHOLE_FORMAT, from_line, to_line, to_whole_line
-from compiler.autotune.database.record import hash_of
-from compiler.autotune.database.replay import planned, replay
-from compiler.autotune.database.schema import PATIENCE, STEPS, VERSION
-from compiler.autotune.outcome import FAILURES, MEASURED, NETWORK, PASSING, WARM, Outcome
+from compiler.database import Database, Key, Record, WholeProgram, key_of, program_of, schema
+from compiler.database.lines import FORMAT, WHOLE_FORMAT, from_line, to_line, to_whole_line
+from compiler.database.outcome import FAILURES, MEASURED, NETWORK, PASSING, WARM, Outcome
+from compiler.database.record import hash_of
+from compiler.database.replay import planned, replay
+from compiler.database.schema import PATIENCE, STEPS, VERSION
 from compiler.driver import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError
@@ -283,9 +283,9 @@ def test_a_trial_is_on_disk_when_add_returns(path: Path) -> None:
 
 WRITER = """
 import os, sys
-from compiler.autotune.database import Database, Key, Record
-from compiler.autotune.database.record import hash_of
-from compiler.autotune.outcome import Outcome
+from compiler.database import Database, Key, Record
+from compiler.database.record import hash_of
+from compiler.database.outcome import Outcome
 os.write(1, b"ready\\n")
 os.read(0, 1)
 with Database(sys.argv[1]) as database:
@@ -372,7 +372,7 @@ def test_no_value_of_a_field_ends_otherwise_than_in_a_sentence(name: str) -> Non
 def test_a_file_that_another_process_holds_is_waited_for_and_then_said(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("compiler.autotune.database.schema.PATIENCE", 0.05)
+    monkeypatch.setattr("compiler.database.schema.PATIENCE", 0.05)
     with Database(path) as database:
         second = sqlite3.connect(path, isolation_level=None)
         second.execute("BEGIN IMMEDIATE")
@@ -403,7 +403,7 @@ def test_an_interrupted_write_leaves_nothing_and_holds_nothing(path: Path, monke
 
     with Database(path) as database:
         with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            patched.setattr("compiler.autotune.database.store.to_row", interrupt)
+            patched.setattr("compiler.database.store.to_row", interrupt)
             database.add(made())
         assert database.programs == {} and database.add(made()) == 1
 
@@ -490,7 +490,7 @@ def test_programs_of_older_files_are_found_by_their_text_of_today(path: Path, tm
 def test_a_step_that_fails_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sqlite3.connect(path).executescript(FIRST).close()
     before = layout(path)
-    monkeypatch.setattr("compiler.autotune.database.schema.STEPS", (STEPS[0], (*STEPS[1], "nonsense")))
+    monkeypatch.setattr("compiler.database.schema.STEPS", (STEPS[0], (*STEPS[1], "nonsense")))
     with pytest.raises(InputError, match="cannot be used"):
         Database(path)
     assert layout(path) == before

@@ -15,12 +15,13 @@ import compiler
 from compiler import te
 from compiler.__main__ import main
 from compiler.analysis.verify.prove import Verdict
-from compiler.autotune.database import Database, Record
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import Outcome
 from compiler.autotune.task import SearchTask
+from compiler.database import Database, Record
+from compiler.database.outcome import Outcome
 from compiler.defaults import building, judged
 from compiler.defaults.choice import PAYS, preferred_schedule, seconds
+from compiler.defaults.cut import Cut
 from compiler.defaults.ways import way_of
 from compiler.driver import Plan, in_groups
 from compiler.native.unit import Source
@@ -239,14 +240,14 @@ def test_known_constants_are_passed_where_a_schedule_is_tried(monkeypatch: pytes
 
 
 def test_what_is_not_compiled_is_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    planned = SearchTask.planned
+    plan = Cut.plan
 
-    def refusing(self: SearchTask, sources: dict[str, Source], module: ModuleOp) -> Plan:
+    def refusing(self: Cut, sources: dict[str, Source], module: ModuleOp) -> Plan:
         if any(source.script for source in sources.values()):
             raise LoweringError("too much")
-        return planned(self, sources, module)
+        return plan(self, sources, module)
 
-    monkeypatch.setattr(SearchTask, "planned", refusing)
+    monkeypatch.setattr(Cut, "plan", refusing)
     assert _sources(compiler.build(_two_groups(), schedule="auto")) == {("written", "not compiled: too much")}
 
 

@@ -17,11 +17,11 @@ from benchmarks.gpu import case, tuned
 from compiler import te
 from compiler.autotune.measure import Measurer
 from compiler.autotune.measure.limits import Limits, Sampling
-from compiler.autotune.measure.subject import Subject
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import MEASURED
 from compiler.autotune.task import SearchTask
+from compiler.database.outcome import MEASURED
 from compiler.driver import lower
+from compiler.reference.subject import Subject
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import ThreadTiles
 from compiler.support.errors import InputError, TargetError

@@ -15,9 +15,10 @@ from compiler.autotune.fleet import facts, host_lock, jobs
 from compiler.autotune.fleet.cluster import BUILD, STRIKES, TIME, Ended, Job, Member
 from compiler.autotune.fleet.judge import Judge, Said, impossible
 from compiler.autotune.fleet.measurer import LOSSES, Fleet
-from compiler.autotune.measure import Built, Subject
-from compiler.autotune.outcome import MEASURED, Outcome
+from compiler.autotune.measure import Built
+from compiler.database.outcome import MEASURED, Outcome
 from compiler.driver import lower
+from compiler.reference.subject import Subject
 from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import host, stated
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from compiler.__main__ import main
-from compiler.autotune.database import Database
-from compiler.autotune.database.schema import STEPS
+from compiler.database import Database
+from compiler.database.schema import STEPS
 from compiler.support.errors import InputError
 from tests.unit.test_database import filled, made
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestRegressor
 
 from compiler import lower, te
-from compiler.autotune.space.cpu_features import WIDTH
-from compiler.autotune.space.rules import RULES
-from compiler.autotune.space.rules.derive import preferred
-from compiler.autotune.space.sketch import Sketch
 from compiler.defaults import choice, forest
 from compiler.defaults.forest import LEAF, Forest
 from compiler.schedule import Schedule
+from compiler.space.cpu_features import WIDTH
+from compiler.space.rules import RULES
+from compiler.space.rules.derive import preferred
+from compiler.space.sketch import Sketch
 from compiler.types.machines import Machine
 from tools import train
 

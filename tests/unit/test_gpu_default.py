@@ -12,14 +12,14 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.autotune.space.gpu_features import extract
-from compiler.autotune.space.rules import GPU_RULES
-from compiler.autotune.space.rules.derive import derive
-from compiler.autotune.space.rules.reduction import products_of_few, reduced_together
-from compiler.autotune.space.space import SketchSpace, work
 from compiler.driver import lower_to_kernels, parse
 from compiler.interpret import te as evaluator
 from compiler.schedule import Schedule, library, replay
+from compiler.space.gpu_features import extract
+from compiler.space.rules import GPU_RULES
+from compiler.space.rules.derive import derive
+from compiler.space.rules.reduction import products_of_few, reduced_together
+from compiler.space.space import SketchSpace, work
 from compiler.support.errors import ScheduleError
 from compiler.targets import simt
 from compiler.targets.cuda import CudaKernel, machine

@@ -10,26 +10,26 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler import te
-from compiler.autotune.database import Database
 from compiler.autotune.measure import gpu_builder
 from compiler.autotune.measure.gpu_builder import GpuBuilder
 from compiler.autotune.measure.shrink import rounds, shrunk
-from compiler.autotune.measure.subject import Subject
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import ESTIMATED, Outcome
-from compiler.autotune.space import gpu_features
-from compiler.autotune.space.gpu_features import REASONS, estimate, extract
-from compiler.autotune.space.rules import GPU_RULES
-from compiler.autotune.space.rules.derive import derive
-from compiler.autotune.space.space import SketchSpace, work
 from compiler.autotune.task import SearchTask
+from compiler.database import Database
+from compiler.database.outcome import ESTIMATED, Outcome
 from compiler.dialects.functions import find_function
 from compiler.driver import build, lower, parse
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
+from compiler.reference.subject import Subject
 from compiler.schedule import Schedule, library, replay
 from compiler.schedule.library import ThreadTiles
+from compiler.space import gpu_features
+from compiler.space.gpu_features import REASONS, estimate, extract
+from compiler.space.rules import GPU_RULES
+from compiler.space.rules.derive import derive
+from compiler.space.space import SketchSpace, work
 from compiler.support.errors import InputError, ScheduleError, TargetError
 from compiler.targets.cuda import ARCHITECTURES, nvrtc
 from compiler.targets.cuda.machines import MACHINES, machine

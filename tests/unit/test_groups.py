@@ -7,7 +7,7 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.autotune.database.program import key_of
+from compiler.database.program import key_of
 from compiler.dialects.functions import alone, find_function, functions
 from compiler.driver import parse
 from compiler.schedule import Schedule, replay

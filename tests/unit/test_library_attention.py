@@ -8,9 +8,9 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.autotune.space.rules import attention as attention_rule
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import AttentionTiles
+from compiler.space.rules import attention as attention_rule
 from compiler.support.errors import ScheduleError
 from tests.scheduled import check
 

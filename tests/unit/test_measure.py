@@ -17,10 +17,19 @@ from xdsl.dialects.builtin import FloatAttr, f32, f64
 import compiler
 from compiler import lower, te
 from compiler.analysis.verify.prove import Verdict
-from compiler.autotune.measure import Built, Limits, Measurer, Sampling, Subject, timing
+from compiler.autotune.measure import Built, Limits, Measurer, Sampling, timing
 from compiler.autotune.measure.builder import BuilderSetup
 from compiler.autotune.measure.local import LocalExecutor
-from compiler.autotune.measure.reference import (
+from compiler.autotune.measure.runner import Affinity, MeasureJob, Runner, SampleJob, Yardstick
+from compiler.autotune.measure.timer import Timer
+from compiler.autotune.measure.timing import Clock, YardstickProbe, chosen, standard_error
+from compiler.autotune.measure.worker import Refused
+from compiler.autotune.measure.worker_process import Death
+from compiler.database.outcome import MEASURED, Outcome
+from compiler.driver import build_artefact, parse
+from compiler.interpret import te as evaluator
+from compiler.interpret.numbers import is_float
+from compiler.reference.cases import (
     Oracle,
     ReferenceCases,
     ReferenceJob,
@@ -30,18 +39,9 @@ from compiler.autotune.measure.reference import (
     special,
     strict,
 )
-from compiler.autotune.measure.retype import floats_of, retyped
-from compiler.autotune.measure.runner import Affinity, MeasureJob, Runner, SampleJob, Yardstick
-from compiler.autotune.measure.subject import ceiling
-from compiler.autotune.measure.timer import Timer
-from compiler.autotune.measure.timing import Clock, YardstickProbe, chosen, standard_error
-from compiler.autotune.measure.tolerance import Expected, fault, poison
-from compiler.autotune.measure.worker import Refused
-from compiler.autotune.measure.worker_process import Death
-from compiler.autotune.outcome import MEASURED, Outcome
-from compiler.driver import build_artefact, parse
-from compiler.interpret import te as evaluator
-from compiler.interpret.numbers import is_float
+from compiler.reference.retype import floats_of, retyped
+from compiler.reference.subject import Subject, ceiling
+from compiler.reference.tolerance import Expected, fault, poison
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu import presence

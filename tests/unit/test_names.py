@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import compiler
 from compiler import te
-from compiler.autotune.database import Database, Key, Record, program_of
-from compiler.autotune.database.record import hash_of
-from compiler.autotune.outcome import MEASURED, Outcome
+from compiler.database import Database, Key, Record, program_of
+from compiler.database.outcome import MEASURED, Outcome
+from compiler.database.record import hash_of
 from compiler.driver import lower, parse
 from compiler.interpret.te import evaluate
 from compiler.program.names import spelled, spellings

@@ -14,14 +14,15 @@ from xdsl.dialects.builtin import ModuleOp
 
 import compiler
 from compiler import lower, te
-from compiler.autotune.measure import Subject, network, runner
+from compiler.autotune.measure import network, runner
 from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.network import COPIES, NetworkCall
-from compiler.autotune.measure.reference import ReferenceCases, reference
 from compiler.autotune.measure.runner import MeasureJob, Runner, RunnerSetup, SampleJob, Yardstick
 from compiler.autotune.measure.timing import Call, Clock, YardstickProbe, taken
-from compiler.autotune.outcome import NETWORK
+from compiler.database.outcome import NETWORK
 from compiler.driver import build_artefact, with_constants
+from compiler.reference.cases import ReferenceCases, reference
+from compiler.reference.subject import Subject
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import GebpTiles
 from compiler.targets.arguments import Array

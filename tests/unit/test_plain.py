@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from compiler import te
-from compiler.autotune.space.rules.derive import in_default_order
 from compiler.autotune.task import SearchTask
 from compiler.defaults.choice import preferred_schedule
 from compiler.defaults.plain import estimate
+from compiler.space.rules.derive import in_default_order
 from compiler.te.tensor import Tensor
 from compiler.types.machines import Machine
 

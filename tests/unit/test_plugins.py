@@ -16,12 +16,12 @@ import pytest
 import compiler
 from compiler import te
 from compiler.__main__ import main as strata
-from compiler.autotune.space.rules import RULES as SEARCH_RULES
 from compiler.autotune.task import SearchTask
 from compiler.filecheck.runner import check
 from compiler.graph.grouping import RULES, group
 from compiler.opt import main as strata_opt
 from compiler.schedule import Schedule
+from compiler.space.rules import RULES as SEARCH_RULES
 from compiler.support import plugins
 from compiler.support.plugins import PluginError, Registry
 from tests.said import refusal

@@ -16,12 +16,12 @@ from rich.console import Console
 
 import compiler
 from compiler.__main__ import main
-from compiler.autotune.outcome import Outcome
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.facts import Facts
 from compiler.autotune.tell.live import Lines, Screen
 from compiler.autotune.tell.progress import Progress
 from compiler.cli.tune import _print
+from compiler.database.outcome import Outcome
 from compiler.opt import main as opt
 from compiler.schedule import Schedule
 from compiler.schedule.primitives import PRIMITIVES

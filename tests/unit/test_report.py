@@ -12,14 +12,13 @@ from random import Random
 import pytest
 
 from compiler.__main__ import main
-from compiler.autotune.database import Database, Key, Record, WholeProgram, program_of
-from compiler.autotune.database.record import hash_of
-from compiler.autotune.groups import Whole, whole_of_kept
-from compiler.autotune.measure.subject import share
-from compiler.autotune.outcome import MEASURED, NETWORK, Outcome
-from compiler.autotune.space.rules.derive import as_written
 from compiler.bench.workloads import find
+from compiler.database import Database, Key, Record, WholeProgram, program_of
+from compiler.database.outcome import MEASURED, NETWORK, Outcome
+from compiler.database.record import hash_of
+from compiler.defaults.groups import Whole, whole_of_kept
 from compiler.driver import lower
+from compiler.reference.subject import share
 from compiler.report.importance import choices_of, importance
 from compiler.report.layers import layers
 from compiler.report.memory import memory_of
@@ -29,6 +28,7 @@ from compiler.report.programs import Report, gather
 from compiler.report.svg import HEIGHT, WIDTH, Axis, Drawing
 from compiler.report.tasks import TaskFacts
 from compiler.schedule import Schedule
+from compiler.space.rules.derive import as_written
 from compiler.support.text import duration
 from compiler.targets.cpu.presence import Disturbance
 from compiler.types.machines import host

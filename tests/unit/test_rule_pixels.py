@@ -9,12 +9,12 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.autotune.space.rules import RULES
-from compiler.autotune.space.rules import convolution as rule
-from compiler.autotune.space.rules.derive import preferred
-from compiler.autotune.space.rules.draft import Alternative, Draft
-from compiler.autotune.space.rules.pointwise import by_preference
 from compiler.autotune.task import SearchTask
+from compiler.space.rules import RULES
+from compiler.space.rules import convolution as rule
+from compiler.space.rules.derive import preferred
+from compiler.space.rules.draft import Alternative, Draft
+from compiler.space.rules.pointwise import by_preference
 from tests.sample import some
 
 CASES = [

@@ -8,11 +8,11 @@ import pytest
 import compiler
 from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
-from compiler.autotune.space.rules import RULES
-from compiler.autotune.space.rules.derive import Derivation, derive, preferred
-from compiler.autotune.space.rules.product import is_product
 from compiler.autotune.task import SearchTask
 from compiler.schedule import Schedule
+from compiler.space.rules import RULES
+from compiler.space.rules.derive import Derivation, derive, preferred
+from compiler.space.rules.product import is_product
 from compiler.types.machines import host
 
 nn = te.nn

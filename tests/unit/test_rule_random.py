@@ -10,9 +10,9 @@ import pytest
 import compiler
 from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
-from compiler.autotune.space.rules import RULES
-from compiler.autotune.space.rules.derive import preferred
 from compiler.autotune.task import SearchTask
+from compiler.space.rules import RULES
+from compiler.space.rules.derive import preferred
 from compiler.te.tensor import Tensor
 from compiler.types.machines import Machine
 

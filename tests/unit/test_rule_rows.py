@@ -11,11 +11,11 @@ import compiler
 from compiler import te
 from compiler.analysis.rows import rows_of
 from compiler.analysis.verify.prove import verify_schedule
-from compiler.autotune.measure.reference import draw
-from compiler.autotune.space.rules import RULES
-from compiler.autotune.space.rules.derive import preferred
 from compiler.autotune.task import SearchTask
+from compiler.reference.cases import draw
 from compiler.schedule import Schedule, library
+from compiler.space.rules import RULES
+from compiler.space.rules.derive import preferred
 from compiler.support.errors import ScheduleError
 from compiler.te.tensor import Tensor
 from tests.sample import some

@@ -8,9 +8,9 @@ import pytest
 import compiler
 from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
-from compiler.autotune.space.rules import RULES
-from compiler.autotune.space.rules.derive import Derivation, preferred
 from compiler.schedule import Schedule
+from compiler.space.rules import RULES
+from compiler.space.rules.derive import Derivation, preferred
 from compiler.types.machines import Machine, host
 from tests.sample import pairs, some
 

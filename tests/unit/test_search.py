@@ -16,14 +16,14 @@ from statistics import median
 import numpy as np
 import pytest
 
-from compiler.autotune.outcome import FAILURES, MEASURED, PASSING, Outcome, combine
 from compiler.autotune.search import Options, Proposal, Search, replay
 from compiler.autotune.search.batch import pick, spread_out
 from compiler.autotune.search.log import warm_start_data, warm_start_of
 from compiler.autotune.search.model import WarmStart
 from compiler.autotune.search.supply import Supply, draw, mutate
 from compiler.autotune.search.trials import Trials
-from compiler.autotune.space.candidates import (
+from compiler.database.outcome import FAILURES, MEASURED, PASSING, Outcome, combine
+from compiler.space.candidates import (
     Candidate,
     belongs,
     defaults_of,

@@ -15,12 +15,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 import compiler
 from compiler import te
-from compiler.autotune.database import Database, Record
-from compiler.autotune.groups import whole_of
-from compiler.autotune.outcome import Outcome
 from compiler.autotune.search.warm_start import warm_starts
 from compiler.autotune.task import SearchTask
 from compiler.bench.workloads import find
+from compiler.database import Database, Record
+from compiler.database.outcome import Outcome
+from compiler.defaults.groups import whole_of
 from compiler.dialects.functions import find_function
 from compiler.driver import lower
 from compiler.graph.read import read

@@ -11,7 +11,7 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.autotune.groups import whole_of
+from compiler.defaults.groups import whole_of
 from compiler.dialects.functions import find_function
 from compiler.driver import in_groups, parse
 from compiler.graph.concatenation import Part, contiguous_parts

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from compiler import lower, te
-from compiler.autotune.space.cpu_features import REASONS, WIDTH, extract
-from compiler.autotune.space.rules import RULES, Alternative, Draft
-from compiler.autotune.space.rules.derive import derive, preferred
-from compiler.autotune.space.rules.template import from_template
-from compiler.autotune.space.space import SketchSpace, work
 from compiler.autotune.task import SearchTask
 from compiler.driver import parse
 from compiler.schedule import Schedule, replay
+from compiler.space.cpu_features import REASONS, WIDTH, extract
+from compiler.space.rules import RULES, Alternative, Draft
+from compiler.space.rules.derive import derive, preferred
+from compiler.space.rules.template import from_template
+from compiler.space.space import SketchSpace, work
 from compiler.support.errors import InputError, ScheduleError
 from compiler.types.machines import Machine
 from tests.sample import some

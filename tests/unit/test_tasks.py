@@ -13,9 +13,7 @@ from typing import Any
 import pytest
 
 from compiler import te
-from compiler.autotune.database import Database
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tasks.account import USUAL, Account, Turn, read_turns
 from compiler.autotune.tasks.allocation import ALLOCATIONS, FAILING, HABIT, by_gain, expected, in_turns
@@ -23,6 +21,8 @@ from compiler.autotune.tasks.replay import Point, replay
 from compiler.autotune.tell.board import HEADINGS, Board
 from compiler.autotune.tell.operator import operator
 from compiler.autotune.tell.progress import Progress
+from compiler.database import Database
+from compiler.database.outcome import MEASURED, Outcome
 from compiler.dialects.functions import find_function
 from compiler.driver import lower
 from compiler.program.read import read

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.autotune.space.structures import Runs, Structure
-from compiler.autotune.space.trace import Graph, Number, Traced, greatest, holds, least
+from compiler.space.structures import Runs, Structure
+from compiler.space.trace import Graph, Number, Traced, greatest, holds, least
 
 OPTIONS = (1, 2, 3, 4, 6, 8, 16, 48)
 

@@ -19,22 +19,23 @@ from rich.console import Console
 
 from compiler import te
 from compiler.__main__ import main
-from compiler.autotune.database import Database
-from compiler.autotune.database.lines import from_line
-from compiler.autotune.measure import Built, Subject, measurer
+from compiler.autotune.measure import Built, measurer
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import MEASURED, Outcome
 from compiler.autotune.search import replay as replay_search
-from compiler.autotune.space import gpu_features
-from compiler.autotune.space.cpu_features import REASONS
 from compiler.autotune.task import MODES, SearchTask
 from compiler.autotune.tell import show
 from compiler.autotune.tell.facts import Facts, ceiling_share
 from compiler.autotune.tell.live import Lines, Screen, Silent, view
 from compiler.autotune.tell.progress import Progress
+from compiler.database import Database
+from compiler.database.lines import from_line
+from compiler.database.outcome import MEASURED, Outcome
 from compiler.driver import lower, parse
 from compiler.graph.scripts import renamed
+from compiler.reference.subject import Subject
 from compiler.schedule import Schedule, replay
+from compiler.space import gpu_features
+from compiler.space.cpu_features import REASONS
 from compiler.support.errors import InputError
 from compiler.support.text import duration
 from compiler.targets.cpu.presence import Disturbance

@@ -19,18 +19,18 @@ import pytest
 
 from compiler import te
 from compiler.autotune import budget, tuner
-from compiler.autotune.database import Database, Record
 from compiler.autotune.deadline import TimeIsUp, until
-from compiler.autotune.measure import Subject
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import ESTIMATED, MEASURED, Outcome
 from compiler.autotune.search import replay
 from compiler.autotune.search.warm_start import warm_starts
-from compiler.autotune.space.space import SketchSpace
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.facts import Facts
 from compiler.autotune.tell.progress import Progress
+from compiler.database import Database, Record
+from compiler.database.outcome import ESTIMATED, MEASURED, Outcome
 from compiler.driver import lower
+from compiler.reference.subject import Subject
+from compiler.space.space import SketchSpace
 from compiler.support.errors import InputError, TargetError
 from tests.sample import pairs
 

@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 
 from compiler import te
-from compiler.autotune.database import Database
-from compiler.autotune.database.replay import planned
 from compiler.autotune.measure.limits import Limits, Sampling
-from compiler.autotune.measure.reference import reference
 from compiler.autotune.measure.runner import MeasureJob, RunnerSetup
-from compiler.autotune.measure.subject import Subject
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.space.cpu_features import extract
-from compiler.autotune.space.space import work
 from compiler.autotune.task import SearchTask
+from compiler.database import Database
+from compiler.database.replay import planned
 from compiler.driver import build_artefact, lower, with_constants
 from compiler.passes.split_constants import called, split
 from compiler.program.read import read
+from compiler.reference.cases import reference
+from compiler.reference.subject import Subject
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import GebpTiles
+from compiler.space.cpu_features import extract
+from compiler.space.space import work
 from compiler.support.errors import InputError
 from tests.measuring import started
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from compiler import te
-from compiler.autotune.database import Database
 from compiler.autotune.deadline import TimeIsUp
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
+from compiler.database import Database
 from compiler.support import command
 from tests.unit.test_tune_cli import Fake, judged, measured, said
 from tests.whole import CONSTANTS, whole
@@ -109,7 +109,7 @@ def test_the_whole_is_cut_short_and_what_was_measured_is_said(
 
 
 def test_nothing_measured_is_said_of_each_group(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
-    from compiler.autotune.outcome import Outcome
+    from compiler.database.outcome import Outcome
 
     judged(lambda script: Outcome("wrong", reason="planted"))
     out = said(capsys, *TUNE, "--quiet", status=1)

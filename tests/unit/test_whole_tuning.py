@@ -15,14 +15,14 @@ from xdsl.utils.exceptions import VerifyException
 
 import compiler
 from compiler import te
-from compiler.autotune.database import Database, Record
-from compiler.autotune.groups import Whole, whole_of, whole_of_kept
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.outcome import NETWORK, Outcome
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.progress import Progress
 from compiler.bench.contenders import Settings
 from compiler.bench.groups import breakdowns
+from compiler.database import Database, Record
+from compiler.database.outcome import NETWORK, Outcome
+from compiler.defaults.groups import Whole, whole_of, whole_of_kept
 from compiler.driver import lower, parse
 from compiler.support.errors import InputError, TargetError
 from tests.unit.test_tuner import Pretend, clock, path, product, records, workers

@@ -8,8 +8,8 @@ from functools import cache
 from compiler.autotune.fleet import facts
 from compiler.autotune.fleet.station import Station
 from compiler.autotune.measure.builder import Built
-from compiler.autotune.measure.subject import Subject
-from compiler.autotune.outcome import Outcome
+from compiler.database.outcome import Outcome
+from compiler.reference.subject import Subject
 from compiler.support.errors import StrataError
 
 BUILDERS = 0

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 
-from compiler.autotune.measure.subject import Subject, least_seconds
-from compiler.autotune.outcome import Outcome, combine
+from compiler.database.outcome import Outcome, combine
+from compiler.reference.subject import Subject, least_seconds
 from compiler.types.machines import Machine
 
 AGREE = 2.0

@@ -11,8 +11,8 @@ from compiler.autotune.fleet import jobs
 from compiler.autotune.fleet.cluster import BUILD, TIME, Cluster, Ended, Job, Member
 from compiler.autotune.fleet.judge import Judge, Said, impossible
 from compiler.autotune.measure.measurer import Say, silent
-from compiler.autotune.measure.subject import Subject
-from compiler.autotune.outcome import Outcome
+from compiler.database.outcome import Outcome
+from compiler.reference.subject import Subject
 from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import Machine, stated
 

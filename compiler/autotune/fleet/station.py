@@ -11,11 +11,11 @@ from compiler.autotune.fleet import host_lock
 from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.local import builder_of, builders_of
-from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.timer import Timer, outcome_of
 from compiler.autotune.measure.worker_pool import WorkerPool
 from compiler.autotune.measure.worker_process import Death
-from compiler.autotune.outcome import Outcome
+from compiler.database.outcome import Outcome
+from compiler.reference.subject import Subject
 from compiler.types.machines import VARIABLE, host, stated
 
 

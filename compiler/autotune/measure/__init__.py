@@ -1,6 +1,5 @@
 """Measuring candidates in worker processes: scripts in, outcomes out.
 
-subject.py         what is measured: a program, its policy, its threads
 limits.py          what a candidate may cost, and how long it is timed
 measurer.py        Measurer: batches and comparisons; the executor that does the work
 local.py           the executors of this machine: builders, then one runner or estimates
@@ -15,9 +14,6 @@ gpu_runner.py      kernels to times
 shrink.py          the program with shorter reductions, for the simulation
 network.py         operands where a network has them
 timing.py          samples until their median is known
-reference.py       random inputs, what is right for them, and how wrong a result may be
-retype.py          a program in other floats
-tolerance.py       a result beside what is right
 """
 
 from __future__ import annotations
@@ -30,9 +26,8 @@ if TYPE_CHECKING:
     from compiler.autotune.measure.builder import Built
     from compiler.autotune.measure.limits import Limits, Sampling
     from compiler.autotune.measure.measurer import Executor, Measurer
-    from compiler.autotune.measure.subject import Subject
 
-__all__ = ["Built", "Executor", "Limits", "Measurer", "Sampling", "Subject"]
+__all__ = ["Built", "Executor", "Limits", "Measurer", "Sampling"]
 __getattr__ = lazy_names(
     __name__,
     {
@@ -41,6 +36,5 @@ __getattr__ = lazy_names(
         "Limits": "limits",
         "Measurer": "measurer",
         "Sampling": "limits",
-        "Subject": "subject",
     },
 )

@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from compiler.autotune.measure.reference import ReferenceJob, write_reference
-from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.worker import Reply, answered, said, unlimited_memory
-from compiler.autotune.outcome import Outcome
+from compiler.database.outcome import Outcome
 from compiler.driver import build_artefact, parse
+from compiler.reference.cases import ReferenceJob, write_reference
+from compiler.reference.subject import Subject
 from compiler.schedule import Schedule, replay
 from compiler.support.errors import ScheduleError, StrataError
 from compiler.targets.cpu.artefact import Artefact

@@ -14,20 +14,20 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.autotune.measure.builder import BuilderJob, Built, GpuArtefact, applied, built, with_references
-from compiler.autotune.measure.reference import Case, reference, strict
 from compiler.autotune.measure.shrink import rounds, shrunk
-from compiler.autotune.measure.subject import Subject
-from compiler.autotune.measure.tolerance import fault
 from compiler.autotune.measure.worker import Reply
-from compiler.autotune.outcome import Outcome
-from compiler.autotune.space.gpu_features import estimate
+from compiler.database.outcome import Outcome
 from compiler.dialects.functions import find_function
 from compiler.driver import build, lower_to_kernels, unbound
 from compiler.interpret.numbers import dtype_of
 from compiler.program.read import read
 from compiler.program.tree import Alloc, Program
 from compiler.program.write import write
+from compiler.reference.cases import Case, reference, strict
+from compiler.reference.subject import Subject
+from compiler.reference.tolerance import fault
 from compiler.schedule import Schedule
+from compiler.space.gpu_features import estimate
 from compiler.targets import simt
 from compiler.targets.arguments import Array
 from compiler.targets.gpus import GpuKernel, gpu_of

@@ -12,11 +12,11 @@ from statistics import median, pstdev
 
 from compiler.autotune.measure.builder import GpuArtefact
 from compiler.autotune.measure.limits import Limits, Sampling
-from compiler.autotune.measure.reference import ReferenceCases
 from compiler.autotune.measure.runner import CHECKED, Job, MeasureJob, SampleJob
-from compiler.autotune.measure.subject import Subject
-from compiler.autotune.measure.tolerance import fault, poison
-from compiler.autotune.outcome import MEASURED, Outcome
+from compiler.database.outcome import MEASURED, Outcome
+from compiler.reference.cases import ReferenceCases
+from compiler.reference.subject import Subject
+from compiler.reference.tolerance import fault, poison
 from compiler.support.errors import TargetError
 from compiler.targets.gpus import KernelArrays
 

@@ -8,8 +8,8 @@ from typing import Protocol
 from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.local import EstimatingExecutor, LocalExecutor
-from compiler.autotune.measure.subject import Subject
-from compiler.autotune.outcome import Outcome
+from compiler.database.outcome import Outcome
+from compiler.reference.subject import Subject
 from compiler.targets.cpu.openmp import cores
 from compiler.targets.gpus import at_hand
 

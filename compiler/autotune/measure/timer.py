@@ -10,13 +10,13 @@ from statistics import median
 from compiler.autotune.measure.builder import BuilderSetup, Built
 from compiler.autotune.measure.gpu_runner import GpuRunnerSetup
 from compiler.autotune.measure.limits import Limits
-from compiler.autotune.measure.reference import ReferenceJob
 from compiler.autotune.measure.runner import MeasureJob, RunnerSetup, SampleJob, Yardstick
-from compiler.autotune.measure.subject import Subject
 from compiler.autotune.measure.worker import Refused, Reply, Setup, Unable
 from compiler.autotune.measure.worker_pool import WorkerPool, caps
 from compiler.autotune.measure.worker_process import Death, unnamed
-from compiler.autotune.outcome import MEASURED, Outcome, together
+from compiler.database.outcome import MEASURED, Outcome, together
+from compiler.reference.cases import ReferenceJob
+from compiler.reference.subject import Subject
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu.openmp import cores
 

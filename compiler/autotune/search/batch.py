@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.autotune.space.candidates import Candidate, Pool, distance
+from compiler.space.candidates import Candidate, Pool, distance
 
 LOOKED = 64
 """How many candidates, for each wanted, are looked at for one that is unlike those already picked."""

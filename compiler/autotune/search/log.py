@@ -12,11 +12,11 @@ from typing import Self
 
 import numpy as np
 
-from compiler.autotune.database.record import Json
-from compiler.autotune.outcome import Outcome
 from compiler.autotune.search.model import WarmStart
 from compiler.autotune.search.options import Options
-from compiler.autotune.space.candidates import Candidate
+from compiler.database.outcome import Outcome
+from compiler.database.record import Json
+from compiler.space.candidates import Candidate
 from compiler.support.files import named, writing
 
 

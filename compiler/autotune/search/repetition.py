@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from compiler.autotune.database.record import Json, outcome_complaints
-from compiler.autotune.outcome import Outcome
 from compiler.autotune.search.log import warm_start_of
 from compiler.autotune.search.options import MOST, Options
 from compiler.autotune.search.search import Search
-from compiler.autotune.space.candidates import Space
+from compiler.database.outcome import Outcome
+from compiler.database.record import Json, outcome_complaints
+from compiler.space.candidates import Space
 from compiler.support.errors import InputError
 from compiler.support.validation import integer
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from compiler.autotune.search.model import Chance, CostModel, Prediction, WarmStart, expected_improvement
 from compiler.autotune.search.trials import Trials
-from compiler.autotune.space.candidates import Candidate, Pool, Space, sift_all
+from compiler.space.candidates import Candidate, Pool, Space, sift_all
 
 FITTED = 4
 """Measured trials before the cost model is fitted."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from compiler.autotune.outcome import Outcome
 from compiler.autotune.search.batch import best_first, pick, spread_out
 from compiler.autotune.search.log import Log
 from compiler.autotune.search.model import WarmStart
@@ -17,7 +16,8 @@ from compiler.autotune.search.ranking import RankingQuality
 from compiler.autotune.search.scorer import Scored, Scorer
 from compiler.autotune.search.supply import Supply
 from compiler.autotune.search.trials import Trials
-from compiler.autotune.space.candidates import Candidate, Space, belongs, defaults_of, neighbours, sift, sift_all
+from compiler.database.outcome import Outcome
+from compiler.space.candidates import Candidate, Space, belongs, defaults_of, neighbours, sift, sift_all
 from compiler.support.errors import InputError
 
 LIKELY = 16

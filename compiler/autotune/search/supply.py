@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.autotune.search.options import Options
-from compiler.autotune.space.candidates import SOME, Candidate, Pool, Sifted, Space, enumerate_sketch, sift, total
+from compiler.space.candidates import SOME, Candidate, Pool, Sifted, Space, enumerate_sketch, sift, total
 
 Sizes = Sequence[tuple[int, ...]]
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from compiler.autotune.outcome import Outcome, combine
+from compiler.database.outcome import Outcome, combine
 
 Name = TypeVar("Name", bound=Hashable)
 """What candidates are known by: their place in a space, or their script."""

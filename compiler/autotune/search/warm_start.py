@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from compiler.autotune.database import Database, Key, Record
-from compiler.autotune.database.replay import planned
-from compiler.autotune.outcome import combine
 from compiler.autotune.search.model import MEMBERS, WarmStart
-from compiler.autotune.space.extractor import extractor_for
-from compiler.autotune.space.space import work
+from compiler.database import Database, Key, Record
+from compiler.database.outcome import combine
+from compiler.database.replay import planned
 from compiler.passes.split_constants import called
+from compiler.space.extractor import extractor_for
+from compiler.space.space import work
 from compiler.support.errors import ScheduleError
 from compiler.types.machines import Gpu, Machine
 

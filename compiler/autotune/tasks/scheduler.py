@@ -12,14 +12,14 @@ from statistics import median
 from time import perf_counter
 
 from compiler.autotune.budget import Budget
-from compiler.autotune.database import Database, Record
 from compiler.autotune.deadline import TimeIsUp, until
-from compiler.autotune.measure.subject import cycles
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search.log import LogFile
 from compiler.autotune.tasks.account import Account, Turn
 from compiler.autotune.tasks.allocation import ALLOCATIONS, expected
 from compiler.autotune.tuner import MEMORY, Problem, Run, Workers
+from compiler.database import Database, Record
+from compiler.reference.subject import cycles
 
 SHORT = 4
 """The trials of a task's first turn, which shows where time goes."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
-from compiler.autotune.database import Record
-from compiler.autotune.measure.subject import share
-from compiler.autotune.outcome import ESTIMATED, Outcome
-from compiler.autotune.space.candidates import LATER
-from compiler.autotune.space.gpu_features import ideal
-from compiler.autotune.space.space import work
 from compiler.autotune.tell.progress import Progress, Standing
 from compiler.autotune.tell.told import Told
+from compiler.database import Record
+from compiler.database.outcome import ESTIMATED, Outcome
+from compiler.reference.subject import share
+from compiler.space.candidates import LATER
+from compiler.space.gpu_features import ideal
+from compiler.space.space import work
 from compiler.support.text import counted, duration
 from compiler.targets.cpu.ceilings import credible
 from compiler.types.machines import Gpu

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from statistics import median
 
-from compiler.autotune.outcome import ESTIMATED, Outcome
+from compiler.database.outcome import ESTIMATED, Outcome
 from compiler.targets.cpu.presence import Disturbance
 
 

@@ -14,12 +14,12 @@ from math import prod
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from compiler.autotune.space.candidates import Candidate, total
-from compiler.autotune.space.sketch import Choice, Sketch
-from compiler.autotune.space.space import SketchSpace
 from compiler.graph.scripts import renamed
 from compiler.schedule.primitive import applies
 from compiler.schedule.state import ROOT
+from compiler.space.candidates import Candidate, total
+from compiler.space.sketch import Choice, Sketch
+from compiler.space.space import SketchSpace
 from compiler.support.errors import InputError
 from compiler.support.text import counted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.autotune.space.rules import sizes as suggested
+from compiler.space.rules import sizes as suggested
 from compiler.types.machines import Machine
 
 

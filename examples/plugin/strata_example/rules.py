@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from strata.autotune.space.rules import Alternative, Draft
+from strata.space.rules import Alternative, Draft
+
 from strata.graph.grouping import Choice, View
 
 

@@ -1,0 +1,237 @@
+"""`Key` and `Record`: a trial and what its outcomes are comparable under; a value that a file could not hold is
+refused."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache, lru_cache
+from hashlib import sha256
+from importlib.metadata import version
+from reprlib import repr as short
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+from compiler import universe
+from compiler.database.outcome import ESTIMATED, FAILURES, MEASURED, TIMINGS, WARM, Outcome
+from compiler.support import display
+from compiler.support.errors import InputError
+from compiler.support.text import counted
+from compiler.targets.cpu.presence import Disturbance
+
+Candidate: TypeAlias = tuple[int, tuple[int, ...]]
+"""The number of a sketch, and the position chosen at each of its choices."""
+KINDS = (MEASURED, ESTIMATED, *FAILURES)
+Json: TypeAlias = Any  # what a file says, before it is checked
+LARGEST = 2**63 - 1
+"""The largest integer that a column holds."""
+
+
+@dataclass(frozen=True, order=True)
+class Key:
+    """What outcomes are comparable under: the program, the machine, its threads, the floating-point policy, the timing.
+
+    `program` is the SHA-256 of the program's text in hexadecimal, see `program_of`; `machine` any name for people;
+    `timing` is one of TIMINGS.
+    """
+
+    program: str
+    machine: str
+    threads: int
+    policy: str
+    timing: str = WARM
+
+
+_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@lru_cache(16)
+def hash_of(program: str) -> str:
+    """The SHA-256 of a text, in hexadecimal."""
+    return sha256(program.encode()).hexdigest()
+
+
+def is_program(key: object, text: object) -> bool:
+    """Whether a text is a program's, and `key` its hash."""
+    return isinstance(text, str) and not _text("program", text) and hash_of(text) == key
+
+
+def now() -> str:
+    """This moment in UTC, as ISO 8601 with microseconds."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages that decide how fast a script's program is."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    return ("strata", universe.VERSION), *((name, version(name)) for name in ("xdsl", "llvmlite"))
+
+
+@dataclass(frozen=True)
+class Record:
+    """One trial: a program, a script that schedules it, and the outcome.
+
+    `name` is the task's, for people. `program` is the text that `key.program` is the hash of. `script` has all its
+    decisions and replays by itself; `candidate` says where in the space of its tuner it was, if it came from one.
+    `predicted` is the cost that the model gave when it was chosen, in the unit of `Outcome.cost`. `seed` and `run`
+    (a text, such as a UUID) are those of the tuner's run. `created` is a moment in UTC. `uuid` tells records of
+    different files apart. `id` is the record's number in the file that it was read from, 0 before; it is not compared.
+
+    Raises InputError for a field that is not of its type, is not finite, or contradicts another.
+    """
+
+    key: Key
+    name: str
+    program: str
+    script: str
+    outcome: Outcome
+    candidate: Candidate | None = None
+    predicted: float | None = None
+    seed: int = 0
+    run: str = ""
+    created: str = field(default_factory=now)
+    versions: Mapping[str, str] = field(default_factory=versions)
+    uuid: str = field(default_factory=lambda: str(uuid4()))
+    id: int = field(default=0, compare=False)
+
+    def __repr__(self) -> str:
+        place = f"{self.key.machine}, {counted(self.key.threads, 'thread')}"
+        return display.line(f"<Record of {self.name}: {self.outcome!r} on {place}, {self.created[:10]}>")
+
+    def __post_init__(self) -> None:
+        wrong = next(_complaints(self), None)
+        if wrong is not None:
+            raise InputError(wrong)
+
+
+@dataclass(frozen=True)
+class WholeProgram:
+    """A program whose groups were tuned: its name for people, the text of its te module, whose main calls the groups,
+    and the positions of the inputs that never change."""
+
+    name: str
+    text: str
+    constants: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        name, positions = self.name, self.constants
+        for complaint in (*_text("name", name), *_text("text", self.text)):
+            raise InputError(complaint)
+        if not name.isprintable() or not name.strip():
+            raise InputError(f"the name is {short(name)}, expected a line of text")
+        if not isinstance(positions, tuple) or not all(type(n) is int and 0 <= n <= LARGEST for n in positions):
+            raise InputError(f"constants is {short(positions)}, expected positions of inputs")
+
+    @property
+    def hash(self) -> str:
+        """What tells it from others: of everything in it."""
+        return hash_of(repr((self.name, self.constants, self.text)))
+
+
+def moment(text: str) -> datetime:
+    """The moment that an ISO text in UTC says. Raises ValueError for any other."""
+    stated = datetime.fromisoformat(text)
+    if stated.utcoffset() != timedelta(0):
+        raise ValueError("it is not in UTC")
+    return stated
+
+
+def _complaints(record: Record) -> Iterator[str]:
+    """The faults of a record, one sentence a fault; later ones are checked only if there are no earlier."""
+    key = record.key
+    for name in ("program", "run", "uuid", "script", "created"):
+        yield from _text(name, getattr(record, name))
+    yield from _text("the key's program", key.program)
+    for what, line in (("name", record.name), ("machine", key.machine), ("policy", key.policy)):
+        yield from _text(what, line)
+        if not line.strip() or not line.isprintable():
+            yield f"{what} {short(line)} is not a line of text"
+    yield from _integer("threads", key.threads, 1)
+    if key.timing not in TIMINGS:
+        yield f"the timing {short(key.timing)} is unknown (there are {', '.join(TIMINGS)})"
+    try:
+        moment(record.created)
+    except ValueError:
+        yield f"created {short(record.created)} is not a moment in UTC, such as {now()}"
+    yield from outcome_complaints(record.outcome)
+    yield from _integer("seed", record.seed, 0)
+    yield from _identity(record)
+    if record.predicted is not None:
+        yield from _numbers("predicted", (record.predicted,), -math.inf)
+    yield from _place(record.candidate)
+    if not isinstance(record.versions, Mapping):
+        yield "versions are not texts by name"
+    for text in (entry for pair in record.versions.items() for entry in pair):
+        yield from _text("a version", text)
+
+
+def _identity(record: Record) -> Iterator[str]:
+    if hash_of(record.program) != record.key.program:
+        yield f"the program is not the one that its key names ({short(record.key.program)})"
+    if not _UUID.fullmatch(record.uuid):
+        yield f"uuid {short(record.uuid)} is not a UUID"
+
+
+def outcome_complaints(outcome: Outcome) -> Iterator[str]:
+    """The faults of an outcome."""
+    yield from _text("reason", outcome.reason)
+    if outcome.kind not in KINDS:
+        yield f"the outcome {short(outcome.kind)} is unknown (there are {', '.join(KINDS)})"
+    yield from _numbers("seconds", outcome.seconds, 0.0)
+    yield from _numbers("rates", outcome.rates, 0.0)
+    yield from _numbers("build_seconds", (outcome.build_seconds,), 0.0)
+    if len(outcome.seconds) != len(outcome.rates):
+        yield f"there are {len(outcome.seconds)} seconds and {len(outcome.rates)} rates"
+    if outcome.ok and not outcome.seconds:
+        yield "it is measured, but has no seconds"
+    if outcome.disturbance is not None:
+        yield from _disturbance(outcome.disturbance)
+
+
+def _disturbance(disturbance: object) -> Iterator[str]:
+    if not isinstance(disturbance, Disturbance):
+        yield f"the disturbance is {short(disturbance)}"
+        return
+    yield from _numbers("the disturbance", (disturbance.seconds, disturbance.away), 0.0)
+    yield from _integer("repeated", disturbance.repeated, 0)
+    yield from _integer("used", disturbance.used, 0)
+
+
+def _place(candidate: object) -> Iterator[str]:
+    if candidate is None:
+        return
+    match candidate:
+        case (sketch, tuple(positions)):
+            yield from _integer("sketch", sketch, 0)
+            for position in positions:
+                yield from _integer("a position", position, 0)
+        case _:
+            yield f"the candidate {short(candidate)} is not a sketch and positions"
+
+
+def _text(name: str, value: object) -> Sequence[str]:
+    if isinstance(value, str):
+        if value.isascii() or value.encode(errors="replace").decode() == value:
+            return ()
+        return (f"{name} has half of a surrogate pair, which is no text",)
+    return (f"{name} is {short(value)}, expected a text",)
+
+
+def _integer(name: str, value: object, minimum: int) -> Sequence[str]:
+    if isinstance(value, int) and not isinstance(value, bool) and minimum <= value <= LARGEST:
+        return ()
+    return (f"{name} is {short(value)}, expected an integer from {minimum} to 2^63 - 1",)
+
+
+def _numbers(name: str, values: object, minimum: float) -> Sequence[str]:
+    if not isinstance(values, tuple):
+        return (f"{name} is {short(values)}, expected a list of numbers",)
+    wrong = [v for v in values if not isinstance(v, float) or not math.isfinite(v) or v < minimum]
+    return [f"{name} has {short(v)}, expected a finite float" + (" from 0" if minimum == 0 else "") for v in wrong]

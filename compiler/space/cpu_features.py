@@ -1,0 +1,355 @@
+"""Features of a scheduled program: what the cost model sees, and why a candidate is not worth building.
+
+The same function reads a concrete program, whose extents are integers, and a traced one, whose extents stand for those
+of all candidates of a sketch at once (see trace.py). Features are ratios to the machine's vectors, registers and caches
+and to the work, so that they mean the same for other programs; they are the same columns whatever the sketch:
+
+    program   padded work, copies, those under guards, scalar work and allocations, parallel iterations
+    block     of the blocks with the most work: register tile, loads and stores, strides, loops around the tile,
+              footprint around each, traffic from each cache
+
+Source: the features of Ansor (Zheng et al., OSDI 2020) and of Halide's autoscheduler (Adams et al., 2019); traffic by
+the outermost loop whose footprint fits a cache, as in analytical models of tiling (Renganarayana and Rajopadhye 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.analysis.cost import flops
+from compiler.program.tree import Alloc, Block, Loop, Program, blocks_in, walk
+from compiler.space.candidates import LATER
+from compiler.space.trace import Number, greatest, holds, least
+from compiler.types.elements import element_bytes
+from compiler.types.machines import Machine
+
+BLOCKS = 2
+"""How many blocks have features of their own."""
+DEPTHS = 5
+"""How many loops around a register tile do."""
+REASONS = ("", "registers", "cache", "waste", "code", "script", LATER)
+"""Why a candidate is not built: its tile spills, its temporaries in loops exceed L2, most of its work is
+padding, unrolled loops fill the instruction cache, its script does not apply; or nobody has looked at it yet."""
+SLACK = 1
+"""Registers beyond the machine's that a tile may ask for: one spill an iteration costs nothing measurable."""
+MOST_WASTE = 3.0
+MOST_INSTRUCTIONS = 1024
+
+
+@dataclass(frozen=True)
+class Touch:
+    """An access of a block, its index over loops; `weight` is the bytes of an element."""
+
+    buffer: str
+    index: tuple[Linear, ...]
+    shape: tuple[Number, ...]
+    weight: int
+    is_write: bool
+
+    @cached_property
+    def loops(self) -> set[int]:
+        """The loops that move it."""
+        return set().union(*(form.variables() for form in self.index))
+
+    def bytes(self, free: set[int], ranges: lin.Ranges) -> Number:
+        """The bytes that it covers while some loops run and the others stand still."""
+        size: Number = self.weight
+        for form, extent in zip(self.index, self.shape, strict=True):
+            moving = {n: ranges[n] if n in free else (0, 0) for n in form.variables()}
+            low, high = lin.bounds(form, moving)
+            size = size * least(high - low + 1, extent)
+        return size
+
+    def stride(self, loop: int) -> int:
+        """How it steps along a loop: 0 not at all, 1 by one element, 2 otherwise."""
+        if loop not in self.loops:
+            return 0
+        step: Number = 0
+        inner: Number = 1
+        for form, extent in reversed(list(zip(self.index, self.shape, strict=True))):
+            factor = form.coefficient(loop)
+            if factor is None:
+                return 2
+            step, inner = step + factor * inner, inner * extent
+        return 1 if step == 1 else 2
+
+
+@dataclass(frozen=True)
+class BlockView:
+    """A block, the loops around it outermost first, and its accesses."""
+
+    block: Block
+    loops: tuple[Loop, ...]
+    touches: tuple[Touch, ...]
+
+    @cached_property
+    def serial(self) -> tuple[Loop, ...]:
+        """The loops outside the register tile."""
+        return self.loops[: len(self.loops) - len(self.tile)]
+
+    @cached_property
+    def tile(self) -> tuple[Loop, ...]:
+        """The innermost unrolled and vectorized loops."""
+        kept: list[Loop] = []
+        for loop in reversed(self.loops):
+            if loop.kind not in ("unrolled", "vectorized"):
+                break
+            kept.insert(0, loop)
+        return tuple(kept)
+
+    @property
+    def vector(self) -> Loop | None:
+        """The loop whose iterations are lanes."""
+        return next((loop for loop in self.loops if loop.kind == "vectorized"), None)
+
+    @cached_property
+    def count(self) -> Number:
+        """How often it runs: register tiles whole, of larger tiles only what guards leave."""
+        bound = [form.variables() for form in self.block.bindings]
+        total: Number = product(l.extent for l in self.loops if not any(l.number in b for b in bound))
+        for position, (axis, numbers) in enumerate(zip(self.block.axes, bound, strict=True)):
+            mine = [l for l in self.loops if l.number in numbers and not any(l.number in b for b in bound[:position])]
+            shared = any(l.number in b for l in mine for b in bound[position + 1 :])
+            runs = product(l.extent for l in mine)
+            tile = product(l.extent for l in mine if l in self.tile)
+            padded = -(-axis.size // tile) * tile if not shared else runs
+            total = total * least(runs, padded)
+        return total
+
+    @cached_property
+    def work(self) -> int:
+        """Operations of one instance: floating-point ones, and a combination of whatever type."""
+        return max(flops(self.block), int(bool(self.block.combiners)))
+
+
+def product(numbers: Iterable[Number]) -> Number:
+    """The product, as a float: work and traffic leave 64 bits."""
+    total: Number = 1.0
+    for number in numbers:
+        total = total * (number / 1)
+    return total
+
+
+class ProgramView:
+    """A program as features see it: its statements, and the footprint of each loop, computed once."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.statements = {
+            label: BlockView(block, program.enclosing(label), tuple(_touches(program, block)))
+            for label, block in program.blocks.items()
+        }
+        self._touched: dict[int, dict[str, Number]] = {}
+
+    def inside(self, loop: Loop) -> list[BlockView]:
+        """The statements that a loop runs."""
+        return [self.statements[block.label] for block in blocks_in(loop)]
+
+    def touched(self, loop: Loop) -> dict[str, Number]:
+        """The bytes of each buffer that one run of a loop touches: what the access that covers most of it does."""
+        sizes = self._touched.get(loop.number)
+        if sizes is None:
+            sizes = self._touched[loop.number] = {}
+            free = {node.number for node in walk((loop,)) if isinstance(node, Loop)}
+            for touch in (t for s in self.inside(loop) for t in s.touches):
+                size = touch.bytes(free, self.program.ranges)
+                most_so_far = sizes.get(touch.buffer)
+                sizes[touch.buffer] = size if most_so_far is None else greatest(most_so_far, size)
+        return sizes
+
+
+def _touches(program: Program, block: Block) -> Iterator[Touch]:
+    for accesses, is_write in ((block.reads, False), (block.writes, True)):
+        for access in accesses:
+            buffer = program.buffers[access.buffer]
+            index = tuple(block.at(form, program.ranges) for form in access.index)
+            yield Touch(access.buffer, index, buffer.shape, element_bytes(buffer.element), is_write)
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """What a candidate's program shows: its features, and for each of REASONS after the first, 1 where it holds."""
+
+    features: list[Number]
+    infeasible: list[Number]
+
+
+def extract(program: Program, useful: float, machine: Machine) -> Extracted:
+    """The features of a program that does `useful` operations when nothing is padded, and why not to build it."""
+    view = ProgramView(program)
+    every = list(view.statements.values())
+    heavy = sorted((s for s in every if s.work), key=lambda s: Descending(s.count * s.work))[:BLOCKS]
+    features = _of_program(program, every, useful, machine)
+    for s in heavy:
+        features += _of_block(view, s, useful, machine)
+    return Extracted(features + [0] * (WIDTH - len(features)), _infeasible(program, every, useful, machine))
+
+
+@dataclass(frozen=True)
+class Descending:
+    """A key that sorts large numbers first; comparing traced ones leaves a guard."""
+
+    value: Number
+
+    def __lt__(self, other: Descending) -> bool:
+        return bool(other.value < self.value)
+
+
+PROGRAM = 10
+"""How many features a program has as a whole."""
+
+
+def _of_program(program: Program, every: Sequence[BlockView], useful: float, machine: Machine) -> list[Number]:
+    padded = added(s.count * s.work for s in every)
+    lanes = machine.vector_bits // 32
+    copies = added(s.count for s in every if not s.work)
+    guarded = added(s.count for s in every if not s.work and s.block.guard)
+    scalar = added(s.count * max(1, s.work) for s in every if s.vector is None)
+    strided = added(s.count * _strided(s) for s in every if s.vector is not None)
+    inner, outer = _allocated(program)
+    parallel = [product(l.extent for l in s.loops if l.kind == "parallel") for s in every]
+    return [
+        padded / useful,
+        copies / useful,
+        guarded / useful,
+        scalar * lanes / useful,
+        strided / useful,
+        inner / machine.l2_bytes,
+        outer / machine.l3_bytes,
+        len(every),
+        greatest(*parallel) if parallel else 1,
+        useful,
+    ]
+
+
+def added(numbers: Iterable[Number]) -> Number:
+    """The sum, as a float."""
+    total: Number = 0.0
+    for number in numbers:
+        total = total + number
+    return total
+
+
+def _strided(s: BlockView) -> int:
+    """How many accesses of a vectorized block are gathers or scatters."""
+    vector = s.vector
+    return sum(t.stride(vector.number) == 2 for t in s.touches) if vector is not None else 0
+
+
+def _allocated(program: Program) -> tuple[Number, Number]:
+    """The bytes of temporaries inside loops, and outside of all."""
+    bytes_allocated: list[Number] = [0.0, 0.0]
+    for node in walk(program.body):
+        if isinstance(node, Alloc):
+            inside = bool(program.enclosing((node.buffer.name,)))
+            bytes_allocated[0 if inside else 1] += product(node.buffer.shape) * element_bytes(node.buffer.element)
+    return bytes_allocated[0], bytes_allocated[1]
+
+
+def _of_block(view: ProgramView, s: BlockView, useful: float, machine: Machine) -> list[Number]:
+    tile = product(loop.extent for loop in s.tile)
+    loads = added(_vectors(t, s) for t in s.touches if not t.is_write)
+    lanes: Number = s.vector.extent if s.vector is not None else 1
+    strides = [t.stride(s.vector.number) if s.vector is not None else 0 for t in s.touches]
+    return [
+        s.count * s.work / useful,
+        lanes * 32 / machine.vector_bits,
+        tile / lanes,
+        registers(s) / machine.registers,
+        loads * lanes / tile,
+        *(strides.count(kind) for kind in range(3)),
+        int(bool(s.block.guard)),
+        int(s.block.has_init),
+        *_around(view, s, machine),
+        *(_traffic(view, s, size) * 4 / (s.count * s.work) for size in _caches(machine)),
+    ]
+
+
+def _caches(machine: Machine) -> tuple[int, ...]:
+    return machine.l1_bytes, machine.l2_bytes, machine.l3_bytes
+
+
+def _vectors(touch: Touch, s: BlockView) -> Number:
+    """The loads of a register tile that an access takes: one for all lanes, or, where it does not step along them, one
+    that is broadcast."""
+    vector = s.vector
+    if vector is not None and touch.stride(vector.number) == 2:
+        return product(loop.extent for loop in s.tile if loop.number in touch.loops)
+    moving = [l.extent for l in s.tile if l.number in touch.loops and (vector is None or l.number != vector.number)]
+    return product(moving)
+
+
+def registers(s: BlockView) -> Number:
+    """The vector registers of a block's tile: its accumulators, the vectors of an operand that several rows share, and
+    one for operands that are broadcast or read once."""
+    written = [_vectors(t, s) for t in s.touches if t.is_write]
+    vector = s.vector
+    if vector is None or not written:
+        return 1
+    moving = [t for t in s.touches if not t.is_write and t.stride(vector.number) == 1]
+    most = greatest(*written)
+    shared = [read * holds("lt", read, most) for read in (_vectors(t, s) for t in moving)]
+    return most + (least(*shared) if shared else 0) + 1
+
+
+def _around(view: ProgramView, s: BlockView, machine: Machine) -> list[Number]:
+    """Of the loops outside the register tile, innermost first: the extent, whether it reduces, and the footprint of
+    what it runs in units of L1 and of L2."""
+    reducing = s.block.loops_of(True)
+    features: list[Number] = []
+    for loop in list(reversed(s.serial))[:DEPTHS]:
+        inside = added(view.touched(loop).values())
+        features += [loop.extent, int(loop.number in reducing), inside / machine.l1_bytes, inside / machine.l2_bytes]
+    return features + [0] * (4 * DEPTHS - len(features))
+
+
+BLOCK = 10 + 4 * DEPTHS + 3
+"""How many features a block has."""
+WIDTH = PROGRAM + BLOCKS * BLOCK
+"""How many features a program has in all."""
+
+
+def _traffic(view: ProgramView, s: BlockView, size: int) -> Number:
+    """The bytes that a block's loops fetch from beyond a cache of some size.
+
+    The outermost loop whose footprint fits keeps what it touches; when the loop around it steps, the buffers that this
+    moves are fetched again, and when one further out steps, all are.
+    """
+    total: Number = 0.0
+    fits_outside: Number = 0
+    outer: list[Loop] = []
+    for position, loop in enumerate(s.serial):
+        footprints = view.touched(loop)
+        fits = holds("le", added(footprints.values()), size)
+        last = position == len(s.serial) - 1
+        weight = (fits if not last else 1) - fits_outside
+        total = total + weight * _fetched(view, loop, footprints, outer)
+        fits_outside = fits
+        outer.append(loop)
+    return total
+
+
+def _fetched(view: ProgramView, loop: Loop, footprints: dict[str, Number], outer: Sequence[Loop]) -> Number:
+    if not outer:
+        return added(footprints.values())
+    around = product(l.extent for l in outer[:-1])
+    step = outer[-1]
+    moved = {t.buffer for inner in view.inside(loop) for t in inner.touches if step.number in t.loops}
+    return around * added(size * (step.extent if name in moved else 1) for name, size in footprints.items())
+
+
+def _infeasible(program: Program, every: Sequence[BlockView], useful: float, machine: Machine) -> list[Number]:
+    needed = [registers(s) for s in every if s.block.combiners and s.vector is not None]
+    unrolled = [product(l.extent for l in s.tile if l.kind == "unrolled") for s in every]
+    inner, _ = _allocated(program)
+    padded = added(s.count * s.work for s in every)
+    return [
+        holds("lt", machine.registers + SLACK, greatest(*needed)) if needed else 0,
+        holds("lt", machine.l2_bytes, inner),
+        holds("lt", MOST_WASTE * useful, padded),
+        holds("lt", MOST_INSTRUCTIONS, greatest(*unrolled)) if unrolled else 0,
+    ]

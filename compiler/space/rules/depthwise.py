@@ -1,0 +1,58 @@
+"""Depthwise convolutions, and grouped ones of few channels, by vectors of pixels (library.by_pixels)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import prod
+
+from compiler.program.tree import Block
+from compiler.schedule import library
+from compiler.schedule.library import PixelTiles
+from compiler.space.rules.draft import Alternative, Draft
+
+MOST_UNROLLED = 40
+"""The most multiplications of a register tile with all its taps unrolled: more code takes longer to compile and is no
+faster. A tile that holds the whole image may have twice as many: its conditions are decided then."""
+
+
+def vectors_of_pixels(draft: Draft, label: str) -> Iterator[Alternative]:
+    """C[n, o, h, w] += X[n, o floordiv M + c, h.., w..] * W[o, c, r, q], where fewer filters than a vector has lanes
+    read the same channels."""
+    block, s = draft.block(label), draft.schedule
+    if block.combiners != ("add",) or block.table is not None:
+        return
+    image = library.image_of(s, s.get_block(label))
+    if image is None or library.share_of(image) >= draft.lanes(label) or _pixels(block) < 2:
+        return
+    yield Alternative("by vectors of pixels", partial(_apply, label=label))
+
+
+def _pixels(block: Block) -> int:
+    """The pixels of a row of the result."""
+    return int(block.axes[block.spatial - 1].size)
+
+
+def _apply(draft: Draft, label: str) -> Sequence[str]:
+    s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
+    lanes = min(draft.lanes(label), 1 << (_pixels(block) - 1).bit_length())
+    epilogue = s.get_block(after.label) if after is not None else None
+    done = library.by_pixels(s, s.get_block(label), epilogue, _tiles(draft, block, lanes), lanes)
+    if draft.threads > 1:
+        s.parallel(done.groups)
+    return [label, *([after.label] if after is not None else [])]
+
+
+def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
+    """A quarter of the registers are accumulators, of rows that have no vector left over."""
+    count, most = -(-_pixels(block) // lanes), max(1, draft.machine.registers // 4)
+    vectors = max(n for n in range(1, min(count, most) + 1) if count % n == 0)
+    height = block.axes[block.spatial - 2].size if block.spatial > 3 else 1
+    fitting = range(1, min(height, max(1, most // vectors)) + 1)
+    rows = height if height * vectors <= 2 * most else min(fitting, key=lambda n: (-(-height // n) * n, -n))
+    high = draft.choose([n for n in (1, 2, 3, 4, 6, 7, 8) if n <= height] or [1], rows, "rows")
+    wide = draft.choose([n for n in range(1, 5) if n <= count], vectors, "vectors")
+    taps = prod(axis.size for axis in block.axes[block.spatial + 1 :])
+    tall, across = draft.schedule.value(high), draft.schedule.value(wide)
+    in_one_tile = tall >= height and across >= count
+    return PixelTiles(high, wide, taps * tall * across <= (2 if in_one_tile else 1) * MOST_UNROLLED)

@@ -1,0 +1,79 @@
+"""Convolutions of one tap as products over vectors of pixels (library.pointwise)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+
+from compiler.program.tree import Block
+from compiler.schedule import library
+from compiler.schedule.library import ConvolutionTiles, PointwiseTiles
+from compiler.space.rules.draft import Alternative, Draft
+from compiler.space.rules.sizes import evens, pixel_tile, pixels_of, register_tile, rows_of
+
+IDLE = 1.1
+"""By how much the lanes of all vectors of pixels may exceed the pixels: beyond, filters go into the lanes."""
+FEWEST_TILES = 5
+"""So many register tiles at least read the pixels that have been packed."""
+
+
+def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alternative]]:
+    """The ways of C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0] over pixels that are packed, vectors of them or of
+    filters: those that are better than reading the image where it lies, and those that are not. None for other
+    blocks."""
+    block = draft.block(label)
+    if library.pointwise_image(block) is None or _pixels(block) < 2:
+        return [], []
+    over_pixels = Alternative("by vectors over rows of pixels", partial(_over_pixels, label=label))
+    by_filters = Alternative("by vectors of filters, pixels packed", partial(_by_filters, label=label))
+    o, lanes = block.axes[1].size, draft.lanes(label)
+    rows, vectors = register_tile(draft.machine, o, _pixels(block), lanes)
+    if -(-_pixels(block) // (vectors * lanes)) * vectors * lanes <= IDLE * _pixels(block):
+        return ([over_pixels], [by_filters]) if o >= FEWEST_TILES * rows else ([], [over_pixels, by_filters])
+    return ([by_filters], [over_pixels]) if o >= FEWEST_TILES * lanes else ([], [by_filters, over_pixels])
+
+
+def _pixels(block: Block) -> int:
+    """The pixels of a channel of the result."""
+    return prod(axis.size for axis in block.axes[2 : block.spatial])
+
+
+def _over_pixels(draft: Draft, label: str) -> Sequence[str]:
+    s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
+    epilogue = s.get_block(after.label) if after is not None else None
+    lanes = min(draft.lanes(label), _pixels(block))
+    done = library.pointwise(s, s.get_block(label), epilogue, _tiles(draft, block, lanes), lanes)
+    if draft.threads > 1:
+        s.parallel(done.images if s.extent(done.images) >= draft.threads else done.panels)
+    return [label, *([after.label] if after is not None else [])]
+
+
+def _by_filters(draft: Draft, label: str) -> Sequence[str]:
+    s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
+    epilogue = s.get_block(after.label) if after is not None else None
+    o, c = block.axes[1].size, block.axes[block.spatial].size
+    lanes = min(draft.lanes(label), o)
+    most = draft.machine.l2_bytes // 4 // (4 * 2 * lanes)
+    vectors = -(-o // lanes)
+    pixels, filters = pixel_tile(draft.machine, _pixels(block), range(1, min(4, vectors) + 1), vectors, c)
+    tiles = ConvolutionTiles(
+        draft.choose(pixels_of(_pixels(block)), pixels, "pixels"),
+        draft.choose(range(min(2, vectors), min(4, vectors) + 1), filters, "vectors"),
+        draft.choose(evens(c, lanes, min(c, 64), c), min(c, most), "channels"),
+    )
+    constant = next(a for a in block.reads if a != library.pointwise_image(block)).buffer in s.program.constants
+    done = library.pointwise_by_filters(s, s.get_block(label), epilogue, tiles, lanes, constant)
+    if draft.threads > 1:
+        s.parallel(done.panels if s.extent(done.panels) >= draft.threads else done.rows)
+    return [label, *([after.label] if after is not None else [])]
+
+
+def _tiles(draft: Draft, block: Block, lanes: int) -> PointwiseTiles:
+    """The open choices: the search begins at the register tile of least work."""
+    machine, pixels, o = draft.machine, _pixels(block), block.axes[1].size
+    wanted, vectors = register_tile(machine, o, pixels, lanes)
+    fitting = {r for v in range(1, 5) for r in rows_of(machine, v) if r <= o}
+    rows = draft.choose([r for r in fitting if r in (2, 3, 4, 6, 7, 8, 10, 12, 14)] or [o], wanted, "rows")
+    counts = range(2, min(4, -(-pixels // lanes)) + 1)
+    return PointwiseTiles(rows, draft.choose(list(counts) or [1], vectors, "vectors"))

@@ -1,0 +1,175 @@
+"""Products of two operands: general panel times block (library.tiled_gebp), with the epilogue in its tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from compiler.analysis.order import step
+from compiler.program.tree import Block
+from compiler.schedule import library
+from compiler.schedule.library import Gebp, GebpTiles
+from compiler.schedule.schedule import Handle, Size
+from compiler.space.rules.draft import Alternative, Draft
+from compiler.space.rules.sizes import depth, evens, register_tile, rows_of, steps, width
+
+MOST_ROWS = 14
+MOST_DEPTH = 1024
+FEW_ROWS = 16
+SHORT = 4
+"""The least products of a sum that are worth setting a register tile to zero and storing it."""
+
+
+def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
+    """C[.., m, n] += A[.., m, k] * B[.., k, n]: register tiles, cache tiles, each operand packed or not.
+
+    An elementwise consumer is applied to finished tiles; where another product reads it as rows, it is stored in the
+    panels of that one.
+    """
+    block = draft.block(label)
+    if not is_product(block) or not _in_rows(draft, block):
+        return
+    if 2 * block.axes[-2].size < draft.lanes(label) or block.axes[-1].size < SHORT:
+        yield Alternative("as written", partial(_as_written, label=label))
+        return
+    packs = _packs(draft, label)
+    after = _epilogues(draft, label)
+    ways = [(packs[0], after[0]), *((pack, after[0]) for pack in packs[1:]), *((packs[0], way) for way in after[1:])]
+    for packing, way in ways:
+        yield Alternative(
+            f"{packing}{f', {way}' if way else ''}", partial(_apply, label=label, packing=packing, way=way)
+        )
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Which operands of a product are packed, which of these whole beforehand, and whether panels of several register
+    tiles are packed together."""
+
+    packed: str
+    first: str = ""
+    groups: bool = False
+
+    def __str__(self) -> str:
+        first = f", {self.first} first" if self.first else ""
+        return f"gebp {self.packed or 'unpacked'}{first}{' in groups' if self.groups else ''}"
+
+
+def is_product(block: Block) -> bool:
+    """Whether a block adds up products over its last axis k, of one operand that m moves, its last axis but two, and
+    one that n moves, the last but one; m or n may be one element, which moves nothing."""
+    if block.combiners != ("add",) or len(block.axes) < 3 or block.table is not None:
+        return False
+    m, n, k = len(block.axes) - 3, len(block.axes) - 2, len(block.axes) - 1
+    if [axis.is_reduce for axis in block.axes[m:]] != [False, False, True] or len(block.reads) != 2:
+        return False
+    if block.reads[0].buffer == block.reads[1].buffer or any(access.where for access in block.reads):
+        return False
+    moved = [set().union(*(form.variables() for form in access.index)) for access in block.reads]
+    long = {axis for axis in (m, n, k) if block.axes[axis].size > 1}
+    return k in long and len(long) > 1 and moved[0] & long == {m, k} & long and moved[1] & long == {n, k} & long
+
+
+def _in_rows(draft: Draft, block: Block) -> bool:
+    """Whether results are rows of several columns, which a single row reads as they lie."""
+    m, n = len(block.axes) - 3, len(block.axes) - 2
+    along = block.axes[m].size > 1 or step(draft.schedule.program, block.reads[1], n) == 1
+    return block.axes[n].size > 1 and along
+
+
+def _as_written(draft: Draft, label: str) -> Sequence[str]:
+    """What fills less than half a vector, or adds up few products, gains nothing from a register tile."""
+    library.contiguous(draft.schedule, draft.schedule.get_block(label))
+    return [label]
+
+
+def _packs(draft: Draft, label: str) -> list[Packing]:
+    """The packings, the most promising first; constants are packed first, which costs the calls nothing.
+
+    Rows of A are read as they lie: a register tile broadcasts few of them, which stay in L1 for all panels of B.
+    """
+    block = draft.block(label)
+    m, n, k = (axis.size for axis in block.axes[-3:])
+    constants = draft.schedule.program.constants
+    first = "".join(name for name, read in zip("ab", block.reads, strict=True) if read.buffer in constants)
+    if block.reads[0].buffer in draft.panels:
+        return [*([Packing("b", "b")] if "b" in first else []), Packing("b"), Packing("")]
+    with_constants = [Packing(first, first), Packing("ab", first)] if first else []
+    with_constants = list(dict.fromkeys(with_constants if "b" in first else with_constants[::-1]))
+    both = [] if first else [Packing("ab", "ab")]
+    if 4 * k * (m + n) <= draft.machine.l2_bytes // 2:
+        return [*with_constants, Packing(""), Packing("ab"), Packing("b"), *both]
+    many = [Packing("ab", groups=True)] if m > 2 * MOST_ROWS else []
+    return [*with_constants, Packing("b"), Packing("ab"), *many, *both]
+
+
+def _epilogues(draft: Draft, label: str) -> list[str]:
+    """The ways to schedule the consumer of a product."""
+    consumer = draft.consumer(label)
+    if consumer is None:
+        return [""]
+    following = draft.readers(consumer.label)
+    chained = len(following) == 1 and is_product(following[0]) and following[0].reads[0].buffer == _target(consumer)
+    return [*(["stored in panels"] if chained else []), "applied to tiles", ""]
+
+
+def _target(block: Block) -> str:
+    return block.writes[0].buffer
+
+
+def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str]:
+    s, block = draft.schedule, draft.block(label)
+    consumer, lanes = draft.consumer(label), min(draft.lanes(label), block.axes[-2].size)
+    tiles = _tiles(draft, block, lanes, packing.groups)
+    done = library.tiled_gebp(s, s.get_block(label), tiles, lanes, packing.packed, packing.first)
+    if consumer is not None and way == "stored in panels":
+        library.store_packed(s, s.get_block(consumer.label), done, tiles.rows, lanes)
+        draft.panels[_target(consumer)] = tiles.rows
+    elif consumer is not None and way:
+        library.apply_to_tiles(s, s.get_block(consumer.label), done, lanes)
+    if draft.threads > 1:
+        _parallel(draft, s.get_block(label), done)
+    return [label, *([consumer.label] if consumer is not None and way else [])]
+
+
+def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
+    """The open choices of a packed product: register tile, depth, panels, groups."""
+    machine = draft.machine
+    m, n, k = (axis.size for axis in block.axes[-3:])
+    panels = draft.panels.get(block.reads[0].buffer)
+    wanted, vectors = register_tile(machine, m, n, lanes)
+    element = machine.vector_bits // (8 * draft.lanes(block.label))
+    rows: Size
+    if panels is not None:
+        rows = panels
+        vectors = max(1, min(4, -(-n // lanes), (machine.registers - 1) // (draft.schedule.value(panels) + 1)))
+    else:
+        fitting = {r for v in range(1, 5) for r in rows_of(machine, v) if r <= min(m, MOST_ROWS)}
+        rows = draft.choose([r for r in fitting if r in (2, 3, 4, 6, 7, 8, 10, 12, 14)] or [1], wanted, "rows")
+    chosen = draft.choose(range(2, min(4, -(-n // lanes)) + 1) or [1], vectors, "vectors")
+    kc = depth(machine, draft.schedule.value(rows), element)
+    deep = draft.choose(evens(k, lanes, min(k, 4 * lanes), MOST_DEPTH), kc, "depth")
+    count = -(-n // (lanes * draft.schedule.value(chosen)))
+    columns = width(machine, draft.schedule.value(deep), element) // (lanes * draft.schedule.value(chosen))
+    across = draft.choose(steps(count), min(count, columns), "panels")
+    around: Size = draft.choose([g for g in (2, 4, 8, 16) if g * wanted <= m], 8, "groups") if groups else 1
+    if not groups and m <= FEW_ROWS and panels is None:  # a panel of B is read once, for all rows
+        around = -(-m // draft.schedule.value(rows))
+    return GebpTiles(rows, chosen, deep, across, around)
+
+
+def _parallel(draft: Draft, block: Handle, done: Gebp) -> None:
+    """Panels of columns are packed, and rows computed, side by side; a batch runs as a whole on each thread."""
+    s = draft.schedule
+    outer = s.get_loops(block)[0]
+    if s.label(outer) != s.label(done.jc):
+        s.parallel(outer)
+        return
+    s.parallel(done.ic)
+    around = {s.label(h) for h in s.get_loops(block)}
+    inside = {s.label(done.ic)}
+    for pack in (done.pack_a, done.pack_b):
+        loops = [] if pack is None else s.get_loops(pack)
+        if loops and inside.isdisjoint(map(s.label, loops)):
+            s.parallel(next(h for h in loops if s.label(h) not in around))

@@ -1,0 +1,87 @@
+"""Any reduction: multi-level tiles in the order that caches ask for, S R S R S, with a register tile innermost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from compiler.analysis.rows import streams
+from compiler.program.tree import Block
+from compiler.schedule import library
+from compiler.schedule.schedule import Handle, Size
+from compiler.space.rules.draft import Alternative, Draft
+from compiler.space.rules.sizes import evens
+
+
+def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
+    """A reduction over some axes for each of some others: register tiles of results, with the reduction cut or not.
+
+    The loop along which results lie side by side becomes vectors; the two loops around it are tiled and unrolled. A
+    consumer is computed on finished tiles. Source: multi-level tiling of Ansor (OSDI 2020), S spatial and R reduce.
+    """
+    block = draft.block(label)
+    if not block.combiners or not block.spatial or block.table is not None:
+        return
+    if streams(block):
+        yield Alternative("as written", partial(_as_written, label=label))
+    for cut in (False, True):
+        if not cut or any(axis.size > 1 and axis.is_reduce for axis in block.axes):
+            yield Alternative(f"tiles {'SRSRS' if cut else 'SRS'}", partial(_tiled, label=label, cut=cut))
+
+
+def _as_written(draft: Draft, label: str) -> Sequence[str]:
+    """What reads each element once gains nothing from tiles."""
+    library.contiguous(draft.schedule, draft.schedule.get_block(label))
+    return [label]
+
+
+def _tiled(draft: Draft, label: str, cut: bool) -> Sequence[str]:
+    s, block, lanes = draft.schedule, draft.block(label), draft.lanes(label)
+    handle = s.get_block(label)
+    spatial, reduce = split_loops(draft, handle)
+    if not spatial or not reduce:
+        return [label]
+    column = contiguous(draft, block, spatial)
+    vector = [s.split(column, [None, min(lanes, s.extent(column))])] if column is not None else []
+    other_spatial = [h for h in spatial if h is not column]
+    tiles = [s.split(h, [None, _rows(draft, s.extent(h))]) for h in other_spatial[-2:]]
+    outer = [*other_spatial[:-2], *(pair[0] for pair in tiles), *(pair[0] for pair in vector)]
+    inner = [*(pair[1] for pair in tiles), *(pair[1] for pair in vector)]
+    middle: list[Handle] = []
+    if cut:
+        first, inner_reduction = s.split(reduce[0], [None, _chunk(draft, s.extent(reduce[0]))])
+        middle, reduce = [first], [inner_reduction, *reduce[1:]]
+    head, tail = (outer[:1], outer[1:]) if cut else (outer, [])
+    s.reorder(*head, *middle, *tail, *reduce, *inner)
+    for loop in inner[:-1] if vector else inner:
+        s.unroll(loop)
+    if vector:
+        s.vectorize(inner[-1])
+    s.decompose_reduction(handle, reduce[0])
+    if draft.threads > 1 and head:
+        s.parallel(head[0])
+    return [label]
+
+
+def split_loops(draft: Draft, handle: Handle) -> tuple[list[Handle], list[Handle]]:
+    """The loops around a block that bind axes of results, and those that bind the reduction alone."""
+    label = draft.schedule.label(handle)
+    loops, numbers = draft.schedule.get_loops(handle), draft.block(label).loops_of(reduce=False)
+    pairs = list(zip(loops, draft.schedule.program.enclosing(label), strict=True))
+    return [h for h, loop in pairs if loop.number in numbers], [h for h, loop in pairs if loop.number not in numbers]
+
+
+def contiguous(draft: Draft, block: Block, spatial: Sequence[Handle]) -> Handle | None:
+    """The loop along which results lie side by side."""
+    program = draft.schedule.program
+    form = block.at(block.writes[0].index[-1], program.ranges)
+    labels = {loop.label for loop in program.enclosing(block.label) if form.coefficient(loop.number) == 1}
+    return next((h for h in spatial if draft.schedule.label(h) in labels), None)
+
+
+def _rows(draft: Draft, extent: int) -> Size:
+    return draft.choose([r for r in (1, 2, 3, 4, 5, 6, 7, 8) if r <= extent], 4, "tile")
+
+
+def _chunk(draft: Draft, extent: int) -> Size:
+    return draft.choose(evens(extent, 1, min(extent, 4), 512), 64, "chunk")

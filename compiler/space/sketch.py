@@ -1,0 +1,198 @@
+"""`Sketch`: a script with open choices, which is a space of schedules; and the programs that its candidates make.
+
+A sketch is read off a schedule that was recorded with some decision at each choice. Decisions are positions in the
+options of a choice, in the order of the script.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.transform import NamedSequenceOp, YieldOp
+from xdsl.ir import Operation, SSAValue
+
+from compiler.analysis.legal import Step
+from compiler.dialects.sched import SchedOp
+from compiler.program.tree import Program
+from compiler.schedule.plan import Plan
+from compiler.schedule.primitive import CHOICES, applies, primitive_of
+from compiler.schedule.primitives.choices.sample_location import locations
+from compiler.schedule.primitives.choices.sample_perfect_tile import perfect_tiles
+from compiler.schedule.schedule import Schedule
+from compiler.schedule.state import ROOT, State, empty_script
+from compiler.space.trace import Graph, Number
+
+Positions = Sequence[int]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An open choice: its place among the ops of the script, and what it can choose: the integers of its results."""
+
+    place: int
+    options: tuple[tuple[int, ...], ...]
+    name: str = ""
+
+    @property
+    def is_structural(self) -> bool:
+        """Whether it chooses a loop, and not numbers."""
+        return self.name == "location"
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A script with open choices for a program, and those choices in order; `recorded` are the positions with which it
+    was written."""
+
+    name: str
+    program: Program
+    script: ModuleOp
+    choices: tuple[Choice, ...]
+    recorded: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, program: Program, recorded: Schedule, closed: Collection[int] = ()) -> Sketch:
+        """The sketch of a schedule: its script, every decision of which is opened again, but for those of the ops whose
+        places are `closed`."""
+        script = recorded.script.clone()
+        ops = list(_sequence(script).body.block.ops)
+        options = {place: choice_options for place, choice_options in _options(recorded).items() if place not in closed}
+        choices = [Choice(place, options[place], _name(op)) for place, op in enumerate(ops) if place in options]
+        positions = tuple(_position(ops[choice.place], choice) for choice in choices)
+        for choice in choices:
+            del ops[choice.place].properties["decision"]
+        return cls(name, program, script, tuple(choices), positions)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many options each choice has."""
+        return tuple(len(choice.options) for choice in self.choices)
+
+    @cached_property
+    def ops(self) -> list[Operation]:
+        """The ops of the script."""
+        return list(_sequence(self.script).body.block.ops)
+
+    def decided(self, positions: Positions) -> ModuleOp:
+        """The script with every choice decided."""
+        script = self.script.clone()
+        ops = list(_sequence(script).body.block.ops)
+        for choice, position in zip(self.choices, positions, strict=True):
+            chosen = choice.options[position]
+            op = ops[choice.place]
+            if applies(op, "sample_perfect_tile"):
+                op.properties["decision"] = DenseArrayBase.from_list(i64, chosen)
+            else:
+                value = position if applies(op, "sample_categorical") else chosen[0]
+                op.properties["decision"] = IntegerAttr(value, i64)
+        return script
+
+    def text(self, positions: Positions) -> str:
+        """The script with every choice decided, as text."""
+        return str(self.decided(positions))
+
+    def columns(self, positions: np.ndarray) -> np.ndarray:
+        """The integers that each row of positions chooses, a column for each result of each choice."""
+        columns = []
+        for number, choice in enumerate(self.choices):
+            table = np.asarray(choice.options, np.int64)
+            columns.append(table[positions[:, number]])
+        return np.concatenate(columns, axis=1) if columns else np.zeros((len(positions), 0), np.int64)
+
+    def planned(self, graph: Graph, positions: Positions) -> Program:
+        """The program of one candidate, its sizes traced: what it shows holds for all that answer the guards alike.
+
+        Legality is not judged: features of an illegal candidate are worthless, and its measurement is refused. Raises
+        ScheduleError for what the script's own primitives refuse.
+        """
+        by_place = {choice.place: number for number, choice in enumerate(self.choices)}
+        first = np.cumsum([0, *(len(choice.options[0]) for choice in self.choices)])
+
+        def plan(state: State, place: int, op: SchedOp) -> Plan:
+            if place not in by_place:
+                return planned_step(state, place, op)
+            number = by_place[place]
+            return self._chosen(state, op, number, positions[number], graph, int(first[number]))
+
+        return played(self.program, self.ops, plan).program
+
+    def _chosen(self, state: State, op: SchedOp, number: int, position: int, graph: Graph, column: int) -> Plan:
+        """What a choice gives: traced numbers, or the loop that the witness chooses."""
+        choice = self.choices[number]
+        table = np.asarray(choice.options, np.int64)
+        numbers: list[Number] = [
+            graph.input(column + n, int(table[position, n]), int(table[:, n].min()), int(table[:, n].max()))
+            for n in range(table.shape[1])
+        ]
+        if not choice.is_structural:
+            return Plan(Step(state.program), params=tuple(numbers))
+        op.properties["decision"] = IntegerAttr(int(numbers[0]), i64)
+        return primitive_of(op).planned(state, op)
+
+
+PlanStep = Callable[[State, int, SchedOp], Plan]
+"""What plans an op of a script, which stands at a place among its ops."""
+
+
+def planned_step(state: State, place: int, op: SchedOp) -> Plan:
+    """The plan of the op's own primitive. Raises ScheduleError for what that refuses."""
+    return primitive_of(op).planned(state, op)
+
+
+def played(program: Program, ops: Sequence[Operation], plan: PlanStep = planned_step) -> State:
+    """The state after the ops of a script, up to its end; whether they are legal is not judged."""
+    state = State(program, random.Random(0), empty_script()[1])
+    body = ops[0].parent
+    assert body is not None
+    values: dict[SSAValue, SSAValue] = {body.args[0]: state.function}
+    for place, op in enumerate(ops):
+        if isinstance(op, YieldOp):
+            break
+        assert isinstance(op, SchedOp)
+        copy = op.clone(values)
+        state.take(copy, plan(state, place, copy))
+    return state
+
+
+def _sequence(script: ModuleOp) -> NamedSequenceOp:
+    sequence = script.body.block.first_op
+    assert isinstance(sequence, NamedSequenceOp)
+    return sequence
+
+
+def _position(op: Operation, choice: Choice) -> int:
+    """The position that a decided op has chosen."""
+    decision = op.properties["decision"]
+    if applies(op, "sample_categorical"):
+        assert isinstance(decision, IntegerAttr)
+        return int(decision.value.data)
+    chosen = (decision.value.data,) if isinstance(decision, IntegerAttr) else tuple(decision.get_values())  # type: ignore[attr-defined]
+    return choice.options.index(chosen)
+
+
+def _name(op: Operation) -> str:
+    if applies(op, "sample_location"):
+        return "location"
+    return next((value.name_hint or "" for value in op.results), "")
+
+
+def _options(recorded: Schedule) -> dict[int, tuple[tuple[int, ...], ...]]:
+    """By their places, what the choices of a schedule's script can choose."""
+    ops = enumerate(_sequence(recorded.script).body.block.ops)
+    return {place: _options_of(recorded, op) for place, op in ops if applies(op, *CHOICES)}
+
+
+def _options_of(recorded: Schedule, op: Operation) -> tuple[tuple[int, ...], ...]:
+    assert isinstance(op, SchedOp)
+    stated, (over, *_) = primitive_of(op).stated(op), (*op.operands, None)
+    if over is None:
+        return tuple((candidate,) for candidate in stated["candidates"])
+    program, subject = recorded.when(op.results[0]), recorded.meaning(over)
+    if isinstance(subject, int):
+        return tuple(perfect_tiles(program.loops[subject].extent, len(op.results), stated["innermost"]))
+    return tuple((n,) for n in range(ROOT, len(locations(program, subject))))

@@ -1,0 +1,189 @@
+"""`SketchSpace`: the candidates of all sketches of a program, their features and their scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.analysis import statements
+from compiler.analysis.cost import flops, instances
+from compiler.graph.provenance import Provenance
+from compiler.passes.split_constants import called
+from compiler.program.tree import Program
+from compiler.space.candidates import LATER, Candidate, Features
+from compiler.space.extractor import extractor_for
+from compiler.space.gpu_features import ESTIMATE, ideal
+from compiler.space.sketch import Sketch
+from compiler.space.structures import Runs, Structure
+from compiler.space.trace import Graph
+from compiler.support.errors import ScheduleError
+from compiler.types.machines import Gpu, Machine
+
+CHUNK = 16384
+"""How many candidates are evaluated at a time: their columns stay in the cache."""
+
+FEW = 4
+"""So many candidates of a sketch, asked for together, are always looked at."""
+FREE, PER = 8, 800
+"""Of more than a few, structures are traced while there are fewer than FREE, and one more for each PER candidates that
+were asked for so far: tracing one takes some tens of milliseconds. What is left comes later."""
+
+
+@dataclass
+class _Traced:
+    """A sketch with the structures that have been met so far."""
+
+    sketch: Sketch
+    graph: Graph = field(default_factory=Graph)
+    structures: list[Structure] = field(default_factory=list)
+    runs: Runs = field(default_factory=Runs)
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Candidates of a sketch, n of them: their positions and the integers that these choose, the `values` and `reasons`
+    to be filled, and the arrays of the nodes that are evaluated."""
+
+    positions: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    values: NDArray[np.float32]
+    reasons: NDArray[np.int16]
+    known: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+
+
+class SketchSpace:
+    """The search space of a program on a machine: sketches, and what is known of candidates without building them.
+
+    `defaults` are the decisions with which the sketches were recorded: those of the preferred sketch, then the program
+    as it is written, which is what the others have to beat. Where nothing is measured, candidates are judged by an
+    estimate, which their features tell: `estimated`. `names` are what the program calls the parts of a canonical form.
+    """
+
+    def __init__(
+        self,
+        sketches: Sequence[Sketch],
+        machine: Machine | Gpu,
+        estimated: bool = False,
+        names: Provenance | None = None,
+    ) -> None:
+        self.sketches, self.names = tuple(sketches), names
+        self.machine = machine
+        self.estimated = estimated
+        self._extractor = extractor_for(machine)
+        self._traced = [_Traced(sketch) for sketch in sketches]
+        self._asked = 0
+        self._useful = work(sketches[0].program) if sketches else 1.0
+
+    @cached_property
+    def sizes(self) -> tuple[tuple[int, ...], ...]:
+        """For each sketch the number of options of each choice."""
+        return tuple(sketch.sizes for sketch in self.sketches)
+
+    @cached_property
+    def defaults(self) -> tuple[Candidate, ...]:
+        """A reasonable candidate of each sketch, the preferred one first, then the program as it is written."""
+        recorded = tuple((number, sketch.recorded) for number, sketch in enumerate(self.sketches))
+        return recorded[:1] + recorded[1:][-1:] + recorded[1:-1]
+
+    def costs(self, values: NDArray[np.float32]) -> NDArray[np.float64] | None:
+        """The seconds (n,) that candidates are thought to take, by the values (n, features) of their features; None
+        where only trials tell."""
+        if not self.estimated or not isinstance(self.machine, Gpu):
+            return None
+        perfect = ideal(self.sketches[0].program, self._useful, self.machine)
+        return np.asarray(values[:, ESTIMATE].astype(np.float64) * perfect)
+
+    @property
+    def structures(self) -> int:
+        """How many structures have been traced so far."""
+        return sum(len(traced.structures) for traced in self._traced)
+
+    def script(self, candidate: Candidate) -> str:
+        """A candidate's script, all decisions made."""
+        number, positions = candidate
+        return self.sketches[number].text(positions)
+
+    def features(self, sketch: int, positions: NDArray[np.int64]) -> Features:
+        """The features of candidates of one sketch, their positions (n, choices)."""
+        traced = self._traced[sketch]
+        self._asked += len(positions)
+        values = np.zeros((len(positions), self._extractor.width), np.float32)
+        reasons = np.zeros(len(positions), np.int16)
+        columns = traced.sketch.columns(positions)
+        for start in range(0, len(positions), CHUNK):
+            part = slice(start, start + CHUNK)
+            self._fill(traced, _Chunk(positions[part], columns[part], values[part], reasons[part]))
+        return Features(values, reasons, self._extractor.reasons)
+
+    def _fill(self, traced: _Traced, chunk: _Chunk) -> None:
+        rows, traced_last = np.arange(len(chunk.positions)), -1
+        while len(rows):
+            unseen = []
+            for structure, mine in traced.runs.sorted(traced.graph, chunk.columns, chunk.known, rows):
+                if structure is None:
+                    unseen.append(mine)
+                else:
+                    self._write(traced.graph, structure, mine, chunk)
+            rows = np.sort(np.concatenate(unseen)) if unseen else rows[:0]
+            if not len(rows):
+                return
+            if rows[0] == traced_last:  # its own run does not tell of it: the traced code remembers another
+                chunk.reasons[rows[:1]] = self._extractor.reasons.index("script")
+                rows = rows[1:]
+                continue
+            traced_last = int(rows[0])
+            if len(chunk.positions) > FEW and not self._may_trace(traced):
+                chunk.reasons[rows] = self._extractor.reasons.index(LATER)
+                return
+            structure = self._structure(traced, tuple(int(p) for p in chunk.positions[rows[0]]))
+            traced.structures.append(structure)
+            traced.runs.add(structure)
+
+    def _may_trace(self, traced: _Traced) -> bool:
+        """Whether there is time for one more structure."""
+        return not traced.structures or self.structures < FREE + self._asked // PER
+
+    def _structure(self, traced: _Traced, positions: tuple[int, ...]) -> Structure:
+        """The run of one candidate. What analyses have cached is forgotten before and after: it may depend on traced
+        numbers, whose witness is another's, and whose guards are recorded once."""
+        graph = traced.graph
+        graph.begin()
+        statements.forget()
+        nodes: tuple[int, ...] | None = None
+        try:
+            program = traced.sketch.planned(graph, positions)
+            extracted = self._extractor.of(called(program), self._useful)
+            nodes = tuple(graph.number_of(value) for value in (*extracted.features, *extracted.infeasible))
+        except ScheduleError:
+            pass
+        finally:
+            statements.forget()
+        return Structure(tuple(graph.guards), nodes)
+
+    def _write(self, graph: Graph, structure: Structure, rows: NDArray[np.int64], chunk: _Chunk) -> None:
+        if structure.nodes is None:
+            chunk.reasons[rows] = self._extractor.reasons.index("script")
+            return
+        width = self._extractor.width
+        arrays = graph.evaluate(structure.nodes, chunk.columns, chunk.known)
+        values = [array[rows] if array.ndim else array for array in arrays]
+        block = np.empty((len(rows), width), np.float32)
+        for column, array in enumerate(values[:width]):
+            block[:, column] = array
+        chunk.values[rows] = block
+        why = np.zeros(len(rows), np.int16)
+        for number, array in reversed(list(enumerate(values[width:], 1))):
+            why[np.broadcast_to(array, why.shape) != 0] = number
+        chunk.reasons[rows] = why
+
+
+def work(program: Program) -> float:
+    """The operations that a program does when nothing is padded or computed twice, at least one."""
+    counts = (
+        max(flops(block), int(bool(block.combiners))) * instances(program, block) for block in program.blocks.values()
+    )
+    return float(max(1, sum(counts)))

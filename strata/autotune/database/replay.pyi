@@ -1,1 +1,0 @@
-from compiler.autotune.database.replay import *

@@ -1,1 +1,0 @@
-from compiler.autotune.space.candidates import *

@@ -1,1 +1,0 @@
-from compiler.autotune.space.rules.derive import *

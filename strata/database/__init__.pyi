@@ -1,0 +1,2 @@
+from compiler.database import *
+from strata.database import replay as replay

@@ -1,0 +1,1 @@
+from compiler.database.replay import *

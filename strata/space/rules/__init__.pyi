@@ -1,0 +1,2 @@
+from compiler.space.rules import *
+from strata.space.rules import derive as derive

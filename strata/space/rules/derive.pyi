@@ -1,0 +1,1 @@
+from compiler.space.rules.derive import *
