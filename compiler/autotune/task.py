@@ -36,6 +36,7 @@ from compiler.native.unit import Source
 from compiler.opt.diagnostics import SAID
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
+from compiler.program.write import write
 from compiler.reference.subject import Subject
 from compiler.schedule import Schedule
 from compiler.space.rules import GPU_RULES, RULES, Rule
@@ -278,7 +279,7 @@ class SearchTask(Unpicklable):
     def _spoken_program(self) -> Program:
         """The unscheduled loops under the names of the program."""
         if self._single is not None:
-            return self._single.program
+            return self._single.unscheduled
         loops = self.schedule.program
         return loops if self.provenance is None else spelled(loops, self.provenance, {})
 
@@ -502,7 +503,7 @@ class SearchTask(Unpicklable):
         script, single = replay(record).script, self._single
         if single is None or self._is_former(record):
             return Schedule(single.written if single else self.module).apply(script)
-        return single.spelled(single.schedule(script))
+        return ModuleOp([write(single.scheduled(script))])
 
     def schedule_of(self, script: ModuleOp | str) -> Schedule:
         """The program under a script of its space: its arguments in their order, and the names of the space."""

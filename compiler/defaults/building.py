@@ -29,6 +29,7 @@ from compiler.driver import Plan
 from compiler.driver.constants import named
 from compiler.native.unit import WRITTEN as AS_WRITTEN
 from compiler.native.unit import Source
+from compiler.program.write import write
 from compiler.schedule import Schedule
 from compiler.space.rules import GPU_RULES
 from compiler.space.rules.derive import in_default_order, preferred
@@ -141,7 +142,7 @@ def _scripted(module: ModuleOp, script: NamedSequenceOp) -> ModuleOp | Schedule:
         if single is None:
             raise
         with suppress(ScheduleError):
-            return Schedule(single.unscheduled).apply(script)
+            return Schedule(ModuleOp([write(single.unscheduled)])).apply(script)
         raise
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -110,10 +110,11 @@ class Cut:
         source, single = next(iter(sources.values()), WRITTEN), self.single
         if single is None:
             return written(module)
-        schedule = single.schedule(parse(source.script, "the script")) if source.script else None
-        loops = single.spelled(schedule) if schedule else None
         group = Facts(single.graph.name, single.form.hash, 1, source.origin, source.verdict, 0.0)
-        return scheduled(loops, group, module)
+        if source.script is None:
+            return replace(written(module), group=group)
+        tree = None if source.tree is None else single.spelled(single.signed(source.tree))
+        return scheduled(tree or single.scheduled(parse(source.script, "the script")), group, module)
 
 
 def cut(x: object, constants: Sequence[str], in_groups: bool = True, canonical: bool = True) -> Cut:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
@@ -18,6 +18,7 @@ from compiler.graph.read import read as read_graph
 from compiler.graph.spelled import spelled
 from compiler.graph.tree import Compute, Graph
 from compiler.graph.write import write
+from compiler.program.names import Names
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import update
@@ -42,39 +43,51 @@ class Single:
 
     @cached_property
     def loops(self) -> ModuleOp:
-        """The loops of the canonical form: they are tuned, and records' scripts apply to them."""
-        return self._lowered(self.form.graph, self.form.arguments)
+        """The loops of the canonical form, with those inputs constant that are as written: they are tuned, and records'
+        scripts apply to them."""
+        stated = {n for n, buffer in enumerate(self._own.arguments) if buffer.name in self._own.constants}
+        canonical_inputs = list(zip(self.form.arguments, self.form.graph.inputs, strict=True))
+        module = ModuleOp([write(self.form.graph)])
+        known = {n: self.known[position] for n, position in enumerate(self.form.arguments) if position in self.known}
+        state_constants(find_function(module), known)
+        return with_constants(module, lower(module), [value.name for n, value in canonical_inputs if n in stated])
 
     def schedule(self, script: ModuleOp) -> Schedule:
         """The canonical form under a script, with the program's arguments and results in its order. Raises
         ScheduleError for a script that does not apply."""
-        return Schedule(self._signed).apply(script)
+        module = self.loops.clone()
+        update(find_function(module), self.signed(read(find_function(module))))
+        return Schedule(module).apply(script)
 
-    def spelled(self, schedule: Schedule) -> ModuleOp:
-        """The loops of such a schedule under the names of the program."""
-        module = schedule.module.clone()
-        update(find_function(module), self._spelled(schedule.program))
-        return module
+    def scheduled(self, script: ModuleOp) -> Program:
+        """The canonical form under a script, with the program's arguments and names. Raises ScheduleError as well."""
+        return self.spelled(self.signed(Schedule(self.loops).apply(script).program))
 
-    @property
-    def unscheduled(self) -> ModuleOp:
-        """The loops of the canonical form with the program's arguments and names."""
-        return self.spelled(Schedule(self._signed))
+    def signed(self, program: Program) -> Program:
+        """The canonical loops, scheduled or not, with the program's arguments and results in its order."""
+        inputs, count = dict(zip(self.form.arguments, program.arguments, strict=False)), len(self.form.arguments)
+        results = dict(zip(self.form.results, program.arguments[-program.outputs :], strict=True))
+        taken = Names(program.buffers)
+        own = self._own.arguments[: len(self.graph.inputs)]
+        arguments = (
+            *(
+                inputs[n] if n in inputs else replace(buffer, name=taken.fresh("unused"))
+                for n, buffer in enumerate(own)
+            ),
+            *program.arguments[count : len(program.arguments) - program.outputs],
+            *(results[n] for n in sorted(results)),
+        )
+        return replace(program, arguments=arguments)
 
-    @property
-    def program(self) -> Program:
-        """The canonical form, unscheduled, with the program's arguments and names: for people to read."""
-        return self._spelled(read(find_function(self._signed)))
-
-    @cached_property
-    def _signed(self) -> ModuleOp:
-        """The loops of the canonical form with the program's arguments and results in its order."""
-        return self._lowered(self.form.signed(self.graph), range(len(self.graph.inputs)))
-
-    def _spelled(self, program: Program) -> Program:
-        """Such loops, scheduled or not, under the names of the program."""
+    def spelled(self, program: Program) -> Program:
+        """Such loops under the names of the program."""
         arguments = zip(self._interface(program), self._interface(self._own), strict=True)
         return spelled(program, self.names, dict(arguments))
+
+    @property
+    def unscheduled(self) -> Program:
+        """The canonical form, unscheduled, with the program's arguments and names."""
+        return self.spelled(self.signed(read(find_function(self.loops))))
 
     @cached_property
     def _own(self) -> Program:
@@ -84,16 +97,6 @@ class Single:
         """The names of the inputs and the results, without the large constants that are arguments between them."""
         names = [buffer.name for buffer in program.arguments]
         return [*names[: len(self.graph.inputs)], *names[len(names) - program.outputs :]]
-
-    def _lowered(self, graph: Graph, inputs: Sequence[int]) -> ModuleOp:
-        """The loops of the canonical form, with those inputs constant that are as written; `inputs` are the positions
-        that its inputs have in the function."""
-        stated = {n for n, buffer in enumerate(self._own.arguments) if buffer.name in self._own.constants}
-        canonical_inputs = zip(self.form.arguments, self.form.graph.inputs, strict=True)
-        module = ModuleOp([write(graph)])
-        elements_by_input = {n: self.known[position] for n, position in enumerate(inputs) if position in self.known}
-        state_constants(find_function(module), elements_by_input)
-        return with_constants(module, lower(module), [value.name for n, value in canonical_inputs if n in stated])
 
 
 def single_of(x: object, written: ModuleOp) -> Single | None:

@@ -12,7 +12,7 @@ from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, state_con
 from compiler.driver.source import argument
 from compiler.graph.main import Main
 from compiler.interpret.numbers import array_of
-from compiler.passes.split_constants import split
+from compiler.passes.split_constants import check_constants
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.program.write import constant_arguments
@@ -45,9 +45,9 @@ def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str 
     module = module.clone()
     function = find_function(module, name)
     program = read(function)
-    constants = dict.fromkeys([*program.constants, *by_name(x, program, dict.fromkeys(names))])
-    split(function, constants)
-    state_constants(function, constant_arguments(replace(program, constants=tuple(constants))))
+    constants = tuple(dict.fromkeys([*program.constants, *by_name(x, program, dict.fromkeys(names))]))
+    check_constants(program, constants)
+    state_constants(function, constant_arguments(replace(program, constants=constants)))
     return module
 
 

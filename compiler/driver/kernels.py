@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from types import MappingProxyType
@@ -23,6 +22,8 @@ from compiler.driver.source import check_words, level_of, module_of, verified
 from compiler.graph.whole import grouped, whole
 from compiler.native.unit import Settings, Source
 from compiler.passes.lift_constants import has_constants
+from compiler.program.tree import Program
+from compiler.program.write import write
 from compiler.support.errors import InputError, TargetError
 from compiler.support.gc import paused
 from compiler.targets.cpu import Kernel, thread_count
@@ -100,12 +101,10 @@ def build_groups(
     return build_planned(module, plan, words, threads, policy, constants=constants)
 
 
-def scheduled(loops: ModuleOp | None, group: Group, module: ModuleOp) -> Plan:
-    """The plan of a te program of one group by the scheduled loops of its function, which have its arguments; without
-    them as it is written. `group` says where the schedule is from; its seconds are set when it is compiled."""
-    if loops is None:
-        return replace(written(module), group=group)
-    return Plan(verified(loops, "contract", None), group=group, te=partial(str, without_elements(module)))
+def scheduled(program: Program, group: Group, module: ModuleOp) -> Plan:
+    """The plan of a te program of one group by the scheduled loops of its function, which have its arguments. `group`
+    says where the schedule is from; its seconds are set when it is compiled."""
+    return Plan(ModuleOp([write(program)]), group=group, te=partial(str, without_elements(module)))
 
 
 def build_planned(

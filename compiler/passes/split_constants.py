@@ -92,7 +92,7 @@ def split_program(
     taken: Sequence[str] = (),
 ) -> Parts:
     """`split` of a program as a tree: `aligned` are its aligned arguments, `attributes` those of its function."""
-    _check(program, constants)
+    check_constants(program, constants)
     before, after, crossing = _divided(program, constants)
     names = [*aligned, *(b.name for b in crossing)]
     main = _main(program, constants, after, crossing)
@@ -121,7 +121,8 @@ def _divided(program: Program, constants: Collection[str]) -> tuple[list[Node], 
     return (before, after, crossing) if crossing else ([], [*before, *after], [])
 
 
-def _check(program: Program, constants: Collection[str]) -> None:
+def check_constants(program: Program, constants: Collection[str]) -> None:
+    """Raise InputError for names that are not of inputs that stay unwritten."""
     inputs = [b.name for b in program.arguments[: len(program.arguments) - program.outputs]]
     for name in constants:
         if name in inputs and program.writers[name]:
