@@ -1,0 +1,94 @@
+"""The road from a program to machine code: how often a build lowers, reads, writes, verifies, and the rooms it enters."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+import compiler
+from compiler import te
+from compiler.te import nn
+
+ROOT = Path(compiler.__file__).parent
+WATCHED = {
+    ("lowering/te_to_loop.py", "apply"): "lowered",
+    ("program/read.py", "read"): "read",
+    ("program/write.py", "write"): "written",
+    ("dialects/dominance.py", "verify_module"): "verified",
+    ("analysis/verify/prove.py", "verify_schedule"): "proved",
+    ("schedule/recorder.py", "apply"): "applied",
+}
+"""Functions by their files, and what each call of them counts as."""
+
+
+def counts(build: Callable[[], object]) -> tuple[Counter[str], set[str]]:
+    """The calls of watched functions during a build, and the rooms that it enters: folders and files of the package."""
+    calls, rooms = Counter[str](), set[str]()
+
+    def look(frame: FrameType, event: str, argument: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(ROOT):
+            place = path.relative_to(ROOT)
+            rooms.add(place.parts[0])
+            calls[WATCHED.get((place.as_posix(), frame.f_code.co_name), "")] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        build()
+    finally:
+        sys.setprofile(before)
+    del calls[""]
+    return calls, rooms
+
+
+@pytest.fixture(autouse=True)
+def as_users_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passes are trusted, and nothing is cached."""
+    monkeypatch.setenv("STRATA_VERIFY_EACH", "0")
+    monkeypatch.setenv("STRATA_CACHE", "off")
+
+
+def two_computes() -> te.Function:
+    a, b = te.placeholder((64, 48), name="A"), te.placeholder((48, 32), name="B")
+    return te.function("two", [a, b], nn.exp(nn.matmul(a, b)))
+
+
+def network(layers: int) -> te.Function:
+    """Layers of different widths, each of which is a group or two."""
+    inputs = [te.placeholder((32, 24), name="X")]
+    value = inputs[0]
+    for number in range(layers):
+        inputs.append(te.placeholder((value.shape[1], 24 + 8 * number), name=f"W{number}"))
+        value = nn.softmax(nn.relu(nn.matmul(value, inputs[-1])))
+    return te.function("network", inputs, value)
+
+
+def test_a_program_of_two_computes() -> None:
+    function = two_computes()
+    calls, rooms = counts(lambda: compiler.build(function, threads=1, schedule="auto"))
+    assert calls == {"lowered": 2, "read": 5, "written": 3, "verified": 4, "proved": 1}
+    assert len(rooms) <= 18, sorted(rooms)
+
+
+def test_a_network() -> None:
+    function, groups = network(12), 0
+
+    def build() -> None:
+        nonlocal groups
+        groups = len(compiler.build(function, threads=1, schedule="auto").groups)
+
+    calls, _ = counts(build)
+    assert groups >= 3
+    assert calls == {
+        "lowered": groups,
+        "read": 3 * groups,
+        "written": 2 * groups,
+        "verified": 2 * groups + 2,
+        "proved": groups,
+    }
