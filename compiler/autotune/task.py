@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import driver
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.workloads import made
-from compiler.database import Database, Key, Record, key_of
+from compiler.database import Database, Key, Record
 from compiler.database.outcome import NETWORK, TIMINGS, WARM
 from compiler.database.program import text_of
 from compiler.database.record import hash_of
@@ -228,14 +228,6 @@ class SearchTask(Unpicklable):
         """What outcomes are comparable under."""
         return Key(hash_of(self.program), self._place, self.threads, self.policy, self.timing)
 
-    @cached_property
-    def former_key(self) -> Key | None:
-        """The key of a te function's loops as they are written, by which older versions knew a program of one group;
-        None for what is no such program."""
-        if self._single is None:
-            return None
-        return key_of(self._single.written, self._place, self.threads, self.policy, timing=self.timing)
-
     @property
     def _place(self) -> str:
         """The machine's name in keys; estimates have a name of their own, since they do not compare with
@@ -339,7 +331,6 @@ class SearchTask(Unpicklable):
             self.estimated,
             subject,
             lambda: self.derived.sketches,
-            self.former_key,
             lambda: as_written(self.schedule, self.machine).text(()),
             lambda: self.derived.unused,
         )
@@ -347,23 +338,15 @@ class SearchTask(Unpicklable):
     def best(self, database: str | os.PathLike[str]) -> Best:
         """The best record of the task; of a whole program those of its groups, by their names. Raises InputError where
         there is none."""
-        with Database(database, create=False) as opened:
-            every = {task.name: task._best_in(opened) for task in self.groups or (self,)}
-        records = {name: record for name, record in every.items() if record is not None}
+        records = self.records(database)
         if not records:
             raise InputError(f"{database} has nothing measured for {self.name} on {self.place}")
         return records if self.groups else records[self.name]
 
-    def _best_in(self, database: Database) -> Record | None:
-        """The best record, also of those that older versions have made of the program as it is written."""
-        keys = [self.key] if self.former_key is None else [self.key, self.former_key]
-        records = [record for key in keys if (record := database.best(key)) is not None]
-        return min(records, key=lambda record: record.outcome.cost, default=None)
-
     def script(self, record: Record) -> str:
         """The script of a record under the names of the program, for people to read; what is no script as it is."""
         try:
-            return str(self._spelled(parse(record.script, "the script"), record))
+            return str(self._spelled(parse(record.script, "the script")))
         except SAID:
             return record.script
 
@@ -371,13 +354,9 @@ class SearchTask(Unpicklable):
         """A text about the program, such as why a candidate failed, with the program's names."""
         return text if self.provenance is None else self.provenance.spoken(text)
 
-    def _spelled(self, script: ModuleOp, record: Record) -> ModuleOp:
-        """The script of a record under the names of the program."""
-        return script if self.provenance is None or self._is_former(record) else renamed(script, self.provenance)
-
-    def _is_former(self, record: Record) -> bool:
-        """Whether a record is of the program as it is written, of which older versions made them."""
-        return self.former_key is not None and record.key.program == self.former_key.program
+    def _spelled(self, script: ModuleOp) -> ModuleOp:
+        """A script under the names of the program."""
+        return script if self.provenance is None else renamed(script, self.provenance)
 
     def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, object] | None = None) -> Any:
         """The kernel of the best record, which takes the inputs that are not constant; `constants` are arrays of those
@@ -469,7 +448,7 @@ class SearchTask(Unpicklable):
         if mode == "python":
             from compiler.schedule.python import as_python
 
-            return as_python(self._spelled(replay(record).script, record))
+            return as_python(self._spelled(replay(record).script))
         if mode == self.target:
             return str(self._built(record, {}).text)
         nothing = {b.name: np.zeros(b.shape, dtype_of(b.element)) for b in self._fixed}
@@ -501,9 +480,7 @@ class SearchTask(Unpicklable):
     def _scheduled(self, record: Record) -> ModuleOp | Schedule:
         """The program's loops under a record, with its own arguments."""
         script, single = replay(record).script, self._single
-        if single is None or self._is_former(record):
-            return Schedule(single.written if single else self.module).apply(script)
-        return ModuleOp([write(single.scheduled(script))])
+        return ModuleOp([write(single.scheduled(script))]) if single else Schedule(self.module).apply(script)
 
     def schedule_of(self, script: ModuleOp | str) -> Schedule:
         """The program under a script of its space: its arguments in their order, and the names of the space."""

@@ -55,9 +55,8 @@ Given = TypeVar("Given")
 @dataclass(frozen=True)
 class Problem:
     """What a run tunes: a subject for the workers, the sketches of its space on a machine, and what its records say:
-    the name of the task, its key and the text of its program; `former` is the key that older versions gave it,
-    `written` the script of the program as it is written, `notes` sentences about its rules. `estimated` says that
-    nothing can be measured."""
+    the name of the task, its key and the text of its program; `written` is the script of the program as it is written,
+    `notes` are sentences about its rules. `estimated` says that nothing can be measured."""
 
     name: str
     key: Key
@@ -66,7 +65,6 @@ class Problem:
     estimated: bool
     subject: Subject
     sketches: Callable[[], Sequence[Sketch]]
-    former: Key | None = None
     written: Callable[[], str] = str
     notes: Callable[[], Sequence[str]] = tuple
 
@@ -244,7 +242,7 @@ class Run:
         self.seen, self.descending = 0, not self.options.search.descent
         self.say("learning from earlier tasks")
         seconds = SECONDS if self.options.seconds is None else min(SECONDS, self.options.seconds / 20)
-        past_tasks = warm_starts(self.database, task.key, task.program, task.machine, seconds, task.former)
+        past_tasks = warm_starts(self.database, task.key, task.program, task.machine, seconds)
         self.search = Search(self.space, self.options.seed, self.options.search, past_tasks)
         self.absorb()
         self.progress.earlier = len(self.trials)

@@ -6,7 +6,6 @@ import argparse
 import json
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -157,9 +156,11 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _data(task: Summary) -> dict[str, object]:
+    from compiler.database.fields import key_fields
+
     best = None if task.best is None else {"record": task.best, "seconds": task.seconds}
     counts = {"trials": task.trials, "ok": task.ok, "failed": task.failed}
-    return {"names": task.names, **asdict(task.key), **counts, "best": best}
+    return {"names": task.names, **key_fields(task.key), **counts, "best": best}
 
 
 def _cells(task: Summary) -> Sequence[str]:
@@ -296,13 +297,12 @@ def _only(tasks: list[Summary], options: argparse.Namespace) -> Summary:
 
 
 def _title(key: Key, name: str) -> str:
-    return (
-        f"{name} ({key.program[:SHOWN]}) on {key.machine}, {counted(key.threads, 'thread')}, {key.policy}{_timing(key)}"
-    )
-
-
-def _timing(key: Key) -> str:
-    return ", as in a network" if key.timing == NETWORK else ""
+    conditions = [key.machine, counted(key.threads, "thread"), key.policy]
+    if key.timing == NETWORK:
+        conditions.append("as in a network")
+    if key.unknown:
+        conditions.append(key.unknown)
+    return f"{name} ({key.program[:SHOWN]}) on {', '.join(conditions)}"
 
 
 def _best_of(database: Database, task: Summary) -> Record:

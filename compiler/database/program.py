@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -11,7 +10,6 @@ from xdsl.dialects.func import FuncOp
 from compiler.database.outcome import WARM
 from compiler.database.record import Key, hash_of
 from compiler.dialects.functions import find_function
-from compiler.opt.diagnostics import SAID
 from compiler.program.read import read
 from compiler.program.write import write
 
@@ -39,20 +37,6 @@ def text_of(function: FuncOp) -> str:
     stale = (*written.attributes, "constant_values")
     written.attributes |= {k: v for k, v in function.attributes.items() if k not in stale}
     return str(ModuleOp([written]))
-
-
-@lru_cache(16)
-def respelled(text: str) -> str:
-    """The text that a program has today, by which it is known; that of none, or of a damaged one, as it is.
-
-    Files of before version 4 hold index expressions as they were written, such as `h + r`, and buffers of one name.
-    """
-    from compiler.driver import parse
-
-    try:
-        return program_of(parse(text))
-    except SAID:
-        return text
 
 
 def key_of(module: object, machine: str, threads: int, policy: str, name: str | None = None, timing: str = WARM) -> Key:

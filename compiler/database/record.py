@@ -3,6 +3,7 @@ refused."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,8 @@ KINDS = (MEASURED, ESTIMATED, *FAILURES)
 Json: TypeAlias = Any  # what a file says, before it is checked
 LARGEST = 2**63 - 1
 """The largest integer that a column holds."""
+DEPTH = 32
+"""How deep objects and lists of unknown fields may be nested."""
 
 
 @dataclass(frozen=True, order=True)
@@ -35,7 +38,8 @@ class Key:
     """What outcomes are comparable under: the program, the machine, its threads, the floating-point policy, the timing.
 
     `program` is the SHA-256 of the program's text in hexadecimal, see `program_of`; `machine` any name for people;
-    `timing` is one of TIMINGS.
+    `timing` is one of TIMINGS. `unknown` is the JSON of the key's fields that this version does not know, in order of
+    their names, or empty: what they say is part of what outcomes are comparable under.
     """
 
     program: str
@@ -43,6 +47,7 @@ class Key:
     threads: int
     policy: str
     timing: str = WARM
+    unknown: str = ""
 
 
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -82,7 +87,8 @@ class Record:
     decisions and replays by itself; `candidate` says where in the space of its tuner it was, if it came from one.
     `predicted` is the cost that the model gave when it was chosen, in the unit of `Outcome.cost`. `seed` and `run`
     (a text, such as a UUID) are those of the tuner's run. `created` is a moment in UTC. `uuid` tells records of
-    different files apart. `id` is the record's number in the file that it was read from, 0 before; it is not compared.
+    different files apart. `unknown` are fields of JSON that this version does not know; it writes them again.
+    `id` is the record's number in the file that it was read from, 0 before; it is not compared.
 
     Raises InputError for a field that is not of its type, is not finite, or contradicts another.
     """
@@ -99,6 +105,7 @@ class Record:
     created: str = field(default_factory=now)
     versions: Mapping[str, str] = field(default_factory=versions)
     uuid: str = field(default_factory=lambda: str(uuid4()))
+    unknown: Mapping[str, Json] = field(default_factory=dict)
     id: int = field(default=0, compare=False)
 
     def __repr__(self) -> str:
@@ -114,25 +121,21 @@ class Record:
 @dataclass(frozen=True)
 class WholeProgram:
     """A program whose groups were tuned: its name for people, the text of its te module, whose main calls the groups,
-    and the positions of the inputs that never change."""
+    the positions of the inputs that never change, and fields of JSON that this version does not know."""
 
     name: str
     text: str
     constants: tuple[int, ...] = ()
+    unknown: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         name, positions = self.name, self.constants
-        for complaint in (*_text("name", name), *_text("text", self.text)):
+        for complaint in (*_text("name", name), *_text("text", self.text), *_unknown(self.unknown)):
             raise InputError(complaint)
         if not name.isprintable() or not name.strip():
             raise InputError(f"the name is {short(name)}, expected a line of text")
         if not isinstance(positions, tuple) or not all(type(n) is int and 0 <= n <= LARGEST for n in positions):
             raise InputError(f"constants is {short(positions)}, expected positions of inputs")
-
-    @property
-    def hash(self) -> str:
-        """What tells it from others: of everything in it."""
-        return hash_of(repr((self.name, self.constants, self.text)))
 
 
 def moment(text: str) -> datetime:
@@ -170,6 +173,8 @@ def _complaints(record: Record) -> Iterator[str]:
         yield "versions are not texts by name"
     for text in (entry for pair in record.versions.items() for entry in pair):
         yield from _text("a version", text)
+    yield from _unknown(record.unknown)
+    yield from _unknown_of_key(key.unknown)
 
 
 def _identity(record: Record) -> Iterator[str]:
@@ -214,6 +219,38 @@ def _place(candidate: object) -> Iterator[str]:
                 yield from _integer("a position", position, 0)
         case _:
             yield f"the candidate {short(candidate)} is not a sketch and positions"
+
+
+def _unknown(values: object) -> Sequence[str]:
+    """Whether unknown fields are read as they are written."""
+    if values == {}:
+        return ()
+    try:
+        read = json.loads(json.dumps(values, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        read = None
+    if isinstance(values, dict) and read == values and _depth_is_within(values, DEPTH):
+        return ()
+    return (f"the unknown fields are {short(values)}, expected an object of JSON, at most {DEPTH} levels deep",)
+
+
+def _depth_is_within(value: Json, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_depth_is_within(child, levels - 1) for child in inner)
+
+
+def _unknown_of_key(text: object) -> Sequence[str]:
+    if text == "":
+        return ()
+    try:
+        values = json.loads(text) if isinstance(text, str) else None
+        if values and text == json.dumps(values, sort_keys=True):
+            return _unknown(values)
+    except (ValueError, RecursionError):
+        pass
+    return (f"the key's unknown fields are {short(text)}, expected the JSON of an object, its names in order",)
 
 
 def _text(name: str, value: object) -> Sequence[str]:

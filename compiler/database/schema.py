@@ -1,4 +1,4 @@
-"""Opening a file: its tables, the steps that bring older files up to date, and errors as sentences."""
+"""Opening a file: its tables, its format, and errors as sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
-from compiler.database.record import hash_of, is_program
+from compiler.database.fields import FORMAT, check_format
 from compiler.support.errors import InputError
 
 PATIENCE = 60.0
@@ -31,55 +31,23 @@ MEMORY = ":memory:"
 APPLICATION = 0x53747274
 """`application_id` of our files ("Strt"): what tells them from other databases."""
 
-STEPS = (
-    (
-        f"PRAGMA application_id = {APPLICATION}",
-        "CREATE TABLE programs (hash TEXT PRIMARY KEY, text TEXT NOT NULL)",
-        """CREATE TABLE records (
-            id INTEGER PRIMARY KEY AUTOINCREMENT,
-            uuid TEXT NOT NULL UNIQUE,
-            name TEXT NOT NULL,
-            program TEXT NOT NULL REFERENCES programs (hash),
-            machine TEXT NOT NULL,
-            threads INTEGER NOT NULL,
-            policy TEXT NOT NULL,
-            script TEXT NOT NULL,
-            kind TEXT NOT NULL,
-            seconds TEXT NOT NULL,
-            rates TEXT NOT NULL,
-            reason TEXT NOT NULL,
-            build_seconds REAL NOT NULL,
-            sketch INTEGER,
-            positions TEXT,
-            seed INTEGER NOT NULL,
-            run TEXT NOT NULL,
-            created TEXT NOT NULL,
-            versions TEXT NOT NULL
-        )""",
-    ),
-    (
-        "ALTER TABLE records ADD COLUMN predicted REAL",
-        "CREATE INDEX records_by_key ON records (program, machine, threads, policy)",
-    ),
-    ("ALTER TABLE records ADD COLUMN disturbance TEXT",),
-    (),
-    ("ALTER TABLE records ADD COLUMN timing TEXT NOT NULL DEFAULT 'warm'",),
-    (
-        """CREATE TABLE whole_programs (
-            hash TEXT PRIMARY KEY, name TEXT NOT NULL, text TEXT NOT NULL, constants TEXT NOT NULL
-        )""",
-    ),
+STATEMENTS = (
+    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {FORMAT}",
+    "CREATE TABLE programs (hash TEXT PRIMARY KEY, text TEXT NOT NULL)",
+    """CREATE TABLE records (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        uuid TEXT NOT NULL UNIQUE,
+        program TEXT NOT NULL REFERENCES programs (hash),
+        conditions TEXT NOT NULL,
+        script TEXT NOT NULL,
+        fields TEXT NOT NULL
+    )""",
+    "CREATE INDEX records_by_key ON records (program, conditions)",
+    "CREATE TABLE whole_programs (hash TEXT PRIMARY KEY, fields TEXT NOT NULL)",
 )
-"""The statements that make each version, as `PRAGMA user_version` counts them, of the one before; version 0 is an empty
-file.
-
-A step that has left the house is never edited: a change is a further step. Numbers of records are never given twice.
-The fourth changes no table: `_respell` gives the programs of older files the text that they have today.
-Records of before the fifth were timed warm.
-"""
-VERSION = len(STEPS)
-RESPELLED = 4
-"""The version from which on programs have that text."""
+"""The statements that make a file, whose `user_version` is the format. They stay: what a later version adds are fields
+of the objects of JSON in `conditions` and `fields`. Numbers of records are never given twice."""
 
 _SAID = {
     sqlite3.SQLITE_NOTADB: "is not a database of tuning records",
@@ -128,7 +96,7 @@ def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iter
 
 
 def connect(path: Path, create: bool) -> sqlite3.Connection:
-    """A connection to a file of the current version, made or brought up to date where need be.
+    """A connection to a file, which is made where need be.
 
     Each transaction is on disk when it ends, through a write-ahead log. A file that cannot be written is read only,
     unless it is to be made where there is none. A file that is refused is left as it was, and nothing that it says is
@@ -159,44 +127,10 @@ def _opened(path: Path, mode: str) -> sqlite3.Connection:
         _distrust(connection, path)
         _prepare(connection, path, mode)
         connection.set_progress_handler(None, SLICE)
-        return _up_to_date(connection) if mode.startswith("ro") else connection
+        return connection
     except BaseException:
         connection.close()
         raise
-
-
-def _up_to_date(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """A connection to a file that is read only; to a copy in memory, brought up to date, where its tables are older."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version == VERSION:
-        return connection
-    copy = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
-    connection.backup(copy)
-    connection.close()
-    with transaction(copy):
-        _upgrade(copy, version)
-    return copy
-
-
-def _upgrade(connection: sqlite3.Connection, version: int) -> None:
-    """The steps from a version to the current one, inside a transaction."""
-    for statement in (statement for step in STEPS[version:] for statement in step):
-        connection.execute(statement)
-    if 0 < version < RESPELLED:
-        _respell(connection)
-    connection.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def _respell(connection: sqlite3.Connection) -> None:
-    """Let records be found by the text that their program has today."""
-    from compiler.database.program import respelled
-
-    for former, text in connection.execute("SELECT hash, text FROM programs").fetchall():
-        new = respelled(text) if is_program(former, text) else text
-        if new != text:
-            connection.execute("INSERT OR IGNORE INTO programs VALUES (?, ?)", (hash_of(new), new))
-            connection.execute("UPDATE records SET program = ? WHERE program = ?", (hash_of(new), former))
-            connection.execute("DELETE FROM programs WHERE hash = ?", (former,))
 
 
 def _check_place(path: Path, create: bool) -> None:
@@ -250,38 +184,43 @@ def _distrust(connection: sqlite3.Connection, path: Path) -> None:
 
 def _prepare(connection: sqlite3.Connection, path: Path, mode: str) -> None:
     with transaction(connection, "DEFERRED"):  # one state of the file, which another process may be making
-        version = _version(connection, path, mode == "rwc")
+        is_new = _is_new(connection, path, mode == "rwc")
     connection.execute("PRAGMA foreign_keys = ON")
     if mode.startswith("ro"):
         return
     _write_ahead(connection)
     connection.execute("PRAGMA synchronous = FULL")
-    if version < VERSION:
+    if is_new:
         with transaction(connection):
-            _upgrade(connection, _version(connection, path, mode == "rwc"))  # another may have been faster
+            if _is_new(connection, path, mode == "rwc"):  # another may have been faster
+                _make(connection)
 
 
-def _version(connection: sqlite3.Connection, path: Path, create: bool) -> int:
-    """The version of a file, 0 where it is to be made. Raises InputError for a file that is not ours, is too new, or is
+def _make(connection: sqlite3.Connection) -> None:
+    for statement in STATEMENTS:
+        connection.execute(statement)
+
+
+def _is_new(connection: sqlite3.Connection, path: Path, create: bool) -> bool:
+    """Whether a file is to be made. Raises InputError for a file that is not ours, has another format, or is
     damaged."""
-    (version,), (application,) = (
+    (number,), (application,) = (
         connection.execute(f"PRAGMA {name}").fetchone() for name in ("user_version", "application_id")
     )
     tables = _tables(connection)
-    if not tables and not version:
+    if not tables and not number:
         if not create:
             raise InputError(f"{path} is empty: it has no tuning records")
-        return 0
-    if application != APPLICATION or version < 1:
+        return True
+    if application != APPLICATION or number < 1:
         raise InputError(f"{path} is a database of something else than tuning records")
-    if version > VERSION:
-        raise InputError(f"{path} has version {version} of the tables, and this Strata knows them up to {VERSION}")
-    for (kind, name), _ in tables.items() ^ _tables_of(version).items():
+    check_format(number, f"{path} is a database of tuning records that")
+    for (kind, name), _ in tables.items() ^ _own_tables().items():
         raise InputError(f"{path} is a database of something else than tuning records: so its {kind} '{name}' says")
     (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
         raise InputError(f"{path} is damaged: {' '.join(verdict.split())}")
-    return int(version)
+    return False
 
 
 def _tables(connection: sqlite3.Connection) -> Tables:
@@ -291,11 +230,10 @@ def _tables(connection: sqlite3.Connection) -> Tables:
 
 
 @cache
-def _tables_of(version: int) -> Tables:
-    """What a file of a version has."""
+def _own_tables() -> Tables:
+    """What a file of ours has."""
     connection = sqlite3.connect(MEMORY)
-    for statement in (statement for step in STEPS[:version] for statement in step):
-        connection.execute(statement)
+    _make(connection)
     tables = _tables(connection)
     connection.close()
     return tables

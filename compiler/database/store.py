@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import warnings
@@ -10,13 +9,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain
 from threading import RLock
 from typing import Self
 
-from compiler.database.lines import from_lines, to_line, to_whole_line
+from compiler.database.lines import from_lines, to_line
 from compiler.database.record import LARGEST, Key, Record, WholeProgram, is_program
-from compiler.database.rows import COLUMNS, KEY, SCRIPT, Row, from_row, key_values, to_row, whole_program
+from compiler.database.rows import (
+    COLUMNS,
+    KEY,
+    SCRIPT,
+    Row,
+    from_row,
+    from_whole_row,
+    key_values,
+    to_row,
+    to_whole_row,
+)
 from compiler.database.schema import connect, said, transaction
 from compiler.database.summary import Removal, Summary, by_script, ranked, removals, summaries
 from compiler.support.errors import InputError
@@ -25,7 +33,7 @@ from compiler.support.files import named, read, write, writing
 _MARKS = ", ".join("?" * len(COLUMNS.split(",")))
 _INSERT = f"INSERT INTO records ({COLUMNS}) VALUES ({_MARKS}) ON CONFLICT (uuid) DO NOTHING"
 _INSERT_PROGRAM = "INSERT INTO programs (hash, text) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING"
-_INSERT_WHOLE = "INSERT INTO whole_programs VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING"
+_INSERT_WHOLE = "INSERT INTO whole_programs VALUES (?, ?) ON CONFLICT (hash) DO NOTHING"
 _ORPHANS = "DELETE FROM programs WHERE hash NOT IN (SELECT program FROM records)"
 
 
@@ -48,8 +56,8 @@ class Database:
     warning; its script is never the best, since that record may have said that it is wrong. `damaged` says what is
     wrong with each that was met.
 
-    Raises InputError for a file that is missing, is no such database, was written by a newer Strata, is damaged or
-    cannot be written.
+    Raises InputError for a file that is missing, is no such database, has another format, is damaged or cannot be
+    written.
     """
 
     def __init__(self, path: str | os.PathLike[str], create: bool = True) -> None:
@@ -124,9 +132,8 @@ class Database:
     def whole_programs(self) -> list[WholeProgram]:
         """The programs whose groups were tuned, in the order in which they came, without damaged ones."""
         with self._lock, said(self.path):
-            query = "SELECT hash, name, text, constants FROM whole_programs ORDER BY rowid"
-            rows = self._connection.execute(query).fetchall()
-        return [program for row in rows if (program := whole_program(*row)) is not None]
+            rows = self._connection.execute("SELECT hash, fields FROM whole_programs ORDER BY rowid").fetchall()
+        return [program for row in rows if (program := from_whole_row(*row)) is not None]
 
     def prune(
         self, keep: int | None = None, failed: bool = False, before: datetime | None = None, dry_run: bool = False
@@ -152,7 +159,8 @@ class Database:
 
     def lines(self) -> Iterator[str]:
         """All whole programs, then all records in order of their numbers, as lines of JSON."""
-        return chain(map(to_whole_line, self.whole_programs), map(to_line, self.records()))
+        yield from map(to_line, self.whole_programs)
+        yield from map(to_line, self.records())
 
     def export(self, file: str | os.PathLike[str]) -> int:
         """Write all records and whole programs as lines of JSON, and say how many records; a file is replaced when all
@@ -166,7 +174,7 @@ class Database:
             if path.exists() and path.samefile(self.path):
                 raise InputError(f"{path} is the database itself")
         records = self.records()
-        lines = chain(map(to_whole_line, self.whole_programs), map(to_line, records))
+        lines = [*map(to_line, self.whole_programs), *map(to_line, records)]
         write(path, [f"{line}\n" for line in lines])
         return len(records)
 
@@ -226,5 +234,4 @@ def _insert(connection: sqlite3.Connection, record: Record) -> bool:
 
 
 def _keep(connection: sqlite3.Connection, program: WholeProgram) -> None:
-    values = (program.hash, program.name, program.text, json.dumps(program.constants))
-    connection.execute(_INSERT_WHOLE, values)
+    connection.execute(_INSERT_WHOLE, to_whole_row(program))

@@ -26,11 +26,12 @@ import compiler
 from compiler import te
 from compiler.__main__ import main
 from compiler.database import Database, Key, Record, WholeProgram, key_of, program_of, schema
-from compiler.database.lines import FORMAT, WHOLE_FORMAT, from_line, to_line, to_whole_line
-from compiler.database.outcome import FAILURES, MEASURED, NETWORK, PASSING, WARM, Outcome
+from compiler.database.fields import FORMAT, canonical_json, key_fields, whole_fields
+from compiler.database.lines import from_line, to_line
+from compiler.database.outcome import FAILURES, MEASURED, NETWORK, PASSING, Outcome
 from compiler.database.record import hash_of
 from compiler.database.replay import planned, replay
-from compiler.database.schema import PATIENCE, STEPS, VERSION
+from compiler.database.schema import APPLICATION, PATIENCE
 from compiler.driver import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError
@@ -137,11 +138,18 @@ def test_whole_programs_are_kept_once(path: Path) -> None:
         with Database(path) as database:
             database.keep(kept_program)
             assert database.whole_programs == [kept_program]
-    damaged = "UPDATE whole_programs SET constants = ?"
-    for constants in ("[0, 4]", "0", "[", None, b"\xff"):
-        connection = sqlite3.connect(path)
-        connection.execute(damaged, ("null" if constants is None else constants,))
-        connection.commit()
+    text = canonical_json(whole_fields(kept_program))
+    for fields in (
+        text.replace("3", "4"),
+        text.replace("[0, 3]", "0"),
+        "{",
+        "null",
+        b"\xff",
+        f'{{"a": "\udcff", {text[1:]}',
+    ):
+        with sqlite3.connect(path) as connection:
+            value = fields.encode("utf-8", "surrogateescape") if isinstance(fields, str) else fields
+            connection.execute("UPDATE whole_programs SET fields = CAST(? AS TEXT)", (value,))
         connection.close()
         with Database(path) as database:
             assert database.whole_programs == [], "it says something else than it did"
@@ -246,6 +254,14 @@ MALFORMED: dict[str, Callable[[], object]] = {
     "uuid 'x' is not": lambda: made(uuid="x"),
     "versions are not": lambda: made(versions=[]),
     "a version is 3": lambda: made(versions={"xdsl": 3}),
+    "the unknown fields are \\[\\], expected": lambda: made(unknown=[]),
+    "the unknown fields are {'laws': \\(\\)}, expected": lambda: made(unknown={"laws": ()}),
+    "the unknown fields are {1: 2}, expected": lambda: made(unknown={1: 2}),
+    "the unknown fields are {'laws': nan}, expected": lambda: WholeProgram("net", "", (), {"laws": float("nan")}),
+    "the key's unknown fields are 3, expected": lambda: made(key=replace(made().key, unknown=3)),
+    "the key's unknown fields are '{}', expected": lambda: made(key=replace(made().key, unknown="{}")),
+    "the key's unknown fields are '{', expected": lambda: made(key=replace(made().key, unknown="{")),
+    "the key's unknown fields are '{\"b\": 1": lambda: made(key=replace(made().key, unknown='{"b": 1, "a": 1}')),
 }
 
 
@@ -385,8 +401,9 @@ def test_a_file_that_another_process_holds_is_waited_for_and_then_said(
 
 def test_opening_waits_while_a_file_without_a_log_is_written(path: Path) -> None:
     """SQLite itself does not wait where it would change a file to a write-ahead log."""
-    sqlite3.connect(path).executescript(FIRST).close()
+    filled(path, made())
     second = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    second.execute("PRAGMA journal_mode = DELETE")
     second.execute("BEGIN IMMEDIATE")
     released: list[bool] = []
     release = threading.Timer(0.3, lambda: (released.append(True), second.execute("ROLLBACK")))
@@ -408,104 +425,49 @@ def test_an_interrupted_write_leaves_nothing_and_holds_nothing(path: Path, monke
         assert database.programs == {} and database.add(made()) == 1
 
 
-# --- versions -------------------------------------------------------------------------------------------------------
-
-FIRST = """
-PRAGMA user_version = 1;
-PRAGMA application_id = 0x53747274;
-CREATE TABLE programs (hash TEXT PRIMARY KEY, text TEXT NOT NULL);
-CREATE TABLE records (id INTEGER PRIMARY KEY AUTOINCREMENT, uuid TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
-    program TEXT NOT NULL REFERENCES programs (hash), machine TEXT NOT NULL, threads INTEGER NOT NULL,
-    policy TEXT NOT NULL, script TEXT NOT NULL, kind TEXT NOT NULL, seconds TEXT NOT NULL, rates TEXT NOT NULL,
-    reason TEXT NOT NULL, build_seconds REAL NOT NULL, sketch INTEGER, positions TEXT, seed INTEGER NOT NULL,
-    run TEXT NOT NULL, created TEXT NOT NULL, versions TEXT NOT NULL);
-INSERT INTO records VALUES (7, '12345678-1234-5678-1234-567812345678', 'old',
-    '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae', 'lab', 1, 'fast', 'steps', 'measured',
-    '[0.5]', '[2.0]', '', 0.25, 1, '[2, 3]', 4, 'run', '2025-01-01T00:00:00.000000+00:00', '{"strata": "0.0"}');
-INSERT INTO programs VALUES ('2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae', 'foo');
-"""
+# --- formats --------------------------------------------------------------------------------------------------------
 
 
-def layout(path: Path) -> list[Any]:
-    connection = sqlite3.connect(path)
-    columns = connection.execute("SELECT name, type FROM pragma_table_info('records')").fetchall()
-    indices = connection.execute("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'index'").fetchall()
-    return [columns, sorted(indices), *connection.execute("PRAGMA user_version").fetchone()]
+def _of_format(path: Path, number: int) -> bytes:
+    """Make a file of ours with another format, and give what it holds."""
+    filled(path, made())
+    _altered(path, f"PRAGMA user_version = {number}")
+    return path.read_bytes()
 
 
-def test_a_file_of_version_1_is_brought_up_to_date(path: Path, tmp_path: Path) -> None:
-    sqlite3.connect(path).executescript(FIRST).close()
-    with Database(path, create=False) as database:
-        (record,) = database.records()
-        assert database.add(made(predicted=2.0)) == 8
-    assert record == Record(
-        key=Key(hash_of("foo"), "lab", 1, "fast"),
-        name="old",
-        program="foo",
-        script="steps",
-        outcome=Outcome(MEASURED, (0.5,), (2.0,), "", 0.25),
-        candidate=(1, (2, 3)),
-        seed=4,
-        run="run",
-        created="2025-01-01T00:00:00.000000+00:00",
-        versions={"strata": "0.0"},
-        uuid="12345678-1234-5678-1234-567812345678",
-    )
-    assert layout(path) == layout(filled(tmp_path / "new.db", made())) and layout(path)[-1] == VERSION
+TUNE_AGAIN = f"of before the first release; only format {FORMAT} is read: tune again, into a new file"
+UPDATE = f"of a newer Strata; only format {FORMAT} is read: update Strata"
+OTHER_FORMATS = {**dict.fromkeys(range(1, FORMAT), TUNE_AGAIN), 99: UPDATE}
 
 
-def window() -> te.Function:
-    """A sum over windows, whose index is written `h + r` in te."""
-    a = te.placeholder((8,), name="A")
-    h = te.reduce_axis(6, "h")
-    return te.function("window", [a], [te.compute((3,), lambda r: te.sum(a[h + r], axis=h), name="W")])
+@pytest.mark.parametrize("number", OTHER_FORMATS)
+def test_a_file_of_another_format_is_refused_and_left_alone(
+    number: int, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = _of_format(path, number)
+    sentence = f"{path} is a database of tuning records that has format {number}, {OTHER_FORMATS[number]}"
+    for arguments in (["db", "list", str(path)], ["tune", "matmul:8x6x4", "--trials", "1", "--database", str(path)]):
+        assert main(arguments) == 1
+        assert refusal(capsys.readouterr().err) == f"strata: error: {sentence}"
+    assert path.read_bytes() == before
 
 
-WINDOW = program_of(window())
-FORMER = WINDOW.replace("%A[r + h]", "%A[h + r]")
-"""The text of that program before version 4."""
-FOURTH = "ALTER TABLE records DROP COLUMN timing; DROP TABLE whole_programs"
-"""What makes version 4 of version 5."""
+def test_a_file_of_a_former_format_is_refused_whatever_its_tables_are(path: Path) -> None:
+    columns = "CREATE TABLE records (id INTEGER PRIMARY KEY, kind TEXT)"
+    pragmas = f"PRAGMA user_version = 1; PRAGMA application_id = {APPLICATION}"
+    sqlite3.connect(path).executescript(f"{columns}; {pragmas}").close()
+    with pytest.raises(InputError, match="has format 1, of before the first release"):
+        Database(path)
 
 
-def test_programs_of_older_files_are_found_by_their_text_of_today(path: Path, tmp_path: Path) -> None:
-    assert FORMER != WINDOW == program_of(parse(FORMER)) == program_of(window())
-    schedule = Schedule(compiler.lower(window()))
-    schedule.unroll(schedule.get_loops(schedule.get_block("W"))[0])
-    record = made(2.0, WINDOW, script=str(schedule))
-    older = replace(record, program=FORMER, key=replace(record.key, program=hash_of(FORMER)))
-    filled(path, older, made(3.0, "no program"))
-    sqlite3.connect(path).executescript(f"{FOURTH}; PRAGMA user_version = 3").close()
-    with Database(path) as database:
-        assert database.best(record.key) == record
-        assert len(database.records()) == 2 and str(replay(record).script) == str(schedule)
-    with Database(path) as again:
-        assert again.best(record.key) == record
-    line = json.loads(to_line(older)) | {"format": 2}
-    del line["key"]["timing"]
-    assert from_line(json.dumps(line)) == record == from_line(to_line(record))
-    assert from_line(to_line(older)) == older, "a line of today is taken as it is"
-
-
-def test_a_step_that_fails_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sqlite3.connect(path).executescript(FIRST).close()
-    before = layout(path)
-    monkeypatch.setattr("compiler.database.schema.STEPS", (STEPS[0], (*STEPS[1], "nonsense")))
+def test_making_a_file_that_fails_leaves_it_empty(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "STATEMENTS", (*schema.STATEMENTS, "nonsense"))
     with pytest.raises(InputError, match="cannot be used"):
         Database(path)
-    assert layout(path) == before
-
-
-def test_a_newer_file_is_refused_and_left_alone(path: Path) -> None:
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="is empty"):
+        Database(path, create=False)
     filled(path, made())
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 99")
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(InputError, match=f"has version 99 of the tables, and this Strata knows them up to {VERSION}"):
-        Database(path)
-    assert path.read_bytes() == before
 
 
 def _text(path: Path) -> None:
@@ -541,10 +503,7 @@ FILES: dict[str, Callable[[Path], object]] = {
 }
 
 
-def test_another_process_may_be_the_first_to_bring_a_file_up_to_date(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sqlite3.connect(path).executescript(FIRST).close()
+def test_another_process_may_be_the_first_to_make_a_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_ahead = schema._write_ahead
 
     def later(connection: sqlite3.Connection) -> None:
@@ -553,19 +512,20 @@ def test_another_process_may_be_the_first_to_bring_a_file_up_to_date(
         write_ahead(connection)
 
     monkeypatch.setattr(schema, "_write_ahead", later)
+    assert filled(path, made()) == path
     with Database(path) as database:
-        assert [record.id for record in database.records()] == [7, 8]
+        assert [record.id for record in database.records()] == [1, 2]
 
 
 def test_what_a_file_is_is_asked_of_one_state_of_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else a file that another process is making has tables already and had no version yet."""
-    version = schema._version
+    """Else a file that another process is making has tables already and had no format yet."""
+    is_new = schema._is_new
 
-    def seen(connection: sqlite3.Connection, *remaining: Any) -> int:
+    def seen(connection: sqlite3.Connection, *remaining: Any) -> bool:
         assert connection.in_transaction
-        return version(connection, *remaining)
+        return is_new(connection, *remaining)
 
-    monkeypatch.setattr(schema, "_version", seen)
+    monkeypatch.setattr(schema, "_is_new", seen)
     filled(path, made())
 
 
@@ -607,32 +567,51 @@ def test_a_file_that_cannot_be_written_is_said(path: Path) -> None:
             database.add(made())
 
 
-ELSEWHERE = ["timing = 'x'", "machine = x'ff'", "machine = CAST(x'ff' AS TEXT)", "policy = ''", "script = x'00'"]
+def _set(field: str, value: str, column: str = "fields") -> str:
+    """The change of a column that gives a field a value, which SQL writes so."""
+    return f"{column} = json_set({column}, '$.{field}', {value})"
+
+
+ELSEWHERE = [
+    _set("timing", "'x'", "conditions"),
+    _set("machine", "char(27)", "conditions"),
+    _set("policy", "''", "conditions"),
+    "conditions = '3'",
+    "conditions = x'ff'",
+    "conditions = CAST(x'ff' AS TEXT)",
+    "script = x'00'",
+]
 """Changes after which a record is of no key, or no script, that is known."""
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        "seconds = 'x'",
-        "seconds = '3'",
-        "seconds = x'5b312e305d'",
-        f"seconds = '{'[' * 100_000}'",
-        "rates = '[]'",
-        "created = 'x'",
-        "kind = 'x'",
-        "seconds = '[\"x\"]'",
-        "seconds = '[NaN]'",
-        "name = char(27) || '[31m'",
-        "name = char(0x202e)",
-        "versions = '[1]'",
-        "run = x'00'",
-        "positions = '{}', sketch = 1",
-        "reason = x'00'",
-        "seed = 'x'",
+        _set("outcome.seconds", "'x'"),
+        _set("outcome.seconds", "3"),
+        _set("outcome.rates", "json('[]')"),
+        _set("outcome.kind", "'x'"),
+        _set("outcome.seconds", "json('[\"x\"]')"),
+        _set("outcome.reason", "3"),
+        _set("outcome.disturbance", "json('[1, 2, 3, 4]')"),
+        _set("created", "'x'"),
+        _set("name", "char(27) || '[31m'"),
+        _set("name", "char(0x202e)"),
+        _set("versions", "json('[1]')"),
+        _set("run", "0"),
+        _set("seed", "'x'"),
+        _set("candidate", "json('{}')"),
+        "fields = json_remove(fields, '$.candidate')",
+        f"fields = '{'[' * 100_000}'",
+        f"""fields = json_set(fields, '$.laws', json('{"[" * 40}{"]" * 40}'))""",
+        "fields = replace(fields, '1.0', 'NaN')",
+        "fields = replace(fields, '1.0', '1e999')",
+        "fields = '[]'",
+        "fields = x'7b7d'",
+        "fields = CAST(x'7bff7d' AS TEXT)",
         *ELSEWHERE,
     ],
-    ids=lambda change: change[:24],
+    ids=lambda change: change[:48],
 )
 def test_a_row_that_was_tampered_with_is_said(change: str, path: Path) -> None:
     """The others are there as before; a script of which the key has a damaged record is never the best."""
@@ -661,7 +640,7 @@ def _altered(path: Path, *statements: str) -> None:
 
 def test_the_command_warns_of_damage_and_shows_the_others(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     filled(path, made(2.0), made(1.0), made(3.0))
-    _altered(path, "UPDATE records SET seed = 'x', versions = 'x' WHERE id = 2")
+    _altered(path, f"UPDATE records SET {_set('seed', 'NULL')} WHERE id = 2")
     assert main(["db", "export", str(path)]) == 0
     said = capsys.readouterr()
     assert said.out.count("\n") == 2
@@ -697,32 +676,9 @@ def test_an_export_is_imported_exactly_and_once(path: Path, tmp_path: Path) -> N
         assert (actual.added, actual.skipped) == (0, 3)
         copy.export(again)
     assert again.read_bytes() == file.read_bytes() and not list(tmp_path.glob("*.partial"))
-    formats = [json.loads(line)["format"] for line in file.read_text().split("\n")[:-1]]
-    assert formats == [WHOLE_FORMAT, *[FORMAT] * 3]
-
-
-def former_key() -> dict[str, Any]:
-    """The key of a line of before version 4."""
-    key: dict[str, Any] = json.loads(to_line(FULL))["key"]
-    del key["timing"]
-    return key
-
-
-def test_lines_of_version_1_do_not_know_how_the_machine_was_disturbed() -> None:
-    outcome = json.loads(to_line(FULL))["outcome"]
-    del outcome["disturbance"]
-    assert from_line(edited(format=1, outcome=outcome, key=former_key())) == replace(
-        FULL, outcome=replace(FULL.outcome, disturbance=None)
-    )
-
-
-def test_what_is_of_no_timing_was_timed_warm(path: Path) -> None:
-    assert from_line(edited(format=3, key=former_key())) == FULL and FULL.key.timing == WARM
-    with pytest.raises(InputError, match="the key has no field 'timing'"):
-        from_line(edited(key=former_key()))
-    sqlite3.connect(path).executescript(FIRST).close()
-    with Database(path) as database:
-        assert [record.key.timing for record in database.records()] == [WARM]
+    heads = [[*json.loads(line).items()][:2] for line in file.read_text().split("\n")[:-1]]
+    contents = ("whole_program", "record", "record", "record")
+    assert heads == [[("format", FORMAT), ("content", content)] for content in contents]
 
 
 def test_records_of_a_network_are_not_compared_with_warm_ones(path: Path) -> None:
@@ -745,22 +701,6 @@ def test_the_best_knows_how_all_its_measurements_were_disturbed(path: Path) -> N
     with Database(filled(path, *records, made(2.0))) as database:
         best = database.best(records[0].key)
     assert best is not None and best.outcome.disturbance == Disturbance(2.0, 0.5, 5, 2)
-    sqlite3.connect(path).executescript("UPDATE records SET disturbance = '[1, 2, 3, 4, 5]'").close()
-    with Database(path) as database, pytest.warns(RuntimeWarning, match="record 1 is damaged"):
-        assert database.keys() == []
-
-
-def test_an_older_file_that_cannot_be_written_is_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled(path, FULL)
-    sqlite3.connect(path).executescript(
-        f"{FOURTH}; ALTER TABLE records DROP COLUMN disturbance; PRAGMA user_version = 2"
-    ).close()
-    before = path.read_bytes()
-    opened = schema._opened
-    monkeypatch.setattr(schema, "_opened", lambda path, mode: opened(path, "ro"))
-    with Database(path) as database:
-        assert [record.uuid for record in database.records()] == [FULL.uuid]
-    assert path.read_bytes() == before
 
 
 def test_lines_that_come_twice_are_counted(path: Path, tmp_path: Path) -> None:
@@ -780,26 +720,32 @@ def disturbed(value: Any) -> str:
     return edited(outcome=json.loads(to_line(FULL))["outcome"] | {"disturbance": value})
 
 
-WHOLE = to_whole_line(WholeProgram("net", "main", (2,)))
+LAWS = key_fields(FULL.key) | {"laws": 0}
+"""The fields of a key, with one that this version does not know."""
+WHOLE = to_line(WholeProgram("net", "main", (2,)))
 LINES = {
     "it is not JSON: Expecting property name .*column 2": "{",
     "it is not JSON: maximum": "[" * 100_000,
-    "the line has a field 'key', which is unknown": WHOLE.replace("{", '{"key": 1, ', 1),
-    "its format is 4, expected 5 for a whole program": WHOLE.replace("5", "4"),
+    "\\[\\] is not an object": "[]",
+    "the record has no field 'key'": WHOLE.replace("whole_program", "record"),
+    "its content is 'certificate', expected record or whole_program": WHOLE.replace("whole_program", "certificate"),
+    "its content is \\[\\], expected record or whole_program": edited(content=[]),
     "the whole program has no field 'text'": WHOLE.replace('"text": ', '"txt": '),
     "text is 7, expected a text": WHOLE.replace('"main"', "7"),
     "the name is ' ', expected a line of text": WHOLE.replace('"net"', '" "'),
     "constants is \\(-1,\\), expected positions of inputs": WHOLE.replace("[2]", "[-1]"),
     "NaN is no number": to_line(PLAIN).replace("null", "NaN"),
-    "the record is not an object": "[]",
     "has no field 'uuid'": to_line(FULL).replace('"uuid"', '"id"'),
-    "has a field 'more'": edited(more=1),
-    "has format 5": edited(format=5),
     "format is None": edited(format=None),
     "format is True": edited(format=True),
-    "the key has a field 'timing', which is unknown": edited(format=3),
-    "the outcome has a field 'disturbance', which is unknown": edited(format=1, key=former_key()),
-    "the timing 'hot' is unknown": edited(key=former_key() | {"timing": "hot"}),
+    **{f"it has format {number}, {words}": edited(format=number) for number, words in OTHER_FORMATS.items()},
+    "the key has no field 'timing'": edited(key={"program": "", "machine": "", "threads": 1, "policy": ""}),
+    "the timing 'hot' is unknown": edited(key=key_fields(FULL.key) | {"timing": "hot"}),
+    "the unknown fields are {'laws': .*, at most 32 levels deep": edited(laws=json.loads("[" * 40 + "]" * 40)),
+    "the unknown fields are {'laws': inf}, expected": edited(laws=0).replace('"laws": 0', '"laws": 1e999'),
+    "the unknown fields are {'laws': \\[-inf\\]}, expected": WHOLE.replace("{", '{"laws": [-1e999], ', 1),
+    "{'laws': inf} cannot be written as JSON": edited(key=LAWS).replace('"laws": 0', '"laws": 1e999'),
+    "the unknown fields are {'laws': .*, at most 32 ": edited(key=LAWS | {"laws": json.loads("[" * 40 + "]" * 40)}),
     "the disturbance is not an object": disturbed(3),
     "the disturbance has no field 'used'": disturbed({"seconds": 1.0, "away": 0.1, "repeated": 1}),
     "the disturbance has -1": disturbed({"seconds": 1.0, "away": -1, "repeated": 1, "used": 0}),
@@ -863,6 +809,68 @@ def test_an_export_never_replaces_the_database(path: Path, tmp_path: Path) -> No
             with pytest.raises(InputError, match=r"cannot be written|is not the name"):
                 database.export(wrong)
     assert path.read_bytes() == before and not list(tmp_path.glob("*.partial"))
+
+
+# --- fields of newer versions ---------------------------------------------------------------------------------------
+
+NEWER = [None, True, -1, 2**70, 1 / 3, "größe \0", "\ud800", [], {}, {"a": {"": 1}}, [{"law": "winograd", "at": [0]}]]
+"""What a field may be that this version does not know."""
+
+
+def newer(record: Record, value: Any) -> dict[str, Any]:
+    """The object of a record's line, with a field of a newer version in each of the objects in it."""
+    content: dict[str, Any] = json.loads(to_line(record))
+    outcome = content["outcome"] | {"laws": value}
+    if outcome["disturbance"] is not None:
+        outcome["disturbance"] |= {"laws": value}
+    return content | {"laws": value, "outcome": outcome}
+
+
+@pytest.mark.parametrize("value", NEWER, ids=repr)
+def test_unknown_fields_survive(value: Any, path: Path, tmp_path: Path) -> None:
+    """Through lines, a file, that file read again, and lines."""
+    whole = json.loads(to_line(WholeProgram("net", "main", (2,)))) | {"laws": value}
+    full = newer(FULL, value)
+    lines = [whole, full | {"key": full["key"] | {"laws": value}}, newer(PLAIN, value)]
+    (tmp_path / "lines").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with Database(path) as database:
+        database.import_(tmp_path / "lines")
+    with Database(path, create=False) as database:
+        assert [json.loads(line) for line in database.lines()] == lines
+        assert [from_line(line) for line in database.lines()] == [*database.whole_programs, *database.records()]
+        database.export(tmp_path / "again")
+    with Database(tmp_path / "copy.db") as copy:
+        assert copy.import_(tmp_path / "again").added == 2
+        assert copy.import_(tmp_path / "again").skipped == 2 and len(copy.whole_programs) == 1
+        assert [json.loads(line) for line in copy.lines()] == lines
+
+
+def test_unknown_fields_of_a_key_make_another_key(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What they say of the machine, for one, decides which outcomes are comparable."""
+    known, key = made(2.0), made().key
+    capped = replace(made(1.0), key=replace(key, unknown='{"watts": 15}'))
+    with Database(filled(path, known, capped, made(3.0))) as database:
+        best, of_capped = database.best(key), database.best(capped.key)
+        assert best == known and of_capped == capped
+        summaries = database.keys()
+    assert [(summary.key, summary.trials) for summary in summaries] == [(key, 2), (capped.key, 1)]
+    content = json.loads(said(capsys, "list", str(path), "--json"))
+    assert [task.get("watts") for task in content] == [None, 15] and "unknown" not in content[0]
+    assert 'on lab, 1 thread, contract, {"watts": 15})' in said(capsys, "best", str(path), status=1)
+
+
+def test_the_best_has_its_unknown_fields(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = replace(made(1.0), unknown={"laws": ["winograd"]})
+    filled(path, record, made(2.0))
+    assert json.loads(said(capsys, "best", str(path), "--mode", "json"))["laws"] == ["winograd"]
+
+
+def test_a_whole_program_of_other_unknown_fields_is_another_one(path: Path) -> None:
+    programs = [WholeProgram("net", "main", (2,), {"ranges": [n]}) for n in (1, 2)]
+    with Database(path) as database:
+        for program in (*programs, programs[0]):
+            database.keep(program)
+        assert database.whole_programs == programs
 
 
 # --- pruning --------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -15,7 +14,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 import compiler
 from compiler import te
-from compiler.autotune.search.warm_start import warm_starts
 from compiler.autotune.task import SearchTask
 from compiler.bench.workloads import find
 from compiler.database import Database, Record
@@ -29,7 +27,6 @@ from compiler.lowering.low_to_llvm import emit
 from compiler.native import assemble
 from compiler.pipeline import passes_from, run
 from compiler.program.write import write as write_loops
-from compiler.schedule import Schedule
 from compiler.support.errors import InputError
 from compiler.types.machines import host
 from compiler.universe import context
@@ -323,125 +320,3 @@ def test_what_a_person_writes_stays_as_it_stands() -> None:
 def test_a_program_that_computes_nothing_stays() -> None:
     x = P((4,), name="X")
     assert task(te.function("same", [x], [x])).provenance is None
-
-
-# --- records of before ----------------------------------------------------------------------------------------------
-
-SCRIPT = """builtin.module {
-  transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-    %mm = sched.get_block %f "mm"
-    %m, %n, %k = sched.get_loops %mm : !sched.loop, !sched.loop, !sched.loop
-    sched.reorder %m, %k, %n
-    transform.yield
-  }
-}"""
-PROGRAM = """builtin.module {
-  func.func @program(%X: memref<4x8xf32>, %W: memref<8x6xf32>, %Y: memref<4x6xf32>) attributes {outputs = 1 : i64} {
-    %mm = loop.alloc "mm" : memref<4x6xf32>
-    loop.for "m" %m = 4 {
-      loop.for "n" %n = 6 {
-        loop.for "k" %k = 8 {
-          loop.block "mm" [m = 4 at %m, n = 6 at %n, reduce k = 8 at %k] combine [add]
-              (%x = %X[m, k] : memref<4x8xf32>, %w = %W[k, n] : memref<8x6xf32>) \
--> (%mm[m, n] : memref<4x6xf32>) origin "mm"[m, n, k] {
-            %0 = arith.mulf %x, %w : f32
-            loop.yield %0 : f32
-          }
-        }
-      }
-    }
-    loop.for "i0" %i0 = 4 {
-      loop.for "i1" %i1 = 6 {
-        loop.block "Y" [i0 = 4 at %i0, i1 = 6 at %i1]
-            (%mm_1 = %mm[i0, i1] : memref<4x6xf32>) -> (%Y[i0, i1] : memref<4x6xf32>) origin "Y"[i0, i1] {
-          %0 = arith.constant 0.000000e+00 : f32
-          %1 = arith.maximumf %mm_1, %0 : f32
-          loop.yield %1 : f32
-        }
-      }
-    }
-    func.return
-  }
-}"""
-
-
-def older() -> te.Function:
-    x, w = P((4, 8), name="X"), P((8, 6), name="W")
-    return te.function("layer", [x, w], nn.relu(nn.matmul(x, w, name="mm"), name="Y"))
-
-
-def older_line(seconds: float = 1e-6) -> str:
-    """A record of that program as an older version has written it: its key is the hash of its own loops."""
-    fields = {
-        "format": 4,
-        "key": {
-            "program": "285d8bf2752372ddc264144eac0de19a6d0fe9d785acc0543a6dee4e0fe7c5d7",
-            "machine": host().name,
-            "threads": 1,
-            "policy": "contract",
-            "timing": "warm",
-        },
-        "outcome": {
-            "kind": "measured",
-            "seconds": [seconds],
-            "rates": [1.0],
-            "reason": "",
-            "build_seconds": 0.0,
-            "disturbance": None,
-        },
-        "candidate": None,
-        "uuid": "6ca80fc7-14ad-4886-9731-ab31ce63abb3",
-        "name": "layer",
-        "program": PROGRAM,
-        "script": SCRIPT,
-        "predicted": None,
-        "seed": 0,
-        "run": "",
-        "created": "2026-11-22T19:18:56.215617+00:00",
-        "versions": {"strata": "0.1.0", "xdsl": "0.74.0", "llvmlite": "0.50.0"},
-    }
-    return json.dumps(fields)
-
-
-def test_a_record_of_before_is_found(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the program that it was made of, in its own names; another spelling of it has another key."""
-    (tmp_path / "lines").write_text(older_line())
-    with Database(path) as database:
-        assert database.import_(tmp_path / "lines").added == 1
-    what, (x, w) = task(older()), drawn((4, 8), (8, 6))
-    assert what.former_key is not None and what.former_key != what.key
-    assert what.best(path).script == SCRIPT
-    np.testing.assert_allclose(what.apply_best(path)(x, w), np.maximum(x @ w, 0), rtol=1e-5, atol=1e-6)
-    for mode, said in (("script", '"mm"'), ("python", "s.get_block('mm')"), ("llvm", "layer")):
-        what.print_best(path, mode)
-        assert said in capsys.readouterr().out
-    with pytest.raises(InputError, match="has nothing measured"):
-        task(nn_with_other_names()).best(path)
-    keep(path, recorded(what, preferred(what), seconds=2e-6))
-    assert what.best(path).script == SCRIPT, "it is the faster one"
-    keep(path, recorded(what, preferred(what) + " ", seconds=5e-7))
-    assert what.best(path).script != SCRIPT
-
-
-def nn_with_other_names() -> te.Function:
-    x, w = P((4, 8), name="A"), P((8, 6), name="B")
-    return te.function("layer", [x, w], nn.relu(nn.matmul(x, w, name="mm"), name="Y"))
-
-
-def test_searches_learn_from_records_of_before(path: Path) -> None:
-    """Most of all from those of the same program, of however many tasks there are records."""
-    what, x = task(older()), P((4, 8), name="X")
-    assert what.former_key is not None
-    former = SearchTask(lower(older()), threads=1)
-    assert former.key == what.former_key
-    second = task(te.function("f", [x], nn.exp(x)))
-    for key in (former, second):
-        scripts = [str(Schedule(key.module).script) + " " * n for n in range(8)]
-        outcome = Outcome("measured", (1e-6,), (1.0,))
-        keep(path, *(Record(key.key, key.name, key.program, script, outcome, (0, ())) for script in scripts))
-    with Database(path) as database:
-        known = database, what.key, what.program, what.machine
-        starts = [warm_starts(*known, former=key) for key in (what.former_key, None)]
-    assert len(starts[0]) == len(starts[1])
-    last = [start[-1].values.tolist() for start in starts]
-    assert last[0] == starts[1][0].values.tolist() != last[1]

@@ -28,6 +28,7 @@ from compiler.autotune.tell.facts import Facts, ceiling_share
 from compiler.autotune.tell.live import Lines, Screen, Silent, view
 from compiler.autotune.tell.progress import Progress
 from compiler.database import Database
+from compiler.database.fields import key_fields
 from compiler.database.lines import from_line
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.driver import lower, parse
@@ -184,7 +185,7 @@ def test_tune_as_json(here: Path, judged: Callable[..., list[Fake]], capsys: pyt
     judged()
     actual = document(capsys, "--policy", "strict", "--log", "search.log")
     task = SearchTask(program(), threads=1, policy="strict")
-    assert actual["key"] == vars(task.key) and actual["name"] == "matmul_96x128x80"
+    assert actual["key"] == key_fields(task.key) and actual["name"] == "matmul_96x128x80"
     with Database("strata.db", create=False) as database:
         records = database.records()
         record = database.record(actual["record"])

@@ -27,22 +27,16 @@ SECONDS = 4.0
 
 
 def warm_starts(
-    database: Database,
-    key: Key,
-    program: str,
-    machine: Machine | Gpu,
-    seconds: float = SECONDS,
-    former: Key | None = None,
+    database: Database, key: Key, program: str, machine: Machine | Gpu, seconds: float = SECONDS
 ) -> list[WarmStart]:
     """What was measured of other programs, or by another timing, under the rest of a key: of at most MEMBERS, the most
-    similar last; none is more so than the same program under its `former` key. Costs of one task are compared with each
-    other alone.
+    similar last. Costs of one task are compared with each other alone.
 
     The features are those of the stored programs under the stored scripts, so that it does not matter which rules the
     candidates came from. Legality is not judged again: they were measured. Scripts that no longer apply are left out.
     Raises InputError for a damaged file.
     """
-    tasks = _tasks(database, key, program, former)
+    tasks = _tasks(database, key, program)
     until = time.perf_counter() + seconds
     starts = []
     for task in reversed(tasks):
@@ -53,16 +47,16 @@ def warm_starts(
     return starts[::-1]
 
 
-def _tasks(database: Database, key: Key, program: str, former: Key | None) -> list[Key]:
+def _tasks(database: Database, key: Key, program: str) -> list[Key]:
     """The last keys with enough trials that differ from a key in the program alone; programs that differ in numbers
-    alone come last, and after them the former key."""
+    alone come last."""
     conditions = (key.machine, key.threads, key.policy)
     summaries = database.keys()
     told = [summary.key for summary in summaries if summary.ok >= LEAST and summary.key != key]
     kept = [task for task in told if (task.machine, task.threads, task.policy) == conditions]
     texts, shape = database.programs, _without_numbers(program)
     alike = {task: _without_numbers(texts.get(task.program, "")) == shape for task in kept}
-    return sorted(kept, key=lambda task: (task == former, alike[task]))[-MEMBERS:]
+    return sorted(kept, key=alike.__getitem__)[-MEMBERS:]
 
 
 def _without_numbers(program: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from compiler.autotune.tell.progress import Progress, Standing
 from compiler.autotune.tell.told import Told
 from compiler.database import Record
+from compiler.database.fields import key_fields
 from compiler.database.outcome import ESTIMATED, Outcome
 from compiler.reference.subject import share
 from compiler.space.candidates import LATER
@@ -160,7 +161,7 @@ class Facts:
         p, standing = self.progress, self.standing
         return {
             "name": self.task.name,
-            "key": asdict(self.task.key),
+            "key": key_fields(self.task.key),
             "best_seconds": None if standing is None else standing.seconds,
             "baseline_seconds": None if standing is None else standing.baseline_seconds,
             "gain": self.gain,
