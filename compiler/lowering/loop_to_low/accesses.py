@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from xdsl.dialects import memref, scf, vector
-from xdsl.dialects.arith import AddiOp, AndIOp
-from xdsl.dialects.builtin import BoolAttr, MemRefType, VectorType, i1
+from xdsl.dialects import scf, vector
+from xdsl.dialects.arith import AndIOp
+from xdsl.dialects.builtin import MemRefType, i1
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from compiler.affine import linear as lin
@@ -25,7 +26,7 @@ from compiler.affine.linear import Linear
 from compiler.dialects.combiner import identity
 from compiler.dialects.upstream.arith import CmpiOp
 from compiler.dialects.upstream.vector import GatherOp, ScatterOp
-from compiler.lowering.loop_to_low import scalars
+from compiler.lowering.loop_to_low import ops, scalars
 from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.literals import Number, element
 from compiler.lowering.loop_to_low.scopes import INDEX, Constant
@@ -66,7 +67,7 @@ class Element:
         type: Attribute = self.buffer.type.element_type
         return type
 
-    @property
+    @cached_property
     def offset(self) -> Linear:
         """Its place among the buffer's elements in row-major order."""
         return lin.joined(lin.offset(self.index, self.shape))
@@ -100,6 +101,7 @@ class Accessor:
         self.guard = list(guard)
         self.free = list(free)
         self.blended = blended
+        self._by_access: dict[Access, Element] = {}
         self.mask = self._mask(self.guard)
         if blended:
             self.kept = self._mask(self.free)
@@ -108,6 +110,11 @@ class Accessor:
 
     def _element(self, access: Access) -> Element:
         """The element of an access; a buffer that lives inside a vectorized loop has the lane as its last dimension."""
+        if access not in self._by_access:
+            self._by_access[access] = self._find_element(access)
+        return self._by_access[access]
+
+    def _find_element(self, access: Access) -> Element:
         forms = self.context.over(self.axes, access.index)
         threads = self.context.threads
         if threads is not None and access.buffer in threads.parts:
@@ -142,7 +149,7 @@ class Accessor:
             return None
         count = self.context.lanes
         places = self._first(element)
-        steps = self.scopes.constant(scalars.dense([stride * n for n in range(count)], INDEX))
+        steps = self.scopes.constant(scalars.multiples(stride, count))
         mask = self._mask(tests)
         if mask is None:
             mask = self.scopes.constant(scalars.dense([1] * count, i1))
@@ -167,19 +174,19 @@ class Accessor:
             self._count_lanes()
             values = [self.scopes.index(self.context.at_lane(form, n)) for n in range(count)]
             return self._gathered(values, INDEX)
-        steps = self.scopes.constant(scalars.dense([factor * n for n in range(count)], INDEX))
+        steps = self.scopes.constant(scalars.multiples(factor, count))
         base = self.context.at_lane(form, 0)
         if base == lin.constant(0):
             return steps
         start = scalars.widen(self.scopes, self.scopes.index(base), count)
-        return self.scopes.add(AddiOp(start, steps))
+        return self.scopes.add(ops.added(start, steps))
 
     def _count_lanes(self) -> None:
         """Count accesses that are emitted lane by lane as unrolled code."""
         self.context.add_copies(self.context.lanes, f"block '{self.block.label}'")
 
     def _gathered(self, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
-        type = VectorType(element, [len(values)])
+        type = ops.vector_type(element, len(values))
         gathered = self.scopes.constant(scalars.zeros(type))  # LLVM takes cubic time over a chain that begins otherwise
         for position, value in enumerate(values):
             gathered = self.scopes.add(vector.InsertOp(value, gathered, [position], type))
@@ -211,10 +218,10 @@ class Accessor:
 
     def _lane_truth(self, test: Condition) -> SSAValue:
         count = self.context.lanes
-        type, level = VectorType(i1, [count]), self._level(test)
+        type, level = ops.vector_type(i1, count), self._level(test)
         if not self.context.has_lanes(test.form):
             truth = self.context.truth(test)
-            return self.scopes.once(level, (truth, "lanes", count), lambda: vector.BroadcastOp(truth, type))
+            return self.scopes.once(level, (truth, "lanes", count), lambda: ops.broadcast(truth, count))
         if self._cuts(test):
             left = self.scopes.index(self.context.at_lane(test.form, 0) + lin.constant(1))
             return self.scopes.once(level, (left, "mask", count), lambda: vector.CreateMaskOp([left], type))
@@ -244,10 +251,9 @@ class Accessor:
             return self._read(access)
         places = self._first(element)
         if self.kept is None:
-            type = VectorType(element.type, [self.context.lanes])
-            return self.scopes.add(vector.LoadOp(element.buffer, places, type))
+            return self.scopes.add(ops.load_lanes(element.buffer, places, self.context.lanes))
         through = self.scopes.constant(self._literal(_zero(element.type), True))
-        return self.scopes.add(vector.MaskedLoadOp(element.buffer, places, self.kept, through))
+        return self.scopes.add(ops.load_masked(element.buffer, places, self.kept, through))
 
     def _either(
         self,
@@ -267,7 +273,7 @@ class Accessor:
 
     def _literal(self, value: Attribute | None, wide: bool) -> Attribute:
         assert value is not None
-        return scalars.splat(value, self.context.lanes) if wide else value  # type: ignore[arg-type]
+        return scalars.splat(value, self.context.lanes) if wide else value
 
     def _load(
         self, element: Element, masking: Sequence[Condition], tests: Sequence[Condition], otherwise: Attribute | None
@@ -278,7 +284,7 @@ class Accessor:
         if literal is not None:
             return self.scopes.constant(literal)
         if not self._varies(element.index) and not tests:
-            return self.scopes.add(memref.LoadOp.get(buffer, self._places(element)))
+            return self.scopes.add(ops.load(buffer, self._places(element)))
         tests = [*masking, *tests]
         fallback = otherwise if otherwise is not None else _zero(element.type)
         through = self._literal(fallback, True)
@@ -291,9 +297,9 @@ class Accessor:
         mask = self._mask(tests)
         if mask is None:
             places = self._places(self._in_lane(element, 0))
-            return self.scopes.add(vector.LoadOp(buffer, places, VectorType(element.type, [self.context.lanes])))
+            return self.scopes.add(ops.load_lanes(buffer, places, self.context.lanes))
         places = self._first(element)
-        return self.scopes.add(vector.MaskedLoadOp(buffer, places, mask, self.scopes.constant(through)))
+        return self.scopes.add(ops.load_masked(buffer, places, mask, self.scopes.constant(through)))
 
     def known(self, access: Access) -> Number | None:
         """The number read, if it is an element of a constant that is the same in all lanes, whatever tests say."""
@@ -383,7 +389,7 @@ class Accessor:
             return self.scopes.constant(fallback)
 
         def load() -> SSAValue:
-            return self.scopes.add(memref.LoadOp.get(element.buffer, self.scopes.indices(element.index)))
+            return self.scopes.add(ops.load(element.buffer, self.scopes.indices(element.index)))
 
         open = [test for test in tests if not test.always(self.scopes.ranges)]
         return self._either(open, False, load, fallback) if open else load()
@@ -398,7 +404,7 @@ class Accessor:
                 raise LoweringError(
                     f"block '{self.block.label}' writes different values to one element in a vectorized loop"
                 )
-            self.scopes.run(memref.StoreOp.get(value, element.buffer, self.scopes.indices(element.index)))
+            self.scopes.run(ops.store(value, element.buffer, self.scopes.indices(element.index)))
             return
         value = scalars.widen(self.scopes, value, self.context.lanes)
         if not self.contiguous(element):
@@ -410,10 +416,10 @@ class Accessor:
             return
         places = self._first(element)
         if self.kept is None:
-            streamed = BoolAttr.from_bool(True) if access.buffer in self.context.streamed else None
-            self.scopes.run(vector.StoreOp(value, element.buffer, places, streamed))
+            streamed = access.buffer in self.context.streamed
+            self.scopes.run(ops.store_lanes(value, element.buffer, places, streamed))
         else:
-            self.scopes.run(vector.MaskedStoreOp(element.buffer, places, self.kept, value))
+            self.scopes.run(ops.store_masked(element.buffer, places, self.kept, value))
 
     def _write_lanes(self, element: Element, value: SSAValue) -> None:
         self._count_lanes()
@@ -424,9 +430,7 @@ class Accessor:
 
             def store(lane: int = lane, lane_element: Element = lane_element) -> None:
                 scalar = scalars.lane(self.scopes, value, lane)
-                self.scopes.run(
-                    memref.StoreOp.get(scalar, lane_element.buffer, self.scopes.indices(lane_element.index))
-                )
+                self.scopes.run(ops.store(scalar, lane_element.buffer, self.scopes.indices(lane_element.index)))
 
             under(self.context, [test for test in tests if not test.always(self.scopes.ranges)], store)
 

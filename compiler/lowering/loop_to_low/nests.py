@@ -100,7 +100,7 @@ def _emit_guarded(context: Context, node: Loop | Computed) -> None:
 
 def _tested(context: Context, node: Loop | Computed, testable: list[Condition]) -> list[Condition]:
     """The conditions to test here: inside the innermost loop, all but the conditions that every block is free of."""
-    if any(loop.kind in ("serial", "parallel") for loop in loops_in(node)):
+    if not testable or any(loop.kind in ("serial", "parallel") for loop in loops_in(node)):
         return testable
     free = [free_of(context, block, testable) for block in blocks_in(node)]
     return [c for c in testable if not free or not all(c in each for each in free)]

@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from compiler.affine import linear as lin
 from compiler.affine.linear import Atom, Linear
 from compiler.dialects.upstream.arith import CmpiOp
+from compiler.lowering.loop_to_low.ops import added, multiplied
 from compiler.support.errors import LoweringError
 from compiler.support.spans import of_location
 
@@ -44,6 +45,8 @@ class Scopes:
     home: dict[int, int] = field(default_factory=dict)
     ranges: dict[int, lin.Range] = field(default_factory=dict)
     constants: dict[Attribute, ConstantOp] = field(default_factory=dict)
+    numbers: dict[int, SSAValue] = field(default_factory=dict)
+    """The index constants."""
     location: LocationAttr = UNKNOWN_LOC
     """That of the block which is being lowered, which ops in the innermost scope get."""
 
@@ -98,9 +101,10 @@ class Scopes:
 
     def index_constant(self, value: int) -> SSAValue:
         """An index constant, at the function's top."""
-        constant = self.constant(IntegerAttr(value, INDEX))
-        constant.name_hint = f"c{value}" if value >= 0 else f"c.{-value}"
-        return constant
+        if value not in self.numbers:
+            constant = self.numbers[value] = self.constant(IntegerAttr(value, INDEX))
+            constant.name_hint = f"c{value}" if value >= 0 else f"c.{-value}"
+        return self.numbers[value]
 
     def index(self, form: Linear) -> SSAValue:
         """The value of a form over bound variables."""
@@ -157,17 +161,17 @@ class Scopes:
         if form.constant == 0:
             return total
         constant, level = self.index_constant(form.constant), self.level(form)
-        return self.once(level, (total, form.constant), lambda: arith.AddiOp(total, constant))
+        return self.once(level, (total, form.constant), lambda: added(total, constant))
 
     def _step(self, total: SSAValue | None, atom: Atom, factor: int, level: int) -> SSAValue:
         term = self._atom(atom)
         if factor != 1:
             scale, plain, here = self.index_constant(factor), term, self._atom_level(atom)
-            term = self.once(here, (plain, "*", factor), lambda: arith.MuliOp(plain, scale))
+            term = self.once(here, (plain, "*", factor), lambda: multiplied(plain, scale))
         if total is None:
             return term
-        before, added = total, term
-        return self.once(level, (before, "+", added), lambda: arith.AddiOp(before, added))
+        before, after = total, term
+        return self.once(level, (before, "+", after), lambda: added(before, after))
 
     def _atom(self, atom: Atom) -> SSAValue:
         if isinstance(atom, int):
