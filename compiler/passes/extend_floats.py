@@ -13,6 +13,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.arith import CASTS, ExtFOp, RemFOp, SelectOp, TruncFOp, element_of, kind_of
+from compiler.dialects.upstream.walk import ops_in
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class ExtendFloatsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)
-        for inner in list(op.walk()):
+        for inner in ops_in(op):
             narrow = _narrow(inner)
             if narrow and any(isinstance(element_of(v.type), narrow) for v in (*inner.operands, *inner.results)):
                 _extend(PatternRewriter(inner), inner, narrow)

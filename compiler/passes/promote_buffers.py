@@ -18,11 +18,13 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 
-from compiler.analysis.accesses import LowAccess, access, touched
+from compiler.analysis.accesses import LowAccess, access
 from compiler.analysis.index_forms import Forms, Ranges
 from compiler.analysis.overlap import Overlaps
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.memref import PrefetchOp
+from compiler.dialects.upstream.walk import ops_in
+from compiler.passes.touches import touches
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,15 @@ class PromoteBuffersPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)
-        for loop in [inner for inner in op.walk() if isinstance(inner, scf.ForOp)][::-1]:
+        for loop in [inner for inner in ops_in(op) if isinstance(inner, scf.ForOp)][::-1]:
             _promote_all(loop)
-        for block in [b for o in op.walk() for r in o.regions for b in r.blocks]:
+        for block in [b for o in ops_in(op) for r in o.regions for b in r.blocks]:
             _forward(block)
         _drop_unread(op)
 
 
 def _promote_all(loop: scf.ForOp) -> None:
-    groups = _groups(loop)
+    groups = [group for group in _groups(loop) if _is_fixed(loop, group)]
     if groups:
         body = _Body(loop, {g[0].buffer for g in groups})
         promoted = [g for g in groups if _promotable(body, g)]
@@ -65,7 +67,7 @@ class _Body:
         forms = Forms()
         self._inside = {buffer: Overlaps(forms) for buffer in buffers}
         self._otherwise: set[SSAValue] = set()
-        for op in loop.walk():
+        for op in ops_in(loop):
             accessed = access(op)
             if accessed is None:
                 self._otherwise |= {v for v in op.operands if v in buffers and not isinstance(op, PrefetchOp)}
@@ -95,12 +97,15 @@ def _groups(loop: scf.ForOp) -> list[list[LowAccess]]:
     return [g for g in places.values() if len({a.is_store for a in g}) == 2]
 
 
-def _promotable(body: _Body, group: list[LowAccess]) -> bool:
+def _is_fixed(loop: scf.ForOp, group: list[LowAccess]) -> bool:
+    """Whether the place of a group is the same in each iteration, and no lane outside its mask is used."""
     first = group[0]
     fixed = (*first.indices, first.buffer, *(() if first.mask is None else (first.mask,)))
-    if any(body.loop.is_ancestor(value.owner) for value in fixed) or not all(map(_only_kept_lanes, group)):
-        return False
-    return body.only(group) and (Ranges().surely_runs(body.loop) or first.place in body.before)
+    return not any(loop.is_ancestor(value.owner) for value in fixed) and all(map(_only_kept_lanes, group))
+
+
+def _promotable(body: _Body, group: list[LowAccess]) -> bool:
+    return body.only(group) and (Ranges().surely_runs(body.loop) or group[0].place in body.before)
 
 
 def _only_kept_lanes(load: LowAccess) -> bool:
@@ -160,10 +165,10 @@ def _rebuild(loop: scf.ForOp, groups: list[list[LowAccess]]) -> None:
     rewriter, body = PatternRewriter(loop), loop.body.block
     initial, carried = [], []
     for group in groups:
-        load = rewriter.insert(next(a.op for a in group if not a.is_store).clone())
+        load = next(a.op for a in group if not a.is_store)
+        carried.append(_carry(group, body.insert_arg(group[0].type, len(body.args)), load))
         load.results[0].name_hint = None
-        initial.append(load.results[0])
-        carried.append(_carry(group, body.insert_arg(group[0].type, len(body.args))))
+        initial.append(rewriter.insert(load).results[0])
     terminator = body.last_op
     assert isinstance(terminator, scf.YieldOp)
     rewriter.replace(terminator, scf.YieldOp(*terminator.operands, *carried))
@@ -178,13 +183,17 @@ def _rebuild(loop: scf.ForOp, groups: list[list[LowAccess]]) -> None:
     rewriter.replace(loop, [], carried_out[: len(loop.results)])
 
 
-def _carry(group: list[LowAccess], value: SSAValue) -> SSAValue:
-    """Replace the group's loads by the value that flows through the body; the value at its end."""
+def _carry(group: list[LowAccess], value: SSAValue, kept: Operation) -> SSAValue:
+    """Replace the group's loads by the value that flows through the body; the value at its end. The load that is kept
+    is detached, the others are erased."""
     for a in group:
         if a.is_store:
             value = a.stored
+            continue
+        a.op.results[0].replace_all_uses_with(value)
+        if a.op is kept:
+            a.op.detach()
         else:
-            a.op.results[0].replace_all_uses_with(value)
             Rewriter.erase_op(a.op)
     return value
 
@@ -196,7 +205,7 @@ def _forward(block: Block) -> None:
     for op in list(block.ops):
         accessed = access(op)
         if accessed is None:
-            for buffer in touched(op) & live.keys():
+            for buffer in touches(op, live):
                 del live[buffer]
             continue
         stores = live.get(accessed.buffer)
@@ -236,7 +245,7 @@ class _Live:
 
 
 def _drop_unread(module: ModuleOp) -> None:
-    for op in list(module.walk()):
+    for op in ops_in(module):
         if isinstance(op, memref.AllocOp):
             users = [use.operation for use in op.memref.uses]
             if all(isinstance(user, PrefetchOp) or _only_stores(user, op.memref) for user in users):
