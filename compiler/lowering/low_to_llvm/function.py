@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from compiler.affine.linear import Range
 from compiler.analysis.index_forms import Forms
 from compiler.dialects.upstream.arith import kind_of
 from compiler.lowering.low_to_llvm.types import llvm_type
@@ -20,6 +22,15 @@ Handlers = Mapping[type[Operation], Emit]
 
 PURE = "nounwind willreturn memory(none)"
 """The attributes of a function of the C library that is used as a mathematical one (errno is not read)."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """A value that indices are computed from: the values that it takes, where it is a loop's index and the bounds are
+    constants, and a divisor of all of them."""
+
+    range: Range | None
+    divisor: int
 
 
 class FunctionEmitter:
@@ -37,6 +48,7 @@ class FunctionEmitter:
         self.outlined: list[str] = []
         self.label = "entry"
         self.forms = Forms()
+        self.roots: dict[SSAValue, Root] = {}
         self.takes_threads: dict[str, bool] = {}
         """Whether a function that is called takes the count of threads."""
         self._scopes: list[dict[object, str]] = [{}]

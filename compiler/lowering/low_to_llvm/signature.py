@@ -15,6 +15,7 @@ from compiler.dialects.functions import SLOT_ALIGNMENT, called, callees, outputs
 from compiler.dialects.tile_intrinsics import LoadOp, TileLoadOp
 from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.dialects.upstream.vector import GatherOp
+from compiler.dialects.upstream.walk import ops_in
 from compiler.lowering.low_to_llvm.function import FunctionEmitter
 from compiler.lowering.low_to_llvm.types import buffer_bytes
 from compiler.support.errors import LoweringError
@@ -87,7 +88,7 @@ def takes_threads(function: FuncOp) -> bool:
 
 def parallel_loops(function: FuncOp) -> list[scf.ParallelOp]:
     """The parallel loops of a function."""
-    return [op for op in function.walk() if isinstance(op, scf.ParallelOp)]
+    return [op for op in ops_in(function) if isinstance(op, scf.ParallelOp)]
 
 
 def slots(block: Block) -> list[memref.AllocOp]:
