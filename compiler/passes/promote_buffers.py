@@ -50,6 +50,11 @@ class PromoteBuffersPass(ModulePass):
         _drop_unread(op)
 
 
+def _access(op: Operation) -> LowAccess | None:
+    """The access that an op is; most ops are arithmetic, which their names tell sooner than their classes."""
+    return access(op) if op.name.startswith(("memref.", "vector.")) else None
+
+
 def _promote_all(loop: scf.ForOp) -> None:
     groups = [group for group in _groups(loop) if _is_fixed(loop, group)]
     if groups:
@@ -68,7 +73,7 @@ class _Body:
         self._inside = {buffer: Overlaps(forms) for buffer in buffers}
         self._otherwise: set[SSAValue] = set()
         for op in ops_in(loop):
-            accessed = access(op)
+            accessed = _access(op)
             if accessed is None:
                 self._otherwise |= {v for v in op.operands if v in buffers and not isinstance(op, PrefetchOp)}
             elif accessed.buffer in buffers:
@@ -91,7 +96,7 @@ def _groups(loop: scf.ForOp) -> list[list[LowAccess]]:
     """The accesses directly in the loop's body, grouped by place, where there are loads and stores."""
     places: dict[object, list[LowAccess]] = {}
     for op in loop.body.block.ops:
-        accessed = access(op)
+        accessed = _access(op)
         if accessed is not None:
             places.setdefault(accessed.place, []).append(accessed)
     return [g for g in places.values() if len({a.is_store for a in g}) == 2]
@@ -153,7 +158,7 @@ def _before(op: Operation) -> Iterator[LowAccess]:
     while place is not None and not isinstance(place, scf.ParallelOp):
         earlier = place.prev_op
         while earlier is not None:
-            accessed = access(earlier)
+            accessed = _access(earlier)
             if accessed is not None:
                 yield accessed
             earlier = earlier.prev_op
@@ -203,9 +208,9 @@ def _forward(block: Block) -> None:
     forms = Forms()
     live: dict[SSAValue, _Live] = {}
     for op in list(block.ops):
-        accessed = access(op)
+        accessed = _access(op)
         if accessed is None:
-            for buffer in touches(op, live):
+            for buffer in touches(op, live) if live else ():
                 del live[buffer]
             continue
         stores = live.get(accessed.buffer)

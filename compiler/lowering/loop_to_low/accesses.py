@@ -72,6 +72,13 @@ class Element:
         """Its place among the buffer's elements in row-major order."""
         return lin.joined(lin.offset(self.index, self.shape))
 
+    def stride(self, lane: int) -> int | None:
+        """By how many elements it steps from lane to lane; None where that is not the same for all lanes."""
+        factors = [form.coefficient(lane) for form in self.index]
+        if None in factors:
+            return self.offset.coefficient(lane)
+        return sum(factor * size for factor, size in zip(factors, lin.strides(self.shape), strict=True) if factor)
+
 
 @dataclass(frozen=True)
 class _Strided:
@@ -133,18 +140,18 @@ class Accessor:
 
     def contiguous(self, element: Element) -> bool:
         """Whether an access steps by one element a lane; on a GPU also from a multiple of the lanes, as it must."""
-        lane, offset = self.context.lane, element.offset
-        if lane is None or offset.coefficient(lane) != 1:
+        lane = self.context.lane
+        if lane is None or element.stride(lane) != 1:
             return False
         if self.context.threads is None:
             return True
-        first = self.context.at_lane(offset, 0)
+        first = self.context.at_lane(element.offset, 0)
         return all(number % self.context.lanes == 0 for number in (first.constant, *(f for _, f in first.terms)))
 
     def _strided(self, element: Element, tests: Sequence[Condition]) -> _Strided | None:
         """The places and the mask of an access that steps by the same number of elements from lane to lane."""
         assert self.context.lane is not None
-        stride = element.offset.coefficient(self.context.lane)
+        stride = element.stride(self.context.lane)
         if stride is None or element.type == i1:
             return None
         count = self.context.lanes
@@ -286,20 +293,22 @@ class Accessor:
         if not self._varies(element.index) and not tests:
             return self.scopes.add(ops.load(buffer, self._places(element)))
         tests = [*masking, *tests]
-        fallback = otherwise if otherwise is not None else _zero(element.type)
-        through = self._literal(fallback, True)
         if not self.contiguous(element):
-            strided = self._strided(element, tests)
-            if strided is None:
-                return self._load_lanes(element, tests, fallback)
-            default = self.scopes.constant(through)
-            return self.scopes.add(GatherOp(buffer, strided.places, strided.steps, strided.mask, default))
+            return self._load_apart(element, tests, otherwise)
         mask = self._mask(tests)
         if mask is None:
             places = self._places(self._in_lane(element, 0))
             return self.scopes.add(ops.load_lanes(buffer, places, self.context.lanes))
-        places = self._first(element)
+        places, through = self._first(element), self._literal(_fallback(element, otherwise), True)
         return self.scopes.add(ops.load_masked(buffer, places, mask, self.scopes.constant(through)))
+
+    def _load_apart(self, element: Element, tests: Sequence[Condition], otherwise: Attribute | None) -> SSAValue:
+        """Load lanes that are no neighbours."""
+        fallback, strided = _fallback(element, otherwise), self._strided(element, tests)
+        if strided is None:
+            return self._load_lanes(element, tests, fallback)
+        default = self.scopes.constant(self._literal(fallback, True))
+        return self.scopes.add(GatherOp(element.buffer, strided.places, strided.steps, strided.mask, default))
 
     def known(self, access: Access) -> Number | None:
         """The number read, if it is an element of a constant that is the same in all lanes, whatever tests say."""
@@ -433,6 +442,11 @@ class Accessor:
                 self.scopes.run(ops.store(scalar, lane_element.buffer, self.scopes.indices(lane_element.index)))
 
             under(self.context, [test for test in tests if not test.always(self.scopes.ranges)], store)
+
+
+def _fallback(element: Element, otherwise: Attribute | None) -> Attribute:
+    """The value of lanes that are not read."""
+    return _zero(element.type) if otherwise is None else otherwise
 
 
 def _zero(element: Attribute) -> Attribute:

@@ -94,10 +94,12 @@ class Context:
         return [self._replaced(form, axes) for form in index]
 
     def _replaced(self, form: Linear, values: Mapping[int, Linear]) -> Linear:
-        """A form with variables replaced; most forms are one variable, which needs no sum."""
+        """A form with variables replaced; most have none of these or are one of them, and need no new sum."""
+        if all(isinstance(atom, int) and atom not in values for atom, _ in form.terms):
+            return form
         match form.terms:
             case ((int() as variable, 1),) if form.constant == 0:
-                return values.get(variable, form)
+                return values[variable]
         return lin.substitute(form, values, self.scopes.ranges)
 
     def is_known(self, form: Linear) -> bool:
@@ -133,7 +135,7 @@ class Context:
     def at_lane(self, form: Linear, value: int) -> Linear:
         """The form in one lane."""
         assert self.lane is not None
-        return lin.substitute(form, {self.lane: lin.constant(value)}, self.scopes.ranges)
+        return self._replaced(form, {self.lane: lin.constant(value)})
 
     def truth(self, condition: Condition) -> SSAValue:
         """The truth of a condition without lanes."""

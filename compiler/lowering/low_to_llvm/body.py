@@ -15,13 +15,14 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from compiler.dialects.functions import SLOT_ALIGNMENT, callees, positions
+from compiler.dialects.functions import SLOT_ALIGNMENT, positions
 from compiler.dialects.upstream.walk import ops_in
 from compiler.lowering.low_to_llvm.captured import Captured, is_repeated
 from compiler.lowering.low_to_llvm.control import leave
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.signature import (
     buffer_parameter,
+    called_by,
     internal,
     is_written,
     parallel_loops,
@@ -128,7 +129,7 @@ def _users(op: Operation, block: Block) -> set[Operation]:
 
 
 def _loops(op: Operation) -> int:
-    return sum(isinstance(inner, scf.ForOp | scf.ParallelOp) for inner in ops_in(op))
+    return sum(type(inner) in (scf.ForOp, scf.ParallelOp) for inner in ops_in(op))
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class _Team:
 def _team(function: FuncOp) -> _Team:
     sizes = workspace(function)
     private = sizes.shared if sizes.private and parallel_loops(function) else None
-    return _Team(bool(callees(function)), private, takes_threads(function))
+    return _Team(bool(called_by(function)), private, takes_threads(function))
 
 
 def _parameter(f: FunctionEmitter, number: int, argument: BlockArgument) -> str:

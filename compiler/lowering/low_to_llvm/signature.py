@@ -59,7 +59,7 @@ def workspace(function: FuncOp) -> Workspace:
         return _declared_workspace(function)
     parts = [slot_offsets(op.body.block)[-1] for op in parallel_loops(function)]
     largest = max(parts, default=0)
-    inner = [workspace(callee) for callee in callees(function)]
+    inner = [workspace(callee) for callee in called_by(function)]
     private = -(-largest // _PAGE) * _PAGE + 64 if largest else 0
     return Workspace(
         slot_offsets(function.body.block)[-1] + max((w.shared for w in inner), default=0),
@@ -83,12 +83,17 @@ def takes_threads(function: FuncOp) -> bool:
     without a body says so by the attribute `parallel`."""
     if not function.body.blocks:
         return "parallel" in function.attributes
-    return bool(parallel_loops(function)) or any(map(takes_threads, callees(function)))
+    return bool(parallel_loops(function)) or any(map(takes_threads, called_by(function)))
 
 
 def parallel_loops(function: FuncOp) -> list[scf.ParallelOp]:
     """The parallel loops of a function."""
-    return [op for op in ops_in(function) if isinstance(op, scf.ParallelOp)]
+    return [op for op in ops_in(function) if type(op) is scf.ParallelOp]
+
+
+def called_by(function: FuncOp) -> list[FuncOp]:
+    """The different functions that a function calls, in the order of their first calls; most call none."""
+    return callees(function) if any(type(op) is CallOp for op in ops_in(function)) else []
 
 
 def slots(block: Block) -> list[memref.AllocOp]:
