@@ -43,22 +43,34 @@ class PromoteBuffersPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)
+        accesses = _Accesses()
         for loop in [inner for inner in ops_in(op) if isinstance(inner, scf.ForOp)][::-1]:
-            _promote_all(loop)
+            _promote_all(loop, accesses)
         for block in [b for o in ops_in(op) for r in o.regions for b in r.blocks]:
-            _forward(block)
+            _forward(block, accesses)
         _drop_unread(op)
 
 
-def _access(op: Operation) -> LowAccess | None:
-    """The access that an op is; most ops are arithmetic, which their names tell sooner than their classes."""
-    return access(op) if op.name.startswith(("memref.", "vector.")) else None
+class _Accesses:
+    """The accesses of ops, found again as long as their operands are the same."""
+
+    def __init__(self) -> None:
+        self._found: dict[Operation, tuple[tuple[SSAValue, ...], LowAccess | None]] = {}
+
+    def of(self, op: Operation) -> LowAccess | None:
+        """The access that an op is; most ops are arithmetic, which their names tell sooner than their classes."""
+        if not op.name.startswith(("memref.", "vector.")):
+            return None
+        operands, found = tuple(op.operands), self._found.get(op)
+        if found is None or found[0] != operands:
+            found = self._found[op] = operands, access(op)
+        return found[1]
 
 
-def _promote_all(loop: scf.ForOp) -> None:
-    groups = [group for group in _groups(loop) if _is_fixed(loop, group)]
+def _promote_all(loop: scf.ForOp, accesses: _Accesses) -> None:
+    groups = [group for group in _groups(loop, accesses) if _is_fixed(loop, group)]
     if groups:
-        body = _Body(loop, {g[0].buffer for g in groups})
+        body = _Body(loop, {g[0].buffer for g in groups}, accesses)
         promoted = [g for g in groups if _promotable(body, g)]
         if promoted:
             _rebuild(loop, promoted)
@@ -67,13 +79,14 @@ def _promote_all(loop: scf.ForOp) -> None:
 class _Body:
     """The accesses of a loop to some buffers, inner loops included, and the places that were accessed before it."""
 
-    def __init__(self, loop: scf.ForOp, buffers: set[SSAValue]) -> None:
+    def __init__(self, loop: scf.ForOp, buffers: set[SSAValue], accesses: _Accesses) -> None:
         self.loop = loop
+        self._accesses = accesses
         forms = Forms()
         self._inside = {buffer: Overlaps(forms) for buffer in buffers}
         self._otherwise: set[SSAValue] = set()
         for op in ops_in(loop):
-            accessed = _access(op)
+            accessed = accesses.of(op)
             if accessed is None:
                 self._otherwise |= {v for v in op.operands if v in buffers and not isinstance(op, PrefetchOp)}
             elif accessed.buffer in buffers:
@@ -89,14 +102,14 @@ class _Body:
     @cached_property
     def before(self) -> set[object]:
         """The places that were surely accessed before the loop."""
-        return {earlier.place for earlier in _before(self.loop)}
+        return {earlier.place for earlier in _before(self.loop, self._accesses)}
 
 
-def _groups(loop: scf.ForOp) -> list[list[LowAccess]]:
+def _groups(loop: scf.ForOp, accesses: _Accesses) -> list[list[LowAccess]]:
     """The accesses directly in the loop's body, grouped by place, where there are loads and stores."""
     places: dict[object, list[LowAccess]] = {}
     for op in loop.body.block.ops:
-        accessed = _access(op)
+        accessed = accesses.of(op)
         if accessed is not None:
             places.setdefault(accessed.place, []).append(accessed)
     return [g for g in places.values() if len({a.is_store for a in g}) == 2]
@@ -149,7 +162,7 @@ def _stores_masked(user: Operation, operand: int, mask: SSAValue) -> bool:
     return store is not None and store.is_store and store.mask is mask and operand == len(user.operands) - 1
 
 
-def _before(op: Operation) -> Iterator[LowAccess]:
+def _before(op: Operation, accesses: _Accesses) -> Iterator[LowAccess]:
     """The accesses that surely ran before an op: earlier in its block or in a surrounding one.
 
     Not before a parallel loop around it: what other iterations may write meanwhile is not loaded and stored back.
@@ -158,7 +171,7 @@ def _before(op: Operation) -> Iterator[LowAccess]:
     while place is not None and not isinstance(place, scf.ParallelOp):
         earlier = place.prev_op
         while earlier is not None:
-            accessed = _access(earlier)
+            accessed = accesses.of(earlier)
             if accessed is not None:
                 yield accessed
             earlier = earlier.prev_op
@@ -203,12 +216,12 @@ def _carry(group: list[LowAccess], value: SSAValue, kept: Operation) -> SSAValue
     return value
 
 
-def _forward(block: Block) -> None:
+def _forward(block: Block, accesses: _Accesses) -> None:
     """Within a block: a load takes the value last stored to its place; a store overwritten unread is dropped."""
     forms = Forms()
     live: dict[SSAValue, _Live] = {}
     for op in list(block.ops):
-        accessed = _access(op)
+        accessed = accesses.of(op)
         if accessed is None:
             for buffer in touches(op, live) if live else ():
                 del live[buffer]

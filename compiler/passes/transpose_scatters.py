@@ -22,17 +22,19 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler.affine.linear import Linear, constant
 from compiler.analysis.index_forms import Forms
 from compiler.dialects.levels import require
+from compiler.dialects.upstream import builders
 from compiler.dialects.upstream.vector import ScatterOp
 from compiler.dialects.upstream.walk import ops_in
 from compiler.passes.touches import touches
 
+_INDEX = IndexType()
 MOST_ROWS = 32
 """The most scatters that become one tile: its vectors live in registers at once."""
 
@@ -209,33 +211,28 @@ class _Stores:
             places[-1] = self._plus(places[-1], behind)
         is_whole = None not in lanes
         if _is_true(self.mask) and is_whole:
-            self._insert(vector.StoreOp(value, self.base, places))
+            self._insert(builders.store_lanes(value, self.base, places))
             return
         if _is_true(self.mask):
             mask = self._truths([int(lane is not None) for lane in lanes])
         else:
             none = self._truths([0] * self.tile.lanes)
             mask = self._shuffled(self.mask, none, [self.tile.lanes if lane is None else lane for lane in lanes])
-        self._insert(vector.MaskedStoreOp.build(operands=[self.base, places, mask, value]))
+        self._insert(builders.store_masked(self.base, places, mask, value))
 
     def _shuffled(self, a: SSAValue, b: SSAValue, picks: Sequence[int]) -> SSAValue:
         assert isinstance(a.type, VectorType)
-        type, mask = _shuffle_type(a.type.element_type, len(picks)), _shuffle_mask(tuple(picks))
+        type, mask = builders.vector_type(a.type.element_type, len(picks)), _shuffle_mask(tuple(picks))
         shuffle = vector.ShuffleOp.create(operands=[a, b], result_types=[type], properties={"mask": mask})
         return self._insert(shuffle).results[0]
 
     def _plus(self, index: SSAValue, number: int) -> SSAValue:
-        shift = self._insert(arith.ConstantOp(IntegerAttr(number, IndexType())))
-        return self._insert(arith.AddiOp(index, shift)).result
+        shift = self._insert(builders.constant(IntegerAttr(number, _INDEX)))
+        return self._insert(builders.added(index, shift.result)).result
 
     def _truths(self, values: Sequence[int]) -> SSAValue:
-        type = VectorType(i1, [len(values)])
-        return self._insert(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(type, list(values)))).result
-
-
-@lru_cache(maxsize=256)
-def _shuffle_type(element: Attribute, lanes: int) -> VectorType:
-    return VectorType(element, [lanes])
+        type = builders.vector_type(i1, len(values))
+        return self._insert(builders.constant(DenseIntOrFPElementsAttr.from_list(type, list(values)))).result
 
 
 @lru_cache(maxsize=256)

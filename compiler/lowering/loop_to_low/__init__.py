@@ -4,7 +4,6 @@ The function is read once, to its program; ops are emitted from that.
 
 function.py    how a loop function is read, and what replaces it
 context.py     what is known while a function is lowered
-ops.py         the ops that are emitted most
 scopes.py      where ops go: index arithmetic, simplified, shared, and hoisted to the loop that it depends on
 nests.py       loops and their kinds, guards
 bounds.py      the bounds of a loop, narrowed by guards

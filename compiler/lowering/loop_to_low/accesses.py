@@ -24,12 +24,13 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.combiner import identity
+from compiler.dialects.upstream import builders
 from compiler.dialects.upstream.arith import CmpiOp
-from compiler.dialects.upstream.vector import GatherOp, ScatterOp
-from compiler.lowering.loop_to_low import ops, scalars
+from compiler.dialects.upstream.vector import GatherOp
+from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.literals import Number, element
-from compiler.lowering.loop_to_low.scopes import INDEX, Constant
+from compiler.lowering.loop_to_low.scopes import INDEX
 from compiler.program.tree import Access, Buffer
 from compiler.program.tree import Block as Computed
 from compiler.support.errors import LoweringError
@@ -159,7 +160,7 @@ class Accessor:
         steps = self.scopes.constant(scalars.multiples(stride, count))
         mask = self._mask(tests)
         if mask is None:
-            mask = self.scopes.constant(scalars.dense([1] * count, i1))
+            mask = self.scopes.constant(scalars.all_lanes(count))
         return _Strided(places, steps, mask)
 
     def _first(self, element: Element) -> list[SSAValue]:
@@ -186,14 +187,14 @@ class Accessor:
         if base == lin.constant(0):
             return steps
         start = scalars.widen(self.scopes, self.scopes.index(base), count)
-        return self.scopes.add(ops.added(start, steps))
+        return self.scopes.add(builders.added(start, steps))
 
     def _count_lanes(self) -> None:
         """Count accesses that are emitted lane by lane as unrolled code."""
         self.context.add_copies(self.context.lanes, f"block '{self.block.label}'")
 
     def _gathered(self, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
-        type = ops.vector_type(element, len(values))
+        type = builders.vector_type(element, len(values))
         gathered = self.scopes.constant(scalars.zeros(type))  # LLVM takes cubic time over a chain that begins otherwise
         for position, value in enumerate(values):
             gathered = self.scopes.add(vector.InsertOp(value, gathered, [position], type))
@@ -225,10 +226,10 @@ class Accessor:
 
     def _lane_truth(self, test: Condition) -> SSAValue:
         count = self.context.lanes
-        type, level = ops.vector_type(i1, count), self._level(test)
+        type, level = builders.vector_type(i1, count), self._level(test)
         if not self.context.has_lanes(test.form):
             truth = self.context.truth(test)
-            return self.scopes.once(level, (truth, "lanes", count), lambda: ops.broadcast(truth, count))
+            return self.scopes.once(level, (truth, "lanes", count), lambda: builders.broadcast(truth, count))
         if self._cuts(test):
             left = self.scopes.index(self.context.at_lane(test.form, 0) + lin.constant(1))
             return self.scopes.once(level, (left, "mask", count), lambda: vector.CreateMaskOp([left], type))
@@ -258,9 +259,9 @@ class Accessor:
             return self._read(access)
         places = self._first(element)
         if self.kept is None:
-            return self.scopes.add(ops.load_lanes(element.buffer, places, self.context.lanes))
+            return self.scopes.add(builders.load_lanes(element.buffer, places, self.context.lanes))
         through = self.scopes.constant(self._literal(_zero(element.type), True))
-        return self.scopes.add(ops.load_masked(element.buffer, places, self.kept, through))
+        return self.scopes.add(builders.load_masked(element.buffer, places, self.kept, through))
 
     def _either(
         self,
@@ -291,16 +292,16 @@ class Accessor:
         if literal is not None:
             return self.scopes.constant(literal)
         if not self._varies(element.index) and not tests:
-            return self.scopes.add(ops.load(buffer, self._places(element)))
+            return self.scopes.add(builders.load(buffer, self._places(element)))
         tests = [*masking, *tests]
         if not self.contiguous(element):
             return self._load_apart(element, tests, otherwise)
         mask = self._mask(tests)
         if mask is None:
             places = self._places(self._in_lane(element, 0))
-            return self.scopes.add(ops.load_lanes(buffer, places, self.context.lanes))
+            return self.scopes.add(builders.load_lanes(buffer, places, self.context.lanes))
         places, through = self._first(element), self._literal(_fallback(element, otherwise), True)
-        return self.scopes.add(ops.load_masked(buffer, places, mask, self.scopes.constant(through)))
+        return self.scopes.add(builders.load_masked(buffer, places, mask, self.scopes.constant(through)))
 
     def _load_apart(self, element: Element, tests: Sequence[Condition], otherwise: Attribute | None) -> SSAValue:
         """Load lanes that are no neighbours."""
@@ -319,7 +320,7 @@ class Accessor:
         is_known = stated.data.is_splat or all(form.is_constant for form in index)
         return element(stated, [form.constant for form in index]) if is_known else None
 
-    def _literals(self, place: Element) -> Constant | None:
+    def _literals(self, place: Element) -> builders.Constant | None:
         """The elements of a constant where the index is known but for the lane: a number, or one a lane."""
         stated = self.context.constants.get(place.buffer)
         if stated is None:
@@ -398,7 +399,7 @@ class Accessor:
             return self.scopes.constant(fallback)
 
         def load() -> SSAValue:
-            return self.scopes.add(ops.load(element.buffer, self.scopes.indices(element.index)))
+            return self.scopes.add(builders.load(element.buffer, self.scopes.indices(element.index)))
 
         open = [test for test in tests if not test.always(self.scopes.ranges)]
         return self._either(open, False, load, fallback) if open else load()
@@ -413,7 +414,7 @@ class Accessor:
                 raise LoweringError(
                     f"block '{self.block.label}' writes different values to one element in a vectorized loop"
                 )
-            self.scopes.run(ops.store(value, element.buffer, self.scopes.indices(element.index)))
+            self.scopes.run(builders.store(value, element.buffer, self.scopes.indices(element.index)))
             return
         value = scalars.widen(self.scopes, value, self.context.lanes)
         if not self.contiguous(element):
@@ -421,14 +422,14 @@ class Accessor:
             if strided is None:
                 self._write_lanes(element, value)
             else:
-                self.scopes.run(ScatterOp(element.buffer, strided.places, strided.steps, strided.mask, value))
+                self.scopes.run(builders.scatter(element.buffer, strided.places, strided.steps, strided.mask, value))
             return
         places = self._first(element)
         if self.kept is None:
             streamed = access.buffer in self.context.streamed
-            self.scopes.run(ops.store_lanes(value, element.buffer, places, streamed))
+            self.scopes.run(builders.store_lanes(value, element.buffer, places, streamed))
         else:
-            self.scopes.run(ops.store_masked(element.buffer, places, self.kept, value))
+            self.scopes.run(builders.store_masked(element.buffer, places, self.kept, value))
 
     def _write_lanes(self, element: Element, value: SSAValue) -> None:
         self._count_lanes()
@@ -439,7 +440,7 @@ class Accessor:
 
             def store(lane: int = lane, lane_element: Element = lane_element) -> None:
                 scalar = scalars.lane(self.scopes, value, lane)
-                self.scopes.run(ops.store(scalar, lane_element.buffer, self.scopes.indices(lane_element.index)))
+                self.scopes.run(builders.store(scalar, lane_element.buffer, self.scopes.indices(lane_element.index)))
 
             under(self.context, [test for test in tests if not test.always(self.scopes.ranges)], store)
 

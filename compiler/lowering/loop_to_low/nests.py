@@ -29,7 +29,7 @@ from compiler.lowering.loop_to_low.streams import check_streamed, streamed
 from compiler.lowering.loop_to_low.tensor import emit_tensorized, fragment_type
 from compiler.lowering.loop_to_low.threads import emit_bound, emit_on_chip, emit_stage
 from compiler.lowering.loop_to_low.widened import widened
-from compiler.program.tree import Alloc, Buffer, Loop, Node, blocks_in, loops_in
+from compiler.program.tree import Alloc, Buffer, Loop, Node, blocks_in, loops_in, walk
 from compiler.program.tree import Block as Computed
 from compiler.program.write import hint, replace_body
 from compiler.support.errors import LoweringError
@@ -59,7 +59,8 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
 
 def emit(context: Context, node: Node) -> None:
     """Emit a node of a program; the ops have the location of its first block."""
-    with context.scopes.at(next((block.location for block in blocks_in(node)), context.scopes.location)):
+    first = next((inner for inner in walk((node,)) if isinstance(inner, Computed)), None)
+    with context.scopes.at(context.scopes.location if first is None else first.location):
         if isinstance(node, Alloc):
             _alloc(context, node.buffer)
         elif context.threads is not None:

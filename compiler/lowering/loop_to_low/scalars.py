@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import FastMathFlagsAttr
-from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType, i1
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.dialects.vector import (
     CombiningKindAttr,
@@ -18,9 +18,9 @@ from xdsl.dialects.vector import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from compiler.dialects.upstream.builders import Constant, broadcast, vector_type
 from compiler.lowering.loop_to_low.literals import Known, Number, known
-from compiler.lowering.loop_to_low.ops import broadcast, vector_type
-from compiler.lowering.loop_to_low.scopes import INDEX, Constant, Scopes
+from compiler.lowering.loop_to_low.scopes import INDEX, Scopes
 from compiler.program.body import Apply, Index, Read, Scalar
 from compiler.types.elements import is_unsigned
 from compiler.types.policies import Policy
@@ -69,6 +69,12 @@ def dense(values: Sequence[int | float], element: Constant) -> Constant:
 def multiples(step: int, lanes: int) -> Constant:
     """The places of lanes: the multiples of a step, from 0, as indices."""
     return dense([step * n for n in range(lanes)], INDEX)
+
+
+@lru_cache(maxsize=64)
+def all_lanes(lanes: int) -> Constant:
+    """The mask that has all lanes."""
+    return dense([1] * lanes, i1)
 
 
 def evaluate(

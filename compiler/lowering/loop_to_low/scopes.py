@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import ConstantOp
@@ -19,13 +18,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from compiler.affine import linear as lin
 from compiler.affine.linear import Atom, Linear
 from compiler.dialects.upstream.arith import CmpiOp
-from compiler.lowering.loop_to_low.ops import added, multiplied
+from compiler.dialects.upstream.builders import Constant, added, constant, multiplied
 from compiler.support.errors import LoweringError
 from compiler.support.spans import of_location
 
 INDEX = IndexType()
-
-Constant: TypeAlias = Any  # an attribute of arith.constant: xDSL's are generic in an element type that is not static
 
 
 @dataclass
@@ -88,7 +85,7 @@ class Scopes:
     def constant(self, value: Constant) -> SSAValue:
         """A constant, once, at the function's top."""
         if value not in self.constants:
-            op, top = ConstantOp(value), self.stack[0].block
+            op, top = constant(value), self.stack[0].block
             last = next(reversed(self.constants.values()), None)
             if last is not None:
                 top.insert_op_after(op, last)
@@ -102,8 +99,8 @@ class Scopes:
     def index_constant(self, value: int) -> SSAValue:
         """An index constant, at the function's top."""
         if value not in self.numbers:
-            constant = self.numbers[value] = self.constant(IntegerAttr(value, INDEX))
-            constant.name_hint = f"c{value}" if value >= 0 else f"c.{-value}"
+            number = self.numbers[value] = self.constant(IntegerAttr(value, INDEX))
+            number.name_hint = f"c{value}" if value >= 0 else f"c.{-value}"
         return self.numbers[value]
 
     def index(self, form: Linear) -> SSAValue:
@@ -160,8 +157,8 @@ class Scopes:
         assert total is not None
         if form.constant == 0:
             return total
-        constant, level = self.index_constant(form.constant), self.level(form)
-        return self.once(level, (total, form.constant), lambda: added(total, constant))
+        shift, level = self.index_constant(form.constant), self.level(form)
+        return self.once(level, (total, form.constant), lambda: added(total, shift))
 
     def _step(self, total: SSAValue | None, atom: Atom, factor: int, level: int) -> SSAValue:
         term = self._atom(atom)

@@ -5,11 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any, TypeAlias
 
 from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.arith import IntegerOverflowAttr
 from xdsl.dialects.builtin import BoolAttr, MemRefType, VectorType
 from xdsl.ir import Attribute, SSAValue
+
+from compiler.dialects.upstream.vector import ScatterOp
+
+Constant: TypeAlias = Any  # an attribute of arith.constant: xDSL's are generic in an element type that is not static
 
 _TRUE = BoolAttr.from_bool(True)
 _MAY_WRAP = {"overflowFlags": IntegerOverflowAttr("none")}
@@ -39,7 +44,9 @@ def load_lanes(buffer: SSAValue, indices: Sequence[SSAValue], lanes: int) -> vec
     return vector.LoadOp.create(operands=[buffer, *indices], result_types=[type])
 
 
-def store_lanes(value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue], streamed: bool) -> vector.StoreOp:
+def store_lanes(
+    value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue], streamed: bool = False
+) -> vector.StoreOp:
     """The store of neighbouring elements, past the caches where it is streamed."""
     properties = {"nontemporal": _TRUE} if streamed else {}
     return vector.StoreOp.create(operands=[value, buffer, *indices], properties=properties)
@@ -60,6 +67,13 @@ def store_masked(
     return vector.MaskedStoreOp.create(operands=[buffer, *indices, mask, value])
 
 
+def scatter(
+    buffer: SSAValue, indices: Sequence[SSAValue], steps: SSAValue, mask: SSAValue, value: SSAValue
+) -> ScatterOp:
+    """The store of the lanes that a mask has, each so many elements behind an index."""
+    return ScatterOp.create(operands=[buffer, *indices, steps, mask, value])
+
+
 def added(lhs: SSAValue, rhs: SSAValue) -> arith.AddiOp:
     """The sum of integers."""
     return arith.AddiOp.create(operands=[lhs, rhs], result_types=[lhs.type], properties=_MAY_WRAP)
@@ -68,6 +82,11 @@ def added(lhs: SSAValue, rhs: SSAValue) -> arith.AddiOp:
 def multiplied(lhs: SSAValue, rhs: SSAValue) -> arith.MuliOp:
     """The product of integers."""
     return arith.MuliOp.create(operands=[lhs, rhs], result_types=[lhs.type], properties=_MAY_WRAP)
+
+
+def constant(value: Constant) -> arith.ConstantOp:
+    """A constant."""
+    return arith.ConstantOp.create(result_types=[value.type], properties={"value": value})
 
 
 def broadcast(value: SSAValue, lanes: int) -> vector.BroadcastOp:
