@@ -100,6 +100,11 @@ class _Body:
         return all(access_near.op in members for access_near in self._inside[first.buffer].meeting(first))
 
     @cached_property
+    def surely_runs(self) -> bool:
+        """Whether the loop has an iteration whatever its bounds are."""
+        return Ranges().surely_runs(self.loop)
+
+    @cached_property
     def before(self) -> set[object]:
         """The places that were surely accessed before the loop."""
         return {earlier.place for earlier in _before(self.loop, self._accesses)}
@@ -123,7 +128,7 @@ def _is_fixed(loop: scf.ForOp, group: list[LowAccess]) -> bool:
 
 
 def _promotable(body: _Body, group: list[LowAccess]) -> bool:
-    return body.only(group) and (Ranges().surely_runs(body.loop) or group[0].place in body.before)
+    return body.only(group) and (body.surely_runs or group[0].place in body.before)
 
 
 def _only_kept_lanes(load: LowAccess) -> bool:
