@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from compiler.affine import linear as lin
-from compiler.affine.linear import Atom, Linear, Range
-from compiler.lowering.low_to_llvm.function import FunctionEmitter, Root
+from compiler.affine.linear import Linear, Range
+from compiler.lowering.low_to_llvm.function import FunctionEmitter
 from compiler.lowering.low_to_llvm.types import buffer_type, byte_size, strides
 from compiler.support.errors import LoweringError
 
@@ -89,7 +89,11 @@ def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, layout: _Layout
 
 def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
     """A known divisor of each varying term of a form: its factor, times the step of a loop's index."""
-    return [factor * _root(f, atom).divisor for atom, factor in form.terms]
+    multiples = []
+    for atom, factor in form.terms:
+        assert isinstance(atom, int)
+        multiples.append(factor * _divisor(f, atom))
+    return multiples
 
 
 def offset(f: FunctionEmitter, form: Linear) -> str:
@@ -110,7 +114,7 @@ def _stays(f: FunctionEmitter, form: Linear, length: int) -> bool:
     ranges: dict[int, Range] = {}
     for atom, _ in form.terms:
         assert isinstance(atom, int)
-        values = _root(f, atom).range
+        values = _range(f, atom)
         if values is None:
             return False
         ranges[atom] = values
@@ -118,33 +122,49 @@ def _stays(f: FunctionEmitter, form: Linear, length: int) -> bool:
     return low >= 0 and high <= length
 
 
-def _root(f: FunctionEmitter, atom: Atom) -> Root:
-    """The facts of the value that an atom of a form is."""
-    assert isinstance(atom, int)
-    value = f.forms.values[atom]
-    if value not in f.roots:
-        f.roots[value] = _facts(f, value)
-    return f.roots[value]
+def _range(f: FunctionEmitter, atom: int) -> Range | None:
+    """The values that a loop's index takes, where its bounds are constants."""
+    if atom not in f.ranges:
+        f.ranges[atom] = _find_range(f, f.forms.values[atom])
+    return f.ranges[atom]
 
 
-def _facts(f: FunctionEmitter, value: SSAValue) -> Root:
-    bounds = _bounds(value)
-    if bounds is None:
-        return Root(None, 1)
-    lower, upper, step = map(f.forms.of, bounds)
-    divisor = gcd(lower.constant, step.constant) if lower.is_constant and step.is_constant else 1
-    if not lower.is_constant or not upper.is_constant:
-        return Root(None, divisor)
-    return Root((lower.constant, max(lower.constant, upper.constant - 1)), divisor)
+def _find_range(f: FunctionEmitter, value: SSAValue) -> Range | None:
+    loop = _loop(value)
+    if loop is None:
+        return None
+    low, high = f.forms.of(loop.lower), f.forms.of(loop.upper)
+    if not low.is_constant or not high.is_constant:
+        return None
+    return low.constant, max(low.constant, high.constant - 1)
 
 
-def _bounds(value: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue] | None:
-    """The first value, the end and the step of the loop whose index a value is."""
+def _divisor(f: FunctionEmitter, atom: int) -> int:
+    """A divisor of the values that a loop's index takes; 1 for any other value."""
+    if atom not in f.divisors:
+        loop = _loop(f.forms.values[atom])
+        start, step = (f.forms.of(loop.lower), f.forms.of(loop.step)) if loop else (lin.constant(1), lin.constant(1))
+        is_fixed = start.is_constant and step.is_constant
+        f.divisors[atom] = gcd(start.constant, step.constant) if is_fixed else 1
+    return f.divisors[atom]
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """The bounds of a loop, or of one of a parallel loop's indices."""
+
+    lower: SSAValue
+    upper: SSAValue
+    step: SSAValue
+
+
+def _loop(value: SSAValue) -> _Loop | None:
+    """The loop whose index a value is."""
     if not isinstance(value, BlockArgument):
         return None
     match value.block.parent_op():
         case scf.ForOp() as loop if value.index == 0:
-            return loop.lb, loop.ub, loop.step
+            return _Loop(loop.lb, loop.ub, loop.step)
         case scf.ParallelOp() as loop:
-            return loop.lowerBound[value.index], loop.upperBound[value.index], loop.step[value.index]
+            return _Loop(loop.lowerBound[value.index], loop.upperBound[value.index], loop.step[value.index])
     return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.func import FuncOp
@@ -24,15 +23,6 @@ PURE = "nounwind willreturn memory(none)"
 """The attributes of a function of the C library that is used as a mathematical one (errno is not read)."""
 
 
-@dataclass(frozen=True)
-class Root:
-    """A value that indices are computed from: the values that it takes, where it is a loop's index and the bounds are
-    constants, and a divisor of all of them."""
-
-    range: Range | None
-    divisor: int
-
-
 class FunctionEmitter:
     """Collects the text of one function; values are known by name, constants by their literal."""
 
@@ -48,7 +38,10 @@ class FunctionEmitter:
         self.outlined: list[str] = []
         self.label = "entry"
         self.forms = Forms()
-        self.roots: dict[SSAValue, Root] = {}
+        self.ranges: dict[int, Range | None] = {}
+        self.divisors: dict[int, int] = {}
+        """Of the values that forms are over, by their numbers: the values that a loop's index takes, where they are
+        known, and a divisor of them."""
         self.takes_threads: dict[str, bool] = {}
         """Whether a function that is called takes the count of threads."""
         self._scopes: list[dict[object, str]] = [{}]
