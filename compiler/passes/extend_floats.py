@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xdsl.context import Context
+from xdsl.dialects.arith import BitcastOp, ConstantOp
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp, VectorType, f32
 from xdsl.dialects.vector import ReductionOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -12,7 +14,8 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from compiler.dialects.levels import require
-from compiler.dialects.upstream.arith import CASTS, ExtFOp, RemFOp, SelectOp, TruncFOp, element_of, kind_of
+from compiler.dialects.upstream.arith import CASTS, ExtFOp, RemFOp, SelectOp, TruncFOp, element_of
+from compiler.dialects.upstream.walk import ops_in
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,8 @@ class ExtendFloatsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)
-        for inner in list(op.walk()):
-            narrow = _narrow(inner)
+        for inner in ops_in(op):
+            narrow = _narrow(type(inner))
             if narrow and any(isinstance(element_of(v.type), narrow) for v in (*inner.operands, *inner.results)):
                 _extend(PatternRewriter(inner), inner, narrow)
 
@@ -57,13 +60,17 @@ def _extend(rewriter: PatternRewriter, op: Operation, narrow: tuple[type[Attribu
     rewriter.replace(op, [], rounded)
 
 
-def _narrow(op: Operation) -> tuple[type[Attribute], ...]:
-    """The types in which an op does not compute."""
-    if kind_of(op) in (*CASTS, SelectOp) or op.name in ("arith.constant", "arith.bitcast"):
+_STAYING = {kind.name for kind in (*CASTS, SelectOp, ConstantOp, BitcastOp)}
+
+
+@lru_cache(maxsize=512)
+def _narrow(kind: type[Operation]) -> tuple[type[Attribute], ...]:
+    """The types in which ops of a class do not compute."""
+    if kind.name in _STAYING:
         return ()
-    if op.name.startswith("math.") or isinstance(op, RemFOp):
+    if kind.name.startswith("math.") or kind is RemFOp:
         return (BFloat16Type, Float16Type)
-    return (BFloat16Type,) if op.name.startswith("arith.") or isinstance(op, ReductionOp) else ()
+    return (BFloat16Type,) if kind.name.startswith("arith.") or kind is ReductionOp else ()
 
 
 def _wide(type: Attribute) -> Attribute:

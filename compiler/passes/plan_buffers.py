@@ -31,6 +31,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from compiler.analysis.arena import Lifetime, plan
 from compiler.dialects.functions import SLOT_ALIGNMENT, functions, is_main
 from compiler.dialects.levels import require
+from compiler.dialects.upstream.walk import ops_in
 from compiler.support.errors import LoweringError
 from compiler.types.elements import element_bytes
 
@@ -83,7 +84,7 @@ class _Slot:
 
 def _plan(function: FuncOp) -> None:
     allocs: dict[Block, list[memref.AllocOp]] = {}
-    for op in function.walk():
+    for op in ops_in(function):
         if isinstance(op, memref.AllocOp) and not _is_slot(op, _home(op)):
             allocs.setdefault(_home(op), []).append(op)
     for home, home_allocs in allocs.items():

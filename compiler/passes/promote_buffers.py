@@ -18,11 +18,13 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 
-from compiler.analysis.accesses import LowAccess, access, touched
+from compiler.analysis.accesses import LowAccess, access
 from compiler.analysis.index_forms import Forms, Ranges
 from compiler.analysis.overlap import Overlaps
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.memref import PrefetchOp
+from compiler.dialects.upstream.walk import ops_in
+from compiler.passes.touches import touches
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,34 @@ class PromoteBuffersPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)
-        for loop in [inner for inner in op.walk() if isinstance(inner, scf.ForOp)][::-1]:
-            _promote_all(loop)
-        for block in [b for o in op.walk() for r in o.regions for b in r.blocks]:
-            _forward(block)
+        accesses = _Accesses()
+        for loop in [inner for inner in ops_in(op) if isinstance(inner, scf.ForOp)][::-1]:
+            _promote_all(loop, accesses)
+        for block in [b for o in ops_in(op) for r in o.regions for b in r.blocks]:
+            _forward(block, accesses)
         _drop_unread(op)
 
 
-def _promote_all(loop: scf.ForOp) -> None:
-    groups = _groups(loop)
+class _Accesses:
+    """The accesses of ops, found again as long as their operands are the same."""
+
+    def __init__(self) -> None:
+        self._found: dict[Operation, tuple[tuple[SSAValue, ...], LowAccess | None]] = {}
+
+    def of(self, op: Operation) -> LowAccess | None:
+        """The access that an op is; most ops are arithmetic, which their names tell sooner than their classes."""
+        if not op.name.startswith(("memref.", "vector.")):
+            return None
+        operands, found = tuple(op.operands), self._found.get(op)
+        if found is None or found[0] != operands:
+            found = self._found[op] = operands, access(op)
+        return found[1]
+
+
+def _promote_all(loop: scf.ForOp, accesses: _Accesses) -> None:
+    groups = [group for group in _groups(loop, accesses) if _is_fixed(loop, group)]
     if groups:
-        body = _Body(loop, {g[0].buffer for g in groups})
+        body = _Body(loop, {g[0].buffer for g in groups}, accesses)
         promoted = [g for g in groups if _promotable(body, g)]
         if promoted:
             _rebuild(loop, promoted)
@@ -60,13 +79,14 @@ def _promote_all(loop: scf.ForOp) -> None:
 class _Body:
     """The accesses of a loop to some buffers, inner loops included, and the places that were accessed before it."""
 
-    def __init__(self, loop: scf.ForOp, buffers: set[SSAValue]) -> None:
+    def __init__(self, loop: scf.ForOp, buffers: set[SSAValue], accesses: _Accesses) -> None:
         self.loop = loop
+        self._accesses = accesses
         forms = Forms()
         self._inside = {buffer: Overlaps(forms) for buffer in buffers}
         self._otherwise: set[SSAValue] = set()
-        for op in loop.walk():
-            accessed = access(op)
+        for op in ops_in(loop):
+            accessed = accesses.of(op)
             if accessed is None:
                 self._otherwise |= {v for v in op.operands if v in buffers and not isinstance(op, PrefetchOp)}
             elif accessed.buffer in buffers:
@@ -80,27 +100,35 @@ class _Body:
         return all(access_near.op in members for access_near in self._inside[first.buffer].meeting(first))
 
     @cached_property
+    def surely_runs(self) -> bool:
+        """Whether the loop has an iteration whatever its bounds are."""
+        return Ranges().surely_runs(self.loop)
+
+    @cached_property
     def before(self) -> set[object]:
         """The places that were surely accessed before the loop."""
-        return {earlier.place for earlier in _before(self.loop)}
+        return {earlier.place for earlier in _before(self.loop, self._accesses)}
 
 
-def _groups(loop: scf.ForOp) -> list[list[LowAccess]]:
+def _groups(loop: scf.ForOp, accesses: _Accesses) -> list[list[LowAccess]]:
     """The accesses directly in the loop's body, grouped by place, where there are loads and stores."""
     places: dict[object, list[LowAccess]] = {}
     for op in loop.body.block.ops:
-        accessed = access(op)
+        accessed = accesses.of(op)
         if accessed is not None:
             places.setdefault(accessed.place, []).append(accessed)
     return [g for g in places.values() if len({a.is_store for a in g}) == 2]
 
 
-def _promotable(body: _Body, group: list[LowAccess]) -> bool:
+def _is_fixed(loop: scf.ForOp, group: list[LowAccess]) -> bool:
+    """Whether the place of a group is the same in each iteration, and no lane outside its mask is used."""
     first = group[0]
     fixed = (*first.indices, first.buffer, *(() if first.mask is None else (first.mask,)))
-    if any(body.loop.is_ancestor(value.owner) for value in fixed) or not all(map(_only_kept_lanes, group)):
-        return False
-    return body.only(group) and (Ranges().surely_runs(body.loop) or first.place in body.before)
+    return not any(loop.is_ancestor(value.owner) for value in fixed) and all(map(_only_kept_lanes, group))
+
+
+def _promotable(body: _Body, group: list[LowAccess]) -> bool:
+    return body.only(group) and (body.surely_runs or group[0].place in body.before)
 
 
 def _only_kept_lanes(load: LowAccess) -> bool:
@@ -139,7 +167,7 @@ def _stores_masked(user: Operation, operand: int, mask: SSAValue) -> bool:
     return store is not None and store.is_store and store.mask is mask and operand == len(user.operands) - 1
 
 
-def _before(op: Operation) -> Iterator[LowAccess]:
+def _before(op: Operation, accesses: _Accesses) -> Iterator[LowAccess]:
     """The accesses that surely ran before an op: earlier in its block or in a surrounding one.
 
     Not before a parallel loop around it: what other iterations may write meanwhile is not loaded and stored back.
@@ -148,7 +176,7 @@ def _before(op: Operation) -> Iterator[LowAccess]:
     while place is not None and not isinstance(place, scf.ParallelOp):
         earlier = place.prev_op
         while earlier is not None:
-            accessed = access(earlier)
+            accessed = accesses.of(earlier)
             if accessed is not None:
                 yield accessed
             earlier = earlier.prev_op
@@ -160,10 +188,10 @@ def _rebuild(loop: scf.ForOp, groups: list[list[LowAccess]]) -> None:
     rewriter, body = PatternRewriter(loop), loop.body.block
     initial, carried = [], []
     for group in groups:
-        load = rewriter.insert(next(a.op for a in group if not a.is_store).clone())
+        load = next(a.op for a in group if not a.is_store)
+        carried.append(_carry(group, body.insert_arg(group[0].type, len(body.args)), load))
         load.results[0].name_hint = None
-        initial.append(load.results[0])
-        carried.append(_carry(group, body.insert_arg(group[0].type, len(body.args))))
+        initial.append(rewriter.insert(load).results[0])
     terminator = body.last_op
     assert isinstance(terminator, scf.YieldOp)
     rewriter.replace(terminator, scf.YieldOp(*terminator.operands, *carried))
@@ -178,25 +206,29 @@ def _rebuild(loop: scf.ForOp, groups: list[list[LowAccess]]) -> None:
     rewriter.replace(loop, [], carried_out[: len(loop.results)])
 
 
-def _carry(group: list[LowAccess], value: SSAValue) -> SSAValue:
-    """Replace the group's loads by the value that flows through the body; the value at its end."""
+def _carry(group: list[LowAccess], value: SSAValue, kept: Operation) -> SSAValue:
+    """Replace the group's loads by the value that flows through the body; the value at its end. The load that is kept
+    is detached, the others are erased."""
     for a in group:
         if a.is_store:
             value = a.stored
+            continue
+        a.op.results[0].replace_all_uses_with(value)
+        if a.op is kept:
+            a.op.detach()
         else:
-            a.op.results[0].replace_all_uses_with(value)
             Rewriter.erase_op(a.op)
     return value
 
 
-def _forward(block: Block) -> None:
+def _forward(block: Block, accesses: _Accesses) -> None:
     """Within a block: a load takes the value last stored to its place; a store overwritten unread is dropped."""
     forms = Forms()
     live: dict[SSAValue, _Live] = {}
     for op in list(block.ops):
-        accessed = access(op)
+        accessed = accesses.of(op)
         if accessed is None:
-            for buffer in touched(op) & live.keys():
+            for buffer in touches(op, live) if live else ():
                 del live[buffer]
             continue
         stores = live.get(accessed.buffer)
@@ -236,7 +268,7 @@ class _Live:
 
 
 def _drop_unread(module: ModuleOp) -> None:
-    for op in list(module.walk()):
+    for op in ops_in(module):
         if isinstance(op, memref.AllocOp):
             users = [use.operation for use in op.memref.uses]
             if all(isinstance(user, PrefetchOp) or _only_stores(user, op.memref) for user in users):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from xdsl.builder import Builder
@@ -26,11 +27,14 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler.affine.linear import Linear, constant
-from compiler.analysis.accesses import touched
 from compiler.analysis.index_forms import Forms
 from compiler.dialects.levels import require
+from compiler.dialects.upstream import builders
 from compiler.dialects.upstream.vector import ScatterOp
+from compiler.dialects.upstream.walk import ops_in
+from compiler.passes.touches import touches
 
+_INDEX = IndexType()
 MOST_ROWS = 32
 """The most scatters that become one tile: its vectors live in registers at once."""
 
@@ -55,7 +59,7 @@ class TransposeScattersPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)
-        for block in [b for o in op.walk() for r in o.regions for b in r.blocks]:
+        for block in [b for o in ops_in(op) for r in o.regions for b in r.blocks]:
             for tile in list(_tiles(block)):
                 _Stores(tile).build()
 
@@ -99,8 +103,8 @@ def _tiles(block: Block) -> Iterator[_Tile]:
     forms = Forms()
     open: dict[SSAValue, list[_Row]] = {}
     for op in block.ops:
-        used = touched(op) if open else set()
-        for base in [base for base, rows in open.items() if base in used and not _may_join(rows[0].op, op)]:
+        used = touches(op, open) if open else ()
+        for base in [base for base in open if base in used and not _may_join(open[base][0].op, op)]:
             yield from _cut(open.pop(base))
         if isinstance(op, ScatterOp) and _stride(op) is not None:
             open.setdefault(op.base, []).append(_Row(op, _offset(forms, op)))
@@ -207,28 +211,33 @@ class _Stores:
             places[-1] = self._plus(places[-1], behind)
         is_whole = None not in lanes
         if _is_true(self.mask) and is_whole:
-            self._insert(vector.StoreOp(value, self.base, places))
+            self._insert(builders.store_lanes(value, self.base, places))
             return
         if _is_true(self.mask):
             mask = self._truths([int(lane is not None) for lane in lanes])
         else:
             none = self._truths([0] * self.tile.lanes)
             mask = self._shuffled(self.mask, none, [self.tile.lanes if lane is None else lane for lane in lanes])
-        self._insert(vector.MaskedStoreOp.build(operands=[self.base, places, mask, value]))
+        self._insert(builders.store_masked(self.base, places, mask, value))
 
     def _shuffled(self, a: SSAValue, b: SSAValue, picks: Sequence[int]) -> SSAValue:
         assert isinstance(a.type, VectorType)
-        type = VectorType(a.type.element_type, [len(picks)])
-        mask = DenseArrayBase.from_list(i64, list(picks))
-        return self._insert(vector.ShuffleOp(a, b, mask, result_type=type)).results[0]
+        type, mask = builders.vector_type(a.type.element_type, len(picks)), _shuffle_mask(tuple(picks))
+        shuffle = vector.ShuffleOp.create(operands=[a, b], result_types=[type], properties={"mask": mask})
+        return self._insert(shuffle).results[0]
 
     def _plus(self, index: SSAValue, number: int) -> SSAValue:
-        shift = self._insert(arith.ConstantOp(IntegerAttr(number, IndexType())))
-        return self._insert(arith.AddiOp(index, shift)).result
+        shift = self._insert(builders.constant(IntegerAttr(number, _INDEX)))
+        return self._insert(builders.added(index, shift.result)).result
 
     def _truths(self, values: Sequence[int]) -> SSAValue:
-        type = VectorType(i1, [len(values)])
-        return self._insert(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(type, list(values)))).result
+        type = builders.vector_type(i1, len(values))
+        return self._insert(builders.constant(DenseIntOrFPElementsAttr.from_list(type, list(values)))).result
+
+
+@lru_cache(maxsize=256)
+def _shuffle_mask(picks: tuple[int, ...]) -> DenseArrayBase:
+    return DenseArrayBase.from_list(i64, picks)
 
 
 def _is_true(mask: SSAValue) -> bool:

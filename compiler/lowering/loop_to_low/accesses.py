@@ -13,22 +13,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from xdsl.dialects import memref, scf, vector
-from xdsl.dialects.arith import AddiOp, AndIOp
-from xdsl.dialects.builtin import BoolAttr, MemRefType, VectorType, i1
+from xdsl.dialects import scf, vector
+from xdsl.dialects.arith import AndIOp
+from xdsl.dialects.builtin import MemRefType, i1
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.combiner import identity
+from compiler.dialects.upstream import builders
 from compiler.dialects.upstream.arith import CmpiOp
-from compiler.dialects.upstream.vector import GatherOp, ScatterOp
+from compiler.dialects.upstream.vector import GatherOp
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.literals import Number, element
-from compiler.lowering.loop_to_low.scopes import INDEX, Constant
+from compiler.lowering.loop_to_low.scopes import INDEX
 from compiler.program.tree import Access, Buffer
 from compiler.program.tree import Block as Computed
 from compiler.support.errors import LoweringError
@@ -66,10 +68,17 @@ class Element:
         type: Attribute = self.buffer.type.element_type
         return type
 
-    @property
+    @cached_property
     def offset(self) -> Linear:
         """Its place among the buffer's elements in row-major order."""
         return lin.joined(lin.offset(self.index, self.shape))
+
+    def stride(self, lane: int) -> int | None:
+        """By how many elements it steps from lane to lane; None where that is not the same for all lanes."""
+        factors = [form.coefficient(lane) for form in self.index]
+        if None in factors:
+            return self.offset.coefficient(lane)
+        return sum(factor * size for factor, size in zip(factors, lin.strides(self.shape), strict=True) if factor)
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,7 @@ class Accessor:
         self.guard = list(guard)
         self.free = list(free)
         self.blended = blended
+        self._by_access: dict[Access, Element] = {}
         self.mask = self._mask(self.guard)
         if blended:
             self.kept = self._mask(self.free)
@@ -108,6 +118,11 @@ class Accessor:
 
     def _element(self, access: Access) -> Element:
         """The element of an access; a buffer that lives inside a vectorized loop has the lane as its last dimension."""
+        if access not in self._by_access:
+            self._by_access[access] = self._find_element(access)
+        return self._by_access[access]
+
+    def _find_element(self, access: Access) -> Element:
         forms = self.context.over(self.axes, access.index)
         threads = self.context.threads
         if threads is not None and access.buffer in threads.parts:
@@ -126,26 +141,26 @@ class Accessor:
 
     def contiguous(self, element: Element) -> bool:
         """Whether an access steps by one element a lane; on a GPU also from a multiple of the lanes, as it must."""
-        lane, offset = self.context.lane, element.offset
-        if lane is None or offset.coefficient(lane) != 1:
+        lane = self.context.lane
+        if lane is None or element.stride(lane) != 1:
             return False
         if self.context.threads is None:
             return True
-        first = self.context.at_lane(offset, 0)
+        first = self.context.at_lane(element.offset, 0)
         return all(number % self.context.lanes == 0 for number in (first.constant, *(f for _, f in first.terms)))
 
     def _strided(self, element: Element, tests: Sequence[Condition]) -> _Strided | None:
         """The places and the mask of an access that steps by the same number of elements from lane to lane."""
         assert self.context.lane is not None
-        stride = element.offset.coefficient(self.context.lane)
+        stride = element.stride(self.context.lane)
         if stride is None or element.type == i1:
             return None
         count = self.context.lanes
         places = self._first(element)
-        steps = self.scopes.constant(scalars.dense([stride * n for n in range(count)], INDEX))
+        steps = self.scopes.constant(scalars.multiples(stride, count))
         mask = self._mask(tests)
         if mask is None:
-            mask = self.scopes.constant(scalars.dense([1] * count, i1))
+            mask = self.scopes.constant(scalars.all_lanes(count))
         return _Strided(places, steps, mask)
 
     def _first(self, element: Element) -> list[SSAValue]:
@@ -167,19 +182,19 @@ class Accessor:
             self._count_lanes()
             values = [self.scopes.index(self.context.at_lane(form, n)) for n in range(count)]
             return self._gathered(values, INDEX)
-        steps = self.scopes.constant(scalars.dense([factor * n for n in range(count)], INDEX))
+        steps = self.scopes.constant(scalars.multiples(factor, count))
         base = self.context.at_lane(form, 0)
         if base == lin.constant(0):
             return steps
         start = scalars.widen(self.scopes, self.scopes.index(base), count)
-        return self.scopes.add(AddiOp(start, steps))
+        return self.scopes.add(builders.added(start, steps))
 
     def _count_lanes(self) -> None:
         """Count accesses that are emitted lane by lane as unrolled code."""
         self.context.add_copies(self.context.lanes, f"block '{self.block.label}'")
 
     def _gathered(self, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
-        type = VectorType(element, [len(values)])
+        type = builders.vector_type(element, len(values))
         gathered = self.scopes.constant(scalars.zeros(type))  # LLVM takes cubic time over a chain that begins otherwise
         for position, value in enumerate(values):
             gathered = self.scopes.add(vector.InsertOp(value, gathered, [position], type))
@@ -211,10 +226,10 @@ class Accessor:
 
     def _lane_truth(self, test: Condition) -> SSAValue:
         count = self.context.lanes
-        type, level = VectorType(i1, [count]), self._level(test)
+        type, level = builders.vector_type(i1, count), self._level(test)
         if not self.context.has_lanes(test.form):
             truth = self.context.truth(test)
-            return self.scopes.once(level, (truth, "lanes", count), lambda: vector.BroadcastOp(truth, type))
+            return self.scopes.once(level, (truth, "lanes", count), lambda: builders.broadcast(truth, count))
         if self._cuts(test):
             left = self.scopes.index(self.context.at_lane(test.form, 0) + lin.constant(1))
             return self.scopes.once(level, (left, "mask", count), lambda: vector.CreateMaskOp([left], type))
@@ -244,10 +259,9 @@ class Accessor:
             return self._read(access)
         places = self._first(element)
         if self.kept is None:
-            type = VectorType(element.type, [self.context.lanes])
-            return self.scopes.add(vector.LoadOp(element.buffer, places, type))
+            return self.scopes.add(builders.load_lanes(element.buffer, places, self.context.lanes))
         through = self.scopes.constant(self._literal(_zero(element.type), True))
-        return self.scopes.add(vector.MaskedLoadOp(element.buffer, places, self.kept, through))
+        return self.scopes.add(builders.load_masked(element.buffer, places, self.kept, through))
 
     def _either(
         self,
@@ -267,7 +281,7 @@ class Accessor:
 
     def _literal(self, value: Attribute | None, wide: bool) -> Attribute:
         assert value is not None
-        return scalars.splat(value, self.context.lanes) if wide else value  # type: ignore[arg-type]
+        return scalars.splat(value, self.context.lanes) if wide else value
 
     def _load(
         self, element: Element, masking: Sequence[Condition], tests: Sequence[Condition], otherwise: Attribute | None
@@ -278,22 +292,24 @@ class Accessor:
         if literal is not None:
             return self.scopes.constant(literal)
         if not self._varies(element.index) and not tests:
-            return self.scopes.add(memref.LoadOp.get(buffer, self._places(element)))
+            return self.scopes.add(builders.load(buffer, self._places(element)))
         tests = [*masking, *tests]
-        fallback = otherwise if otherwise is not None else _zero(element.type)
-        through = self._literal(fallback, True)
         if not self.contiguous(element):
-            strided = self._strided(element, tests)
-            if strided is None:
-                return self._load_lanes(element, tests, fallback)
-            default = self.scopes.constant(through)
-            return self.scopes.add(GatherOp(buffer, strided.places, strided.steps, strided.mask, default))
+            return self._load_apart(element, tests, otherwise)
         mask = self._mask(tests)
         if mask is None:
             places = self._places(self._in_lane(element, 0))
-            return self.scopes.add(vector.LoadOp(buffer, places, VectorType(element.type, [self.context.lanes])))
-        places = self._first(element)
-        return self.scopes.add(vector.MaskedLoadOp(buffer, places, mask, self.scopes.constant(through)))
+            return self.scopes.add(builders.load_lanes(buffer, places, self.context.lanes))
+        places, through = self._first(element), self._literal(_fallback(element, otherwise), True)
+        return self.scopes.add(builders.load_masked(buffer, places, mask, self.scopes.constant(through)))
+
+    def _load_apart(self, element: Element, tests: Sequence[Condition], otherwise: Attribute | None) -> SSAValue:
+        """Load lanes that are no neighbours."""
+        fallback, strided = _fallback(element, otherwise), self._strided(element, tests)
+        if strided is None:
+            return self._load_lanes(element, tests, fallback)
+        default = self.scopes.constant(self._literal(fallback, True))
+        return self.scopes.add(GatherOp(element.buffer, strided.places, strided.steps, strided.mask, default))
 
     def known(self, access: Access) -> Number | None:
         """The number read, if it is an element of a constant that is the same in all lanes, whatever tests say."""
@@ -304,7 +320,7 @@ class Accessor:
         is_known = stated.data.is_splat or all(form.is_constant for form in index)
         return element(stated, [form.constant for form in index]) if is_known else None
 
-    def _literals(self, place: Element) -> Constant | None:
+    def _literals(self, place: Element) -> builders.Constant | None:
         """The elements of a constant where the index is known but for the lane: a number, or one a lane."""
         stated = self.context.constants.get(place.buffer)
         if stated is None:
@@ -383,7 +399,7 @@ class Accessor:
             return self.scopes.constant(fallback)
 
         def load() -> SSAValue:
-            return self.scopes.add(memref.LoadOp.get(element.buffer, self.scopes.indices(element.index)))
+            return self.scopes.add(builders.load(element.buffer, self.scopes.indices(element.index)))
 
         open = [test for test in tests if not test.always(self.scopes.ranges)]
         return self._either(open, False, load, fallback) if open else load()
@@ -398,7 +414,7 @@ class Accessor:
                 raise LoweringError(
                     f"block '{self.block.label}' writes different values to one element in a vectorized loop"
                 )
-            self.scopes.run(memref.StoreOp.get(value, element.buffer, self.scopes.indices(element.index)))
+            self.scopes.run(builders.store(value, element.buffer, self.scopes.indices(element.index)))
             return
         value = scalars.widen(self.scopes, value, self.context.lanes)
         if not self.contiguous(element):
@@ -406,14 +422,14 @@ class Accessor:
             if strided is None:
                 self._write_lanes(element, value)
             else:
-                self.scopes.run(ScatterOp(element.buffer, strided.places, strided.steps, strided.mask, value))
+                self.scopes.run(builders.scatter(element.buffer, strided.places, strided.steps, strided.mask, value))
             return
         places = self._first(element)
         if self.kept is None:
-            streamed = BoolAttr.from_bool(True) if access.buffer in self.context.streamed else None
-            self.scopes.run(vector.StoreOp(value, element.buffer, places, streamed))
+            streamed = access.buffer in self.context.streamed
+            self.scopes.run(builders.store_lanes(value, element.buffer, places, streamed))
         else:
-            self.scopes.run(vector.MaskedStoreOp(element.buffer, places, self.kept, value))
+            self.scopes.run(builders.store_masked(element.buffer, places, self.kept, value))
 
     def _write_lanes(self, element: Element, value: SSAValue) -> None:
         self._count_lanes()
@@ -424,11 +440,14 @@ class Accessor:
 
             def store(lane: int = lane, lane_element: Element = lane_element) -> None:
                 scalar = scalars.lane(self.scopes, value, lane)
-                self.scopes.run(
-                    memref.StoreOp.get(scalar, lane_element.buffer, self.scopes.indices(lane_element.index))
-                )
+                self.scopes.run(builders.store(scalar, lane_element.buffer, self.scopes.indices(lane_element.index)))
 
             under(self.context, [test for test in tests if not test.always(self.scopes.ranges)], store)
+
+
+def _fallback(element: Element, otherwise: Attribute | None) -> Attribute:
+    """The value of lanes that are not read."""
+    return _zero(element.type) if otherwise is None else otherwise
 
 
 def _zero(element: Attribute) -> Attribute:

@@ -70,7 +70,7 @@ def free_of(context: Context, block: Block, guard: Sequence[Condition]) -> list[
 
     That is possible where neither the accumulator's place nor the condition depends on that loop.
     """
-    if not _combines_each(block) or any(access.buffer in context.private for access in block.writes):
+    if not guard or not _combines_each(block) or any(access.buffer in context.private for access in block.writes):
         return []
     around = context.program.enclosing(block.label)
     lane = next((loop.number for loop in around if loop.kind == "vectorized"), None)

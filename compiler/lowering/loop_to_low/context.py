@@ -87,11 +87,20 @@ class Context:
     def axes(self, block: Block, values: Mapping[int, Linear] | None = None) -> dict[int, Linear]:
         """The axes of a block as forms over loops, with variables replaced: by default those of unrolled loops."""
         loop_values = self.values if values is None else values
-        return {n: lin.substitute(form, loop_values, self.scopes.ranges) for n, form in enumerate(block.bindings)}
+        return {n: self._replaced(form, loop_values) for n, form in enumerate(block.bindings)}
 
     def over(self, axes: Mapping[int, Linear], index: Iterable[Linear]) -> list[Linear]:
         """An index over axes as one over loops."""
-        return [lin.substitute(form, axes, self.scopes.ranges) for form in index]
+        return [self._replaced(form, axes) for form in index]
+
+    def _replaced(self, form: Linear, values: Mapping[int, Linear]) -> Linear:
+        """A form with variables replaced; most have none of these or are one of them, and need no new sum."""
+        if all(isinstance(atom, int) and atom not in values for atom, _ in form.terms):
+            return form
+        match form.terms:
+            case ((int() as variable, 1),) if form.constant == 0:
+                return values[variable]
+        return lin.substitute(form, values, self.scopes.ranges)
 
     def is_known(self, form: Linear) -> bool:
         """Whether all variables of a form are bound here, the lane included."""
@@ -126,7 +135,7 @@ class Context:
     def at_lane(self, form: Linear, value: int) -> Linear:
         """The form in one lane."""
         assert self.lane is not None
-        return lin.substitute(form, {self.lane: lin.constant(value)}, self.scopes.ranges)
+        return self._replaced(form, {self.lane: lin.constant(value)})
 
     def truth(self, condition: Condition) -> SSAValue:
         """The truth of a condition without lanes."""

@@ -29,7 +29,7 @@ from compiler.lowering.loop_to_low.streams import check_streamed, streamed
 from compiler.lowering.loop_to_low.tensor import emit_tensorized, fragment_type
 from compiler.lowering.loop_to_low.threads import emit_bound, emit_on_chip, emit_stage
 from compiler.lowering.loop_to_low.widened import widened
-from compiler.program.tree import Alloc, Buffer, Loop, Node, blocks_in, loops_in
+from compiler.program.tree import Alloc, Buffer, Loop, Node, blocks_in, loops_in, walk
 from compiler.program.tree import Block as Computed
 from compiler.program.write import hint, replace_body
 from compiler.support.errors import LoweringError
@@ -59,7 +59,8 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
 
 def emit(context: Context, node: Node) -> None:
     """Emit a node of a program; the ops have the location of its first block."""
-    with context.scopes.at(next((block.location for block in blocks_in(node)), context.scopes.location)):
+    first = next((inner for inner in walk((node,)) if isinstance(inner, Computed)), None)
+    with context.scopes.at(context.scopes.location if first is None else first.location):
         if isinstance(node, Alloc):
             _alloc(context, node.buffer)
         elif context.threads is not None:
@@ -100,7 +101,7 @@ def _emit_guarded(context: Context, node: Loop | Computed) -> None:
 
 def _tested(context: Context, node: Loop | Computed, testable: list[Condition]) -> list[Condition]:
     """The conditions to test here: inside the innermost loop, all but the conditions that every block is free of."""
-    if any(loop.kind in ("serial", "parallel") for loop in loops_in(node)):
+    if not testable or any(loop.kind in ("serial", "parallel") for loop in loops_in(node)):
         return testable
     free = [free_of(context, block, testable) for block in blocks_in(node)]
     return [c for c in testable if not free or not all(c in each for each in free)]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import FastMathFlagsAttr
-from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType, i1
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.dialects.vector import (
-    BroadcastOp,
     CombiningKindAttr,
     CombiningKindFlag,
     ExtractOp,
@@ -19,8 +18,9 @@ from xdsl.dialects.vector import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from compiler.dialects.upstream.builders import Constant, broadcast, vector_type
 from compiler.lowering.loop_to_low.literals import Known, Number, known
-from compiler.lowering.loop_to_low.scopes import Constant, Scopes
+from compiler.lowering.loop_to_low.scopes import INDEX, Scopes
 from compiler.program.body import Apply, Index, Read, Scalar
 from compiler.types.elements import is_unsigned
 from compiler.types.policies import Policy
@@ -40,7 +40,7 @@ def widen(scopes: Scopes, value: SSAValue, lanes: int) -> SSAValue:
     owner = value.owner
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr | IntegerAttr):
         return scopes.constant(splat(owner.value, lanes))
-    return scopes.add(BroadcastOp(value, VectorType(value.type, [lanes])))
+    return scopes.add(broadcast(value, lanes))
 
 
 def lane(scopes: Scopes, value: SSAValue, number: int) -> SSAValue:
@@ -49,6 +49,7 @@ def lane(scopes: Scopes, value: SSAValue, number: int) -> SSAValue:
     return scopes.add(ExtractOp(value, [number], value.type.element_type))
 
 
+@lru_cache(maxsize=256)
 def splat(value: FloatAttr | IntegerAttr, lanes: int) -> Constant:
     """A dense vector constant with the same value in each lane."""
     return dense([value.value.data] * lanes, value.type)
@@ -61,7 +62,19 @@ def zeros(type: Constant) -> Constant:
 
 def dense(values: Sequence[int | float], element: Constant) -> Constant:
     """A dense vector constant."""
-    return DenseIntOrFPElementsAttr.from_list(VectorType(element, [len(values)]), list(values))
+    return DenseIntOrFPElementsAttr.from_list(vector_type(element, len(values)), list(values))
+
+
+@lru_cache(maxsize=256)
+def multiples(step: int, lanes: int) -> Constant:
+    """The places of lanes: the multiples of a step, from 0, as indices."""
+    return dense([step * n for n in range(lanes)], INDEX)
+
+
+@lru_cache(maxsize=64)
+def all_lanes(lanes: int) -> Constant:
+    """The mask that has all lanes."""
+    return dense([1] * lanes, i1)
 
 
 def evaluate(
@@ -181,7 +194,7 @@ def _apply(scopes: Scopes, node: Apply, operands: Sequence[SSAValue], policy: Po
         operands = [widen(scopes, v, lanes) for v in operands]
     if policy.body and node.kind.name in _SUMS:
         properties["fastmath"] = _flags(policy.body)
-    type = node.types[0] if lanes is None else VectorType(node.types[0], [lanes])
+    type = node.types[0] if lanes is None else vector_type(node.types[0], lanes)
     return scopes.add(node.kind.create(operands=operands, result_types=[type], properties=properties))
 
 

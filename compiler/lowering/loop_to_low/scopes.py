@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import ConstantOp
@@ -19,12 +18,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from compiler.affine import linear as lin
 from compiler.affine.linear import Atom, Linear
 from compiler.dialects.upstream.arith import CmpiOp
+from compiler.dialects.upstream.builders import Constant, added, constant, multiplied
 from compiler.support.errors import LoweringError
 from compiler.support.spans import of_location
 
 INDEX = IndexType()
-
-Constant: TypeAlias = Any  # an attribute of arith.constant: xDSL's are generic in an element type that is not static
 
 
 @dataclass
@@ -44,6 +42,8 @@ class Scopes:
     home: dict[int, int] = field(default_factory=dict)
     ranges: dict[int, lin.Range] = field(default_factory=dict)
     constants: dict[Attribute, ConstantOp] = field(default_factory=dict)
+    numbers: dict[int, SSAValue] = field(default_factory=dict)
+    """The index constants."""
     location: LocationAttr = UNKNOWN_LOC
     """That of the block which is being lowered, which ops in the innermost scope get."""
 
@@ -85,7 +85,7 @@ class Scopes:
     def constant(self, value: Constant) -> SSAValue:
         """A constant, once, at the function's top."""
         if value not in self.constants:
-            op, top = ConstantOp(value), self.stack[0].block
+            op, top = constant(value), self.stack[0].block
             last = next(reversed(self.constants.values()), None)
             if last is not None:
                 top.insert_op_after(op, last)
@@ -98,9 +98,10 @@ class Scopes:
 
     def index_constant(self, value: int) -> SSAValue:
         """An index constant, at the function's top."""
-        constant = self.constant(IntegerAttr(value, INDEX))
-        constant.name_hint = f"c{value}" if value >= 0 else f"c.{-value}"
-        return constant
+        if value not in self.numbers:
+            number = self.numbers[value] = self.constant(IntegerAttr(value, INDEX))
+            number.name_hint = f"c{value}" if value >= 0 else f"c.{-value}"
+        return self.numbers[value]
 
     def index(self, form: Linear) -> SSAValue:
         """The value of a form over bound variables."""
@@ -156,18 +157,18 @@ class Scopes:
         assert total is not None
         if form.constant == 0:
             return total
-        constant, level = self.index_constant(form.constant), self.level(form)
-        return self.once(level, (total, form.constant), lambda: arith.AddiOp(total, constant))
+        shift, level = self.index_constant(form.constant), self.level(form)
+        return self.once(level, (total, form.constant), lambda: added(total, shift))
 
     def _step(self, total: SSAValue | None, atom: Atom, factor: int, level: int) -> SSAValue:
         term = self._atom(atom)
         if factor != 1:
             scale, plain, here = self.index_constant(factor), term, self._atom_level(atom)
-            term = self.once(here, (plain, "*", factor), lambda: arith.MuliOp(plain, scale))
+            term = self.once(here, (plain, "*", factor), lambda: multiplied(plain, scale))
         if total is None:
             return term
-        before, added = total, term
-        return self.once(level, (before, "+", added), lambda: arith.AddiOp(before, added))
+        before, after = total, term
+        return self.once(level, (before, "+", after), lambda: added(before, after))
 
     def _atom(self, atom: Atom) -> SSAValue:
         if isinstance(atom, int):

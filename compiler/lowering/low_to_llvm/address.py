@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd, prod
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear, Range
@@ -27,14 +28,39 @@ class Address:
 
 def place(f: FunctionEmitter, op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) -> Address:
     """Where an op accesses a buffer; its `alignment` attribute, if any, is taken at its word."""
-    type = buffer_type(buffer.type)
-    size = byte_size(type.element_type)
-    form = lin.constant(0)
-    for index, stride in zip(indices, strides(type.get_shape()), strict=True):
-        form = form + f.forms.of(index).scaled(stride)
-    pointer = _address(f, buffer, form, prod(type.get_shape()), size)
-    factors = [factor * size for factor in divisors(f, form)]
-    return Address(pointer, max(_stated(op), gcd(_base(f, buffer), form.constant * size, *factors)))
+    layout = _layout(buffer.type)
+    form = _total(f, indices, layout.strides)
+    pointer = _address(f, buffer, form, layout)
+    factors = [factor * layout.size for factor in divisors(f, form)]
+    return Address(pointer, max(_stated(op), gcd(_base(f, buffer), form.constant * layout.size, *factors)))
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The elements of a buffer: how many, the bytes of each, and the strides of the dimensions in elements."""
+
+    length: int
+    size: int
+    strides: Sequence[int]
+
+
+@lru_cache(maxsize=256)
+def _layout(type: Attribute) -> _Layout:
+    shape = buffer_type(type).get_shape()
+    return _Layout(prod(shape), byte_size(buffer_type(type).element_type), strides(shape))
+
+
+def _total(f: FunctionEmitter, indices: Sequence[SSAValue], factors: Sequence[int]) -> Linear:
+    """The sum of the forms of indices, each times a factor, in one go."""
+    terms: dict[int, int] = {}
+    constant = 0
+    for index, factor in zip(indices, factors, strict=True):
+        form = f.forms.of(index)
+        constant += factor * form.constant
+        for atom, coefficient in form.terms:
+            assert isinstance(atom, int)
+            terms[atom] = terms.get(atom, 0) + factor * coefficient
+    return Linear(tuple(sorted((atom, sum) for atom, sum in terms.items() if sum)), constant)
 
 
 def _stated(op: Operation) -> int:
@@ -48,11 +74,10 @@ def _base(f: FunctionEmitter, buffer: SSAValue) -> int:
     return f.alignments[buffer]
 
 
-def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, length: int, size: int) -> str:
+def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, layout: _Layout) -> str:
     """The varying part alone may leave the buffer, until the constant is added: then it is not inbounds."""
-    varying = Linear(form.terms, 0)
-    flag = "inbounds" if _stays(f, varying, length) else "nusw"
-    pointer = f.use(buffer)
+    varying, size, pointer = Linear(form.terms, 0), layout.size, f.use(buffer)
+    flag = "inbounds" if _stays(f, varying, layout.length) else "nusw"
     if varying.terms:
         step = f"getelementptr {flag} [{size} x i8], ptr {pointer}, i64 {offset(f, varying)}"
         pointer = f.once((buffer, varying, size), step)
@@ -64,14 +89,10 @@ def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, length: int, si
 
 def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
     """A known divisor of each varying term of a form: its factor, times the step of a loop's index."""
-    roots = f.forms.values
     multiples = []
     for atom, factor in form.terms:
         assert isinstance(atom, int)
-        loop = _loop(roots[atom])
-        start, step = (f.forms.of(loop.lower), f.forms.of(loop.step)) if loop else (lin.constant(1), lin.constant(1))
-        is_fixed = start.is_constant and step.is_constant
-        multiples.append(factor * (gcd(start.constant, step.constant) if is_fixed else 1))
+        multiples.append(factor * _divisor(f, atom))
     return multiples
 
 
@@ -90,11 +111,10 @@ def offset(f: FunctionEmitter, form: Linear) -> str:
 
 def _stays(f: FunctionEmitter, form: Linear, length: int) -> bool:
     """Whether a form is surely within a buffer's elements, by the ranges of the loops."""
-    roots = f.forms.values
     ranges: dict[int, Range] = {}
     for atom, _ in form.terms:
         assert isinstance(atom, int)
-        values = _range(f, roots[atom])
+        values = _range(f, atom)
         if values is None:
             return False
         ranges[atom] = values
@@ -102,8 +122,14 @@ def _stays(f: FunctionEmitter, form: Linear, length: int) -> bool:
     return low >= 0 and high <= length
 
 
-def _range(f: FunctionEmitter, value: SSAValue) -> Range | None:
+def _range(f: FunctionEmitter, atom: int) -> Range | None:
     """The values that a loop's index takes, where its bounds are constants."""
+    if atom not in f.ranges:
+        f.ranges[atom] = _find_range(f, f.forms.values[atom])
+    return f.ranges[atom]
+
+
+def _find_range(f: FunctionEmitter, value: SSAValue) -> Range | None:
     loop = _loop(value)
     if loop is None:
         return None
@@ -111,6 +137,16 @@ def _range(f: FunctionEmitter, value: SSAValue) -> Range | None:
     if not low.is_constant or not high.is_constant:
         return None
     return low.constant, max(low.constant, high.constant - 1)
+
+
+def _divisor(f: FunctionEmitter, atom: int) -> int:
+    """A divisor of the values that a loop's index takes; 1 for any other value."""
+    if atom not in f.divisors:
+        loop = _loop(f.forms.values[atom])
+        start, step = (f.forms.of(loop.lower), f.forms.of(loop.step)) if loop else (lin.constant(1), lin.constant(1))
+        is_fixed = start.is_constant and step.is_constant
+        f.divisors[atom] = gcd(start.constant, step.constant) if is_fixed else 1
+    return f.divisors[atom]
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,21 @@ use of the arguments, the slots, and the values before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from compiler.dialects.functions import SLOT_ALIGNMENT, callees, positions
+from compiler.dialects.functions import SLOT_ALIGNMENT, positions
+from compiler.dialects.upstream.walk import ops_in
 from compiler.lowering.low_to_llvm.captured import Captured, is_repeated
 from compiler.lowering.low_to_llvm.control import leave
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.signature import (
     buffer_parameter,
+    called_by,
     internal,
     is_written,
     parallel_loops,
@@ -51,10 +54,11 @@ def emit_function(function: FuncOp, handlers: Handlers) -> tuple[str, set[str]]:
     f = FunctionEmitter(function, handlers)
     parameters = [_parameter(f, i, argument) for i, argument in enumerate(function.args)]
     parameters += [slot_parameter(f, slot, f"s{i}") for i, slot in enumerate(slots(function.body.block))]
-    parameters += [f"{facts} {name}" for facts, name in _team(function)]
-    _emit_body(f, function.body.block)
+    team = _team(function)
+    parameters += [f"{facts} {name}" for facts, name in team.parameters]
+    _emit_body(f, function.body.block, team)
     body = internal(name + ".body", parameters, [*f.allocas, *f.lines], "noinline")
-    return "\n".join([_entry(function), body, *f.outlined]), f.externals
+    return "\n".join([_entry(function, team), body, *f.outlined]), f.externals
 
 
 def _declaration(function: FuncOp) -> str:
@@ -64,7 +68,7 @@ def _declaration(function: FuncOp) -> str:
     return f"declare void {quoted(symbol(function.sym_name.data))}({', '.join([*types, 'ptr', *count])})\n"
 
 
-def _emit_body(f: FunctionEmitter, block: Block) -> None:
+def _emit_body(f: FunctionEmitter, block: Block, team: _Team) -> None:
     ops = list(block.ops)
     if sum(map(_loops, ops)) <= MOST_LOOPS:
         f.block(block)
@@ -72,22 +76,22 @@ def _emit_body(f: FunctionEmitter, block: Block) -> None:
     shared, parts = _cut(ops[:-1], block)
     f.ops(shared)
     for number, part in enumerate(parts):
-        _emit_part(f, part, f"{symbol(f.function.sym_name.data)}.body.part{number}")
+        _emit_part(f, part, team, f"{symbol(f.function.sym_name.data)}.body.part{number}")
     f.ops(ops[-1:])
 
 
-def _emit_part(f: FunctionEmitter, ops: Sequence[Operation], name: str) -> None:
+def _emit_part(f: FunctionEmitter, ops: Sequence[Operation], team: _Team, name: str) -> None:
     """Emit a function of some ops, and the call of it."""
     part = FunctionEmitter(f.function, f.handlers)
     part.externals, part.outlined = f.externals, f.outlined
     captured = Captured(ops, f, part)
     part.ops(ops)
     leave(part)
-    needs_team = any(isinstance(inner, scf.ParallelOp | CallOp) for op in ops for inner in op.walk())
-    team = _team(f.function) if needs_team else []
-    parameters = [*captured.parameters, *(f"{facts} {register}" for facts, register in team)]
+    needs_team = any(isinstance(inner, scf.ParallelOp | CallOp) for op in ops for inner in ops_in(op))
+    passed = team.parameters if needs_team else []
+    parameters = [*captured.parameters, *(f"{facts} {register}" for facts, register in passed)]
     part.outlined.append(internal(name, parameters, [*part.allocas, *part.lines], "noinline"))
-    given = [f"{facts.partition(' ')[0]} {register}" for facts, register in team]
+    given = [f"{facts.partition(' ')[0]} {register}" for facts, register in passed]
     f.line(f"call void {quoted(name)}({', '.join([*captured.arguments, *given])})")
 
 
@@ -125,22 +129,31 @@ def _users(op: Operation, block: Block) -> set[Operation]:
 
 
 def _loops(op: Operation) -> int:
-    return sum(isinstance(inner, scf.ForOp | scf.ParallelOp) for inner in op.walk())
+    return sum(type(inner) in (scf.ForOp, scf.ParallelOp) for inner in ops_in(op))
 
 
-def _team(function: FuncOp) -> list[tuple[str, str]]:
-    """The parameters that calls and parallel loops need, each as its type with facts and its name: the workspace behind
-    the function's own slots, the first thread's part of the workspace, and the count of threads."""
-    parameters = [("ptr", "%scratch")] if callees(function) else []
-    if _private_offset(function) is not None:
-        parameters.append((f"ptr noalias nonnull align {SLOT_ALIGNMENT}", "%private"))
-    return [*parameters, *([("i32", "%threads")] if takes_threads(function) else [])]
+@dataclass(frozen=True)
+class _Team:
+    """What calls and parallel loops need beside the arguments and the slots: whether the workspace behind the
+    function's own slots, where in it the parts of the threads begin, and whether the count of threads."""
+
+    scratch: bool
+    private: int | None
+    threads: bool
+
+    @property
+    def parameters(self) -> list[tuple[str, str]]:
+        """The parameters of a body, each as its type with facts and its name."""
+        parameters = [("ptr", "%scratch")] if self.scratch else []
+        if self.private is not None:
+            parameters.append((f"ptr noalias nonnull align {SLOT_ALIGNMENT}", "%private"))
+        return [*parameters, *([("i32", "%threads")] if self.threads else [])]
 
 
-def _private_offset(function: FuncOp) -> int | None:
-    """Where in the workspace the parts of the threads begin, if the function's own loops need any."""
+def _team(function: FuncOp) -> _Team:
     sizes = workspace(function)
-    return sizes.shared if sizes.private and parallel_loops(function) else None
+    private = sizes.shared if sizes.private and parallel_loops(function) else None
+    return _Team(bool(called_by(function)), private, takes_threads(function))
 
 
 def _parameter(f: FunctionEmitter, number: int, argument: BlockArgument) -> str:
@@ -153,20 +166,20 @@ def _parameter(f: FunctionEmitter, number: int, argument: BlockArgument) -> str:
     return buffer_parameter(f, argument, f"a{number}", is_written(argument))
 
 
-def _entry(function: FuncOp) -> str:
+def _entry(function: FuncOp, team: _Team) -> str:
     name = symbol(function.sym_name.data)
     arguments = [f"{llvm_type(argument.type)} %a{i}" for i, argument in enumerate(function.args)]
-    count = ["i32 %threads"] if takes_threads(function) else []
+    count = ["i32 %threads"] if team.threads else []
     lines = [f"define void {quoted(name)}({', '.join([*arguments, 'ptr %workspace', *count])}) #0 {{"]
-    for number, offset in enumerate(slot_offsets(function.body.block)[:-1]):
+    *offsets, end = slot_offsets(function.body.block)
+    for number, offset in enumerate(offsets):
         lines.append(f"  %s{number} = getelementptr inbounds i8, ptr %workspace, i64 {offset}")
         arguments.append(f"ptr %s{number}")
-    if callees(function):
-        lines.append(f"  %scratch = getelementptr i8, ptr %workspace, i64 {slot_offsets(function.body.block)[-1]}")
+    if team.scratch:
+        lines.append(f"  %scratch = getelementptr i8, ptr %workspace, i64 {end}")
         arguments.append("ptr %scratch")
-    private = _private_offset(function)
-    if private is not None:
-        lines.append(f"  %private = getelementptr inbounds i8, ptr %workspace, i64 {private}")
+    if team.private is not None:
+        lines.append(f"  %private = getelementptr inbounds i8, ptr %workspace, i64 {team.private}")
         arguments.append("ptr %private")
     call = f"  call void {quoted(name + '.body')}({', '.join([*arguments, *count])})"
     return "\n".join([*lines, call, "  ret void", "}", ""])

@@ -9,6 +9,7 @@ from typing import Any
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from compiler.affine.linear import Range
 from compiler.analysis.index_forms import Forms
 from compiler.dialects.upstream.arith import kind_of
 from compiler.lowering.low_to_llvm.types import llvm_type
@@ -37,6 +38,10 @@ class FunctionEmitter:
         self.outlined: list[str] = []
         self.label = "entry"
         self.forms = Forms()
+        self.ranges: dict[int, Range | None] = {}
+        self.divisors: dict[int, int] = {}
+        """Of the values that forms are over, by their numbers: the values that a loop's index takes, where they are
+        known, and a divisor of them."""
         self.takes_threads: dict[str, bool] = {}
         """Whether a function that is called takes the count of threads."""
         self._scopes: list[dict[object, str]] = [{}]

@@ -15,6 +15,7 @@ from compiler.dialects.functions import SLOT_ALIGNMENT, called, callees, outputs
 from compiler.dialects.tile_intrinsics import LoadOp, TileLoadOp
 from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.dialects.upstream.vector import GatherOp
+from compiler.dialects.upstream.walk import ops_in
 from compiler.lowering.low_to_llvm.function import FunctionEmitter
 from compiler.lowering.low_to_llvm.types import buffer_bytes
 from compiler.support.errors import LoweringError
@@ -58,7 +59,7 @@ def workspace(function: FuncOp) -> Workspace:
         return _declared_workspace(function)
     parts = [slot_offsets(op.body.block)[-1] for op in parallel_loops(function)]
     largest = max(parts, default=0)
-    inner = [workspace(callee) for callee in callees(function)]
+    inner = [workspace(callee) for callee in called_by(function)]
     private = -(-largest // _PAGE) * _PAGE + 64 if largest else 0
     return Workspace(
         slot_offsets(function.body.block)[-1] + max((w.shared for w in inner), default=0),
@@ -82,12 +83,17 @@ def takes_threads(function: FuncOp) -> bool:
     without a body says so by the attribute `parallel`."""
     if not function.body.blocks:
         return "parallel" in function.attributes
-    return bool(parallel_loops(function)) or any(map(takes_threads, callees(function)))
+    return bool(parallel_loops(function)) or any(map(takes_threads, called_by(function)))
 
 
 def parallel_loops(function: FuncOp) -> list[scf.ParallelOp]:
     """The parallel loops of a function."""
-    return [op for op in function.walk() if isinstance(op, scf.ParallelOp)]
+    return [op for op in ops_in(function) if type(op) is scf.ParallelOp]
+
+
+def called_by(function: FuncOp) -> list[FuncOp]:
+    """The different functions that a function calls, in the order of their first calls; most call none."""
+    return callees(function) if any(type(op) is CallOp for op in ops_in(function)) else []
 
 
 def slots(block: Block) -> list[memref.AllocOp]:

@@ -16,6 +16,7 @@ from compiler.dialects.tile_intrinsics import (
     TileLoadOp,
     TileStoreOp,
 )
+from compiler.dialects.upstream.walk import ops_in
 from compiler.intrinsics import Intrinsic, find
 from compiler.lowering.low_to_llvm.address import place
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
@@ -27,8 +28,8 @@ from compiler.types.machines import Machine
 
 def check_features(module: ModuleOp, machine: Machine) -> None:
     """Raise LoweringError for an intrinsic that is not declared, or that the machine lacks."""
-    for op in module.walk():
-        if isinstance(op, DotOp | TileDotOp | TileLoadOp | TileStoreOp):
+    for op in ops_in(module):
+        if type(op) in (DotOp, TileDotOp, TileLoadOp, TileStoreOp):
             name = op.kind.data if isinstance(op, DotOp | TileDotOp) else "tile.load.f32"
             lacking = _declared(name).lacking(machine.present)
             if lacking:

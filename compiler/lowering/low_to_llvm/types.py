@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 
 from xdsl.dialects.builtin import BFloat16Type, IndexType, IntegerType, MemRefType, NoneAttr, VectorType
@@ -13,6 +14,7 @@ from compiler.support.errors import LoweringError
 from compiler.types.elements import element_bytes, row_of
 
 
+@lru_cache(maxsize=512)
 def llvm_type(type: Attribute) -> str:
     """The register type: `float`, `i64`, `<16 x float>`, `ptr`. Raises LoweringError for a type without one."""
     match type:
@@ -60,6 +62,7 @@ def shaped(type: Attribute, scalar: str) -> str:
     return f"<{lanes(type)} x {scalar}>" if isinstance(type, VectorType) else scalar
 
 
+@lru_cache(maxsize=512)
 def memory_type(type: Attribute) -> str:
     """The type in memory, where i1 is a byte."""
     return shaped(type, "i8") if is_truth(type) else llvm_type(type)

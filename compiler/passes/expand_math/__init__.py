@@ -29,6 +29,7 @@ from compiler.dialects.intr import LIBRARY
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.arith import RemFOp, element_of
 from compiler.dialects.upstream.math import ErfcOp
+from compiler.dialects.upstream.walk import ops_in
 from compiler.passes.expand_math import exponential, logarithm, trigonometric
 from compiler.passes.expand_math.error_function import erf, erfc
 from compiler.passes.expand_math.hyperbolic import tanh
@@ -87,7 +88,7 @@ class ExpandMathPass(ModulePass):
         policy = policy_named(self.policy, LoweringError)
         require(op, "low", self.name)
         for function in functions(op):
-            allowed = (inner for inner in function.walk() if policy.polynomials or type(inner) in EXACT)
+            allowed = (inner for inner in ops_in(function) if policy.polynomials or type(inner) in EXACT)
             expanded = [inner for inner in allowed if _format(inner) is not None]
             for inner in expanded:
                 _check_level(inner)

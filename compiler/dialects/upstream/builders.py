@@ -1,0 +1,94 @@
+"""The ops and types that unrolled nests have most of, made at once: xDSL's constructors take several times as long, to
+sort and check their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from xdsl.dialects import arith, memref, vector
+from xdsl.dialects.arith import IntegerOverflowAttr
+from xdsl.dialects.builtin import BoolAttr, MemRefType, VectorType
+from xdsl.ir import Attribute, SSAValue
+
+from compiler.dialects.upstream.vector import ScatterOp
+
+Constant: TypeAlias = Any  # an attribute of arith.constant: xDSL's are generic in an element type that is not static
+
+_TRUE = BoolAttr.from_bool(True)
+_MAY_WRAP = {"overflowFlags": IntegerOverflowAttr("none")}
+
+
+@lru_cache(maxsize=256)
+def vector_type(element: Attribute, lanes: int) -> VectorType:
+    """The type of so many lanes of an element type."""
+    return VectorType(element, [lanes])
+
+
+def load(buffer: SSAValue, indices: Sequence[SSAValue]) -> memref.LoadOp:
+    """The load of an element."""
+    assert isinstance(buffer.type, MemRefType)
+    return memref.LoadOp.create(operands=[buffer, *indices], result_types=[buffer.type.element_type])
+
+
+def store(value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]) -> memref.StoreOp:
+    """The store of an element."""
+    return memref.StoreOp.create(operands=[value, buffer, *indices])
+
+
+def load_lanes(buffer: SSAValue, indices: Sequence[SSAValue], lanes: int) -> vector.LoadOp:
+    """The load of neighbouring elements."""
+    assert isinstance(buffer.type, MemRefType)
+    type = vector_type(buffer.type.element_type, lanes)
+    return vector.LoadOp.create(operands=[buffer, *indices], result_types=[type])
+
+
+def store_lanes(
+    value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue], streamed: bool = False
+) -> vector.StoreOp:
+    """The store of neighbouring elements, past the caches where it is streamed."""
+    properties = {"nontemporal": _TRUE} if streamed else {}
+    return vector.StoreOp.create(operands=[value, buffer, *indices], properties=properties)
+
+
+def load_masked(
+    buffer: SSAValue, indices: Sequence[SSAValue], mask: SSAValue, otherwise: SSAValue
+) -> vector.MaskedLoadOp:
+    """The load of the lanes that a mask has, the others from a vector."""
+    operands = [buffer, *indices, mask, otherwise]
+    return vector.MaskedLoadOp.create(operands=operands, result_types=[otherwise.type])
+
+
+def store_masked(
+    buffer: SSAValue, indices: Sequence[SSAValue], mask: SSAValue, value: SSAValue
+) -> vector.MaskedStoreOp:
+    """The store of the lanes that a mask has."""
+    return vector.MaskedStoreOp.create(operands=[buffer, *indices, mask, value])
+
+
+def scatter(
+    buffer: SSAValue, indices: Sequence[SSAValue], steps: SSAValue, mask: SSAValue, value: SSAValue
+) -> ScatterOp:
+    """The store of the lanes that a mask has, each so many elements behind an index."""
+    return ScatterOp.create(operands=[buffer, *indices, steps, mask, value])
+
+
+def added(lhs: SSAValue, rhs: SSAValue) -> arith.AddiOp:
+    """The sum of integers."""
+    return arith.AddiOp.create(operands=[lhs, rhs], result_types=[lhs.type], properties=_MAY_WRAP)
+
+
+def multiplied(lhs: SSAValue, rhs: SSAValue) -> arith.MuliOp:
+    """The product of integers."""
+    return arith.MuliOp.create(operands=[lhs, rhs], result_types=[lhs.type], properties=_MAY_WRAP)
+
+
+def constant(value: Constant) -> arith.ConstantOp:
+    """A constant."""
+    return arith.ConstantOp.create(result_types=[value.type], properties={"value": value})
+
+
+def broadcast(value: SSAValue, lanes: int) -> vector.BroadcastOp:
+    """A scalar in each lane."""
+    return vector.BroadcastOp.create(operands=[value], result_types=[vector_type(value.type, lanes)])
