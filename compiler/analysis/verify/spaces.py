@@ -70,7 +70,7 @@ class Spaces:
 
     def instances(self, key: Key, *constraints: str) -> isl.UnionSet:
         """The instances of a statement under constraints in isl's syntax."""
-        return union_set(f"{{ {self.space(key)} : {' and '.join(constraints) or 'true'} }}")
+        return union_set(f"{self.space(key)} : {' and '.join(constraints) or 'true'}")
 
     def domain(self, key: Key, use: Use | None = None) -> isl.UnionSet:
         """A statement's instances, where a use happens."""
@@ -92,7 +92,7 @@ class Spaces:
         """A map from instances to a tuple of forms over loops."""
         forms = ", ".join(lin.to_isl(f, self.names) for f in index)
         condition = f"{self.domain_text(key, use)} and {more}"
-        return union_map(f"{{ {self.space(key)} -> {target}[{forms}] : {condition} }}")
+        return union_map(f"{self.space(key)} -> {target}[{forms}] : {condition}")
 
     def around(self, buffer: str) -> tuple[Linear, ...]:
         """The loops that privatise a buffer: each iteration has its own copy."""
@@ -135,7 +135,7 @@ class Spaces:
                 str(at * width + min(rank, width - 1)),
                 f"l{statement.loops[d]}" if d < len(statement.loops) else "0",
             ]
-        return union_map(f"{{ {self.space(key)} -> [{', '.join(dims[:-1])}] }}")
+        return union_map(f"{self.space(key)} -> [{', '.join(dims[:-1])}]")
 
     @property
     def end(self) -> str:
@@ -194,8 +194,8 @@ class Spaces:
         index = ["0" if d is None else axes[d] for d in equation.dims]
         inside = [f"0 <= i{n} < {axis.size}" for n, axis in enumerate(equation.block.axes)]
         return union_map(
-            f"{{ {self.points_space(name)}[{', '.join(axes)}] -> {self.value_space(name)}[{', '.join(index)}] : "
-            f"{' and '.join(inside) or 'true'} }}"
+            f"{self.points_space(name)}[{', '.join(axes)}] -> {self.value_space(name)}[{', '.join(index)}] : "
+            f"{' and '.join(inside) or 'true'}"
         )
 
     def to_values(self, buffer: str) -> isl.UnionMap:

@@ -48,7 +48,7 @@ class _Readers:
         names = [f"l{n}" for n in self.flow.statements[self.key].loops] + [f"e{d}" for d in self.sizes]
         bounds = [f"0 <= e{d} < {size}" for d, size in self.sizes.items()]
         text = " and ".join([self.flow.domain_text(self.key), *bounds])
-        return union_map(f"{{ G[{', '.join(names)}] -> {tuple_} : {text} }}")
+        return union_map(f"G[{', '.join(names)}] -> {tuple_} : {text}")
 
     def content(self, table: Table) -> Content:
         """The content of the table that the readers find."""
