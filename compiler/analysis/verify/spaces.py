@@ -47,6 +47,8 @@ class Spaces:
         self._elements = {name: n for n, name in enumerate(sorted(original.buffers))}
         self.times: dict[Key, isl.UnionMap] = {}
         self._to_values: dict[str, isl.UnionMap] = {}
+        self._sets: dict[str, isl.UnionSet] = {}
+        self._maps: dict[str, isl.UnionMap] = {}
 
     def space(self, key: Key) -> str:
         """The tuple of a statement's instances."""
@@ -70,7 +72,10 @@ class Spaces:
 
     def instances(self, key: Key, *constraints: str) -> isl.UnionSet:
         """The instances of a statement under constraints in isl's syntax."""
-        return union_set(f"{self.space(key)} : {' and '.join(constraints) or 'true'}")
+        text = f"{self.space(key)} : {' and '.join(constraints) or 'true'}"
+        if text not in self._sets:
+            self._sets[text] = union_set(text)
+        return self._sets[text]
 
     def domain(self, key: Key, use: Use | None = None) -> isl.UnionSet:
         """A statement's instances, where a use happens."""
@@ -92,7 +97,10 @@ class Spaces:
         """A map from instances to a tuple of forms over loops."""
         forms = ", ".join(lin.to_isl(f, self.names) for f in index)
         condition = f"{self.domain_text(key, use)} and {more}"
-        return union_map(f"{self.space(key)} -> {target}[{forms}] : {condition}")
+        text = f"{self.space(key)} -> {target}[{forms}] : {condition}"
+        if text not in self._maps:
+            self._maps[text] = union_map(text)
+        return self._maps[text]
 
     def around(self, buffer: str) -> tuple[Linear, ...]:
         """The loops that privatise a buffer: each iteration has its own copy."""
