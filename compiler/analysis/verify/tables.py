@@ -58,7 +58,7 @@ class _Readers:
             is_argument = buffer not in flow.program.allocs
             return Content(final={buffer: self.map(flow.value_space(buffer), table.index)} if is_argument else {})
         reader = (f"\0{self.key[0]}", False)
-        flow.times[reader] = self.instances().apply_range(flow.when(self.key))
+        flow.readers[reader] = lambda key: self.instances().apply_range(flow.before(self.key, key))
         return flow.of_cells(reader, buffer, self.map(flow.cell_space(buffer), table.index, flow.around(buffer)), None)
 
 
