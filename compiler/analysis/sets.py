@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
 from typing import TYPE_CHECKING, TypeVar
+
+from compiler.analysis.matrices import matrix
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -34,18 +36,46 @@ def points(variables: Iterable[str], constraints: Iterable[str], exists: Iterabl
     return f"[{', '.join(variables)}] : {f'exists {some} : ({holds})' if some else holds}"
 
 
-def union_set(text: str = "{ }") -> isl.UnionSet:
-    """A union set in isl's syntax, empty by default."""
+def union_set(text: str = "") -> isl.UnionSet:
+    """A union set in isl's syntax without braces, empty by default."""
     import islpy as isl
 
-    return isl.UnionSet(text, context())
+    return _set(text).to_union_set() if text else isl.UnionSet("{ }", context())
 
 
-def union_map(text: str = "{ }") -> isl.UnionMap:
-    """A union map in isl's syntax, empty by default."""
+def union_map(text: str = "") -> isl.UnionMap:
+    """A union map in isl's syntax without braces, empty by default."""
     import islpy as isl
 
-    return isl.UnionMap(text, context())
+    return _map(text).to_union_map() if text else isl.UnionMap("{ }", context())
+
+
+def _set(text: str) -> isl.Set:
+    """A set in isl's syntax without braces: parts of one space, separated by semicolons."""
+    return reduce(lambda whole, part: whole.union(part), map(_conjunction, text.split("; ")))
+
+
+def _conjunction(text: str) -> isl.Set:
+    import islpy as isl
+
+    translated = matrix(text)
+    if translated is None:
+        return isl.Set(f"{{ {text} }}", context())
+    points = isl.Set(translated.text, context())
+    return points.set_tuple_name(translated.domain) if translated.domain else points
+
+
+def _map(text: str) -> isl.Map:
+    """A map of one part in isl's syntax without braces."""
+    import islpy as isl
+
+    translated = matrix(text)
+    if translated is None:
+        return isl.Map(f"{{ {text} }}", context())
+    pairs = isl.Map(translated.text, context())
+    for dims, name in ((isl.dim_type.in_, translated.domain), (isl.dim_type.out, translated.range)):
+        pairs = pairs.set_tuple_name(dims, name) if name else pairs
+    return pairs
 
 
 def limited(ask: Callable[[], Answer]) -> Answer:
@@ -82,7 +112,7 @@ def sample(text: str) -> tuple[int, ...] | None:
 def _sample(text: str) -> tuple[int, ...] | None:
     import islpy as isl
 
-    points = isl.Set(f"{{ {text} }}", context())
+    points = _set(text)
     if points.is_empty():
         return None
     smallest = points.detect_equalities().lexmin()
@@ -94,12 +124,8 @@ def _sample(text: str) -> tuple[int, ...] | None:
 @lru_cache(maxsize=8192)
 def surely_within(inner: str, outer: str) -> bool:
     """Whether some points are among others, both in isl's syntax; False where that was not decided."""
-    import islpy as isl
-
     try:
-        return bool(
-            limited(lambda: isl.Set(f"{{ {inner} }}", context()).is_subset(isl.Set(f"{{ {outer} }}", context())))
-        )
+        return bool(limited(lambda: _set(inner).is_subset(_set(outer))))
     except Undecided:
         return False
 
@@ -107,9 +133,7 @@ def surely_within(inner: str, outer: str) -> bool:
 @lru_cache(maxsize=8192)
 def surely_injective(text: str) -> bool:
     """Whether a map, in isl's syntax, has no value twice; False where that was not decided."""
-    import islpy as isl
-
     try:
-        return bool(limited(lambda: isl.Map(f"{{ {text} }}", context()).is_injective()))
+        return bool(limited(lambda: _map(text).is_injective()))
     except Undecided:
         return False

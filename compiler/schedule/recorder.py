@@ -165,10 +165,11 @@ class Recorder(Unpicklable):
         """The script as a Python function of a schedule, which records the same script."""
         return as_python(self.script, schedule)
 
-    def apply(self, script: Script) -> Self:
+    def apply(self, script: Script, judged: bool = True) -> Self:
         """Apply the ops of a script, which are recorded here as well; open choices are decided on the way.
 
         A script is IR, such as another schedule's `script`, the text that this prints as, or the path of a file.
+        Without `judged` no step is: it takes half the time, and whether the schedule is legal `verify` tells.
         Raises ScheduleError at the first refusal, with the op as its `op`; earlier steps stay applied.
         """
         sequence = script_of(script)
@@ -176,11 +177,12 @@ class Recorder(Unpicklable):
         for op in sequence.body.block.ops:
             if isinstance(op, YieldOp):
                 break
-            values.update(zip(op.results, self.step(op, values), strict=True))
+            values.update(zip(op.results, self.step(op, values, judged), strict=True))
         return self
 
-    def step(self, op: Operation, handles: Mapping[Handle, Handle]) -> list[Handle]:
-        """Apply one op of another script, its operands given as handles of this schedule, and give its results.
+    def step(self, op: Operation, handles: Mapping[Handle, Handle], judged: bool = True) -> list[Handle]:
+        """Apply one op of another script, its operands given as handles of this schedule, and give its results;
+        `judged` as in `apply`.
 
         Raises ScheduleError, with the op as its `op`.
         """
@@ -191,7 +193,7 @@ class Recorder(Unpicklable):
             raise _at(op, ScheduleError("the handles do not correspond to the other script's", op.name))
         copy = op.clone(dict(handles))
         try:
-            self._state.apply(copy, primitive_of(copy).planned)
+            self._state.apply(copy, primitive_of(copy).planned, judged)
         except ScheduleError as error:
             raise _at(op, error) from error
         return list(copy.results)

@@ -273,6 +273,20 @@ def test_what_can_be_scheduled() -> None:
         Schedule(lowered(mm_exp_mm()), "g")
 
 
+def test_what_is_not_judged_is_refuted() -> None:
+    fault = """
+    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+      %c = sched.get_block %f "C"
+      %m, %l, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+      sched.parallel %k
+      transform.yield
+    }
+    """
+    with pytest.raises(ScheduleError, match="iterations of loop 'k' depend on each other"):
+        Schedule(lowered(mm_exp_mm())).apply(fault)
+    assert Schedule(lowered(mm_exp_mm())).apply(fault, judged=False).verify().answer == "refuted"
+
+
 def test_a_refused_script_knows_the_op() -> None:
     s = Schedule(lowered(mm_exp_mm()))
     m = s.get_loops(s.get_block("C"))[0]

@@ -83,7 +83,7 @@ class Flow(Spaces):
         points = union_map()
         for writer, _, claim in self.claims():
             if claim.buffer == buffer:
-                earlier = self.when(key).lex_gt_union_map(self.when(writer))
+                earlier = self.before(key, writer)
                 points = points.union(earlier.apply_range(claim.points.intersect_domain(self.domain(writer))))
         points = points.intersect(self._element_of(key, named).apply_range(self.to_points(buffer)))
         self._assumptions[key, position] = Claim(buffer, points)
@@ -210,24 +210,26 @@ class Flow(Spaces):
     ) -> isl.UnionMap:
         """From the last reset, and all updates since, to the instances that find them."""
         # By definition, with neither isl's compute_flow nor its lexmax: both were seen to lose quasi-affine pairs.
-        reset_cells, reset_times = self._cells_of(resets)
-        update_cells, update_times = self._cells_of(updates)
-        now = self.when(key)
-        earlier = sink.apply_range(reset_cells.reverse()).intersect(now.lex_gt_union_map(reset_times)).compute_divs()
-        last = earlier.subtract(earlier.apply_range(reset_times.lex_gt_union_map(reset_times)))
+        earlier = self._earlier(key, sink, resets)
+        last = earlier.subtract(earlier.apply_range(self._before(resets, resets)))
         if not last.is_single_valued() or not last.domain().is_equal(earlier.domain()):
             raise Unknown("the last writers of a buffer could not be told")
-        since = sink.apply_range(update_cells.reverse()).intersect(now.lex_gt_union_map(update_times)).compute_divs()
-        since = since.subtract(last.apply_range(reset_times.lex_gt_union_map(update_times)))
+        since = self._earlier(key, sink, updates).subtract(last.apply_range(self._before(resets, updates)))
         return last.union(since).reverse()
 
-    def _cells_of(self, uses: Sequence[tuple[Key, Use]]) -> tuple[isl.UnionMap, isl.UnionMap]:
-        """The cells that some uses touch, and when."""
-        cells = times = union_map()
-        for k, u in uses:
-            cells = cells.union(self.cell(k, u))
-            times = times.union(self.when(k))
-        return cells, times
+    def _earlier(self, key: Key, sink: isl.UnionMap, writers: Sequence[tuple[Key, Use]]) -> isl.UnionMap:
+        """From instances to those of some writers that touched their cells before."""
+        pairs = union_map()
+        for k, u in writers:
+            pairs = pairs.union(sink.apply_range(self.cell(k, u).reverse()).intersect(self.before(key, k)))
+        return pairs.compute_divs()
+
+    def _before(self, late: Sequence[tuple[Key, Use]], early: Sequence[tuple[Key, Use]]) -> isl.UnionMap:
+        """From the instances of some writers to those of others that run before."""
+        pairs = union_map()
+        for key, earlier in dict.fromkeys((k, e) for k, _ in late for e, _ in early):
+            pairs = pairs.union(self.before(key, earlier))
+        return pairs
 
     def _add_updates(
         self,

@@ -56,7 +56,7 @@ def _part(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionMap:
             mine = points.apply_range(flow.to_points(name)) if finished else points
             axes = ", ".join(f"i{n}" for n in range(len(equation.block.axes)))
             first = flow.points_space(equation.block.writes[0].buffer)
-            rename = union_map(f"{{ {flow.points_space(name)}[{axes}] -> {first}[{axes}] }}")
+            rename = union_map(f"{flow.points_space(name)}[{axes}] -> {first}[{axes}]")
             contributions = contributions.union(mine.apply_range(rename))
     return contributions
 

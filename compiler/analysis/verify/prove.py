@@ -132,10 +132,10 @@ def _check_result(flow: Flow, buffer: Buffer) -> None:
     name, names = buffer.name, ", ".join(f"e{d}" for d in range(len(buffer.shape)))
     inside = " and ".join(f"0 <= e{d} < {size}" for d, size in enumerate(buffer.shape)) or "true"
     asked, expected = (
-        union_map(f"{{ R[{names}] -> {space}[{names}] : {inside} }}")
+        union_map(f"R[{names}] -> {space}[{names}] : {inside}")
         for space in (flow.cell_space(name), flow.value_space(name))
     )
-    flow.times[_END] = union_map(f"{{ R[{names}] -> [{flow.end}] }}")
+    flow.readers[_END] = lambda key: union_map(f"R[{names}] -> {flow.space(key)}")
     lack = flow.of_cells(_END, name, asked, None).lack(name, expected)
     if lack is None:
         return

@@ -1,9 +1,8 @@
-"""A scheduled program in isl: instances, the cells they touch, their times, and the claims of blocks."""
+"""A scheduled program in isl: instances, the cells they touch, their order, and the claims of blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, NoReturn
 
 import islpy as isl
@@ -12,6 +11,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.sets import union_map, union_set
+from compiler.analysis.shared_element import orders
 from compiler.analysis.statements import Key, Use, statements
 from compiler.analysis.verify.content import Refuted
 from compiler.analysis.verify.equations import Equation
@@ -33,7 +33,10 @@ class Claim(NamedTuple):
 
 
 class Spaces:
-    """The instances, cells and times of a scheduled program, and the claims of its blocks, as isl's sets."""
+    """The instances, cells and order of a scheduled program, and the claims of its blocks, as isl's sets.
+
+    `readers` that are no statements give, for a statement, the map from their instances to its earlier ones.
+    """
 
     def __init__(self, program: Program, original: Program, equations: Mapping[str, Equation]) -> None:
         self.program = program
@@ -45,8 +48,11 @@ class Spaces:
         self._numbers = {key: n for n, key in enumerate(self.statements)}
         self._cells = {name: n for n, name in enumerate(program.buffers)}
         self._elements = {name: n for n, name in enumerate(sorted(original.buffers))}
-        self.times: dict[Key, isl.UnionMap] = {}
+        self.readers: dict[Key, Callable[[Key], isl.UnionMap]] = {}
         self._to_values: dict[str, isl.UnionMap] = {}
+        self._orders: dict[tuple[Key, Key], isl.UnionMap] = {}
+        self._sets: dict[str, isl.UnionSet] = {}
+        self._maps: dict[str, isl.UnionMap] = {}
 
     def space(self, key: Key) -> str:
         """The tuple of a statement's instances."""
@@ -70,7 +76,10 @@ class Spaces:
 
     def instances(self, key: Key, *constraints: str) -> isl.UnionSet:
         """The instances of a statement under constraints in isl's syntax."""
-        return union_set(f"{{ {self.space(key)} : {' and '.join(constraints) or 'true'} }}")
+        text = f"{self.space(key)} : {' and '.join(constraints) or 'true'}"
+        if text not in self._sets:
+            self._sets[text] = union_set(text)
+        return self._sets[text]
 
     def domain(self, key: Key, use: Use | None = None) -> isl.UnionSet:
         """A statement's instances, where a use happens."""
@@ -92,7 +101,10 @@ class Spaces:
         """A map from instances to a tuple of forms over loops."""
         forms = ", ".join(lin.to_isl(f, self.names) for f in index)
         condition = f"{self.domain_text(key, use)} and {more}"
-        return union_map(f"{{ {self.space(key)} -> {target}[{forms}] : {condition} }}")
+        text = f"{self.space(key)} -> {target}[{forms}] : {condition}"
+        if text not in self._maps:
+            self._maps[text] = union_map(text)
+        return self._maps[text]
 
     def around(self, buffer: str) -> tuple[Linear, ...]:
         """The loops that privatise a buffer: each iteration has its own copy."""
@@ -115,32 +127,22 @@ class Spaces:
                 if not beyond.is_empty():
                     yield use.buffer, dim, beyond
 
-    @cached_property
-    def depth(self) -> int:
-        """The most loops around a statement."""
-        return max((len(s.loops) for s in self.statements.values()), default=0)
+    def before(self, key: Key, earlier: Key) -> isl.UnionMap:
+        """From the instances of a statement, or of a reader, to those of a statement, the same or another, that run
+        before."""
+        if key in self.readers:
+            return self.readers[key](earlier)
+        if (key, earlier) not in self._orders:
+            self._orders[key, earlier] = self._order(key, earlier)
+        return self._orders[key, earlier]
 
-    def when(self, key: Key) -> isl.UnionMap:
-        """When the instances of a statement run."""
-        if key not in self.times:
-            self.times[key] = self._time(key)
-        return self.times[key]
-
-    def _time(self, key: Key) -> isl.UnionMap:
-        width = len(self.program.blocks) + 2
-        statement, dims = self.statements[key], []
-        for d in range(self.depth + 1):
-            at, rank = statement.positions[d] if d < len(statement.positions) else (0, 0)
-            dims += [
-                str(at * width + min(rank, width - 1)),
-                f"l{statement.loops[d]}" if d < len(statement.loops) else "0",
-            ]
-        return union_map(f"{{ {self.space(key)} -> [{', '.join(dims[:-1])}] }}")
-
-    @property
-    def end(self) -> str:
-        """A time after all others."""
-        return ", ".join(["1000000000", *["0"] * (2 * self.depth)])
+    def _order(self, key: Key, earlier: Key) -> isl.UnionMap:
+        s, t = self.statements[key], self.statements[earlier]
+        names = {n: f"m{n}" for n in t.loops}
+        pairs, union = f"{self.space(key)} -> S{self._numbers[earlier]}[{', '.join(names.values())}]", union_map()
+        for way in orders(t, s, names, self.names):
+            union = union.union(union_map(f"{pairs} : {' and '.join(way) or 'true'}"))
+        return union
 
     def sample(self, instances: isl.UnionSet, key: Key) -> str:
         """An instance of a statement out of a set, in words."""
@@ -194,8 +196,8 @@ class Spaces:
         index = ["0" if d is None else axes[d] for d in equation.dims]
         inside = [f"0 <= i{n} < {axis.size}" for n, axis in enumerate(equation.block.axes)]
         return union_map(
-            f"{{ {self.points_space(name)}[{', '.join(axes)}] -> {self.value_space(name)}[{', '.join(index)}] : "
-            f"{' and '.join(inside) or 'true'} }}"
+            f"{self.points_space(name)}[{', '.join(axes)}] -> {self.value_space(name)}[{', '.join(index)}] : "
+            f"{' and '.join(inside) or 'true'}"
         )
 
     def to_values(self, buffer: str) -> isl.UnionMap:

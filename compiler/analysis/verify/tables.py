@@ -48,7 +48,7 @@ class _Readers:
         names = [f"l{n}" for n in self.flow.statements[self.key].loops] + [f"e{d}" for d in self.sizes]
         bounds = [f"0 <= e{d} < {size}" for d, size in self.sizes.items()]
         text = " and ".join([self.flow.domain_text(self.key), *bounds])
-        return union_map(f"{{ G[{', '.join(names)}] -> {tuple_} : {text} }}")
+        return union_map(f"G[{', '.join(names)}] -> {tuple_} : {text}")
 
     def content(self, table: Table) -> Content:
         """The content of the table that the readers find."""
@@ -58,7 +58,7 @@ class _Readers:
             is_argument = buffer not in flow.program.allocs
             return Content(final={buffer: self.map(flow.value_space(buffer), table.index)} if is_argument else {})
         reader = (f"\0{self.key[0]}", False)
-        flow.times[reader] = self.instances().apply_range(flow.when(self.key))
+        flow.readers[reader] = lambda key: self.instances().apply_range(flow.before(self.key, key))
         return flow.of_cells(reader, buffer, self.map(flow.cell_space(buffer), table.index, flow.around(buffer)), None)
 
 

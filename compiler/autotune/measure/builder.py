@@ -15,7 +15,7 @@ from compiler.database.outcome import Outcome
 from compiler.driver import build_artefact, parse
 from compiler.reference.cases import ReferenceJob, write_reference
 from compiler.reference.subject import Subject
-from compiler.schedule import Schedule, replay
+from compiler.schedule import Schedule
 from compiler.support.errors import ScheduleError, StrataError
 from compiler.targets.cpu.artefact import Artefact
 from compiler.targets.gpus import GpuKernel
@@ -86,23 +86,28 @@ def built(subject: Subject, script: str, compile: Compile) -> Built | Outcome:
 
 def _artefact(subject: Subject, script: str, compile: Compile) -> TargetArtefact | Outcome:
     try:
-        schedule = applied(subject, script)
-        if isinstance(schedule, Outcome):
-            return schedule
-        verdict = schedule.verify()
-        if not verdict:
-            return Outcome("unproved", reason=str(verdict))
-        return compile(schedule)
+        schedule = _proved(subject, script)
+        return schedule if isinstance(schedule, Outcome) else compile(schedule)
     except StrataError as error:
         return Outcome("build", reason=str(error))
     except MemoryError:
         return Outcome("memory", reason="it needs more memory to be built than it is allowed")
 
 
-def applied(subject: Subject, script: str) -> Schedule | Outcome:
-    """A script applied to the program, or the outcome that says which step was refused."""
+def _proved(subject: Subject, script: str) -> Schedule | Outcome:
+    """A script applied to the program and proved as a whole; the steps are judged only to say which one is at fault."""
+    schedule = applied(subject, script, judged=False)
+    verdict = None if isinstance(schedule, Outcome) else schedule.verify()
+    if verdict:
+        return schedule
+    schedule = applied(subject, script)
+    return schedule if isinstance(schedule, Outcome) else Outcome("unproved", reason=str(verdict))
+
+
+def applied(subject: Subject, script: str, judged: bool = True) -> Schedule | Outcome:
+    """A script applied to the program, or the outcome that says which step was refused. See `Schedule.apply`."""
     try:
-        return replay(parse(script, "the script"), subject.module, subject.name)
+        return Schedule(subject.module, subject.name).apply(parse(script, "the script"), judged)
     except ScheduleError as error:
         return Outcome("refused", reason=_step(error) + str(error))
     except (StrataError, ParseError, VerifyException) as error:

@@ -1,0 +1,141 @@
+"""CPU seconds of a first build, by stage, beside those of LLVM alone: `python -m benchmarks.cold_builds [NAME ...]`.
+
+Each program is built in a process of its own on one processor, with the cache of machine code off, after a small build
+has imported what builds need. A stage counts without the stages inside it:
+
+    front     canonical form, groups, loops, and all that no other stage is
+    rules     the schedule that rules prefer: applying their steps
+    legality  judging these steps
+    proof     verify-schedule
+    passes    from scheduled loops to the low level
+    emission  LLVM IR as text
+    llvm      reading that text, optimising it, machine code
+
+The last columns are the whole, and the whole by LLVM's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+STAGES = {
+    "rules": [("compiler.space.rules.derive", "preferred")],
+    "legality": [("compiler.analysis.legal", "legal")],
+    "proof": [("compiler.analysis.verify.prove", "verify_schedule")],
+    "passes": [("compiler.native.compile", "lowered"), ("compiler.driver.nests", "_after")],
+    "emission": [("compiler.lowering.low_to_llvm", "emit")],
+    "llvm": [("compiler.targets.cpu.compile", "object_code"), ("compiler.targets.cpu.compile", "_compiled")],
+}
+"""The functions that are timed, by stage."""
+COLUMNS = ("front", *STAGES)
+PRODUCTS = "mm_exp_mm"
+"""The one program that is no network."""
+
+
+class Stages:
+    """CPU seconds by stage: of nested stages the inner one counts."""
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(COLUMNS, 0.0)
+        self._running = ["front"]
+        self._since = time.process_time()
+
+    def _switch(self) -> None:
+        now = time.process_time()
+        self.seconds[self._running[-1]] += now - self._since
+        self._since = now
+
+    def timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function whose time counts as a stage's."""
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            self._switch()
+            self._running.append(stage)
+            try:
+                return function(*arguments, **named)
+            finally:
+                self._switch()
+                self._running.pop()
+
+        return call
+
+    def install(self) -> None:
+        """Time the functions of STAGES, wherever they have been imported."""
+        for stage, places in STAGES.items():
+            for module, name in places:
+                function = getattr(sys.modules[module], name)
+                timed = self.timed(stage, function)
+                for holder in [m for n, m in sys.modules.items() if n.startswith("compiler.")]:
+                    for key, value in list(vars(holder).items()):
+                        if value is function:
+                            setattr(holder, key, timed)
+
+    def done(self) -> dict[str, float]:
+        """The seconds until now."""
+        self._switch()
+        return self.seconds
+
+
+def program(name: str) -> Any:
+    """The workload PRODUCTS, or a network of `benchmarks.torch_models`, imported from torch."""
+    import strata
+    from compiler.bench.workloads import find
+
+    if name == PRODUCTS:
+        return find(name).function()
+    import torch
+
+    from benchmarks.torch_models import MODELS
+
+    torch.manual_seed(0)
+    model, inputs = MODELS[name]
+    return strata.from_torch(model().eval(), inputs())
+
+
+def measure(name: str) -> None:
+    """Build one program, and print the seconds of each stage."""
+    import strata
+    from strata import te
+
+    built = program(name)
+    small = te.placeholder((64, 48), name="A")
+    weights = te.placeholder((48, 32), name="W")
+    strata.build(te.function("small", [small, weights], te.nn.exp(te.nn.matmul(small, weights))), threads=1)
+    stages = Stages()
+    stages.install()
+    strata.build(built, threads=1)
+    print(*stages.done().values())
+
+
+def row(name: str) -> str:
+    """The row of a program, measured in another process on one processor."""
+    environment = {**os.environ, "STRATA_CACHE": "off"}
+    command = ["taskset", "-c", "0", sys.executable, "-m", "benchmarks.cold_builds", "--measure", name]
+    printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    seconds = [float(word) for word in printed.splitlines()[-1].split()]
+    cells = " | ".join(f"{s:.2f}" for s in [*seconds, sum(seconds)])
+    return f"| {name} | {cells} | {sum(seconds) / seconds[-1]:.1f} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cold_builds", description=__doc__.split("\n")[0])
+    parser.add_argument("--measure", metavar="NAME", help="build in this process, and print the seconds of each stage")
+    parser.add_argument("names", nargs="*", default=[PRODUCTS, "ResNet-50", "MobileNetV2", "BERT-base, 128 words"])
+    options = parser.parse_args(arguments)
+    if options.measure:
+        return measure(options.measure)
+    print(f"| | {' | '.join(COLUMNS)} | whole | by LLVM |")
+    print("|---" * (len(COLUMNS) + 3) + "|")
+    for name in options.names:
+        print(row(name), flush=True)
+
+
+if __name__ == "__main__":
+    main()
