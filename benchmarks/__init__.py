@@ -5,5 +5,6 @@ equal_programs.py  two equal programs, in turns
 by_hand.py        the kernels of a tutorial, beside numpy
 tuning.py         what tuning finds, beside the others
 calls.py          what a call costs before native code begins
+cold_builds.py    what a first build takes, by stage
 busy.py           what tuning finds on a busy machine, beside what it finds in quiet
 """

@@ -290,7 +290,9 @@ def _divided(form: Linear, divisor: int) -> tuple[Linear, Linear]:
 
 
 def _form(terms: Mapping[Atom, int], constant: int) -> Linear:
-    kept = sorted(((a, f) for a, f in terms.items() if f), key=_atom_key)
+    kept = [(a, f) for a, f in terms.items() if f]
+    if len(kept) > 1:
+        kept.sort(key=_atom_key)
     return Linear(tuple(kept), constant)
 
 

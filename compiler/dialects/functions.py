@@ -19,6 +19,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute
 from xdsl.traits import SymbolTable
 
+from compiler.dialects.upstream.walk import ops_in
 from compiler.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def called(call: CallOp) -> FuncOp:
 
 def calls(function: FuncOp) -> list[CallOp]:
     """The calls in a function, in order."""
-    return [op for op in function.walk() if isinstance(op, CallOp)]
+    return [op for op in ops_in(function) if isinstance(op, CallOp)]
 
 
 def callees(function: FuncOp) -> list[FuncOp]:

@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation
 
 from compiler.dialects import loop
 from compiler.dialects.functions import functions, is_main
+from compiler.dialects.upstream.walk import ops_in
 from compiler.support.errors import LoweringError
 
 Level = Literal["te", "loop", "low"]
@@ -45,7 +46,7 @@ def has_tensors(function: FuncOp) -> bool:
 
 
 def _require_low(module: ModuleOp, by: str) -> None:
-    for op in module.walk():
+    for op in ops_in(module):
         if _dialect(op) in _UPPER or (isinstance(op, FuncOp) and has_tensors(op)):
             raise LoweringError(f"{by} takes the low level, which '{op.name}' here is above").at(op)
 
