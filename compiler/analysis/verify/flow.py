@@ -7,7 +7,9 @@ may occur once, and when none is missing the value is finished.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
 
 import islpy as isl
 from xdsl.dialects import arith
@@ -24,6 +26,9 @@ from compiler.program import body
 from compiler.program.combiner import Combiner, neutral
 from compiler.program.tree import Program
 from compiler.types.elements import is_unsigned
+
+Before: TypeAlias = Callable[[Key], isl.UnionMap]
+"""From some instances to those of a statement that run before."""
 
 
 class Flow(Spaces):
@@ -157,7 +162,10 @@ class Flow(Spaces):
             return earlier
         self._contents[asked] = None
         access = self.statements[key].block.reads[position]
-        content = self.of_cells(key, use.buffer, self.cell(key, use), use)
+        if use.buffer in self.program.allocs or self.writers(use.buffer):
+            content = self.of_cells(use.buffer, self.cell(key, use), partial(self.before, key))
+        else:  # an argument has its own elements
+            content = Content(final={use.buffer: self.map(key, self.value_space(use.buffer), use.forms, use)})
         if use.where and access.otherwise is not None:
             elsewhere = self.domain(key).subtract(self.domain(key, use))
             if not elsewhere.is_empty():
@@ -166,16 +174,19 @@ class Flow(Spaces):
         self._contents[asked] = content
         return content
 
-    def of_cells(self, key: Key, buffer: str, sink: isl.UnionMap, use: Use | None) -> Content:
-        """The content of the cells that instances are mapped to."""
-        written = [(k, u) for k, s in self.statements.items() for u in s.uses if u.buffer == buffer and u.how != "read"]
+    def writers(self, buffer: str) -> list[tuple[Key, Use]]:
+        """The statements that write or update a buffer, each with the use that does."""
+        return [(k, u) for k, s in self.statements.items() for u in s.uses if u.buffer == buffer and u.how != "read"]
+
+    def of_cells(self, buffer: str, sink: isl.UnionMap, before: Before) -> Content:
+        """The content of the cells that instances are mapped to; `before` gives the instances of a statement that run
+        before these."""
+        written = self.writers(buffer)
         if not written:
-            if use is None or buffer in self.program.allocs:
-                return Content()
-            return Content(final={buffer: self.map(key, self.value_space(buffer), use.forms, use)})
+            return Content()
         resets = [(k, u) for k, u in written if u.how == "write"]
         updates = [(k, u) for k, u in written if u.how != "write"]
-        dependences = self._dependences(key, sink, resets, updates)
+        dependences = self._dependences(sink, before, resets, updates)
         content = Content()
         begun: dict[str, isl.UnionMap] = {}
         base = union_set()
@@ -206,22 +217,22 @@ class Flow(Spaces):
         return neutral(hows.pop(), self.program.buffers[buffer].element) if hows else None
 
     def _dependences(
-        self, key: Key, sink: isl.UnionMap, resets: Sequence[tuple[Key, Use]], updates: Sequence[tuple[Key, Use]]
+        self, sink: isl.UnionMap, before: Before, resets: Sequence[tuple[Key, Use]], updates: Sequence[tuple[Key, Use]]
     ) -> isl.UnionMap:
         """From the last reset, and all updates since, to the instances that find them."""
         # By definition, with neither isl's compute_flow nor its lexmax: both were seen to lose quasi-affine pairs.
-        earlier = self._earlier(key, sink, resets)
+        earlier = self._earlier(sink, before, resets)
         last = earlier.subtract(earlier.apply_range(self._before(resets, resets)))
         if not last.is_single_valued() or not last.domain().is_equal(earlier.domain()):
             raise Unknown("the last writers of a buffer could not be told")
-        since = self._earlier(key, sink, updates).subtract(last.apply_range(self._before(resets, updates)))
+        since = self._earlier(sink, before, updates).subtract(last.apply_range(self._before(resets, updates)))
         return last.union(since).reverse()
 
-    def _earlier(self, key: Key, sink: isl.UnionMap, writers: Sequence[tuple[Key, Use]]) -> isl.UnionMap:
+    def _earlier(self, sink: isl.UnionMap, before: Before, writers: Sequence[tuple[Key, Use]]) -> isl.UnionMap:
         """From instances to those of some writers that touched their cells before."""
         pairs = union_map()
         for k, u in writers:
-            pairs = pairs.union(sink.apply_range(self.cell(k, u).reverse()).intersect(self.before(key, k)))
+            pairs = pairs.union(sink.apply_range(self.cell(k, u).reverse()).intersect(before(k)))
         return pairs.compute_divs()
 
     def _before(self, late: Sequence[tuple[Key, Use]], early: Sequence[tuple[Key, Use]]) -> isl.UnionMap:

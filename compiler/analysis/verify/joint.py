@@ -7,7 +7,7 @@ the content of one target is unknown, the dataflow drops all targets.
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 
 import islpy as isl
 
@@ -25,7 +25,8 @@ def check_joint(flow: Flow, key: Key) -> None:
     if statement.is_init or not block.combiners or not isinstance(block.combiners[0], Joint):
         return
     uses = flow.targets(key)
-    _in_step(flow, key, [flow.of_cells(key, use.buffer, flow.cell(key, use), None) for use in uses], "holds")
+    before = partial(flow.before, key)
+    _in_step(flow, key, [flow.of_cells(use.buffer, flow.cell(key, use), before) for use in uses], "holds")
     if flow.claimed(key, 0) is None:
         _in_step(flow, key, [flow.added(key, use) for use in uses], "gains")
 

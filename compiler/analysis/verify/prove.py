@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from islpy import UnionMap
+
 from compiler.analysis.legal import legal
 from compiler.analysis.sets import Undecided, limited, union_map
 from compiler.analysis.statements import Key, Statement
@@ -16,9 +18,6 @@ from compiler.analysis.verify.spaces import Origin
 from compiler.analysis.verify.unflatten import unflattened, unfused
 from compiler.analysis.verify.values import Comparison, Wanted
 from compiler.program.tree import Buffer, Program
-
-_END: Key = ("", False)
-"""The reader of all results after the program."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +126,11 @@ def _lives(program: Program, buffer: str, statement: Statement) -> bool:
     )
 
 
+def _before_end(flow: Flow, names: str, key: Key) -> UnionMap:
+    """From the elements of a result to all instances of a statement."""
+    return union_map(f"R[{names}] -> {flow.space(key)}")
+
+
 def _check_result(flow: Flow, buffer: Buffer) -> None:
     """Every element of a result, an instance of its own after the program, finds its value."""
     name, names = buffer.name, ", ".join(f"e{d}" for d in range(len(buffer.shape)))
@@ -135,8 +139,7 @@ def _check_result(flow: Flow, buffer: Buffer) -> None:
         union_map(f"R[{names}] -> {space}[{names}] : {inside}")
         for space in (flow.cell_space(name), flow.value_space(name))
     )
-    flow.readers[_END] = lambda key: union_map(f"R[{names}] -> {flow.space(key)}")
-    lack = flow.of_cells(_END, name, asked, None).lack(name, expected)
+    lack = flow.of_cells(name, asked, partial(_before_end, flow, names)).lack(name, expected)
     if lack is None:
         return
     place = lack.instances.sample_point().get_multi_val()

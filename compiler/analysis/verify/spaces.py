@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, NoReturn
 
 import islpy as isl
@@ -33,10 +33,7 @@ class Claim(NamedTuple):
 
 
 class Spaces:
-    """The instances, cells and order of a scheduled program, and the claims of its blocks, as isl's sets.
-
-    `readers` that are no statements give, for a statement, the map from their instances to its earlier ones.
-    """
+    """The instances, cells and order of a scheduled program, and the claims of its blocks, as isl's sets."""
 
     def __init__(self, program: Program, original: Program, equations: Mapping[str, Equation]) -> None:
         self.program = program
@@ -48,7 +45,6 @@ class Spaces:
         self._numbers = {key: n for n, key in enumerate(self.statements)}
         self._cells = {name: n for n, name in enumerate(program.buffers)}
         self._elements = {name: n for n, name in enumerate(sorted(original.buffers))}
-        self.readers: dict[Key, Callable[[Key], isl.UnionMap]] = {}
         self._to_values: dict[str, isl.UnionMap] = {}
         self._orders: dict[tuple[Key, Key], isl.UnionMap] = {}
         self._sets: dict[str, isl.UnionSet] = {}
@@ -128,10 +124,7 @@ class Spaces:
                     yield use.buffer, dim, beyond
 
     def before(self, key: Key, earlier: Key) -> isl.UnionMap:
-        """From the instances of a statement, or of a reader, to those of a statement, the same or another, that run
-        before."""
-        if key in self.readers:
-            return self.readers[key](earlier)
+        """From the instances of a statement to those of another, or to its own, that run before."""
         if (key, earlier) not in self._orders:
             self._orders[key, earlier] = self._order(key, earlier)
         return self._orders[key, earlier]

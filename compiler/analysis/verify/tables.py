@@ -53,13 +53,14 @@ class _Readers:
     def content(self, table: Table) -> Content:
         """The content of the table that the readers find."""
         flow, buffer = self.flow, table.buffer
-        written = any(u.buffer == buffer and u.how != "read" for s in flow.statements.values() for u in s.uses)
-        if not written:
+        if not flow.writers(buffer):
             is_argument = buffer not in flow.program.allocs
             return Content(final={buffer: self.map(flow.value_space(buffer), table.index)} if is_argument else {})
-        reader = (f"\0{self.key[0]}", False)
-        flow.readers[reader] = lambda key: self.instances().apply_range(flow.before(self.key, key))
-        return flow.of_cells(reader, buffer, self.map(flow.cell_space(buffer), table.index, flow.around(buffer)), None)
+        cells = self.map(flow.cell_space(buffer), table.index, flow.around(buffer))
+        return flow.of_cells(buffer, cells, self._before)
+
+    def _before(self, key: Key) -> isl.UnionMap:
+        return self.instances().apply_range(self.flow.before(self.key, key))
 
 
 def check_elements(
