@@ -29,7 +29,7 @@ def share(dtypes: list[str], step: int, **options: object) -> list[Unit]:
 
 ONCE_WRONG = ["floor_divide", "remainder"]
 UNTESTED_ELSEWHERE = """scatter scatter_add scatter_reduce:amax scatter_reduce:mean index_put index_reduce:prod put
-    cdist searchsorted bucketize histc median kthvalue fmax fmin norm addbmm addmv diagonal_scatter
+    cdist searchsorted bucketize histc histogram median kthvalue fmax fmin norm addbmm addmv diagonal_scatter
     nn.functional.bilinear nn.functional.embedding_bag nn.functional.grid_sample nn.functional.conv_transpose3d
     nn.functional.adaptive_max_pool2d max_pool2d_with_indices_backward""".split()  # noqa: SIM905
 """Operators that have no other test."""

@@ -135,7 +135,7 @@ def histogram_of_count(
     density: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The same of equal bins, between two numbers or the extremes of all."""
-    return histogram(call, x, _edges(call, x, bins, range), weight=weight, density=density)
+    return histogram(call, x, _edges(call, x, bins, range, 0.5), weight=weight, density=density)
 
 
 @operator("histc")
@@ -143,12 +143,13 @@ def histc(call: Call, x: Tensor, bins: int = 100, min: float = 0, max: float = 0
     """How many numbers each of equal bins has, between two numbers or the extremes of all."""
     if not is_float(x.dtype):
         raise Unsupported("a histogram of integers")
-    edges = _edges(call, x, bins, None if min == max else (min, max), min)
+    edges = _edges(call, x, bins, None if min == max else (min, max), 1.0)
     return converted(_binned(call, x, lambda b: edges[b], bins, None), call.dtype, call.name)
 
 
-def _edges(call: Call, x: Tensor, bins: int, between: Sequence[float] | None, around: float = 0) -> Tensor:
-    """Edges of equal bins, counted from both ends as torch's linspace does."""
+def _edges(call: Call, x: Tensor, bins: int, between: Sequence[float] | None, margin: float) -> Tensor:
+    """Edges of equal bins, counted from both ends as torch's linspace does; of equal extremes a margin to both
+    sides."""
     if between is None:
         flat = nn.reshape(x, (-1,), f"{call.name}.flat") if x.rank != 1 else x
         low, high = nn.min(flat, name=f"{call.name}.low"), nn.max(flat, name=f"{call.name}.high")
@@ -161,7 +162,7 @@ def _edges(call: Call, x: Tensor, bins: int, between: Sequence[float] | None, ar
         first: Expr = low[()]
         last: Expr = high[()]
         level = e.equal(first, last)
-        first, last = e.select(level, first - 1.0, first), e.select(level, last + 1.0, last)
+        first, last = e.select(level, first - margin, first), e.select(level, last + margin, last)
         step = (last - first) * (1.0 / bins) if bins & (bins - 1) == 0 else (last - first) / float(bins)
         ahead = first + step * e.cast(b, x.dtype)
         behind = last - step * e.cast(bins - b, x.dtype)
