@@ -27,10 +27,9 @@ def test_modules_are_the_compilers() -> None:
     assert strata.te is compiler.te and strata.autotune.task is compiler.autotune.task
     assert strata.schedule.library is compiler.schedule.library
     assert compiler.te.__name__ == compiler.te.__spec__.name == "compiler.te"
-    twice = [
-        n for n, m in sys.modules.items() if n.startswith("strata.") and m is not sys.modules.get(f"compiler{n[6:]}")
-    ]
-    assert twice == []
+    assert strata.errors is compiler.support.errors
+    ours = {name: module for name, module in sys.modules.items() if name.startswith("strata.")}
+    assert [n for n, m in ours.items() if m is not sys.modules.get(strata.place_of(n.partition(".")[2]))] == []
 
 
 def test_names_are_the_compilers() -> None:
