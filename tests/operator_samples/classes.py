@@ -41,6 +41,11 @@ BY_CHOICE: dict[str, str] = {
 """Operators whose results are not compared, each with the reason."""
 
 
+AMONG_EQUALS: dict[str, str] = {
+    r"topk": "the place of one of several equal elements, which torch does not promise",
+}
+"""Operators whose places may differ from eager ones where all other results are equal, each with the reason."""
+
 SPECIAL: dict[str, str] = {
     r"kthvalue|(nn\.functional\.)?(adaptive_)?max_pool\w+": "the place of one of several equal elements, or NaN",
     r"(var|std)_mean.*|native_(layer|group)_norm": "the mean of infinities is one, where eager's running mean is NaN",
@@ -51,6 +56,6 @@ SPECIAL: dict[str, str] = {
 """Operators whose results differ from eager ones where numbers are special, each with the reason."""
 
 
-def reason_of(operator: str) -> str | None:
-    """The reason why special values may give other results than eager ones; None where they may not."""
-    return next((reason for pattern, reason in SPECIAL.items() if re.fullmatch(pattern, operator)), None)
+def reason_of(operator: str, reasons: dict[str, str]) -> str | None:
+    """The reason of a table why an operator may give other results than eager ones; None where it may not."""
+    return next((reason for pattern, reason in reasons.items() if re.fullmatch(pattern, operator)), None)

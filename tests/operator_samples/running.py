@@ -17,8 +17,8 @@ from compiler.frontends.torch.report import Report
 from compiler.frontends.torch.tracing import decompositions
 from compiler.torch_backend import strata
 from tests.operator_samples import special
-from tests.operator_samples.classes import BY_CHOICE, MOVES, class_of, reason_of
-from tests.operator_samples.samples import BY_NAME, Sample, Unit, drawn, tolerance
+from tests.operator_samples.classes import AMONG_EQUALS, BY_CHOICE, MOVES, SPECIAL, class_of, reason_of
+from tests.operator_samples.samples import BY_NAME, WIDER, Sample, Unit, drawn, tolerance
 
 COMPILED, LEFT, WRONG, CRASHED, REFUSED = "compiled", "left to torch", "wrong", "crashed", "refused by torch"
 OTHER = "other by choice"
@@ -26,7 +26,6 @@ ROUNDING = 4
 """Where eager itself is beyond the tolerance of its dtype, the factor within which our errors are rounding, too."""
 DECOMPOSED = "as torch's own decomposition has it"
 OVERFLOWN = "sums of the greatest numbers overflow in another order"
-WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float64}
 OPERATOR = re.compile(r"aten\.\w+(?:\.\w+)?")
 
 
@@ -132,11 +131,11 @@ class _Run:
         if len(actual) != len(wanted):
             return f"{len(actual)} results, expected {len(wanted)}"
         said = _differing(self.unit.operator, actual, wanted)
-        if said is None or not any(t.dtype in WIDER for t in tensors):
+        if said is None or not any(e.dtype in WIDER for e in wanted):
             return said
         try:
             wide = [t.to(WIDER[t.dtype]) if t.dtype in WIDER else t for t in map(_copied, tensors)]
-            exact = [e.to(w.dtype) for e, w in zip(self.sample.function(*wide), wanted, strict=True)]
+            exact = [e.to(w.dtype) for e, w in zip(self.sample.widened(*wide), wanted, strict=True)]
         except Exception:
             return said
         if _differing(self.unit.operator, actual, exact) is None:
@@ -145,7 +144,12 @@ class _Run:
         return None if is_rounding else said
 
     def _choice(self, tensors: Sequence[Any], actual: Sequence[Any], wanted: Sequence[Any], variant: str) -> str | None:
-        """Why results of special values may differ from eager ones; None where they may not."""
+        """Why results may differ from eager ones, of special values more often; None where they may not."""
+        numbers = [(a, w) for a, w in zip(actual, wanted, strict=True) if w.dtype.is_floating_point]
+        if numbers and _differing(self.unit.operator, *zip(*numbers, strict=True)) is None:
+            reason = reason_of(self.unit.operator, AMONG_EQUALS)
+            if reason is not None:
+                return reason
         if not self.unit.special:
             return None
         if variant == "extremes" and _differing(self.unit.operator, *_where_finite(actual, wanted)) is None:
@@ -157,7 +161,7 @@ class _Run:
                 return DECOMPOSED
         except Exception:  # what torch cannot trace, it does not decompose
             pass
-        return reason_of(self.unit.operator)
+        return reason_of(self.unit.operator, SPECIAL)
 
 
 def _rounds_alike(actual: Sequence[Any], wanted: Sequence[Any], exact: Sequence[Any]) -> bool:

@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from compiler.frontends.torch.dtypes import DTYPES
 
 BY_NAME = {name: dtype for dtype, name in DTYPES.items()}
+WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float64}
 FEW = 3
 """How many samples of an operator are taken of dtypes other than f32."""
 
@@ -43,9 +44,13 @@ class Unit:
 
 @dataclass(frozen=True)
 class Sample:
-    """A call: a function of the tensors among its arguments that returns the tensors among its results."""
+    """A call: a function of the tensors among its arguments that returns the tensors among its results.
+
+    `widened` asks for wider dtypes where arguments name dtypes.
+    """
 
     function: Callable[..., tuple[Any, ...]]
+    widened: Callable[..., tuple[Any, ...]]
     tensors: tuple[Any, ...]
 
 
@@ -88,15 +93,19 @@ def _call(op: Callable[..., Any], given: Any) -> Sample:
     leaves, structure = tree_flatten((given.input, tuple(given.args), dict(given.kwargs)))
     places = [n for n, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
-    def function(*tensors: Any) -> tuple[Any, ...]:
-        own = list(leaves)
-        for place, tensor in zip(places, tensors, strict=True):
-            own[place] = tensor
-        first, others, named = tree_unflatten(own, structure)
-        outputs, _ = tree_flatten(op(first, *others, **named))
-        return tuple(output for output in outputs if isinstance(output, torch.Tensor))
+    def calling(given: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
+        def function(*tensors: Any) -> tuple[Any, ...]:
+            own = list(given)
+            for place, tensor in zip(places, tensors, strict=True):
+                own[place] = tensor
+            first, others, named = tree_unflatten(own, structure)
+            outputs, _ = tree_flatten(op(first, *others, **named))
+            return tuple(output for output in outputs if isinstance(output, torch.Tensor))
 
-    return Sample(function, tuple(leaves[n].detach() for n in places))
+        return function
+
+    wide = [WIDER.get(leaf, leaf) if isinstance(leaf, torch.dtype) else leaf for leaf in leaves]
+    return Sample(calling(leaves), calling(wide), tuple(leaves[n].detach() for n in places))
 
 
 def tolerance(operator: str, dtype: Any) -> tuple[float, float]:
