@@ -25,6 +25,7 @@ OTHER = "other by choice"
 ROUNDING = 4
 """Where eager itself is beyond the tolerance of its dtype, the factor within which our errors are rounding, too."""
 DECOMPOSED = "as torch's own decomposition has it"
+CAPTURED = "as torch.compile rewrites it: its backend eager gives the same"
 OVERFLOWN = "sums of the greatest numbers overflow in another order"
 OPERATOR = re.compile(r"aten\.\w+(?:\.\w+)?")
 
@@ -150,6 +151,8 @@ class _Run:
             reason = reason_of(self.unit.operator, AMONG_EQUALS)
             if reason is not None:
                 return reason
+        if self.dynamo and _differing(self.unit.operator, actual, self._captured(tensors)) is None:
+            return CAPTURED
         if not self.unit.special:
             return None
         if variant == "extremes" and _differing(self.unit.operator, *_where_finite(actual, wanted)) is None:
@@ -162,6 +165,11 @@ class _Run:
         except Exception:  # what torch cannot trace, it does not decompose
             pass
         return reason_of(self.unit.operator, SPECIAL)
+
+    def _captured(self, tensors: Sequence[Any]) -> Sequence[Any]:
+        """The results of torch.compile with its backend that only runs what is captured."""
+        torch._dynamo.reset()
+        return torch.compile(self.sample.function, backend="eager")(*map(_copied, tensors))
 
 
 def _rounds_alike(actual: Sequence[Any], wanted: Sequence[Any], exact: Sequence[Any]) -> bool:
