@@ -29,10 +29,10 @@ STAGES = {
     "rules": [("compiler.space.rules.derive", "preferred")],
     "legality": [("compiler.analysis.legal", "legal")],
     "proof": [("compiler.analysis.verify.prove", "verify_schedule")],
-    "passes": [("compiler.native.compile", "lowered"), ("compiler.driver.nests", "_after")],
+    "passes": [("compiler.driver.units.compile", "lowered"), ("compiler.driver.nests", "_after")],
     "emission": [("compiler.lowering.low_to_llvm", "emit")],
     "llvm": [("compiler.targets.cpu.compile", "object_code")],
-    "prepared": [("compiler.native.constants", "fill")],
+    "prepared": [("compiler.driver.main.constants", "fill")],
 }
 """The functions that are timed, by stage."""
 COLUMNS = ("front", *STAGES)

@@ -15,11 +15,11 @@ from compiler import te
 from compiler.bench.schedules.matmul import matmul
 from compiler.dialects.functions import callees, find_function
 from compiler.driver import in_groups
+from compiler.driver.main.assemble import build_program
+from compiler.driver.units.unit import Settings, Source
 from compiler.graph.grouping.facts import Kind, kind_of
 from compiler.graph.read import read
 from compiler.graph.tree import Compute
-from compiler.native.assemble import build_program
-from compiler.native.unit import Settings, Source
 from compiler.schedule import Schedule
 from compiler.targets.cpu import Kernel
 from compiler.types.machines import host

@@ -25,7 +25,7 @@ from compiler.autotune.search import Search
 from compiler.bench import workloads
 from compiler.database import Database, Record
 from compiler.database.outcome import MEASURED, Outcome
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
 from compiler.support.text import duration
 
 BATCH = 8

@@ -11,7 +11,7 @@ import numpy as np
 
 import compiler
 from compiler import te
-from compiler.driver import lower_to_kernels
+from compiler.pipeline import lower_to_kernels
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import ThreadTiles
 from compiler.targets import simt

@@ -28,7 +28,7 @@ from compiler.autotune import SearchTask, TuningOptions
 from compiler.autotune.tell.facts import ceiling_share
 from compiler.autotune.tell.operator import operator
 from compiler.database import Record
-from compiler.defaults import build
+from compiler.driver.building import build
 from compiler.frontends.imported import Imported
 from compiler.frontends.torch import from_torch
 from compiler.support.text import duration

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from compiler.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from compiler.defaults import build
-    from compiler.driver import from_onnx, lower
+    from compiler.driver.building import build
     from compiler.frontends.torch import from_torch
+    from compiler.pipeline import from_onnx, lower
 
 
 __version__ = "0.1.0"
 __all__ = ["build", "from_onnx", "from_torch", "lower"]
 __getattr__ = lazy_names(
-    __name__, {"build": "defaults", "from_onnx": "driver", "from_torch": "frontends.torch", "lower": "driver"}
+    __name__, {"build": "driver", "from_onnx": "pipeline", "from_torch": "frontends.torch", "lower": "pipeline"}
 )

@@ -22,9 +22,9 @@ from compiler import universe
 from compiler.autotune import SearchTask
 from compiler.bench.schedules import scheduled
 from compiler.bench.workloads import PRESETS, find
-from compiler.driver import build, parse
+from compiler.driver import build_as_written
 from compiler.lowering.low_to_llvm import emit
-from compiler.pipeline import passes_from, run
+from compiler.pipeline import parse, passes_from, run
 from compiler.schedule import Schedule, replay
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.te import Function
@@ -92,7 +92,9 @@ def emitted(pair: Pair) -> dict[str, str]:
     schedule = Schedule(parse(pair.program, pair.name)).apply(parse(pair.script, pair.name))
     texts = {"module": str(schedule.module)}
     try:
-        texts[pair.target] = _llvm(schedule) if pair.target == "cpu" else build(schedule, "cuda", arch="sm_80").text
+        texts[pair.target] = (
+            _llvm(schedule) if pair.target == "cpu" else build_as_written(schedule, "cuda", arch="sm_80").text
+        )
     except (LoweringError, ScheduleError, TargetError) as error:
         texts[pair.target] = f"refused: {error}"
     return texts

@@ -21,8 +21,8 @@ from compiler.autotune.measure.local import LocalExecutor
 from compiler.autotune.measure.runner import Affinity, Runner, RunnerSetup
 from compiler.database.outcome import Outcome
 from compiler.driver import build_artefact
+from compiler.driver.reference.subject import Subject
 from compiler.lowering.low_to_llvm.signature import Workspace
-from compiler.reference.subject import Subject
 from compiler.schedule import Schedule
 from compiler.targets.cpu.artefact import Artefact
 from compiler.targets.cpu.compile import object_code

@@ -16,12 +16,12 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import SSAValue
 
 from compiler import universe
+from compiler.driver.main.constants import complete
+from compiler.driver.main.occurrences import Pairs, replaceable, standing
+from compiler.driver.main.slices import Joins, sliced
+from compiler.driver.main.texts import empty
 from compiler.graph.concatenation import Part
 from compiler.graph.main import Call, Copy, Main, write_low
-from compiler.native.constants import complete
-from compiler.native.occurrences import Pairs, replaceable, standing
-from compiler.native.slices import Joins, sliced
-from compiler.native.texts import empty
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.program.tree import Buffer
 

@@ -9,10 +9,10 @@ import ml_dtypes
 import numpy as np
 
 import compiler
-from compiler.driver import parse
 from compiler.interpret import loop as loop_interpreter
 from compiler.interpret import te as evaluator
 from compiler.intrinsics import INTRINSICS
+from compiler.pipeline import parse
 from compiler.schedule import Schedule, replay
 from compiler.te import Function
 from compiler.types.machines import host

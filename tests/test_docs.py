@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from compiler.__main__ import main
-from compiler.driver import parse
 from compiler.examples import FILES as EXAMPLES
 from compiler.opt import main as strata_opt
+from compiler.pipeline import parse
 from compiler.schedule import Schedule, replay
 from compiler.schedule.primitives import PRIMITIVES
 from examples import primitives as examples

@@ -4,9 +4,9 @@
     python tools/train.py fit DATABASE       keep the records that tell most, fit, and judge by families held out
     python tools/train.py fit                the same from the records that are kept already, such as for new features
 
-What is kept is compiler/defaults/data: records.jsonl.xz (programs, scripts and times, at most 2 MB) and forest.npz. The
-programs are of the kinds that networks contain, at sizes drawn at random; none is a group of `benchmarks.networks`,
-which are what defaults are judged by: that is checked by canonical hashes.
+What is kept is compiler/driver/choice/data: records.jsonl.xz (programs, scripts and times, at most 2 MB) and
+forest.npz. The programs are of the kinds that networks contain, at sizes drawn at random; none is a group of
+`benchmarks.networks`, which are what defaults are judged by: that is checked by canonical hashes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from compiler.autotune.search.model import flattened
 from compiler.autotune.task import SearchTask
 from compiler.database import Database
 from compiler.database.replay import planned
-from compiler.defaults.forest import LEAF, Forest
+from compiler.driver.choice.forest import LEAF, Forest
 from compiler.graph.canonical import canonical_hash
 from compiler.graph.whole import whole
 from compiler.passes.split_constants import called
@@ -43,7 +43,7 @@ from compiler.te.tensor import Tensor
 from compiler.types.machines import Machine, host
 
 nn = te.nn
-DATA = Path(__file__).parents[1] / "compiler" / "defaults" / "data"
+DATA = Path(__file__).parents[1] / "compiler" / "driver" / "choice" / "data"
 RECORDS, FOREST = DATA / "records.jsonl.xz", DATA / "forest.npz"
 TRIALS = 32
 """Trials of each program."""

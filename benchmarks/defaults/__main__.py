@@ -24,8 +24,8 @@ from compiler import te
 from compiler.analysis.cost import flops, instances
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
+from compiler.driver.reference.cases import draw
 from compiler.program.tree import Block, Program
-from compiler.reference.cases import draw
 from compiler.support.errors import StrataError
 from compiler.targets.arguments import Argument, Array, room
 from compiler.targets.cpu import Kernel

@@ -14,8 +14,8 @@ from benchmarks.defaults.__main__ import Peers, Row, Table, arguments, measured_
 from benchmarks.defaults.layers import LAYERS, layer
 from benchmarks.networks import NETWORKS, Network
 from benchmarks.whole import OnnxNetwork, installed, is_data, peers
-from compiler.defaults.groups import Group, Whole, whole_of
 from compiler.dialects.functions import find_function
+from compiler.driver.parts.groups import Group, Whole, whole_of
 
 NAMES = ("resnet50", "mobilenet_v2", "efficientnet_b0", "bert layer", "unet", "video")
 

@@ -17,9 +17,9 @@ from benchmarks.defaults.timing import least
 from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.autotune.task import SearchTask
-from compiler.defaults.choice import preferred_schedule
-from compiler.driver import build
-from compiler.reference.cases import draw
+from compiler.driver import build_as_written
+from compiler.driver.choice.preferred import preferred_schedule
+from compiler.driver.reference.cases import draw
 from compiler.schedule import Schedule
 from compiler.space.rules import RULES
 from compiler.space.rules.derive import in_default_order, preferred
@@ -117,7 +117,7 @@ def gains(seed: int) -> Iterator[tuple[float, str]]:
 
 def _measured(original: Schedule, schedule: Schedule, rng: np.random.Generator) -> tuple[float, str]:
     """The time of a schedule by that of its original, and the latter in words; 0 where their results differ."""
-    kernels = [build(s, threads=1) for s in (original, schedule)]
+    kernels = [build_as_written(s, threads=1) for s in (original, schedule)]
     given = [draw(argument, rng) for argument in kernels[0].arguments[: -kernels[0].outputs]]
     outs = [[room(a) for a in kernel.arguments[len(given) :]] for kernel in kernels]
     calls = [kernel.bound(*given, out=out) for kernel, out in zip(kernels, outs, strict=True)]

@@ -22,22 +22,22 @@ from compiler.database.outcome import NETWORK, TIMINGS, WARM
 from compiler.database.program import text_of
 from compiler.database.record import hash_of
 from compiler.database.replay import replay
-from compiler.defaults.building import Selection, build, built, by_records, records_of, source_of
-from compiler.defaults.cut import cut
-from compiler.defaults.groups import Group
 from compiler.dialects.functions import find_function
-from compiler.driver import imported, parse
+from compiler.driver.building import Selection, build, built, by_records, records_of, source_of
+from compiler.driver.parts.cut import cut
+from compiler.driver.parts.groups import Group
+from compiler.driver.reference.subject import Subject
+from compiler.driver.units.unit import Source
 from compiler.frontends.imported import Imported
 from compiler.graph.provenance import Provenance
 from compiler.graph.scripts import renamed
 from compiler.graph.spelled import spelled
 from compiler.interpret.numbers import dtype_of
-from compiler.native.unit import Source
 from compiler.opt.diagnostics import SAID
+from compiler.pipeline import imported, parse
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.program.write import write
-from compiler.reference.subject import Subject
 from compiler.schedule import Schedule
 from compiler.space.rules import GPU_RULES, RULES, Rule
 from compiler.space.rules.derive import Derived, as_written, derive
@@ -390,7 +390,7 @@ class SearchTask(Unpicklable):
         """
         from compiler.autotune.measure.network import seconds_of
         from compiler.autotune.tell.breakdown import Breakdown, GroupTime
-        from compiler.reference.cases import draw
+        from compiler.driver.reference.cases import draw
 
         if self._whole is None:
             raise InputError(f"{self.name} is one program: it has no groups")
@@ -472,10 +472,10 @@ class SearchTask(Unpicklable):
     def _built(self, record: Record, constants: Mapping[str, object]) -> Any:
         schedule = self._scheduled(record)
         if self.target != "cpu":
-            return driver.build(schedule, self.target, policy=self.policy, arch=self.arch)
+            return driver.build_as_written(schedule, self.target, policy=self.policy, arch=self.arch)
         if not constants:
-            return driver.build(schedule, threads=self.threads, policy=self.policy)
-        return driver.build(schedule, threads=self.threads, policy=self.policy, constants=constants)
+            return driver.build_as_written(schedule, threads=self.threads, policy=self.policy)
+        return driver.build_as_written(schedule, threads=self.threads, policy=self.policy, constants=constants)
 
     def _scheduled(self, record: Record) -> ModuleOp | Schedule:
         """The program's loops under a record, with its own arguments."""

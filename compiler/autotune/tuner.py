@@ -26,7 +26,7 @@ from compiler.autotune.tell.facts import WRITTEN
 from compiler.autotune.tell.progress import Progress
 from compiler.database import Database, Key, Record
 from compiler.database.outcome import Outcome, together
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
 from compiler.space.candidates import Candidate, belongs, total
 from compiler.space.sketch import Sketch
 from compiler.space.space import SketchSpace

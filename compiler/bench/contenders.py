@@ -117,7 +117,7 @@ def _prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], o
 def _constant(
     workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, program: Any, schedule: str
 ) -> Step:
-    from compiler.defaults import build
+    from compiler.driver.building import build
 
     if not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs")
@@ -135,7 +135,7 @@ def _divided(workload: Workload, names: Sequence[str], inputs: Sequence[Array]) 
 
 
 def _kernel(program: Any, settings: Settings, inputs: Sequence[Array], out: Array, schedule: str) -> Step:
-    from compiler.defaults import build
+    from compiler.driver.building import build
 
     return _step(build(program, threads=settings.threads, policy=settings.policy, schedule=schedule), inputs, out)
 

@@ -76,7 +76,7 @@ def _models(models: Mapping[str, Imported], options: argparse.Namespace) -> int:
     from statistics import median
 
     from compiler.cli.race import race
-    from compiler.defaults import build
+    from compiler.driver.building import build
 
     for name in options.names:
         if name not in models:

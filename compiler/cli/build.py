@@ -59,7 +59,7 @@ def schedule_argument(parser: argparse._ActionsContainer) -> None:
 def parsed(options: argparse.Namespace) -> ModuleOp | Imported:
     """The verified module, or the model, of the file that the arguments name. Raises InputError where it does not
     verify."""
-    from compiler.driver import parse
+    from compiler.pipeline import parse
 
     model = imported(options.file, options.shape)
     if model is not None:
@@ -85,7 +85,7 @@ def _is_workload(name: str) -> bool:
 
 def built(options: argparse.Namespace, module: ModuleOp | Imported) -> Kernel:
     """The kernel of a module or model as the arguments say. Raises InputError as `parsed` does."""
-    from compiler.defaults import build
+    from compiler.driver.building import build
 
     return compiled(options, module, partial(build, schedule=options.schedule))
 

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from compiler.cache.place import place
-from compiler.cache.store import Store
 from compiler.cli.said import show
+from compiler.driver.cache.place import place
+from compiler.driver.cache.store import Store
 from compiler.support.errors import InputError
 
 

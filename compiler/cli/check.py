@@ -75,10 +75,10 @@ def run(options: argparse.Namespace) -> int:
 def _checked(options: argparse.Namespace, steps: Steps) -> int:
     import numpy as np
 
-    from compiler.driver import lower, lower_to_kernels, unbound
-    from compiler.reference.cases import reference
-    from compiler.reference.subject import Subject
-    from compiler.reference.tolerance import fault
+    from compiler.driver.reference.cases import reference
+    from compiler.driver.reference.subject import Subject
+    from compiler.driver.reference.tolerance import fault
+    from compiler.pipeline import lower, lower_to_kernels, unbound
     from compiler.targets.gpus import gpu_of
     from compiler.targets.launches import launches
     from compiler.targets.simt import run as simulated

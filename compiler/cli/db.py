@@ -239,9 +239,10 @@ def _shown(record: Record, options: argparse.Namespace) -> str:
         from compiler.schedule.python import as_python
 
         return as_python(_named_script(record, options))
-    from compiler.driver import build
+    from compiler.driver import build_as_written
 
-    return build(_replayed(record, options), threads=record.key.threads, policy=record.key.policy).text(options.mode)
+    kernel = build_as_written(_replayed(record, options), threads=record.key.threads, policy=record.key.policy)
+    return kernel.text(options.mode)
 
 
 def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
@@ -251,7 +252,7 @@ def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
         if options.shape:
             raise InputError("--shape is for the model that --names names")
         return script
-    from compiler.defaults.naming import names_of
+    from compiler.driver.parts.naming import names_of
     from compiler.graph.scripts import renamed
 
     workload = program.workload(options.names, Fraction(1))

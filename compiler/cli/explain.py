@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from compiler.bench.workload import Workload
-    from compiler.defaults.groups import Group, Whole
+    from compiler.driver.parts.groups import Group, Whole
     from compiler.explain.explanation import Draw, Explanation
     from compiler.explain.profile import Probe
 
@@ -124,7 +124,7 @@ def _group_data(group: Group) -> dict[str, Any]:
     """The work of one call of a group: floating-point operations, bytes of its arguments."""
     from compiler.analysis.cost import total_flops
     from compiler.dialects.functions import find_function
-    from compiler.driver import lower
+    from compiler.pipeline import lower
     from compiler.program.read import read
     from compiler.types.elements import element_bytes
 
@@ -181,8 +181,8 @@ def _scripted(x: object, options: argparse.Namespace) -> object:
     if options.script is None:
         return x
     from compiler import universe
-    from compiler.driver import lower
     from compiler.passes.schedule.script import ApplySchedulePass
+    from compiler.pipeline import lower
 
     module = lower(x)
     ApplySchedulePass(options.script, options.function, options.seed or 0).apply(universe.context(), module)

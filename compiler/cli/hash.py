@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from compiler.driver.source import check_is_program
     from compiler.graph.canonical import canonical_functions
+    from compiler.pipeline.source import check_is_program
 
     module = program.module(options.file, options.shape)
     check_is_program(module)

@@ -36,7 +36,7 @@ def shape_argument(parser: argparse._ActionsContainer) -> None:
 def imported(name: str, shapes: Shapes) -> Imported | None:
     """The model of an ONNX file; None for any other name. Raises InputError, also for shapes of a file that is no
     model."""
-    from compiler.driver import from_onnx, is_model
+    from compiler.pipeline import from_onnx, is_model
 
     if not is_model(name):
         if shapes:

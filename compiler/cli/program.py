@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from compiler.autotune.task import SearchTask
     from compiler.bench.workload import Workload
-    from compiler.defaults.groups import Group, Whole
+    from compiler.driver.parts.groups import Group, Whole
     from compiler.frontends.imported import Imported
     from compiler.te import Function
     from compiler.types.machines import Machine
@@ -45,7 +45,7 @@ def workload(name: str, scaled: Fraction) -> Workload | None:
 
 def module(name: str, shapes: Shapes = ()) -> ModuleOp:
     """The verified module of a file. Raises InputError where it cannot be read, ParseError or VerifyException."""
-    from compiler.driver import parse
+    from compiler.pipeline import parse
 
     model = imported(name, shapes)
     return parse(read(name), "<stdin>" if name == "-" else name) if model is None else model.function.module
@@ -61,8 +61,8 @@ def given(options: argparse.Namespace) -> Function | Imported | ModuleOp:
 
 def whole(program: object) -> Whole | None:
     """The groups of a program; None where it is one. Raises VerifyException."""
-    from compiler.defaults.groups import whole_of
-    from compiler.driver import apart
+    from compiler.driver.parts.groups import whole_of
+    from compiler.pipeline import apart
 
     function, constants = apart(program, None)
     return whole_of(function, tuple(constants or ()))

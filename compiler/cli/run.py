@@ -37,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 1 where the result is wrong."""
-    from compiler.driver import build_artefact, level_of, module_of
+    from compiler.driver import build_artefact
+    from compiler.pipeline import level_of, module_of
 
     given = parsed(options)
     module = module_of(given)
@@ -111,8 +112,8 @@ def draw(shape: tuple[int, ...], dtype: DType, random: np.random.Generator) -> A
 
 def _compare(kernel: Kernel, module: ModuleOp, inputs: Sequence[Array]) -> bool:
     """Print the difference of each result from the evaluator in float64, where the program came from te."""
-    from compiler.driver import level_of
     from compiler.interpret.te import evaluate
+    from compiler.pipeline import level_of
 
     if level_of(module) != "te":
         print("difference: not compared, since the file is below the te level")

@@ -26,7 +26,7 @@ def program_of(x: object, name: str | None = None) -> str:
     constants are part of the text, of large ones only the shapes. Raises InputError for the low level and for a module
     with several functions unnamed, xDSL's ParseError and VerifyException for text that is no program.
     """
-    from compiler.driver import lower
+    from compiler.pipeline import lower
 
     return text_of(find_function(lower(x), name))
 

@@ -1,16 +1,19 @@
-"""The driver: from any level to a callable kernel, to machine code as data, or to loops.
+"""The driver: from a program at any level to a callable kernel, or to machine code as data.
 
-source.py     what is built: the verified module of whatever a caller gives, and its level
-loops.py      `lower`: to loops, for a schedule; `lower_to_kernels`: to those that a GPU runs
-models.py     models of other tools: `from_onnx`
-constants.py  inputs that never change: arrays by their names, and what a build makes of them
-artefact.py   `build_artefact`: to machine code as data
-recipe.py     how a program is compiled, before it is
-nests.py      of a program that calls no others, what depends on constants apart
-programs.py   of a program of groups
-kept.py       a kernel from the cache, or by its recipe
-kernels.py    `build`: to a callable kernel, as written; `build_groups`: with schedules of groups;
-              `build_planned`: by a plan
+building.py  `build`: the public one, te programs under good schedules
+parts/       a program as the parts that have schedules of their own
+choice/      which schedule each part gets, by the rules or by its records, and why it may
+kernels.py   `build_as_written`; `build_groups`: with schedules of groups; `build_planned`: by a plan
+plan.py      what is compiled of a program, and how a program of groups is
+nests.py     how a program that calls no others is, what depends on constants apart
+recipe.py    how a program is compiled, before it is
+memory.py    a kernel from the cache, or by its recipe
+inputs.py    inputs that never change: arrays by their names, and what a build makes of them
+artefact.py  `build_artefact`: to machine code as data
+units/       one group: te, loops, its schedule, low, LLVM, object code; several in several processes
+main/        a program of groups: its calls, its constants, its kernel
+cache/       machine code on disk, by the digests of what it depends on
+reference/   inputs at random, and what is right for them
 """
 
 from __future__ import annotations
@@ -21,55 +24,31 @@ from compiler.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from compiler.driver.artefact import build_artefact
-    from compiler.driver.constants import with_constants
-    from compiler.driver.kernels import build, build_groups, build_planned, in_groups
-    from compiler.driver.loops import lower, lower_to_kernels, unbound
-    from compiler.driver.models import apart, from_onnx, imported, is_model
-    from compiler.driver.programs import Plan
-    from compiler.driver.source import check_words, level_of, module_of, parse, verified
+    from compiler.driver.building import build
+    from compiler.driver.inputs import with_constants
+    from compiler.driver.kernels import build_as_written, build_groups, build_planned, in_groups
+    from compiler.driver.plan import Plan
 
 __all__ = [
     "Plan",
-    "apart",
     "build",
     "build_artefact",
+    "build_as_written",
     "build_groups",
     "build_planned",
-    "check_words",
-    "from_onnx",
-    "imported",
     "in_groups",
-    "is_model",
-    "level_of",
-    "lower",
-    "lower_to_kernels",
-    "module_of",
-    "parse",
-    "unbound",
-    "verified",
     "with_constants",
 ]
 __getattr__ = lazy_names(
     __name__,
     {
-        "Plan": "programs",
-        "apart": "models",
-        "build": "kernels",
+        "Plan": "plan",
+        "build": "building",
         "build_artefact": "artefact",
+        "build_as_written": "kernels",
         "build_groups": "kernels",
         "build_planned": "kernels",
-        "check_words": "source",
-        "from_onnx": "models",
-        "imported": "models",
         "in_groups": "kernels",
-        "is_model": "models",
-        "level_of": "source",
-        "lower": "loops",
-        "lower_to_kernels": "loops",
-        "module_of": "source",
-        "parse": "source",
-        "unbound": "loops",
-        "verified": "source",
-        "with_constants": "constants",
+        "with_constants": "inputs",
     },
 )

@@ -10,9 +10,9 @@ from compiler import universe
 from compiler.dialects.functions import (
     find_function,
 )
-from compiler.driver.source import level_of, verified
 from compiler.passes.split_constants import split
 from compiler.pipeline import passes_from, run
+from compiler.pipeline.source import level_of, verified
 from compiler.program.read import read
 from compiler.targets.cpu import thread_count
 from compiler.targets.cpu.artefact import Artefact, Preparation, compile_artefact

@@ -1,4 +1,4 @@
-"""`build`: from any level to a callable kernel, as written; `build_groups`: with schedules of groups;
+"""`build_as_written`: from any level to a callable kernel, as written; `build_groups`: with schedules of groups;
 `build_planned`: by a plan that is made only where the cache does not have the program."""
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.dense import without_elements
 from compiler.dialects.functions import callees, find_function, functions, is_main
-from compiler.driver.kept import Request, remembered
-from compiler.driver.loops import lower_to_kernels
+from compiler.driver.memory import Request, remembered
 from compiler.driver.nests import plain, with_constants_apart
-from compiler.driver.programs import Plan, of_groups
+from compiler.driver.plan import Plan, of_groups
 from compiler.driver.recipe import Recipe
-from compiler.driver.source import check_words, level_of, module_of, verified
+from compiler.driver.units.unit import Settings, Source
 from compiler.graph.whole import grouped, whole
-from compiler.native.unit import Settings, Source
 from compiler.passes.lift_constants import has_constants
+from compiler.pipeline.loops import lower_to_kernels
+from compiler.pipeline.source import check_words, level_of, module_of, verified
 from compiler.program.tree import Program
 from compiler.program.write import write
 from compiler.support.errors import InputError, TargetError
@@ -32,7 +32,7 @@ from compiler.targets.gpus import kernel_maker, target_named
 
 
 @overload
-def build(
+def build_as_written(
     x: object,
     target: Literal["cpu"] = ...,
     threads: int | None = ...,
@@ -43,7 +43,7 @@ def build(
 
 
 @overload
-def build(
+def build_as_written(
     x: object,
     target: str,
     threads: int | None = ...,
@@ -54,7 +54,7 @@ def build(
 ) -> Any: ...  # what a target makes
 
 
-def build(
+def build_as_written(
     x: object,
     target: str = "cpu",
     threads: int | None = None,

@@ -13,14 +13,14 @@ from xdsl.passes import ModulePass
 from compiler import universe
 from compiler.dialects.dense import without_elements
 from compiler.dialects.functions import find_function
-from compiler.driver.constants import all_constants, by_name, face_of, fixed_arrays
-from compiler.driver.programs import Plan
+from compiler.driver.inputs import all_constants, by_name, face_of, fixed_arrays
+from compiler.driver.plan import Plan
 from compiler.driver.recipe import Nest, Recipe, Texts
-from compiler.driver.source import LOWER, level_of
+from compiler.driver.units.unit import Settings
 from compiler.lowering.low_to_llvm import emit
-from compiler.native.unit import Settings
 from compiler.passes.split_constants import split
 from compiler.pipeline import parse_passes, passes_from, run
+from compiler.pipeline.source import LOWER, level_of
 from compiler.program.read import read
 from compiler.support.errors import InputError
 from compiler.targets.arguments import Array

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from compiler.dialects.dense import DenseAttr
-from compiler.driver.constants import Face
-from compiler.native.linked import Linked
+from compiler.driver.inputs import Face
+from compiler.driver.main.linked import Linked
 from compiler.program.tree import Buffer
 from compiler.targets.cpu.artefact import Artefact
 from compiler.targets.cpu.facts import Group

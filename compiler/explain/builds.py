@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from compiler import universe
-from compiler.defaults import build
 from compiler.dialects.functions import find_function
-from compiler.driver import in_groups, parse
+from compiler.driver import in_groups
+from compiler.driver.building import build
 from compiler.lowering.low_to_llvm.marks import emit_marked
 from compiler.passes.decompose_reductions import decomposed
-from compiler.pipeline import passes_from, run
+from compiler.pipeline import parse, passes_from, run
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.support.errors import InputError, TargetError

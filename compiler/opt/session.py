@@ -124,8 +124,8 @@ class Session:
         """The module in the form that was asked for."""
         if self.options.target == "mlir":
             return self._mlir(module)
-        from compiler.driver import level_of
         from compiler.lowering.low_to_llvm import emit
+        from compiler.pipeline import level_of
         from compiler.types.machines import host
 
         level, target = level_of(module), self.options.target

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from compiler.defaults.groups import Whole
+from compiler.driver.parts.groups import Whole
 from compiler.graph.main import read_tensors, size
 
 ROLE = re.compile(r"(?<=.)[._/](weight|weights|kernel|bias|scale|gamma|beta|[WwBb])$")

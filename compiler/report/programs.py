@@ -10,7 +10,7 @@ from math import isfinite
 from compiler.database import Database, Key, Summary, WholeProgram, program_of
 from compiler.database.outcome import together
 from compiler.database.record import hash_of
-from compiler.defaults.groups import Whole, whole_of_kept
+from compiler.driver.parts.groups import Whole, whole_of_kept
 from compiler.opt.diagnostics import SAID
 from compiler.report.layers import layers
 from compiler.report.memory import Memory, memory_of

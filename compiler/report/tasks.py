@@ -17,12 +17,12 @@ from compiler.database import Key, Record
 from compiler.database.outcome import together
 from compiler.database.summary import ScriptTrials, by_script, ranked
 from compiler.dialects.functions import find_function
-from compiler.driver import parse
+from compiler.driver.reference.subject import ceiling, share
 from compiler.graph.main import size
 from compiler.opt.diagnostics import SAID
+from compiler.pipeline import parse
 from compiler.program.read import read
 from compiler.program.tree import Program
-from compiler.reference.subject import ceiling, share
 from compiler.targets.cpu.ceilings import credible
 from compiler.targets.cpu.presence import Disturbance
 from compiler.types.machines import host

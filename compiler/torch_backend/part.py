@@ -16,7 +16,7 @@ from torch import fx
 
 from compiler.autotune import SearchTask, TuningOptions
 from compiler.autotune.tell.facts import INTERRUPTED
-from compiler.defaults import build
+from compiler.driver.building import build
 from compiler.frontends.torch.conversion import Names, Values, converted, input_of
 from compiler.frontends.torch.dtypes import DTYPES
 from compiler.targets.cpu import Kernel

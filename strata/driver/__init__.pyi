@@ -1,1 +1,2 @@
 from compiler.driver import *
+from strata.driver import units as units

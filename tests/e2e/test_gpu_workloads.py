@@ -9,7 +9,8 @@ import pytest
 
 from compiler.bench import workloads
 from compiler.bench.harness import fault
-from compiler.driver import build, lower, lower_to_kernels, parse
+from compiler.driver import build_as_written
+from compiler.pipeline import lower, lower_to_kernels, parse
 from compiler.schedule import Schedule, replay
 from compiler.space.rules import GPU_RULES
 from compiler.space.rules.derive import derive
@@ -61,5 +62,5 @@ def test_it_is_right_on_numpy_and_on_the_host(name: str, tmp_path: Path) -> None
     checked = simt.run(module, inputs)
     assert checked.right, [str(fault) for fault in checked.faults]
     assert fault(checked.outputs[0], expected) is None
-    (on_host,) = run_on_host(build(applied, "cuda"), inputs, tmp_path)
+    (on_host,) = run_on_host(build_as_written(applied, "cuda"), inputs, tmp_path)
     assert fault(on_host, expected) is None

@@ -17,9 +17,9 @@ from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExp
 import compiler
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.loop import BlockOp, ForOp, Header, enclosing_loops
-from compiler.driver import parse
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
+from compiler.pipeline import parse
 from tests.e2e.test_operators import close
 from tests.operators import CASES, inputs
 from tests.sample import pairs, some

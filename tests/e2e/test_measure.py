@@ -20,7 +20,7 @@ from compiler.autotune.measure.local import EstimatingExecutor, LocalExecutor
 from compiler.autotune.measure.worker_pool import WorkerPool
 from compiler.autotune.measure.worker_process import Worker
 from compiler.database.outcome import Outcome
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
 from compiler.support.errors import InputError, TargetError
 from compiler.support.processes import path
 from tests.measuring import (

@@ -20,9 +20,9 @@ import pytest
 import compiler
 from compiler import te
 from compiler.dialects.dominance import verify_module
-from compiler.driver import parse
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
+from compiler.pipeline import parse
 from compiler.schedule import Schedule, replay
 from compiler.support.errors import LoweringError
 from tests import upstream

@@ -17,8 +17,8 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.driver import lower, parse
 from compiler.interpret import te as evaluator
+from compiler.pipeline import lower, parse
 from compiler.schedule import Schedule, replay
 from compiler.space.rules import GPU_RULES
 from compiler.space.rules.derive import derive

@@ -11,9 +11,9 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.driver import parse
 from compiler.interpret import loop as loop_interpreter
 from compiler.interpret import te as evaluator
+from compiler.pipeline import parse
 from tests.operators import CASES, OPERATORS, inputs
 from tests.sample import all_asked, pairs, some
 

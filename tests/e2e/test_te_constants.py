@@ -19,15 +19,15 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.dialects.functions import find_function
 from compiler.dialects.te import ConstantOp
-from compiler.driver import lower_to_kernels, parse
+from compiler.driver.reference.cases import reference
+from compiler.driver.reference.subject import Subject
 from compiler.interpret import loop as interpreter
 from compiler.interpret.numbers import array_of
 from compiler.interpret.te import evaluate
 from compiler.passes.fold_constants import fold_constants
 from compiler.passes.lift_constants import LARGE, lift_constants
+from compiler.pipeline import lower_to_kernels, parse
 from compiler.program.read import read
-from compiler.reference.cases import reference
-from compiler.reference.subject import Subject
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError
 from compiler.targets import simt

@@ -18,8 +18,8 @@ from xdsl.dialects import memref, scf
 
 import compiler
 from compiler import te
-from compiler.driver import parse
 from compiler.interpret import te as evaluator
+from compiler.pipeline import parse
 from compiler.schedule import Schedule, library
 from compiler.support.errors import LoweringError, ScheduleError
 from compiler.targets.cpu import Kernel

@@ -35,7 +35,7 @@ from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.progress import Progress
 from compiler.database import Database
 from compiler.database.outcome import Outcome
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
 from compiler.space.space import SketchSpace
 from tests.measuring import HANG, NOTHING, QUICK, SEGFAULT, Fault, hungry, matmul
 

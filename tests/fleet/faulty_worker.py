@@ -12,7 +12,7 @@ from compiler.autotune.fleet.serve import serve
 from compiler.autotune.fleet.station import Station
 from compiler.autotune.measure import Built
 from compiler.database.outcome import Outcome
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
 
 Time = Callable[[Station, Subject, Built], Outcome]
 RIGHT = Station.time

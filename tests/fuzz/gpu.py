@@ -12,8 +12,8 @@ import sys
 import numpy as np
 
 from compiler import te
-from compiler.driver import lower_to_kernels
 from compiler.interpret import te as evaluator
+from compiler.pipeline import lower_to_kernels
 from compiler.targets import simt
 from tests.fuzz.alarm import alarm, asked
 from tests.fuzz.programs import agree

@@ -94,8 +94,7 @@ def _options(line: str) -> Iterator[tuple[str, ...]]:
 
 def _levels() -> Iterator[Original]:
     """Examples at each level, as they are printed there."""
-    from compiler.driver import lower
-    from compiler.pipeline import parse_passes, run
+    from compiler.pipeline import lower, parse_passes, run
     from compiler.schedule import Schedule
     from tests.schedules import SCHEDULES, mm_exp_mm
 

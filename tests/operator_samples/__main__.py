@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from compiler.cache.fingerprint import fingerprint
+from compiler.driver.cache.fingerprint import fingerprint
 from tests.operator_samples.report import lines, write
 from tests.operator_samples.running import CRASHED, WRONG
 from tests.operator_samples.samples import BY_NAME, FEW, units

@@ -7,7 +7,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.analysis.barriers import barriers
-from compiler.driver import lower_to_kernels, parse
+from compiler.pipeline import lower_to_kernels, parse
 from compiler.program.tree import Loop, Program
 from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError

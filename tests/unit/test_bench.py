@@ -174,7 +174,7 @@ def test_with_several_threads_each_step_is_woken_before_it_is_timed(monkeypatch:
 
 def test_our_kernel_gets_the_count_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr("compiler.defaults.build", lambda f, threads, **_: asked.append(threads) or build(f))
+    monkeypatch.setattr("compiler.driver.building.build", lambda f, threads, **_: asked.append(threads) or build(f))
     contenders.CONTENDERS["strata"].bind(SMALL, Settings(threads=2), SMALL.draw(0), np.empty(SMALL.shape, np.float32))
     assert asked == [2]
 

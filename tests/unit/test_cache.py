@@ -18,10 +18,10 @@ import pytest
 from xdsl.dialects.builtin import IntegerType, Signedness, f32
 from xdsl.ir import Attribute
 
-from compiler.cache import entries, fingerprint
-from compiler.cache.place import Place, place
-from compiler.cache.record import from_bytes, to_bytes
-from compiler.cache.store import Store
+from compiler.driver.cache import entries, fingerprint
+from compiler.driver.cache.place import Place, place
+from compiler.driver.cache.record import from_bytes, to_bytes
+from compiler.driver.cache.store import Store
 
 PAYLOAD = bytes(range(256)) * 40
 
@@ -153,7 +153,7 @@ def test_clear_removes_entries_and_nothing_else(store: Store) -> None:
 WRITES = """
 import sys
 from pathlib import Path
-from compiler.cache.store import Store
+from compiler.driver.cache.store import Store
 store = Store(Path(sys.argv[1]), 1 << 20)
 for number in range(int(sys.argv[2])):
     store.put(str(number % 7), bytes([number % 7]) * 100_000)
@@ -237,7 +237,7 @@ def test_the_environment_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_another_process_has_the_same_fingerprint() -> None:
-    code = "from compiler.cache.fingerprint import fingerprint; print(fingerprint())"
+    code = "from compiler.driver.cache.fingerprint import fingerprint; print(fingerprint())"
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
     checked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert checked.stdout.strip() == fingerprint.fingerprint()

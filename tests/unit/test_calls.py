@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import driver, universe
+from compiler import pipeline, universe
 from compiler.interpret import loop, te
 from compiler.interpret.numbers import Array
 from compiler.passes.split_constants import SplitConstantsPass
@@ -33,7 +33,7 @@ def x() -> Array:
 
 
 def test_te_calls_are_evaluated(x: Array) -> None:
-    module = driver.parse(LAYER.read_text())
+    module = pipeline.parse(LAYER.read_text())
     (output,) = te.evaluate(module, [x], name="layer")
     np.testing.assert_allclose(output, layer(x), rtol=1e-5)
     assert te.evaluate(module, [x.astype(np.float64)], np.float64, name="layer")[0].dtype == np.float64
@@ -63,7 +63,7 @@ def test_a_kernel_that_calls_functions_of_its_module(x: Array) -> None:
 @pytest.mark.skipif(shutil.which("mlir-opt-22") is None, reason="needs mlir-opt-22")
 @pytest.mark.parametrize("passes", ["te-to-low", "cpu"])
 def test_mlir_opt_accepts_calls(passes: str) -> None:
-    module = driver.parse(LAYER.read_text())
+    module = pipeline.parse(LAYER.read_text())
     run(universe.context(), module, parse_passes(passes))
     done = subprocess.run(["mlir-opt-22"], input=str(module), text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr

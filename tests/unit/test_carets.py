@@ -11,9 +11,8 @@ import pytest
 
 from compiler import te, universe
 from compiler.__main__ import main as strata
-from compiler.driver import parse
 from compiler.opt import main as strata_opt
-from compiler.pipeline import parse_passes, run
+from compiler.pipeline import parse, parse_passes, run
 from compiler.support import spans
 from compiler.support.errors import LoweringError, StrataError
 from tests.said import refusal

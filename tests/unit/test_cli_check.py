@@ -12,7 +12,7 @@ from compiler.__main__ import main
 from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.gpu_builder import GpuBuilder
 from compiler.cli import check
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
 from compiler.targets import simt
 from tests.gpu_schedules import product, spread_all, tiled
 

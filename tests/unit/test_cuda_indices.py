@@ -13,7 +13,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.dialects.functions import find_function
-from compiler.driver import parse
+from compiler.pipeline import parse
 from compiler.schedule import Schedule, library
 from compiler.targets.arguments import Argument
 from compiler.targets.cuda import CudaKernel, nvrtc

@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i16, i32, i64
 
 import compiler
 from compiler.dialects.upstream.arith import CMPF, CMPI
-from compiler.driver import parse
 from compiler.interpret.numbers import dtype_of
 from compiler.interpret.scalar import Body
+from compiler.pipeline import parse
 from compiler.support.errors import LoweringError
 from compiler.targets.cuda import nvrtc
 from tests import sample

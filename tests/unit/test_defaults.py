@@ -19,12 +19,12 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.database import Database, Record
 from compiler.database.outcome import Outcome
-from compiler.defaults import building, judged
-from compiler.defaults.choice import PAYS, preferred_schedule, seconds
-from compiler.defaults.cut import Cut
-from compiler.defaults.ways import way_of
-from compiler.driver import Plan, in_groups
-from compiler.native.unit import Source
+from compiler.driver import Plan, building, in_groups
+from compiler.driver.choice import verdict as judged
+from compiler.driver.choice.mode import way_of
+from compiler.driver.choice.preferred import PAYS, preferred_schedule, seconds
+from compiler.driver.parts.cut import Cut
+from compiler.driver.units.unit import Source
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, LoweringError, ScheduleError, StrataError, TargetError
 from compiler.targets.arguments import Array
@@ -299,4 +299,4 @@ def test_what_calls_others_is_refused_for_a_gpu() -> None:
 def test_a_build_loads_no_library_of_the_search() -> None:
     script = "import sys; import compiler; compiler.build; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    assert "compiler.defaults.building" in loaded and not {"sklearn", "scipy", "rich"} & set(loaded)
+    assert "compiler.driver.building" in loaded and not {"sklearn", "scipy", "rich"} & set(loaded)

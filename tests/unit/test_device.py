@@ -20,8 +20,8 @@ from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.database.outcome import MEASURED
-from compiler.driver import lower
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
+from compiler.pipeline import lower
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import ThreadTiles
 from compiler.support.errors import InputError, TargetError

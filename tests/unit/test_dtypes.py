@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import StringAttr
 import compiler
 from compiler import te, universe
 from compiler.dialects.loop import ForOp
-from compiler.driver import build, lower, parse
+from compiler.driver import build_as_written
 from compiler.interpret import loop as loop_interpreter
 from compiler.interpret.te import evaluate
-from compiler.pipeline import parse_passes, run
+from compiler.pipeline import lower, parse, parse_passes, run
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError, TeError
 from compiler.targets.cpu.load import load
@@ -59,7 +59,7 @@ def same(found: Array, expected: Array) -> None:
 def run_both(function: te.Function, inputs: list[Array]) -> list[Array]:
     """The evaluator's results, which native code must repeat to the bit."""
     expected = evaluate(function.module, inputs)
-    actual = build(function, policy="strict")(*inputs)
+    actual = build_as_written(function, policy="strict")(*inputs)
     for left, right in zip(actual if isinstance(actual, tuple) else (actual,), expected, strict=True):
         same(left, right)
     return expected
@@ -272,7 +272,7 @@ def test_reductions_and_literals(dtype: str) -> None:
     np.testing.assert_array_equal(expected[0], x.max(axis=1))
     np.testing.assert_array_equal(expected[1], x.min(axis=1))
     assert expected[3][0, 0] == (200 if dtype == "u8" else 3)
-    actual = build(function)(x)
+    actual = build_as_written(function)(x)
     for position, (output, wanted) in enumerate(zip(actual, expected, strict=True)):
         if position == 2 and dtype in FLOATS:
             np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-5)
@@ -297,7 +297,7 @@ def test_vectorized(dtype: str) -> None:
     for loop in schedule.module.walk():
         if isinstance(loop, ForOp) and loop.label.data == "k.1":
             loop.properties["kind"] = StringAttr("vectorized")
-    kernel = build(schedule.module)
+    kernel = build_as_written(schedule.module)
     low = kernel.text("low")
     assert "vector.reduction" in low and "vector.maskedload" in low and "vector<8x" in low
     for position, (output, wanted) in enumerate(zip(kernel(x), expected, strict=True)):
@@ -320,17 +320,17 @@ def test_another_processor(dtype: str) -> None:
 def test_unsigned_arguments_are_known_at_the_low_level() -> None:
     function = mixed("u8")
     x = inputs("u8", (5, 19))
-    kernel = build(function)
+    kernel = build_as_written(function)
     low = kernel.text("low")
     assert "unsigned = array<i64: 0, 1, 2, 4, 5>" in low and "ui8" not in low
-    again = build(low)
+    again = build_as_written(low)
     assert [a.dtype for a in again.arguments] == [a.dtype for a in kernel.arguments]
     for left, right in zip(again(x), kernel(x), strict=True):
         same(left, right)
     with pytest.raises(TargetError, match="has dtype int8, expected uint8"):
         kernel(x.view(np.int8))
     with pytest.raises(InputError, match="'unsigned' of @mixed does not list its arguments"):
-        build(low.replace("array<i64: 0, 1, 2, 4, 5>", "array<i64: 9>"))
+        build_as_written(low.replace("array<i64: 0, 1, 2, 4, 5>", "array<i64: 9>"))
 
 
 def test_integers_clamp_where_asked() -> None:

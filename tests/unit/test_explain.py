@@ -15,7 +15,6 @@ import compiler
 from compiler import te
 from compiler.__main__ import main
 from compiler.bench.schedules import SCRIPTS
-from compiler.driver import parse
 from compiler.explain import text
 from compiler.explain.builds import Builds, builds
 from compiler.explain.code import alike, is_x86, machine_code
@@ -24,6 +23,7 @@ from compiler.explain.explanation import Explanation, explain
 from compiler.explain.nests import LoopNest, every, nests, paths
 from compiler.explain.profile import choose
 from compiler.explain.temporaries import temporaries
+from compiler.pipeline import parse
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu.assembly import parse_assembly
 from compiler.types.machines import host

@@ -17,8 +17,8 @@ from compiler.autotune.fleet.judge import Judge, Said, impossible
 from compiler.autotune.fleet.measurer import LOSSES, Fleet
 from compiler.autotune.measure import Built
 from compiler.database.outcome import MEASURED, Outcome
-from compiler.driver import lower
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
+from compiler.pipeline import lower
 from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import host, stated
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestRegressor
 
 from compiler import lower, te
-from compiler.defaults import choice, forest
-from compiler.defaults.forest import LEAF, Forest
+from compiler.driver.choice import forest
+from compiler.driver.choice import preferred as choice
+from compiler.driver.choice.forest import LEAF, Forest
 from compiler.schedule import Schedule
 from compiler.space.cpu_features import WIDTH
 from compiler.space.rules import RULES

@@ -17,9 +17,9 @@ import compiler
 from compiler import te
 from compiler.affine import linear as lin
 from compiler.analysis.verify.prove import verify_schedule
-from compiler.driver import parse
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
+from compiler.pipeline import parse
 from compiler.program.read import read
 from compiler.program.tree import Block, Program
 from compiler.program.write import write

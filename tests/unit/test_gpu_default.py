@@ -12,8 +12,8 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.driver import lower_to_kernels, parse
 from compiler.interpret import te as evaluator
+from compiler.pipeline import lower_to_kernels, parse
 from compiler.schedule import Schedule, library, replay
 from compiler.space.gpu_features import extract
 from compiler.space.rules import GPU_RULES

@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 import compiler
-from compiler.driver import lower_to_kernels, parse
+from compiler.pipeline import lower_to_kernels, parse
 from compiler.schedule import Schedule
 from compiler.support.errors import StrataError
 from compiler.targets import simt

@@ -18,11 +18,12 @@ from compiler.autotune.task import SearchTask
 from compiler.database import Database
 from compiler.database.outcome import ESTIMATED, Outcome
 from compiler.dialects.functions import find_function
-from compiler.driver import build, lower, parse
+from compiler.driver import build_as_written
+from compiler.driver.reference.subject import Subject
+from compiler.pipeline import lower, parse
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
-from compiler.reference.subject import Subject
 from compiler.schedule import Schedule, library, replay
 from compiler.schedule.library import ThreadTiles
 from compiler.space import gpu_features
@@ -82,12 +83,14 @@ def test_candidates_are_what_their_features_say_and_are_right(name: str) -> None
 def test_a_convolution_is_one_kernel_with_what_comes_after() -> None:
     schedule, space = _space(convolution(32, 16))
     applied = replay(parse(space.script(space.defaults[0])), schedule.original)
-    kernel = build(applied, "cuda")
+    kernel = build_as_written(applied, "cuda")
     (launch,) = kernel.launches
     assert launch.grid > (1, 1, 1) and launch.block > (1, 1, 1)
     assert kernel.text.count("__shared__") == 2 and kernel.text.count("__syncthreads") == 2
     wide = next(n for n, sketch in enumerate(space.sketches) if "four at a time" in sketch.name)
-    text = build(replay(parse(space.script((wide, space.sketches[wide].recorded))), schedule.original), "cuda").text
+    text = build_as_written(
+        replay(parse(space.script((wide, space.sketches[wide].recorded))), schedule.original), "cuda"
+    ).text
     assert "const float4 f = *reinterpret_cast<const float4*>(&F[" in text
 
 
@@ -148,7 +151,7 @@ def test_a_smaller_program_sums_less_and_keeps_the_rounds() -> None:
     s = _tiles(20, 24, 70, [(1, 4, 2), (1, 4, 2)], 8)
     sizes = rounds(s.program, _original(s))
     assert sizes == {"C": {2: 2 * 8 + 70 % 8}}
-    small = build(ModuleOp([write(shrunk(_original(s), sizes))]))
+    small = build_as_written(ModuleOp([write(shrunk(_original(s), sizes))]))
     a, b = (np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in ((20, 70), (70, 24)))
     np.testing.assert_allclose(small(a, b), a[:, :22] @ b[:22], rtol=1e-4, atol=1e-4)
 

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 
 from benchmarks import networks
-from compiler import driver, te
+from compiler import pipeline, te
 from compiler.bench import workloads
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
@@ -414,7 +414,7 @@ def test_a_grouped_module_stays() -> None:
     module = group(networks.bert(1, 8, 16, 2, 32).module)
     text = str(module)
     assert group(module) is module and whole(module) is module
-    assert str(group(driver.parse(text))) == text
+    assert str(group(pipeline.parse(text))) == text
 
 
 def test_a_whole_program_is_canonical_and_keeps_its_names() -> None:
@@ -456,7 +456,7 @@ def test_convolutions_of_a_whole_network_keep_the_axes_that_schedules_count_on()
 
 
 def test_programs_of_other_levels_stay() -> None:
-    loops = driver.lower(chain(3))
+    loops = pipeline.lower(chain(3))
     assert whole(loops) is loops
 
 

@@ -12,7 +12,7 @@ import compiler
 from compiler import te
 from compiler.__main__ import main
 from compiler.autotune.measure.gpu_builder import GpuBuilder
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
 from compiler.schedule import Schedule
 from compiler.support.errors import TargetError
 from compiler.targets.cuda import ARCHITECTURES, nvrtc

@@ -35,17 +35,13 @@ ORDER = [
     "schedule",
     "passes",
     "lowering",
-    "cache",
     "targets",
     "universe",
     "pipeline",
-    "native",
-    "driver",
     "opt",
     "space",
     "database",
-    "reference",
-    "defaults",
+    "driver",
     "autotune",
     "torch_backend",
     "explain",
@@ -318,7 +314,7 @@ def test_the_package_says_its_version() -> None:
 
 def test_docstring_examples_round_trip() -> None:
     """Every op of our dialects has an example, which parses, verifies, and prints to what it was parsed from."""
-    from compiler.driver import parse
+    from compiler.pipeline import parse
 
     for name in universe.DIALECTS:
         for op in universe.load(universe.DIALECTS[name]).operations:

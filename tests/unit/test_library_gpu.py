@@ -12,7 +12,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.dialects.upstream import nvgpu
-from compiler.driver import lower_to_kernels
+from compiler.pipeline import lower_to_kernels
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import ThreadTiles
 from compiler.support.errors import LoweringError, ScheduleError

@@ -11,10 +11,9 @@ from xdsl.utils.exceptions import ParseError
 import compiler
 from compiler import te
 from compiler.analysis.overlap import Overlaps
-from compiler.driver import level_of, parse
 from compiler.lowering.loop_to_low.context import MOST_COPIES, MOST_LANES
 from compiler.opt import main as strata_opt
-from compiler.pipeline import passes_from, run
+from compiler.pipeline import level_of, parse, passes_from, run
 from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, StrataError
 from compiler.universe import context

@@ -12,10 +12,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 import compiler
 from compiler import te
-from compiler.driver import parse
 from compiler.explain.builds import Builds, builds
 from compiler.lowering.low_to_llvm import body
 from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, emit_marked, loops_of
+from compiler.pipeline import parse
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu.load import load
 from compiler.types.machines import host

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import driver, te
+from compiler import pipeline, te
 from compiler.lowering.low_to_llvm import emit
 from compiler.passes.expand_math import EXACT, EXPANSIONS, WITH_LIBRARY
 from compiler.pipeline import parse_passes, run
@@ -132,7 +132,7 @@ def test_odd_lengths_and_single_scalars(name: str, dtype: str) -> None:
 def test_machines_without_avx512_scale_by_multiplying(name: str, dtype: str) -> None:
     """What another machine is given, run on this one: the same bits."""
     ctx, machine = context(), dataclasses.replace(host(), vector_bits=256)
-    module = driver.parse(text(FUNCTIONS[name], dtype, 4))
+    module = pipeline.parse(text(FUNCTIONS[name], dtype, 4))
     run(ctx, module, parse_passes("low-to-cpu"))
     written = emit(module, machine)
     assert "ldexp" not in written

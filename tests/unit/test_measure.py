@@ -26,10 +26,8 @@ from compiler.autotune.measure.timing import Clock, YardstickProbe, chosen, stan
 from compiler.autotune.measure.worker import Refused
 from compiler.autotune.measure.worker_process import Death
 from compiler.database.outcome import MEASURED, Outcome
-from compiler.driver import build_artefact, parse
-from compiler.interpret import te as evaluator
-from compiler.interpret.numbers import is_float
-from compiler.reference.cases import (
+from compiler.driver import build_artefact
+from compiler.driver.reference.cases import (
     Oracle,
     ReferenceCases,
     ReferenceJob,
@@ -39,9 +37,12 @@ from compiler.reference.cases import (
     special,
     strict,
 )
-from compiler.reference.retype import floats_of, retyped
-from compiler.reference.subject import Subject, ceiling
-from compiler.reference.tolerance import Expected, fault, poison
+from compiler.driver.reference.retype import floats_of, retyped
+from compiler.driver.reference.subject import Subject, ceiling
+from compiler.driver.reference.tolerance import Expected, fault, poison
+from compiler.interpret import te as evaluator
+from compiler.interpret.numbers import is_float
+from compiler.pipeline import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu import presence

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import driver, te
+from compiler import driver, pipeline, te
 from compiler.dialects.dense import constants_in
+from compiler.driver.main.assemble import build_program
+from compiler.driver.units.unit import Settings, Source
 from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate as te_evaluate
-from compiler.native.assemble import build_program
-from compiler.native.unit import Settings, Source
 from compiler.schedule import Schedule, library
 from compiler.support.errors import InputError, ScheduleError, TargetError
 from compiler.targets.cpu import Kernel
@@ -123,7 +123,7 @@ def test_texts_of_all_levels_build_the_same_program(arrays: list[Array]) -> None
         np.testing.assert_allclose(compiler.build(net.text(level))(*arrays), expected, rtol=1e-5)
     for level in ("loop", "low"):
         assert "%constants" in kernel.text(level)
-        assert str(driver.parse(kernel.text(level)))
+        assert str(pipeline.parse(kernel.text(level)))
     assert "product.prepare:" in kernel.text("asm") and "program.body" in kernel.text("asm")
     assert compile_llvm(kernel.text("llvm"), host()).address("program")
 
@@ -242,7 +242,7 @@ def test_refusals() -> None:
     body = nested[nested.index("func.func private @inner") : nested.rindex("}")].replace(", %v: tensor<32x32xf32>", "")
     module = outer + body.replace("%v)", "%w)")
     with pytest.raises(InputError, match="@inner is called and calls others"):
-        build(driver.parse(module))
+        build(pipeline.parse(module))
     with pytest.raises(ScheduleError):
         build(scripts={"add": packed()})
     code = object_code('define void @"f"() {\n  ret void\n}\n', host())
@@ -268,11 +268,11 @@ def test_programs_with_constants(arrays: list[Array]) -> None:
     close(kernel(x), (scores / scores.sum(1, keepdims=True)) @ v + w)
     assert kernel.constant_bytes == 2 * 4 * N * N
     assert "te.constant dense_resource<" in kernel.text("te") and "memref.view %constants" in kernel.text("loop")
-    close(te_evaluate(driver.parse(kernel.text("te")), [x], name="program")[0], kernel(x))
+    close(te_evaluate(pipeline.parse(kernel.text("te")), [x], name="program")[0], kernel(x))
 
 
 def test_constants_of_the_program_are_not_kept(arrays: list[Array], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compiler.native.texts.MOST_BYTES", 100)
+    monkeypatch.setattr("compiler.driver.main.texts.MOST_BYTES", 100)
     a = square("x")
     f = te.function("program", [a], te.nn.softmax(te.nn.softmax(te.nn.matmul(a, te.constant(arrays[0], name="w")))))
     held = [weakref.ref(constant) for constant in constants_in(f.module)]
@@ -287,7 +287,7 @@ def test_the_text_of_large_constants_has_no_elements(monkeypatch: pytest.MonkeyP
     a = square("x")
     f = te.function("program", [a], te.nn.softmax(te.nn.softmax(te.nn.matmul(a, te.constant(arrays[0], name="w")))))
     assert "dialect_resources" in compiler.build(f).text("te")
-    monkeypatch.setattr("compiler.native.texts.MOST_BYTES", 100)
+    monkeypatch.setattr("compiler.driver.main.texts.MOST_BYTES", 100)
     text = compiler.build(f).text("te")
     assert "te.constant dense_resource<" in text and "dialect_resources" not in text
 

@@ -17,13 +17,13 @@ from xdsl.dialects.builtin import ModuleOp
 
 import compiler
 from compiler import driver, te
-from compiler.cache import entries
-from compiler.defaults import building
 from compiler.dialects.functions import find_function
-from compiler.driver import Plan
-from compiler.native import assemble, pool
-from compiler.native.compile import Job, key_text
-from compiler.native.unit import Source, Unit, UnitKey
+from compiler.driver import Plan, building
+from compiler.driver.cache import entries
+from compiler.driver.main import assemble
+from compiler.driver.units import pool
+from compiler.driver.units.compile import Job, key_text
+from compiler.driver.units.unit import Source, Unit, UnitKey
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu import Kernel, artefact
@@ -232,7 +232,7 @@ def test_what_differs_is_another_program(folder: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("STRATA_MACHINE", "sse4")
     assert not is_kept()
     monkeypatch.delenv("STRATA_MACHINE")
-    monkeypatch.setattr("compiler.cache.entries.fingerprint", lambda: "other sources")
+    monkeypatch.setattr("compiler.driver.cache.entries.fingerprint", lambda: "other sources")
     assert not is_kept()
 
 

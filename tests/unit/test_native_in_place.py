@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 import compiler
 from compiler import te
+from compiler.driver.main.assemble import build_program
+from compiler.driver.units import compile as unit_compile
+from compiler.driver.units.unit import Settings, Source
 from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate
-from compiler.native import compile as unit_compile
-from compiler.native.assemble import build_program
-from compiler.native.unit import Settings, Source
 from compiler.schedule import Schedule
 from compiler.support.errors import TargetError
 from compiler.targets.cpu import Kernel
@@ -139,7 +139,7 @@ def test_without_the_proof_the_fault_shows(
 
 
 def test_a_tensor_that_lives_on_shows_where_nobody_looks(arrays: list[Array], monkeypatch: pytest.MonkeyPatch) -> None:
-    from compiler.native import assemble
+    from compiler.driver.main import assemble
 
     program = module(["a = shares(x)", "b = exp(a)", "c = add(b, y)", "d = add(c, a)", "e = shares(d)"], ["e"])
     check(program, arrays)
@@ -162,5 +162,5 @@ def test_the_order_of_the_schedule_decides(arrays: list[Array]) -> None:
 def test_texts_say_who_stands_where(arrays: list[Array]) -> None:
     kernel = build(program(GROUPS, {"x": (N, N)}, CHAIN, ["e"]))
     for level in ("loop", "low"):
-        again = compiler.build(compiler.driver.parse(kernel.text(level)), name="program")
+        again = compiler.build(compiler.pipeline.parse(kernel.text(level)), name="program")
         np.testing.assert_array_equal(again(arrays[0]), kernel(arrays[0]))

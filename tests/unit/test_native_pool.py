@@ -11,9 +11,9 @@ import pytest
 import compiler
 from compiler import te
 from compiler.dialects.functions import find_function
-from compiler.native import pool
-from compiler.native.compile import Job, compile_unit, key_text
-from compiler.native.unit import Unit, UnitKey
+from compiler.driver.units import pool
+from compiler.driver.units.compile import Job, compile_unit, key_text
+from compiler.driver.units.unit import Unit, UnitKey
 from compiler.schedule import Schedule
 from compiler.support import processes
 from compiler.support.errors import ScheduleError

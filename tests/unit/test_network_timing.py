@@ -21,8 +21,8 @@ from compiler.autotune.measure.runner import MeasureJob, Runner, RunnerSetup, Sa
 from compiler.autotune.measure.timing import Call, Clock, YardstickProbe, taken
 from compiler.database.outcome import NETWORK
 from compiler.driver import build_artefact, with_constants
-from compiler.reference.cases import ReferenceCases, reference
-from compiler.reference.subject import Subject
+from compiler.driver.reference.cases import ReferenceCases, reference
+from compiler.driver.reference.subject import Subject
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import GebpTiles
 from compiler.targets.arguments import Array

@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("onnx")
 
 from compiler.__main__ import main
-from compiler.driver import from_onnx
 from compiler.graph.canonical import canonical_hash
+from compiler.pipeline import from_onnx
 from examples.network import PATH
 
 pytestmark = pytest.mark.doors

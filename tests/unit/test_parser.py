@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import ParseError
 
 import compiler
 from compiler import te
-from compiler.driver import parse
+from compiler.pipeline import parse
 from compiler.schedule import Schedule
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from compiler import te
 from compiler.autotune.task import SearchTask
-from compiler.defaults.choice import preferred_schedule
-from compiler.defaults.plain import estimate
+from compiler.driver.choice.estimate import estimate
+from compiler.driver.choice.preferred import preferred_schedule
 from compiler.space.rules.derive import in_default_order
 from compiler.te.tensor import Tensor
 from compiler.types.machines import Machine

@@ -256,7 +256,7 @@ def test_a_file_with_a_primitive_is_loaded_again_also_from_elsewhere() -> None:
     for file in ("peel.py", "peel.py", "again.py"):
         Path(file).write_text(PEEL)
         with plugins.loaded([file]):
-            schedule = Schedule(compiler.lower(compiler.driver.parse(PROGRAM)))
+            schedule = Schedule(compiler.lower(compiler.pipeline.parse(PROGRAM)))
             schedule.peel(schedule.get_loops(schedule.get_block("C"))[0])
     Path("other.py").write_text(PEEL)
     with plugins.loaded(["again.py"]), pytest.raises(PluginError, match="a primitive 'peel' already"):

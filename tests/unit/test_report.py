@@ -16,9 +16,9 @@ from compiler.bench.workloads import find
 from compiler.database import Database, Key, Record, WholeProgram, program_of
 from compiler.database.outcome import MEASURED, NETWORK, Outcome
 from compiler.database.record import hash_of
-from compiler.defaults.groups import Whole, whole_of_kept
-from compiler.driver import lower
-from compiler.reference.subject import share
+from compiler.driver.parts.groups import Whole, whole_of_kept
+from compiler.driver.reference.subject import share
+from compiler.pipeline import lower
 from compiler.report.importance import choices_of, importance
 from compiler.report.layers import layers
 from compiler.report.memory import memory_of

@@ -11,7 +11,7 @@ import compiler
 from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.autotune.task import SearchTask
-from compiler.reference.cases import draw
+from compiler.driver.reference.cases import draw
 from compiler.schedule import Schedule, library
 from compiler.space.rules import RULES
 from compiler.space.rules.derive import preferred

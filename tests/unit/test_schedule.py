@@ -19,8 +19,7 @@ import compiler
 from compiler import universe
 from compiler.dialects.functions import find_function
 from compiler.dialects.sched import SchedOp
-from compiler.driver import parse
-from compiler.pipeline import parse_passes, run
+from compiler.pipeline import parse, parse_passes, run
 from compiler.schedule import Handle, Schedule, as_python, replay
 from compiler.schedule.dialect import SCHED
 from compiler.support.errors import InputError, ScheduleError

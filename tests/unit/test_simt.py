@@ -10,7 +10,7 @@ from xdsl.dialects import arith, gpu, memref, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 
-from compiler.driver import lower_to_kernels, parse
+from compiler.pipeline import lower_to_kernels, parse
 from compiler.support.errors import InputError
 from compiler.targets.simt import Checked, run
 from tests.gpu_schedules import product, tiled

@@ -18,14 +18,13 @@ from compiler.autotune.task import SearchTask
 from compiler.bench.workloads import find
 from compiler.database import Database, Record
 from compiler.database.outcome import Outcome
-from compiler.defaults.groups import whole_of
 from compiler.dialects.functions import find_function
-from compiler.driver import lower
+from compiler.driver.main import assemble
+from compiler.driver.parts.groups import whole_of
 from compiler.graph.read import read
 from compiler.graph.write import write
 from compiler.lowering.low_to_llvm import emit
-from compiler.native import assemble
-from compiler.pipeline import passes_from, run
+from compiler.pipeline import lower, passes_from, run
 from compiler.program.write import write as write_loops
 from compiler.support.errors import InputError
 from compiler.types.machines import host

@@ -11,20 +11,21 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.defaults.groups import whole_of
 from compiler.dialects.functions import find_function
-from compiler.driver import in_groups, parse
+from compiler.driver import in_groups
+from compiler.driver.main import slices
+from compiler.driver.main.assemble import build_program
+from compiler.driver.main.occurrences import replaceable
+from compiler.driver.main.slices import sliced
+from compiler.driver.parts.groups import whole_of
+from compiler.driver.units.unit import Settings
 from compiler.graph.concatenation import Part, contiguous_parts
 from compiler.graph.main import Call, Main
 from compiler.graph.read import read
 from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate
-from compiler.native import slices
-from compiler.native.assemble import build_program
-from compiler.native.occurrences import replaceable
-from compiler.native.slices import sliced
-from compiler.native.unit import Settings
 from compiler.passes import plan_buffers
+from compiler.pipeline import parse
 from compiler.support.errors import InputError
 from compiler.targets.cpu import Kernel
 from tests import random_mains

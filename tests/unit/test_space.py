@@ -11,7 +11,7 @@ import pytest
 
 from compiler import lower, te
 from compiler.autotune.task import SearchTask
-from compiler.driver import parse
+from compiler.pipeline import parse
 from compiler.schedule import Schedule, replay
 from compiler.space.cpu_features import REASONS, WIDTH, extract
 from compiler.space.rules import RULES, Alternative, Draft

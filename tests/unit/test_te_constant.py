@@ -14,9 +14,9 @@ from xdsl.utils.exceptions import VerifyException
 from compiler import te
 from compiler.dialects.dense import Dense, DenseAttr
 from compiler.dialects.te import ConstantOp
-from compiler.driver import parse
 from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate
+from compiler.pipeline import parse
 from compiler.support.errors import TeError
 from compiler.te.constant import Elements
 from compiler.types.elements import DTYPES

@@ -15,10 +15,9 @@ import pytest
 import compiler
 from compiler import te, universe
 from compiler.analysis import tensorized
-from compiler.driver import parse
 from compiler.intrinsics import INTRINSICS
 from compiler.lowering.low_to_llvm import emit
-from compiler.pipeline import parse_passes, run
+from compiler.pipeline import parse, parse_passes, run
 from compiler.schedule import Schedule, library
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.targets.cpu import tiles

@@ -19,11 +19,10 @@ import pytest
 from xdsl.dialects import memref, scf
 
 import compiler
-from compiler.driver import parse
 from compiler.lowering.low_to_llvm import emit, team
 from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.passes.plan_buffers import PlanBuffersPass
-from compiler.pipeline import parse_passes, run
+from compiler.pipeline import parse, parse_passes, run
 from compiler.support.errors import LoweringError, TargetError
 from compiler.targets.cpu import openmp
 from compiler.targets.cpu.compile import compile_llvm

@@ -13,8 +13,9 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import universe
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.upstream.vector import ScatterOp
-from compiler.driver import build, parse
+from compiler.driver import build_as_written
 from compiler.passes.transpose_scatters import TransposeScattersPass
+from compiler.pipeline import parse
 from tests.sample import some
 
 BORDER = 5
@@ -65,7 +66,7 @@ def check(text: str, rows: int, lanes: int, stride: int, active: int | None = No
     actual = want.copy()
     for lane in range(lanes if active is None else active):
         want[BORDER + lane * stride : BORDER + lane * stride + rows] = a[:, lane]
-    build(module)(a, actual)
+    build_as_written(module)(a, actual)
     np.testing.assert_array_equal(actual, want)
     return module
 
@@ -165,7 +166,7 @@ def test_scatters_into_two_buffers_in_turn_are_two_tiles() -> None:
         .replace(", %n: index", "")
         .replace("%some = vector.create_mask %n", "%some = vector.create_mask %c0")
     )
-    build(transposed(text))(a, t, u)
+    build_as_written(transposed(text))(a, t, u)
     np.testing.assert_array_equal(t[:8].reshape(4, 2), np.stack([a[0], a[1]], 1))
     np.testing.assert_array_equal(u[:8].reshape(4, 2), np.stack([a[1], a[1]], 1))
 

@@ -31,9 +31,9 @@ from compiler.database import Database
 from compiler.database.fields import key_fields
 from compiler.database.lines import from_line
 from compiler.database.outcome import MEASURED, Outcome
-from compiler.driver import lower, parse
+from compiler.driver.reference.subject import Subject
 from compiler.graph.scripts import renamed
-from compiler.reference.subject import Subject
+from compiler.pipeline import lower, parse
 from compiler.schedule import Schedule, replay
 from compiler.space import gpu_features
 from compiler.space.cpu_features import REASONS

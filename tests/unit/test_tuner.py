@@ -28,8 +28,8 @@ from compiler.autotune.tell.facts import Facts
 from compiler.autotune.tell.progress import Progress
 from compiler.database import Database, Record
 from compiler.database.outcome import ESTIMATED, MEASURED, Outcome
-from compiler.driver import lower
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
+from compiler.pipeline import lower
 from compiler.space.space import SketchSpace
 from compiler.support.errors import InputError, TargetError
 from tests.sample import pairs

@@ -15,11 +15,12 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.database import Database
 from compiler.database.replay import planned
-from compiler.driver import build_artefact, lower, with_constants
+from compiler.driver import build_artefact, with_constants
+from compiler.driver.reference.cases import reference
+from compiler.driver.reference.subject import Subject
 from compiler.passes.split_constants import called, split
+from compiler.pipeline import lower
 from compiler.program.read import read
-from compiler.reference.cases import reference
-from compiler.reference.subject import Subject
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import GebpTiles
 from compiler.space.cpu_features import extract

@@ -11,8 +11,8 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.driver import lower_to_kernels
 from compiler.interpret.te import evaluate
+from compiler.pipeline import lower_to_kernels
 from compiler.schedule import Schedule, library
 from compiler.support.errors import TeError
 from compiler.targets import simt

@@ -17,7 +17,7 @@ import compiler
 from compiler import te
 from compiler.dialects import loop
 from compiler.dialects.functions import find_function
-from compiler.driver import lower_to_kernels, parse
+from compiler.pipeline import lower_to_kernels, parse
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import WarpTiles
 from compiler.support.errors import InputError, LoweringError, ScheduleError, TargetError

@@ -22,8 +22,8 @@ from compiler.bench.contenders import Settings
 from compiler.bench.groups import breakdowns
 from compiler.database import Database, Record
 from compiler.database.outcome import NETWORK, Outcome
-from compiler.defaults.groups import Whole, whole_of, whole_of_kept
-from compiler.driver import lower, parse
+from compiler.driver.parts.groups import Whole, whole_of, whole_of_kept
+from compiler.pipeline import lower, parse
 from compiler.support.errors import InputError, TargetError
 from tests.unit.test_tuner import Pretend, clock, path, product, records, workers
 from tests.whole import CONSTANTS, M, N, whole

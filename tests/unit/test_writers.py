@@ -16,8 +16,8 @@ import compiler
 from compiler import te
 from compiler.autotune.measure import gpu_builder
 from compiler.autotune.measure.gpu_builder import GpuBuilder
-from compiler.driver import lower_to_kernels, parse
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
+from compiler.pipeline import lower_to_kernels, parse
 from compiler.schedule import Schedule, library
 from compiler.targets import simt
 from compiler.targets.simt.lanes import Sample, corners

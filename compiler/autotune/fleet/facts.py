@@ -6,8 +6,8 @@ import platform
 import socket
 from dataclasses import asdict, dataclass
 
-from compiler.cache.fingerprint import fingerprint
 from compiler.database.record import versions
+from compiler.driver.cache.fingerprint import fingerprint
 from compiler.targets.cpu.openmp import cores
 from compiler.types.machines import Machine, host
 

@@ -9,7 +9,7 @@ from compiler.autotune.fleet import facts
 from compiler.autotune.fleet.station import Station
 from compiler.autotune.measure.builder import Built
 from compiler.database.outcome import Outcome
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
 from compiler.support.errors import StrataError
 
 BUILDERS = 0

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 
 from compiler.database.outcome import Outcome, combine
-from compiler.reference.subject import Subject, least_seconds
+from compiler.driver.reference.subject import Subject, least_seconds
 from compiler.types.machines import Machine
 
 AGREE = 2.0

@@ -12,7 +12,7 @@ from compiler.autotune.fleet.cluster import BUILD, TIME, Cluster, Ended, Job, Me
 from compiler.autotune.fleet.judge import Judge, Said, impossible
 from compiler.autotune.measure.measurer import Say, silent
 from compiler.database.outcome import Outcome
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
 from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import Machine, stated
 

@@ -15,7 +15,7 @@ from compiler.autotune.measure.timer import Timer, outcome_of
 from compiler.autotune.measure.worker_pool import WorkerPool
 from compiler.autotune.measure.worker_process import Death
 from compiler.database.outcome import Outcome
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
 from compiler.types.machines import VARIABLE, host, stated
 
 

@@ -12,9 +12,10 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from compiler.autotune.measure.worker import Reply, answered, said, unlimited_memory
 from compiler.database.outcome import Outcome
-from compiler.driver import build_artefact, parse
-from compiler.reference.cases import ReferenceJob, write_reference
-from compiler.reference.subject import Subject
+from compiler.driver import build_artefact
+from compiler.driver.reference.cases import ReferenceJob, write_reference
+from compiler.driver.reference.subject import Subject
+from compiler.pipeline import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import ScheduleError, StrataError
 from compiler.targets.cpu.artefact import Artefact

@@ -18,14 +18,15 @@ from compiler.autotune.measure.shrink import rounds, shrunk
 from compiler.autotune.measure.worker import Reply
 from compiler.database.outcome import Outcome
 from compiler.dialects.functions import find_function
-from compiler.driver import build, lower_to_kernels, unbound
+from compiler.driver import build_as_written
+from compiler.driver.reference.cases import Case, reference, strict
+from compiler.driver.reference.subject import Subject
+from compiler.driver.reference.tolerance import fault
 from compiler.interpret.numbers import dtype_of
+from compiler.pipeline import lower_to_kernels, unbound
 from compiler.program.read import read
 from compiler.program.tree import Alloc, Program
 from compiler.program.write import write
-from compiler.reference.cases import Case, reference, strict
-from compiler.reference.subject import Subject
-from compiler.reference.tolerance import fault
 from compiler.schedule import Schedule
 from compiler.space.gpu_features import estimate
 from compiler.targets import simt
@@ -67,7 +68,7 @@ class GpuBuilder:
 
     def _simulated(self, schedule: Schedule, script: str) -> GpuArtefact | Outcome:
         subject = self.subject
-        kernel = build(schedule, subject.target, policy=subject.policy, name=subject.name, arch=subject.arch)
+        kernel = build_as_written(schedule, subject.target, policy=subject.policy, name=subject.name, arch=subject.arch)
         wrong = self._spills(kernel) or self._run(schedule, script)
         return wrong or GpuArtefact(kernel, estimate(schedule.program, gpu_of(subject.target, subject.arch)))
 

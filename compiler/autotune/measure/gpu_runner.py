@@ -14,9 +14,9 @@ from compiler.autotune.measure.builder import GpuArtefact
 from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.runner import CHECKED, Job, MeasureJob, SampleJob
 from compiler.database.outcome import MEASURED, Outcome
-from compiler.reference.cases import ReferenceCases
-from compiler.reference.subject import Subject
-from compiler.reference.tolerance import fault, poison
+from compiler.driver.reference.cases import ReferenceCases
+from compiler.driver.reference.subject import Subject
+from compiler.driver.reference.tolerance import fault, poison
 from compiler.support.errors import TargetError
 from compiler.targets.gpus import KernelArrays
 

@@ -16,7 +16,7 @@ from compiler.autotune.measure.worker import Setup
 from compiler.autotune.measure.worker_pool import WorkerPool, caps
 from compiler.autotune.measure.worker_process import Death
 from compiler.database.outcome import ESTIMATED, Outcome
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
 from compiler.targets.cpu.openmp import cores
 
 

@@ -9,7 +9,7 @@ from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.local import EstimatingExecutor, LocalExecutor
 from compiler.database.outcome import Outcome
-from compiler.reference.subject import Subject
+from compiler.driver.reference.subject import Subject
 from compiler.targets.cpu.openmp import cores
 from compiler.targets.gpus import at_hand
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from compiler.autotune.measure.timing import ArrangedCall, Call
 from compiler.dialects.functions import SLOT_ALIGNMENT
-from compiler.reference.cases import draw
+from compiler.driver.reference.cases import draw
 from compiler.targets.arguments import Argument, Array, room
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.presence import timed_each, undisturbed

@@ -20,9 +20,9 @@ from compiler.autotune.measure.network import NetworkCall, like, on
 from compiler.autotune.measure.timing import Call, Clock, Samples, YardstickProbe, chosen, taken
 from compiler.database.outcome import MEASURED, NETWORK, Outcome
 from compiler.dialects.functions import SLOT_ALIGNMENT
-from compiler.reference.cases import Case, ReferenceCases
-from compiler.reference.subject import Subject
-from compiler.reference.tolerance import fault, poison
+from compiler.driver.reference.cases import Case, ReferenceCases
+from compiler.driver.reference.subject import Subject
+from compiler.driver.reference.tolerance import fault, poison
 from compiler.support.errors import TargetError
 from compiler.targets.arguments import Argument, Array, room
 from compiler.targets.cpu import Kernel

@@ -15,8 +15,8 @@ from compiler.autotune.measure.worker import Refused, Reply, Setup, Unable
 from compiler.autotune.measure.worker_pool import WorkerPool, caps
 from compiler.autotune.measure.worker_process import Death, unnamed
 from compiler.database.outcome import MEASURED, Outcome, together
-from compiler.reference.cases import ReferenceJob
-from compiler.reference.subject import Subject
+from compiler.driver.reference.cases import ReferenceJob
+from compiler.driver.reference.subject import Subject
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu.openmp import cores
 

@@ -19,7 +19,7 @@ from compiler.autotune.tasks.account import Account, Turn
 from compiler.autotune.tasks.allocation import ALLOCATIONS, expected
 from compiler.autotune.tuner import MEMORY, Problem, Run, Workers
 from compiler.database import Database, Record
-from compiler.reference.subject import cycles
+from compiler.driver.reference.subject import cycles
 
 SHORT = 4
 """The trials of a task's first turn, which shows where time goes."""

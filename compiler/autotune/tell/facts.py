@@ -10,7 +10,7 @@ from compiler.autotune.tell.told import Told
 from compiler.database import Record
 from compiler.database.fields import key_fields
 from compiler.database.outcome import ESTIMATED, Outcome
-from compiler.reference.subject import share
+from compiler.driver.reference.subject import share
 from compiler.space.candidates import LATER
 from compiler.space.gpu_features import ideal
 from compiler.space.space import work

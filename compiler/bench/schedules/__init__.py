@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from compiler.bench.schedules import attention, convolution, gradient, matmul, rows
 from compiler.bench.workload import Workload
-from compiler.driver import lower
+from compiler.pipeline import lower
 from compiler.schedule import Schedule
 from compiler.types.machines import Machine, host
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from compiler.bench.schedules import convolution
 from compiler.bench.schedules.sizes import depth, lanes, register_tile, width
 from compiler.bench.workload import Workload
-from compiler.driver import lower
+from compiler.pipeline import lower
 from compiler.schedule import Schedule, library
 from compiler.schedule.library.matmul import AHEAD
 from compiler.schedule.schedule import Handle

@@ -1,0 +1,297 @@
+"""`build`: from any level to a callable kernel, te programs under good schedules."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.transform import NamedSequenceOp
+
+from compiler import pipeline
+from compiler.analysis.verify.prove import verify_schedule
+from compiler.database.record import Record
+from compiler.database.replay import replay
+from compiler.database.store import Database
+from compiler.dialects.functions import find_function, is_main
+from compiler.driver import kernels
+from compiler.driver.choice.mode import WRITTEN, Way, way_of
+from compiler.driver.choice.preferred import preferred_schedule
+from compiler.driver.choice.verdict import judged
+from compiler.driver.inputs import named
+from compiler.driver.parts.cut import Cut, Schedulable, cut
+from compiler.driver.parts.single import single_of
+from compiler.driver.plan import Plan
+from compiler.driver.units.unit import WRITTEN as AS_WRITTEN
+from compiler.driver.units.unit import Source
+from compiler.program.write import write
+from compiler.schedule import Schedule
+from compiler.space.rules import GPU_RULES
+from compiler.space.rules.derive import in_default_order, preferred
+from compiler.support.errors import LoweringError, ScheduleError, TargetError
+from compiler.support.text import counted
+from compiler.targets.cpu import Kernel, thread_count
+from compiler.targets.cpu.facts import RUN_ONCE
+from compiler.targets.cpu.openmp import usable
+from compiler.targets.gpus import at_hand, gpu_of, target_named
+
+UNUSED = "its record is not used"
+"""The beginning of the verdict of a group whose record was refused; the reason follows."""
+
+
+@overload
+def build(
+    x: object,
+    target: Literal["cpu"] = ...,
+    threads: int | None = ...,
+    policy: str = ...,
+    name: str | None = ...,
+    constants: Mapping[str, object] | None = ...,
+    *,
+    schedule: object = ...,
+) -> Kernel: ...
+
+
+@overload
+def build(
+    x: object,
+    target: str,
+    threads: int | None = ...,
+    policy: str = ...,
+    name: str | None = ...,
+    constants: Mapping[str, object] | None = ...,
+    arch: str = ...,
+    schedule: object = ...,
+) -> Any: ...  # what a target makes
+
+
+def build(
+    x: object,
+    target: str = "cpu",
+    threads: int | None = None,
+    policy: str = "contract",
+    name: str | None = None,
+    constants: Mapping[str, object] | None = None,
+    arch: str = "sm_80",
+    schedule: object = None,
+) -> Any:
+    """Compile a te function, a Schedule, a module, MLIR text, or the path of a file, at whatever level it is; or a
+    model: what a front end has imported, or the path of an ONNX file, whose weights are constants.
+
+    `schedule` says how a te program's loops are scheduled. `auto`, the default: each group as the rules of the tuner
+    prefer it, without a trial, where that is proved, or, where the proof is undecided, agrees with the written program
+    in one run. The path of a database: each group by its best record there, those without one as under `auto`.
+    `written`: as it is written. A script, as text, IR, the path of its file or a Schedule that has it: the whole
+    program under that script, as `Schedule.apply` takes it; its names are the program's, such as `print_best` prints.
+    None is what the environment variable STRATA_SCHEDULE says, else `auto`. A Schedule and programs at lower levels
+    stay as they are. `Kernel.groups` says which it was, and the verdict.
+
+    `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `name`
+    picks one of several functions. `threads` is how many threads parallel loops run on where a call does not say: None
+    is what OMP_NUM_THREADS says, or the cores that the process may use.
+
+    `constants` are inputs that never change, such as weights: arrays by the names of the inputs. The kernel takes the
+    other inputs only. Nests at the top of the program that depend on constants alone, such as those that pack weights,
+    run here, once; see the pass split-constants, and `Kernel.fixed`. Constants that the rest still reads are copied, so
+    that what happens to the arrays later changes nothing. Other levels than te and loop have no constants.
+
+    `target` is cpu, which TVM calls llvm, or a GPU's. For a GPU (see `compiler.targets.gpus`) loops bound to blocks
+    and threads become kernels; what is not bound runs on one thread. `arch` is what they are compiled for where no
+    GPU says another; launches that it does not take are refused. `threads` and `constants` are the CPU's, a
+    database too.
+
+    Raises TargetError or InputError, also for constants that are no inputs, are written, or do not fit; and xDSL's
+    ParseError and VerifyException for text that is not a valid program.
+    """
+    pipeline.check_words(target, policy, name, arch)
+    target = target_named(target)
+    way = way_of(schedule)
+    x, constants = pipeline.apart(x, constants)
+    given = None if constants is None else dict(named(constants))
+    if isinstance(way, NamedSequenceOp):
+        scripted = _scripted(pipeline.verified(x, policy, name), way)
+        return kernels.build_as_written(scripted, target, threads, policy, None, given, arch)
+    module = pipeline.module_of(x)
+    if way == WRITTEN or pipeline.level_of(module) != "te":
+        return kernels.build_as_written(x, target, threads, policy, name, given, arch)
+    if target == "cpu" and name is None and hasattr(x, "inputs"):
+        return _for_cpu(x, threads, policy, given, way)
+    checked_module = pipeline.verified(module, policy, name)
+    if target == "cpu":
+        return _for_cpu(checked_module, threads, policy, given, way)
+    if isinstance(way, Path):
+        raise TargetError(
+            f"the database '{way}' is the CPU's, not {target}'s: apply_best of a task has a GPU's records"
+        )
+    return _for_gpu(checked_module, target, threads, policy, given, arch)
+
+
+def _scripted(module: ModuleOp, script: NamedSequenceOp) -> ModuleOp | Schedule:
+    """The loops of a program under a script: as they are written, or where that does not apply, of its canonical form
+    under the names of the program, which is what a task prints scripts of. Raises ScheduleError."""
+    loops = pipeline.lower(module)
+    try:
+        return Schedule(loops).apply(script)
+    except ScheduleError:
+        single = single_of(module, loops)
+        if single is None:
+            raise
+        with suppress(ScheduleError):
+            return Schedule(ModuleOp([write(single.unscheduled)])).apply(script)
+        raise
+
+
+def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str, object] | None, way: Way) -> Kernel:
+    count = usable(thread_count(threads))
+
+    @cache
+    def selection() -> Selection:
+        program = cut(x, list(constants or ()))
+        return Selection(program, {part.name: part for part in program.parts(count, policy)})
+
+    if isinstance(way, Path):
+        return by_records(x, selection, way, (), count, policy, constants)
+    return _planned(x, selection, (way,), count, policy, constants)
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The parts of a program by their names, for each of which a schedule is selected: that of its best record in a
+    database, if there is one that can be used, else the one that rules prefer."""
+
+    program: Cut
+    parts: Mapping[str, Schedulable]
+    database: Path | None = None
+
+    @cached_property
+    def sources(self) -> dict[str, Source]:
+        """The schedules by the names of the parts."""
+        records = {} if self.database is None else records_of(self.parts, self.database)
+        return {name: source_of(part, records.get(name)) for name, part in self.parts.items()}
+
+    def refused(self, reason: str) -> dict[str, Source]:
+        """All parts as they are written, for a reason."""
+        return dict.fromkeys(self.parts, replace(AS_WRITTEN, verdict=reason))
+
+
+def records_of(parts: Mapping[str, Schedulable], database: Path) -> dict[str, Record]:
+    """The best records of parts in a database, by the names of the parts."""
+    with Database(database, create=False) as opened:
+        best = {name: opened.best(part.key) for name, part in parts.items()}
+    return {name: record for name, record in best.items() if record is not None}
+
+
+def by_records(
+    x: object,
+    selection: Callable[[], Selection],
+    database: Path,
+    words: Sequence[object],
+    threads: int,
+    policy: str,
+    constants: Mapping[str, object] | None,
+) -> Kernel:
+    """The kernel of a program by the records of its parts in a database; a part without one, or whose record is
+    refused, is built as without a database, which a warning says."""
+    words = ("records", _digest(database), *words)
+    kernel = _planned(x, lambda: replace(selection(), database=database), words, threads, policy, constants)
+    if (said := untuned(kernel)) is not None:
+        warnings.warn(f"{kernel.name}: {said} ({database})", stacklevel=2)
+    return kernel
+
+
+def _planned(
+    x: object,
+    selection: Callable[[], Selection],
+    words: Sequence[object],
+    threads: int,
+    policy: str,
+    constants: Mapping[str, object] | None,
+) -> Kernel:
+    """The kernel of a program by selected schedules; as written where that is not compiled."""
+
+    def plan(module: ModuleOp) -> Plan:
+        selected = selection()
+        return selected.program.plan(selected.sources, module)
+
+    try:
+        return kernels.build_planned(x, plan, words, threads, policy, constants=constants)
+    except (LoweringError, ScheduleError) as error:
+        reason = f"not compiled: {error}"
+    selected = selection()
+    return built(selected.program, x, selected.refused(reason), threads, policy, constants)
+
+
+def built(
+    program: Cut,
+    x: object,
+    sources: Mapping[str, Source],
+    threads: int,
+    policy: str,
+    constants: Mapping[str, object] | None = None,
+) -> Kernel:
+    """The kernel of a program under the schedules that `sources` have by the names of its parts; as written where they
+    have none. Raises ScheduleError for a script that does not apply."""
+    words = ("sources", sorted(sources.items()))
+    return kernels.build_planned(x, partial(program.plan, sources), words, threads, policy, constants=constants)
+
+
+def untuned(kernel: Kernel) -> str | None:
+    """A sentence about the groups of a kernel that are not built by a record; None if all are."""
+    groups = [group for group in kernel.groups if group.verdict != RUN_ONCE]
+    others = [group for group in groups if group.source != "record"]
+    refused = sum(UNUSED in group.verdict for group in others)
+    counts = {"without a record": len(others) - refused, "with a record that is refused": refused}
+    said = " and ".join(f"{count} of {counted(len(groups), 'group')} {what}" for what, count in counts.items() if count)
+    return f"{said}, built as without a database" if said else None
+
+
+def _digest(database: Path) -> str:
+    """A digest of a database, with what SQLite has not moved into its file yet."""
+    log = database.with_name(f"{database.name}-wal")
+    return sha256(database.read_bytes() + (log.read_bytes() if log.exists() else b"")).hexdigest()
+
+
+def source_of(task: Schedulable, record: Record | None = None) -> Source:
+    """The schedule of one program: of its record, if there is one that can be used, else the preferred one that can,
+    else as written. The verdict says why a record is not used."""
+    refusal = ""
+    if record is not None:
+        try:
+            source = _judged(task, "record", replay(record))
+        except ScheduleError as error:  # of an older version
+            source = Source(verdict=str(error))
+        if source.script is not None:
+            return source
+        refusal = f"{UNUSED}: {source.verdict}"
+    preferred = preferred_schedule(task)
+    source = AS_WRITTEN if preferred is None else _judged(task, "model", preferred)
+    return replace(source, verdict="; ".join(filter(None, (source.verdict, refusal))))
+
+
+def _judged(task: Schedulable, origin: str, schedule: Schedule) -> Source:
+    """A schedule that may be used, else the program as written; with the verdict."""
+    usable, verdict = judged(schedule, task.schedule, task.policy, task.threads)
+    if not usable:
+        return replace(AS_WRITTEN, verdict=verdict)
+    return Source(str(schedule.script), origin, verdict, schedule.program)
+
+
+def _for_gpu(module: ModuleOp, target: str, threads: int | None, policy: str, constants: object, arch: str) -> Any:
+    """Kernels of the schedule that a GPU's rules prefer; of one that is not proved, each block spread over threads."""
+    if constants is not None or threads is not None:
+        raise TargetError(f"threads and constants are the CPU's, not {target}'s")
+    here = at_hand(target)
+    if is_main(find_function(module)):
+        return kernels.build_as_written(module, target, policy=policy, arch=arch)  # which refuses it
+    original = Schedule(pipeline.lower(module))
+    machine = gpu_of(target, here[1] if here else arch)
+    schedule = preferred(original, GPU_RULES, machine).draft.schedule
+    if not verify_schedule(schedule.program, original.program):
+        schedule = in_default_order(original, machine)
+    return kernels.build_as_written(schedule, target, policy=policy, arch=arch)

@@ -1,0 +1,114 @@
+"""`Forest`: the random forest that ships with the package, as arrays, and its prediction without the library that made
+it."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import zipfile
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.space import cpu_features
+from compiler.types.machines import Machine
+
+NAME = "data/forest.npz"
+LEAF = -1
+"""The feature of a node that has no children."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Trees of yes or no: at a node, a row whose `feature` is at most `threshold` goes to `left`, any other to `right`.
+
+    All arrays (nodes,) but `roots` (trees,), the nodes at which trees begin: `feature` i16, LEAF where `value` f32 is
+    what the tree says; `threshold` f32; `left`, `right`, `roots` i32. What the trees say is log time about the median
+    of a program's candidates, so that it compares candidates of one program. `units` i32 (machines, 2) are the vector
+    bits and registers of the machines that were measured.
+    """
+
+    feature: NDArray[np.int16]
+    threshold: NDArray[np.float32]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    value: NDArray[np.float32]
+    roots: NDArray[np.int32]
+    units: NDArray[np.int32]
+
+    def knows(self, machine: Machine) -> bool:
+        """Whether a machine with such vector units was measured: of others a forest only guesses."""
+        return (machine.vector_bits, machine.registers) in {tuple(row) for row in self.units.tolist()}
+
+    def predict(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+        """What the trees say (n,) of rows (n, features), on average."""
+        if not np.isfinite(rows).all():
+            raise ValueError("features are finite")
+        at = np.broadcast_to(self.roots, (len(rows), len(self.roots))).copy()
+        every = np.arange(len(rows))[:, None]
+        while (inner := self.feature[at] != LEAF).any():
+            low = rows[every, self.feature[at]] <= self.threshold[at]
+            at = np.where(inner, np.where(low, self.left[at], self.right[at]), at)
+        return np.asarray(self.value[at].mean(axis=1, dtype=np.float64))
+
+    def save(self, file: IO[bytes]) -> None:
+        """Write the arrays, with the hash of the features that they are asked about."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        np.savez_compressed(file, features=np.frombuffer(bytes.fromhex(features_hash()), np.uint8), **arrays)
+
+
+def opened(file: IO[bytes]) -> Forest | None:
+    """The forest of a file; None where it was made for other features, or is damaged."""
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            if arrays["features"].tobytes().hex() != features_hash():
+                return None
+            forest = Forest(**{field.name: arrays[field.name] for field in fields(Forest)})
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
+        return None
+    return forest if _is_sound(forest) else None
+
+
+def _is_sound(forest: Forest) -> bool:
+    """Whether every path ends: children stand behind their parents, and features are columns."""
+    inner = np.flatnonzero(forest.feature != LEAF)
+    nodes = len(forest.feature)
+    even = {len(array) for array in (forest.threshold, forest.left, forest.right, forest.value)} == {nodes}
+    if forest.units.ndim != 2 or forest.units.shape[1] != 2:
+        return False
+    if not even or len(forest.roots) == 0 or not ((forest.roots >= 0) & (forest.roots < nodes)).all():
+        return False
+    children = np.stack([forest.left[inner], forest.right[inner]])
+    columns = (forest.feature[inner] >= 0) & (forest.feature[inner] < cpu_features.WIDTH)
+    return bool(columns.all() and ((children > inner) & (children < nodes)).all())
+
+
+@cache
+def shipped() -> Forest | None:
+    """The forest of the package; None where it has none for its features."""
+    place = files("compiler.driver.choice").joinpath(NAME)
+    if not place.is_file():
+        return None
+    with place.open("rb") as file:
+        return opened(file)
+
+
+@cache
+def features_hash() -> str:
+    """A hash of how features are computed: of the code without its comments and docstrings."""
+    tree = ast.parse(inspect.getsource(cpu_features))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [statement for statement in body if not _is_text(statement)] or [ast.Pass()]  # type: ignore[attr-defined]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:32]
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """Whether a statement is a docstring."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -1,0 +1,195 @@
+"""`assembled`: main beside its units, as data that makes a kernel; `build_program`: that kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, UnitAttr, i64
+from xdsl.dialects.func import FuncOp
+
+from compiler import universe
+from compiler.dialects.dominance import verify_module
+from compiler.dialects.functions import callees, find_function, is_main
+from compiler.dialects.levels import require
+from compiler.driver.main.constants import Block, Preparing, complete
+from compiler.driver.main.linked import Linked, load_linked
+from compiler.driver.main.occurrences import Once, Units, once, replaceable, standing
+from compiler.driver.main.slices import joins, sliced
+from compiler.driver.main.texts import empty, te_text, texts
+from compiler.driver.units.compile import key_text
+from compiler.driver.units.pool import compiled
+from compiler.driver.units.unit import WRITTEN, Code, Settings, Source, Unit
+from compiler.graph.canonical import canonical_hash
+from compiler.graph.main import Call, Main, read_tensors, size, write_low
+from compiler.interpret.numbers import Array, array_of
+from compiler.lowering.low_to_llvm import emit
+from compiler.passes.plan_buffers import PlanBuffersPass
+from compiler.program.write import memref_type
+from compiler.support.errors import InputError
+from compiler.targets.cpu.compile import object_code
+from compiler.targets.cpu.facts import RUN_ONCE, Group
+from compiler.targets.cpu.kernel import Kernel, Text
+from compiler.targets.cpu.load import interface
+from compiler.types.machines import host
+
+MAIN_LEVEL = 1
+"""The level of LLVM's optimisations for main, which only calls: higher ones find nothing and take twice as long."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Main as it is compiled, its units, what fills the constants, and the numbers of the units that only do that."""
+
+    main: Main
+    units: Units
+    compiled: Sequence[Unit]
+    preparing: Preparing
+    temporaries_bytes: int
+    runs_once: Set[int]
+
+    @property
+    def codes(self) -> list[Code]:
+        """All native functions of the units."""
+        return [code for unit in self.compiled for code in unit.codes]
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A program as data that makes a kernel, and its texts by level, most of them produced on demand."""
+
+    linked: Linked
+    texts: Mapping[str, Text]
+
+
+def build_program(
+    module: ModuleOp,
+    sources: Mapping[str, Source],
+    settings: Settings,
+    constants: Mapping[str, Array] = MappingProxyType({}),
+    name: str | None = None,
+    hashes: Mapping[str, str] = MappingProxyType({}),
+) -> Kernel:
+    """The kernel of a program that `assembled` compiles; `constants` are arrays of inputs that never change, contiguous
+    and of the inputs' types, by the names of the inputs. Raises what `assembled` does."""
+    elements = read_tensors(find_function(module, name)).elements
+    assembled_program = assembled(module, sources, settings, tuple(constants), name, hashes)
+    arrays = {name: array_of(dense) for name, dense in elements.items()} | dict(constants)
+    return load_linked(assembled_program.linked, arrays, assembled_program.texts, settings.start)
+
+
+def assembled(
+    module: ModuleOp,
+    sources: Mapping[str, Source],
+    settings: Settings,
+    constants: Sequence[str] = (),
+    name: str | None = None,
+    hashes: Mapping[str, str] = MappingProxyType({}),
+) -> Assembled:
+    """Compile a te module whose function calls others, each once.
+
+    `sources` are the schedules of functions by their names; those of others are as written. `constants` are the names
+    of inputs that never change. `hashes` are canonical hashes of functions, by their names, where they are known.
+
+    Raises InputError where a function that is called calls others itself, and what compiling it raises.
+    """
+    require(module, "te", "build")
+    function = find_function(module, name)
+    called_main = read_tensors(function)
+    planned = _planned(called_main, callees(function), sources, settings, [*called_main.elements, *constants])
+    main, machine, preparing = planned.main, host(), planned.preparing
+    low = _module(main, planned.codes)
+    main_code = object_code(emit(low, machine), machine, MAIN_LEVEL, [code.symbol for code in planned.codes])
+    hashes = {callee.sym_name.data: _hash(callee, hashes) for callee in callees(function)}
+    linked = Linked(
+        interface(low, main.name, settings.threads),
+        (main_code, *(code.object for code in planned.codes)),
+        settings.policy,
+        settings.threads,
+        any(code.tiles for code in planned.codes),
+        len(main.inputs),
+        Block(main.constants, main.constant_bytes, tuple(preparing.preparations), preparing.filled),
+        tuple(_groups(planned, sources, hashes)),
+        planned.temporaries_bytes,
+    )
+    return Assembled(linked, texts(te_text(module), main, planned.units.jobs))
+
+
+def _planned(
+    called_main: Main,
+    called: Sequence[FuncOp],
+    sources: Mapping[str, Source],
+    settings: Settings,
+    constants: Collection[str],
+) -> Planned:
+    for callee in called:
+        if is_main(callee):
+            raise InputError(f"@{callee.sym_name.data} is called and calls others: calls are one level deep")
+    parts = once(called_main, constants)
+    if settings.slices:
+        parts = replace(parts, main=sliced(parts.main, joins(called), called_main.buffers))
+    keys = {callee.sym_name.data: key_text(callee) for callee in called}
+    units = Units(called_main.name, keys, sources, settings, host())
+    before = [units.number(call.callee) for call in parts.before]
+    shared = replaceable(parts.main) if settings.in_place else {}
+    after = [units.number(c.callee, _constant(c, parts), shared.get(c.callee, ())) for c in parts.main.calls]
+    units_done = compiled(units.jobs, settings.processes)
+    pairs = ((call, units_done[number].shared) for call, number in zip(parts.main.calls, after, strict=True))
+    preparing = Preparing(called_main, parts.main, standing(pairs, parts.main.wholes))
+    for call, number in zip(parts.before, before, strict=True):
+        preparing.run_before(call, units_done[number])
+    numbers = iter(after)
+    steps = [
+        preparing.step(step, units_done[next(numbers)]) if isinstance(step, Call) else preparing.copy(step)
+        for step in parts.main.steps
+    ]
+    given = {name: called_main.buffers[name] for name in constants}
+    main = complete(parts.main, steps, given | preparing.filled)
+    temporaries_bytes = sum(map(size, parts.main.temporaries))
+    return Planned(main, units, units_done, preparing, temporaries_bytes, set(before) - set(after))
+
+
+def _hash(callee: FuncOp, hashes: Mapping[str, str]) -> str:
+    """The canonical hash of a function."""
+    return hashes.get(callee.sym_name.data) or canonical_hash(ModuleOp([callee.clone()]))
+
+
+def _constant(call: Call, parts: Once) -> tuple[int, ...]:
+    """The positions of the inputs of a call that are constant."""
+    return tuple(n for n, name in enumerate(call.inputs) if name in parts.constants)
+
+
+def _module(main: Main, codes: Sequence[Code]) -> ModuleOp:
+    """Main at the low level, its temporaries planned, beside declarations of its callees by their symbols."""
+    function, by_name = empty(main.name), {code.name: code for code in codes}
+    called = {call.callee: call for call in main.calls}
+    declarations = [_declaration(main, call, by_name[name]) for name, call in called.items()]
+    steps = (replace(s, callee=by_name[s.callee].symbol) if isinstance(s, Call) else s for s in main.steps)
+    write_low(function, replace(main, steps=tuple(steps)))
+    module = ModuleOp([function, *declarations])
+    PlanBuffersPass().apply(universe.context(), module)
+    verify_module(module)
+    return module
+
+
+def _declaration(main: Main, call: Call, code: Code) -> FuncOp:
+    """A function that is elsewhere, by one of its calls."""
+    buffers = [main.buffers[name] for name in (*call.inputs, *call.outputs)]
+    types = [memref_type(buffer.scalar, buffer.shape) for buffer in buffers]
+    function = FuncOp.external(code.symbol, types, [])
+    workspace = (code.workspace.shared, code.workspace.private)
+    function.attributes["outputs"] = IntegerAttr(len(call.outputs), i64)
+    function.attributes["workspace"] = DenseArrayBase.from_list(i64, workspace)
+    if code.parallel:
+        function.attributes["parallel"] = UnitAttr()
+    return function
+
+
+def _groups(planned: Planned, sources: Mapping[str, Source], hashes: Mapping[str, str]) -> Iterator[Group]:
+    units = planned.units
+    every = zip(units.jobs, units.callees, units.occurrences, planned.compiled, strict=True)
+    for number, (job, callee, occurrences, unit) in enumerate(every):
+        source = sources.get(callee, WRITTEN)
+        verdict = source.verdict or (RUN_ONCE if number in planned.runs_once else "")
+        yield Group(job.name, hashes[callee], occurrences, source.origin, verdict, unit.seconds)

@@ -1,0 +1,62 @@
+"""`Linked`: a program of groups as data, of which any process on a machine of its kind makes a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter
+
+from compiler.driver.main.constants import Block, fill
+from compiler.interpret.numbers import Array
+from compiler.targets.cpu.compile import Loaded, ObjectCode, load_objects
+from compiler.targets.cpu.facts import Facts, Group
+from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text
+from compiler.targets.cpu.openmp import usable
+from compiler.targets.cpu.tiles import permit_tiles
+from compiler.types.machines import host, lacking
+
+
+@dataclass(frozen=True)
+class Linked:
+    """Main and its units: machine code, what a caller knows of main, the position of the block of constants among
+    main's arguments, what fills it, and on how many threads."""
+
+    interface: Interface
+    objects: tuple[ObjectCode, ...]
+    policy: str
+    threads: int
+    tiles: bool
+    position: int
+    block: Block
+    groups: tuple[Group, ...]
+    temporaries_bytes: int
+
+
+def load_linked(
+    linked: Linked, arrays: Mapping[str, Array], texts: Mapping[str, Text], start: float, cached: bool = False
+) -> Kernel:
+    """The kernel of a program, by its constant arrays; `start` is when its build began, on the clock perf_counter.
+
+    Raises TargetError where a function that it calls is in no library here, and where tile registers are refused.
+    """
+    taken, machine = linked.interface, host()
+    if linked.tiles and not lacking(machine):
+        permit_tiles()
+    library = load_objects(linked.objects, machine)
+    fixed = _fixed(linked, arrays, library)
+    facts = Facts(
+        linked.groups,
+        arena_bytes=taken.workspace.size(taken.threads or 1),
+        temporaries_bytes=linked.temporaries_bytes,
+        constant_bytes=linked.block.bytes,
+        build_seconds=perf_counter() - start,
+        cached=cached,
+    )
+    return Kernel(taken, library, linked.policy, texts, fixed, facts)
+
+
+def _fixed(linked: Linked, arrays: Mapping[str, Array], library: Loaded) -> FixedArguments:
+    """The block of constants, at its position among the arguments of main."""
+    if not linked.block.constants:
+        return NOTHING
+    return FixedArguments({linked.position: fill(linked.block, arrays, library, usable(linked.threads))})

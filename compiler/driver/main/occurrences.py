@@ -1,0 +1,140 @@
+"""The calls of main: which are done once, since all they read is constant, and which unit each of the others is of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from compiler.driver.units.compile import Job
+from compiler.driver.units.unit import WRITTEN, Settings, Source, UnitKey
+from compiler.graph.main import Call, Main, Step
+from compiler.program.tree import Buffer
+from compiler.types.machines import Machine
+
+PREPARE = ".prepare"
+"""What the name of a preparation ends with, see the pass split-constants."""
+
+
+@dataclass(frozen=True)
+class Once:
+    """A main function without what runs once before: `before` are these calls, `constants` what does not change."""
+
+    main: Main
+    before: tuple[Call, ...]
+    constants: frozenset[str]
+
+
+def once(main: Main, constants: Collection[str]) -> Once:
+    """Take the calls out of main whose inputs are all constant; one that gives a result of main stays."""
+    constant_names, before, steps = set(constants), list[Call](), list[Step]()
+    result_names = {buffer.name for buffer in main.results}
+    for step in main.steps:
+        if isinstance(step, Call) and constant_names.issuperset(step.inputs) and result_names.isdisjoint(step.outputs):
+            before.append(step)
+            constant_names.update(step.outputs)
+        else:
+            steps.append(step)
+    inputs = tuple(buffer for buffer in main.inputs if buffer.name not in constant_names)
+    temporaries = tuple(buffer for buffer in main.temporaries if buffer.name not in constant_names)
+    remaining = replace(main, arguments=(*inputs, *main.results), temporaries=temporaries, steps=tuple(steps))
+    return Once(remaining, tuple(before), frozenset(constant_names))
+
+
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
+"""Inputs and outputs of a function, by their positions."""
+
+
+def replaceable(main: Main) -> dict[str, Pairs]:
+    """By function the inputs in whose place its outputs may stand in all its calls: temporaries that nothing reads
+    afterwards, itself or by a view, and that the call reads once.
+
+    A view stays where it is: it is no such input. Where it is such an output, the input stands in its place, and so
+    must not stand in the place of a buffer that has views itself.
+    """
+    temporaries = {buffer.name for buffer in main.temporaries}
+    last = {main.wholes.get(name, name): number for number, step in enumerate(main.steps) for name in step.reads}
+    fixed = set(main.wholes.values())
+    """The buffers that have views, and what may stand in their places."""
+    by_callee: dict[str, set[tuple[int, int]]] = {}
+    for number, call in enumerate(main.steps):
+        if not isinstance(call, Call):
+            continue
+        pairs, memory = set(), [main.wholes.get(name, name) for name in call.inputs]
+        for i, source in enumerate(call.inputs):
+            ends = source in temporaries and last[source] == number and memory.count(source) == 1
+            for j, target in enumerate(call.outputs) if ends else ():
+                stays = target in main.wholes
+                if not (target in temporaries or (stays and source not in fixed)):
+                    continue
+                if _are_alike(main.buffers[source], main.buffers[target]):
+                    pairs.add((i, j))
+                    fixed |= {target} if source in fixed else set()
+        by_callee[call.callee] = by_callee.get(call.callee, pairs) & pairs
+    return {callee: tuple(sorted(pairs)) for callee, pairs in by_callee.items()}
+
+
+def standing(calls: Iterable[tuple[Call, Pairs]], views: Container[str]) -> dict[str, str]:
+    """The buffers that stand in the place of others, and these; `calls` have the inputs and outputs that must be one
+    buffer. A view is what others stand in the place of."""
+    stands: dict[str, str] = {}
+
+    def place(name: str) -> str:
+        while name in stands:
+            name = stands[name]
+        return name
+
+    for call, pairs in calls:
+        for i, j in pairs:
+            source, target = place(call.inputs[i]), call.outputs[j]
+            if target in views:
+                source, target = target, source
+            stands[target] = source
+    return {name: place(name) for name in stands}
+
+
+def _are_alike(left: Buffer, right: Buffer) -> bool:
+    return (left.shape, left.element) == (right.shape, right.element)
+
+
+class Units:
+    """The different units of a program, found call by call."""
+
+    def __init__(
+        self, main: str, texts: Mapping[str, str], sources: Mapping[str, Source], settings: Settings, machine: Machine
+    ) -> None:
+        """`texts` are those of the functions that `main` calls, `sources` their schedules, by their names."""
+        self.jobs: list[Job] = []
+        self.callees: list[str] = []
+        """The function of each unit."""
+        self.occurrences: list[int] = []
+        """How many calls each unit has."""
+        self._texts, self._sources, self._settings = texts, sources, settings
+        self._taken = {main, *texts}
+        self._machine = f"{machine.cpu} {machine.features}"
+        self._numbers: dict[UnitKey, int] = {}
+
+    def number(self, callee: str, constants: tuple[int, ...] = (), shared: Pairs = ()) -> int:
+        """The number of the unit of a call of a function some of whose inputs, by their positions, are constant, and of
+        which some inputs and outputs may be one array."""
+        source = self._sources.get(callee, WRITTEN)
+        policy, threads = self._settings.policy, self._settings.threads
+        key = UnitKey(self._texts[callee], source.script, constants, shared, policy, threads, self._machine)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.jobs)
+            self.jobs.append(Job(key, self._name(callee), source.tree if source.script else None))
+            self.callees.append(callee)
+            self.occurrences.append(0)
+        number = self._numbers[key]
+        self.occurrences[number] += 1
+        return number
+
+    def _name(self, callee: str) -> str:
+        """A name that is free, and with it the name of what is prepared."""
+        other_names = self._taken - {callee}
+        number, name = 0, callee
+        while {name, f"{name}{PREPARE}"} & other_names or name in {job.name for job in self.jobs}:
+            number += 1
+            name = f"{callee}.{number}"
+        self._taken |= {name, f"{name}{PREPARE}"}
+        return name

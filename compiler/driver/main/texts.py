@@ -1,0 +1,72 @@
+"""The whole program at a level: main, followed by its units. What few ask for is made when it is asked for."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+
+from compiler import universe
+from compiler.dialects.dense import constants_in
+from compiler.driver.units.compile import Job, functions_of, lowered
+from compiler.graph.main import Main, write_loop, write_low
+from compiler.lowering.low_to_llvm import emit
+from compiler.passes.plan_buffers import PlanBuffersPass
+from compiler.targets.cpu.compile import assembly
+from compiler.types.machines import host
+
+MOST_BYTES = 1 << 20
+"""The most bytes of constants whose elements are in the text of a program."""
+
+
+def texts(te: str, main: Main, jobs: Sequence[Job]) -> dict[str, str | Callable[[], str]]:
+    """The texts by level."""
+    return {
+        "te": te,
+        "loop": partial(_loop, main, jobs),
+        "low": lambda: str(_low(main, jobs)),
+        "llvm": lambda: emit(_low(main, jobs), host()),
+        "asm": lambda: assembly(emit(_low(main, jobs), host()), host()),
+    }
+
+
+def te_text(module: ModuleOp) -> str:
+    """The text of a module at the te level; where its constants are large, without their elements, which would have to
+    be kept for it."""
+    if sum(constant.data.nbytes for constant in constants_in(module)) <= MOST_BYTES:
+        return str(module)
+    return "\n".join(["builtin.module {", *(textwrap.indent(str(op), "  ") for op in module.ops), "}"])
+
+
+def _functions(job: Job) -> list[FuncOp]:
+    """The scheduled loops of a unit: what is prepared, and what each call runs."""
+    functions = functions_of(job)
+    for function in functions:
+        function.properties["sym_visibility"] = StringAttr("private")
+    return functions
+
+
+def _loop(main: Main, jobs: Sequence[Job]) -> str:
+    function = empty(main.name)
+    write_loop(function, main)
+    return str(ModuleOp([function, *(f for job in jobs for f in _functions(job))]))
+
+
+def _low(main: Main, jobs: Sequence[Job]) -> ModuleOp:
+    function = empty(main.name)
+    write_low(function, main)
+    module = ModuleOp([function])
+    for job in jobs:
+        for loop_function in _functions(job):
+            low = lowered(loop_function, job.key.policy)
+            module.body.block.add_ops([op.clone() for op in low.ops])
+    PlanBuffersPass().apply(universe.context(), module)
+    return module
+
+
+def empty(name: str) -> FuncOp:
+    """A function that has nothing yet."""
+    return FuncOp(name, FunctionType.from_lists([], []))

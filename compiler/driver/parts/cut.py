@@ -1,0 +1,130 @@
+"""`Cut`: a program as the parts that have schedules of their own, and the plan of its kernel by these schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.database.outcome import NETWORK, WARM
+from compiler.database.program import text_of
+from compiler.database.record import Key, hash_of
+from compiler.dialects.functions import find_function
+from compiler.driver.inputs import with_constants
+from compiler.driver.kernels import scheduled, written
+from compiler.driver.parts.groups import Group, Whole, whole_of
+from compiler.driver.parts.single import Single, single_of
+from compiler.driver.plan import Plan
+from compiler.driver.units.unit import WRITTEN, Source
+from compiler.pipeline import lower, parse
+from compiler.schedule import Schedule
+from compiler.space.rules import RULES, Rule
+from compiler.targets.cpu.facts import Group as Facts
+from compiler.types.machines import Gpu, Machine, host
+
+
+class Schedulable(Protocol):
+    """A program that rules find a schedule for, such as a Part or a SearchTask."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """Its loops, unscheduled."""
+
+    @property
+    def key(self) -> Key:
+        """The key of its records."""
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """What derives schedules."""
+
+    @property
+    def machine(self) -> Machine | Gpu:
+        """What they are derived for."""
+
+    @property
+    def threads(self) -> int:
+        """On how many threads its kernel runs."""
+
+    @property
+    def policy(self) -> str:
+        """The floating-point policy."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A part of a program: its name, its unscheduled loops, and what its schedule is chosen by."""
+
+    name: str
+    loops: ModuleOp
+    threads: int
+    policy: str
+    timing: str
+    rules: Sequence[Rule] = RULES
+
+    @property
+    def machine(self) -> Machine:
+        """The machine at hand."""
+        return host()
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The loops, unscheduled."""
+        return Schedule(self.loops)
+
+    @property
+    def key(self) -> Key:
+        """The key of its records."""
+        program = hash_of(text_of(find_function(self.loops)))
+        return Key(program, self.machine.name, self.threads, self.policy, self.timing)
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A program as the parts that have schedules of their own: the groups of a whole program, the canonical form of a
+    te function of one group, or loops as they are. `loops` are those of what has one part, as it is written."""
+
+    whole: Whole | None
+    single: Single | None
+    loops: ModuleOp | None
+
+    @cached_property
+    def module(self) -> ModuleOp:
+        """What is scheduled: the groups and their main, or the loops of the one part."""
+        module = self.whole.module if self.whole else self.single.loops if self.single else self.loops
+        assert module is not None
+        return module
+
+    def parts(self, threads: int, policy: str) -> list[Part]:
+        """The parts, each to be scheduled for so many threads."""
+        if self.whole is not None:
+            return [Part(group.name, group.loops, threads, policy, NETWORK) for group in self.whole.groups]
+        return [Part(find_function(self.module).sym_name.data, self.module, threads, policy, WARM)]
+
+    def plan(self, sources: Mapping[str, Source], module: ModuleOp) -> Plan:
+        """How the program's module is compiled under the schedules that `sources` have by the names of its parts; as
+        written where they have none. Raises ScheduleError for a script that does not apply."""
+        if self.whole is not None:
+            return Plan(self.whole.module, sources, self.whole.hashes)
+        source, single = next(iter(sources.values()), WRITTEN), self.single
+        if single is None:
+            return written(module)
+        group = Facts(single.graph.name, single.form.hash, 1, source.origin, source.verdict, 0.0)
+        if source.script is None:
+            return replace(written(module), group=group)
+        tree = None if source.tree is None else single.spelled(single.signed(source.tree))
+        return scheduled(tree or single.scheduled(parse(source.script, "the script")), group, module)
+
+
+def cut(x: object, constants: Sequence[str], in_groups: bool = True, canonical: bool = True) -> Cut:
+    """Cut a program, some of whose inputs are constant; not in groups, or not in its canonical form, where so asked."""
+    if isinstance(x, Group):
+        return Cut(None, None, x.loops)
+    whole = whole_of(x, constants) if in_groups and canonical else None
+    if whole is not None:
+        return Cut(whole, None, None)
+    loops = with_constants(x, lower(x), constants)
+    return Cut(None, single_of(x, loops) if canonical else None, loops)

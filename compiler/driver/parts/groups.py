@@ -1,0 +1,189 @@
+"""A whole program as the different groups that it calls: each alone, with the inputs that never change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from os import PathLike
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from compiler.database import WholeProgram
+from compiler.dialects.functions import callees, find_function, state_constants
+from compiler.driver.main.occurrences import Once, once
+from compiler.driver.main.slices import joins, sliced
+from compiler.graph.grouping import has_groups
+from compiler.graph.main import read_tensors
+from compiler.graph.provenance import Provenance
+from compiler.graph.read import read as read_graph
+from compiler.graph.spelled import spelled_graph
+from compiler.graph.whole import GivenNames, whole
+from compiler.graph.write import write
+from compiler.interpret.numbers import dtype_of
+from compiler.pipeline import level_of, lower, parse
+from compiler.program.read import read as read_loops
+from compiler.program.write import constant_arguments
+from compiler.support.errors import InputError
+from compiler.support.files import read
+from compiler.support.text import unknown
+from compiler.targets.arguments import Argument
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of a whole program: a module of its function alone, the positions of the inputs that are constant
+    wherever it is called, and how often a run calls it. `provenance` is what the program calls its parts where it is
+    called first; None where these are its names."""
+
+    name: str
+    module: ModuleOp
+    constants: tuple[int, ...]
+    occurrences: int
+    provenance: Provenance | None = None
+
+    @cached_property
+    def loops(self) -> ModuleOp:
+        """The tuned form: the loops, with constant inputs marked."""
+        module = lower(self.module)
+        function = find_function(module)
+        program = read_loops(function)
+        constants = tuple(program.arguments[n].name for n in self.constants)
+        state_constants(function, constant_arguments(replace(program, constants=constants)))
+        return module
+
+    @property
+    def constant_names(self) -> tuple[str, ...]:
+        """The names of the inputs that are constant, in the loops."""
+        return read_loops(find_function(self.loops)).constants
+
+    @property
+    def spelled(self) -> ModuleOp:
+        """The module under the names of the program: for people to read."""
+        if self.provenance is None:
+            return self.module
+        return ModuleOp([write(spelled_graph(read_graph(find_function(self.module)), self.provenance))])
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A te module whose public function calls groups, and the positions of its inputs that never change. `names` are
+    what users call the inputs, where that is not what the module calls them; `parts` what they call the parts of each
+    function; `hashes` the canonical hashes of groups, where they are known."""
+
+    module: ModuleOp
+    constants: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    parts: GivenNames = field(default_factory=dict)
+    hashes: Mapping[str, str] = field(default_factory=dict)
+
+    def own_names(self, arrays: Mapping[str, object]) -> dict[str, object]:
+        """Arrays of inputs by the names that these have in the module."""
+        inputs = [buffer.name for buffer in read_tensors(self.function).inputs]
+        return {inputs[self.names.index(name)]: array for name, array in arrays.items()}
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """The inputs, by the names that users have for them."""
+        inputs = read_tensors(self.function).inputs
+        return tuple(Argument(n, b.shape, dtype_of(b.element)) for n, b in zip(self.names, inputs, strict=True))
+
+    @cached_property
+    def function(self) -> FuncOp:
+        """The public function: constants and calls."""
+        return find_function(self.module)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The different groups in the order of their first calls, without those that depend on constants alone, which
+        run once, before, and concatenations whose parts are written into their slices."""
+        calls: dict[str, list[tuple[bool, ...]]] = {}
+        for name, constants in self._calls():
+            calls.setdefault(name, []).append(constants)
+        return tuple(self._group(name, each) for name, each in calls.items())
+
+    def as_kept(self, name: str) -> WholeProgram:
+        """The program as databases keep it, under a name."""
+        return WholeProgram(name, str(self.module), self.constants)
+
+    def group(self, name: str) -> Group:
+        """A group by its name. Raises InputError for an unknown name."""
+        program, by_name = self.function.sym_name.data, {group.name: group for group in self.groups}
+        wanted = name.removeprefix(f"{program}.").removeprefix("@")
+        if wanted not in by_name:
+            raise InputError(f"{unknown('group', wanted, by_name)} ({program} has {', '.join(by_name)})")
+        return by_name[wanted]
+
+    @cached_property
+    def running(self) -> Once:
+        """The steps of each run: without those that depend on constants alone, and with parts of concatenations in
+        their slices."""
+        main = read_tensors(self.function)
+        parts = once(main, {main.inputs[n].name for n in self.constants} | main.elements.keys())
+        return replace(parts, main=sliced(parts.main, joins(callees(self.function)), main.buffers))
+
+    def _calls(self) -> Iterator[tuple[str, tuple[bool, ...]]]:
+        """Each call of a run: its callee, and which of its operands are constant."""
+        for call in self.running.main.calls:
+            yield call.callee, tuple(name in self.running.constants for name in call.inputs)
+
+    def _group(self, name: str, calls: Sequence[tuple[bool, ...]]) -> Group:
+        constants = tuple(n for n, each in enumerate(zip(*calls, strict=True)) if all(each))
+        module = ModuleOp([_public(find_function(self.module, name))])
+        return Group(name, module, constants, len(calls), self.parts.get(name))
+
+
+def whole_of_kept(kept: WholeProgram) -> Whole:
+    """What a database keeps of a whole program. Raises what `parse` does, and InputError for text that calls no groups
+    or has no such constants."""
+    module = parse(kept.text, kept.name)
+    if level_of(module) != "te" or not has_groups(module):
+        raise InputError(f"{kept.name} calls no groups")
+    program = Whole(module, kept.constants)
+    inputs = len(program.function.body.block.args)
+    if not all(isinstance(n, int) and 0 <= n < inputs for n in kept.constants):
+        raise InputError(f"{kept.name} has {inputs} inputs: its constants are not among them")
+    return program
+
+
+def _public(group: FuncOp) -> FuncOp:
+    """A group's function as a program of its own."""
+    function = group.clone()
+    function.attributes.pop("te.group", None)
+    function.properties.pop("sym_visibility", None)
+    return function
+
+
+def whole_of(x: object, constants: Sequence[str]) -> Whole | None:
+    """What a te program is cut into; None for one that fits one group, or is at another level. Raises InputError for
+    constants that are no inputs."""
+    module = te_module(x)
+    if module is None:
+        return None
+    cut = whole(module)
+    if not has_groups(cut.module):
+        return None
+    function = find_function(module)
+    names = _input_names(x, function)
+    for name in constants:
+        if name not in names:
+            raise InputError(f"@{function.sym_name.data} has no input '{name}' (it has {', '.join(names) or 'none'})")
+    positions = tuple(n for n, name in enumerate(names) if name in constants)
+    return Whole(cut.module, positions, names, cut.names, cut.hashes)
+
+
+def te_module(x: object) -> ModuleOp | None:
+    """The module of a te program as `compiler.lower` takes it; None for anything else."""
+    if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x):
+        module = parse(read(x), str(x))
+        return module if level_of(module) == "te" else None
+    parsed = parse(x) if isinstance(x, str) else getattr(x, "module", x)
+    return parsed if isinstance(parsed, ModuleOp) and level_of(parsed) == "te" else None
+
+
+def _input_names(x: object, function: FuncOp) -> tuple[str, ...]:
+    """The names of a program's inputs: a te function's own, or those of its text."""
+    stated = [tensor.name for tensor in getattr(x, "inputs", ())]
+    hints = [argument.name_hint or f"arg{n}" for n, argument in enumerate(function.body.block.args)]
+    return (*stated, *hints[len(stated) :])

@@ -1,0 +1,51 @@
+"""The program's own names for the parts of a record's program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.database import Record
+from compiler.dialects.functions import find_function
+from compiler.driver.parts.groups import whole_of
+from compiler.driver.parts.single import single_of
+from compiler.graph.provenance import Provenance
+from compiler.pipeline import lower, parse
+from compiler.program.read import read
+from compiler.program.write import write
+from compiler.support.errors import InputError
+
+OWN = Provenance({}, {}, {})
+"""Of what has the program's own names."""
+
+
+def names_of(x: object, record: Record) -> Provenance:
+    """What a te program calls the parts of what a record is of: of the program, or of one of its groups.
+
+    Which inputs are constant does not matter. Raises InputError where the record is of another program.
+    """
+    wanted = _text(parse(record.program, "the program"))
+    for module, names in _parts(x):
+        if _text(module) == wanted:
+            return names
+    raise InputError(f"record {record.id}, of {record.name}, is of another program: no part of this one is the same")
+
+
+def _parts(x: object) -> Iterator[tuple[ModuleOp, Provenance]]:
+    """The loops of a program and of its groups, as records have them, and what the program calls their parts."""
+    program_of_groups = whole_of(x, ())
+    if program_of_groups is not None:
+        yield from ((lower(group.module), group.provenance or OWN) for group in program_of_groups.groups)
+    written = lower(x)
+    single = single_of(x, written)
+    if single is not None:
+        yield single.loops, single.names
+    if program_of_groups is None:
+        yield written, OWN
+
+
+def _text(module: ModuleOp) -> str:
+    """The text of loops, whatever they are called and whichever inputs are constant."""
+    return str(write(replace(read(find_function(module)), name="", constants=(), values=())))

@@ -1,0 +1,55 @@
+"""`of_groups`: how a program whose function calls others is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler.dialects.dense import DenseAttr
+from compiler.dialects.functions import constant_values, find_function
+from compiler.driver.inputs import all_constants, by_name, face_of
+from compiler.driver.main.assemble import Assembled, assembled
+from compiler.driver.recipe import Recipe, Texts
+from compiler.driver.units.unit import Settings, Source
+from compiler.graph.main import read_tensors
+from compiler.interpret.combination import check_combiners
+from compiler.targets.cpu.facts import Group
+from compiler.targets.cpu.kernel import Text
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is compiled of a program: a module of groups, with their schedules and their canonical hashes by their
+    names, where they have any; or a module of one function at any level.
+
+    group: what a kernel of one function says of it, its seconds apart; without it the kernel has no groups. te: the
+    text that such a program has at the te level, where the module is of loops that were made of it.
+    """
+
+    module: ModuleOp
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    group: Group | None = None
+    te: Text | None = None
+
+
+def of_groups(x: object, plan: Plan, name: str | None, constants: Mapping[str, object], settings: Settings) -> Recipe:
+    """How to compile a te module of groups. Raises InputError for constants that are no inputs, or are known, and for
+    regions that are no combiners."""
+    check_combiners(plan.module)
+    function = find_function(plan.module, name)
+    main = read_tensors(function)
+    face, values = face_of(main), constant_values(function)
+    stated = {main.inputs[n].name: value for n, value in values.items()}
+    given = all_constants(by_name(x, face, constants), stated)
+    names = [buffer.name for buffer in main.inputs if buffer.name in given]
+
+    @cache
+    def made() -> Assembled:
+        return assembled(plan.module, plan.sources, settings, names, name, plan.hashes)
+
+    inner_constants = {name: DenseAttr(dense) for name, dense in main.elements.items()}
+    return Recipe(face, stated | inner_constants, lambda: made().linked, lambda: Texts(made().texts))

@@ -1,0 +1,260 @@
+"""The expected results of random inputs, and their tolerance: the unscheduled program is the oracle (law 3).
+
+It is compiled twice under the policy `strict`: in its own floats, whose error gives the tolerance, and in float64,
+which gives the exact results. Its sums are tiled and run on all cores, so that large programs take a second; each sum
+keeps its order, and so its value.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, f32, f64
+
+from compiler.dialects.functions import constant_values, find_function
+from compiler.driver.reference.retype import floats_of, retyped
+from compiler.driver.reference.subject import Subject, ceiling, work
+from compiler.driver.reference.tolerance import FACTOR, Expected, epsilon
+from compiler.interpret.numbers import array_of, is_float
+from compiler.support.errors import InputError, ScheduleError
+from compiler.targets.arguments import Argument, Array
+from compiler.types.machines import host
+
+if TYPE_CHECKING:
+    from compiler.schedule import Schedule
+    from compiler.targets.cpu import Kernel
+
+Arrays = tuple[Array, ...]
+
+SETS = 3
+"""Sets of inputs of a task."""
+SMALLEST = 2.0**-8
+"""The smallest deviation of normal inputs; the first that is tried is 1."""
+SHARP = 2.0**-7
+"""The part of a middling result that its tolerance should be below, or faults hide in it."""
+ROWS, COLUMNS = 32, 256
+"""The tile of the reference's sums: its partial results stay in L1."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of inputs, and the expected results."""
+
+    inputs: Arrays
+    expected: tuple[Expected, ...]
+
+
+@dataclass(frozen=True)
+class ReferenceCases:
+    """The cases of a task; `limit` is the ceiling that candidates are timed beside: flops or bytes. `work` is how many
+    of these a perfect candidate takes, None where the ceiling counts others. `constants` are the positions of the
+    inputs that never change."""
+
+    cases: tuple[Case, ...]
+    limit: str
+    work: float | None = None
+    constants: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReferenceJob:
+    """The job of a builder to compute the reference of its subject on some threads, and to write it to a file, in so
+    many seconds."""
+
+    path: str
+    threads: int
+    seconds: float
+
+
+def write_reference(subject: Subject, job: ReferenceJob) -> None:
+    """Do a job. Raises InputError for a program without outputs, and what building it raises."""
+    Path(job.path).write_bytes(pickle.dumps(reference(subject, job.threads), pickle.HIGHEST_PROTOCOL))
+
+
+def reference(subject: Subject, threads: int | None = None) -> ReferenceCases:
+    """The cases of a subject: deterministic for its seed."""
+    oracle = Oracle(subject.module, subject.name, threads)
+    random = np.random.default_rng(subject.seed)
+    drawn = [oracle.draw(random) for _ in range(SETS)]
+    scale, first = _scaled(oracle, drawn[0])
+    by_case = [first, *(oracle(oracle.scaled(inputs, scale)) for inputs in drawn[1:])]
+    worst = [max(errors) for errors in zip(*(case_results.errors for case_results in by_case), strict=True)]
+    pairs = zip(drawn, by_case, strict=True)
+    cases = [Case(tuple(oracle.scaled(inputs, scale)), _expected(r, worst)) for inputs, r in pairs]
+    program = subject.program
+    constants = tuple(n for n, buffer in enumerate(program.arguments) if buffer.name in program.constants)
+    return ReferenceCases(tuple(cases), ceiling(program, host()), work(program, host()), constants)
+
+
+def _expected(case_results: Results, worst: Sequence[float]) -> tuple[Expected, ...]:
+    return tuple(Expected(*fields) for fields in zip(case_results.own, case_results.exact, worst, strict=True))
+
+
+@dataclass(frozen=True)
+class Results:
+    """Of each output the strict result, the exact one, and the largest error of the former."""
+
+    own: Arrays
+    exact: Arrays
+    errors: tuple[float, ...]
+
+    @property
+    def dullness(self) -> float:
+        """What part of a middling result its tolerance is, of the output where that is most."""
+        return max(map(_dullness, self.exact, self.errors), default=0.0)
+
+
+def _dullness(exact: Array, error: float) -> float:
+    if not is_float(exact.dtype):
+        return 0.0
+    sizes = np.abs(exact[(exact != 0) & np.isfinite(exact)])
+    return FACTOR * error / float(np.median(sizes)) if sizes.size else 0.0
+
+
+class Oracle:
+    """The unscheduled program in its own floats and in float64; where these are its own, in float32 beside them."""
+
+    def __init__(self, module: ModuleOp, name: str | None, threads: int | None = None) -> None:
+        module = module.clone()
+        function = find_function(module, name)
+        self._stated = {n: array_of(value.data) for n, value in constant_values(function).items()}
+        function.attributes.pop("constant_values", None)
+        floats = floats_of(module)
+        self._strict = strict(module, name, threads)
+        if not self._strict.outputs:
+            raise InputError(f"@{self._strict.name} has no outputs: nothing says what is right")
+        self._is_wide = floats == {f64}
+        other = retyped(module, f32 if self._is_wide else f64) if floats else None
+        self._strict_in_other_floats = None if other is None else strict(other, name, threads)
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        """The inputs of the program."""
+        return self._strict.arguments[: len(self._strict.arguments) - self._strict.outputs]
+
+    def draw(self, random: np.random.Generator) -> list[Array]:
+        """Random inputs, and the elements of constants."""
+        return [self._stated[n] if n in self._stated else draw(a, random) for n, a in enumerate(self.inputs)]
+
+    def scaled(self, inputs: Sequence[Array], scale: float) -> list[Array]:
+        """The inputs with their floats times a power of two, but for constants."""
+        return [a if n in self._stated else scaled([a], scale)[0] for n, a in enumerate(inputs)]
+
+    def own(self, inputs: Sequence[Array]) -> Arrays:
+        """The results in its own floats."""
+        return _called(self._strict, inputs)
+
+    def __call__(self, inputs: Sequence[Array], strict_outputs: Arrays | None = None) -> Results:
+        """The results for some inputs; those in the program's own floats may be given."""
+        native = strict_outputs or self.own(inputs)
+        if self._strict_in_other_floats is None:
+            return Results(native, native, (0.0,) * len(native))
+        in_other_floats = _called(self._strict_in_other_floats, inputs)
+        exact = native if self._is_wide else in_other_floats
+        part = epsilon(np.dtype(np.float64)) / epsilon(np.dtype(np.float32)) if self._is_wide else 1.0
+        return Results(native, exact, tuple(part * _error(a, b) for a, b in zip(native, in_other_floats, strict=True)))
+
+
+def _called(kernel: Kernel, inputs: Sequence[Array]) -> Arrays:
+    arrays = [array.astype(a.dtype, copy=False) for array, a in zip(inputs, kernel.arguments, strict=False)]
+    outputs = kernel(*arrays)
+    return outputs if isinstance(outputs, tuple) else (outputs,)
+
+
+def _error(actual: Array, exact: Array) -> float:
+    """The largest difference of finite elements; 0 for integers."""
+    if not is_float(actual.dtype):
+        return 0.0
+    with np.errstate(all="ignore"):
+        difference = np.abs(actual.astype(np.float64) - exact)
+    return float(np.max(difference, where=np.isfinite(difference), initial=0.0))
+
+
+def draw(argument: Argument, random: np.random.Generator) -> Array:
+    """Random elements: standard normal floats, truth values, integers up to 8 that are not 0, since they may divide."""
+    dtype, shape = argument.dtype, argument.shape
+    if is_float(dtype):
+        return np.asarray(random.standard_normal(shape), dtype)
+    if dtype.kind == "b":
+        return np.asarray(random.random(shape) < 0.5)
+    sign = random.choice([-1, 1] if dtype.kind == "i" else [1], shape)
+    return np.asarray(sign * random.integers(1, 8, shape, endpoint=True), dtype)
+
+
+def scaled(inputs: Sequence[Array], scale: float) -> list[Array]:
+    """The inputs with their floats times a power of two."""
+    return [np.asarray(a * a.dtype.type(scale)) if is_float(a.dtype) else a for a in inputs]
+
+
+def _scaled(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Results]:
+    """The scale of inputs, and the results at it.
+
+    Halved until all results are finite, or as many as can be, and further while that sharpens the check by half or
+    more: where errors grow with values, as through exp, large inputs leave a tolerance in which faults of small results
+    hide.
+    """
+    scale, outputs = _finite(oracle, inputs)
+    best = scale, oracle(oracle.scaled(inputs, scale), outputs)
+    while best[1].dullness > SHARP and scale > SMALLEST:
+        scale /= 2
+        rescaled = oracle(oracle.scaled(inputs, scale))
+        if rescaled.dullness > best[1].dullness / 2:
+            break
+        best = scale, rescaled
+    return best
+
+
+def _finite(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Arrays]:
+    """The first scale at which all results are finite, or that with the fewest which are not; and the results at it."""
+    scale, outputs = 1.0, oracle.own(inputs)
+    best, fewest = (scale, outputs), special(outputs)
+    while fewest and scale > SMALLEST:
+        scale /= 2
+        outputs = oracle.own(oracle.scaled(inputs, scale))
+        if special(outputs) < fewest:
+            best, fewest = (scale, outputs), special(outputs)
+    return best
+
+
+def special(arrays: Arrays) -> int:
+    """How many floats are not finite."""
+    return sum(int((~np.isfinite(array)).sum()) for array in arrays if is_float(array.dtype))
+
+
+def strict(module: ModuleOp, name: str | None, threads: int | None = None) -> Kernel:
+    """A loop-level program under the policy `strict`: tiled for the caches, on all cores where no count of threads is
+    stated, each sum in its order."""
+    from compiler import universe  # a runner, which is given a reference, does without all of these
+    from compiler.driver.kernels import build_as_written
+    from compiler.pipeline import parse_passes, run
+    from compiler.schedule import Schedule
+
+    ordered = module.clone()
+    run(universe.context(), ordered, parse_passes("reorder-contiguous"))
+    schedule = Schedule(ordered, name)
+    for label in list(schedule.program.blocks):
+        _tile(schedule, label)
+    return build_as_written(schedule, policy="strict", name=name, threads=threads)
+
+
+def _tile(schedule: Schedule, label: str) -> None:
+    """Tile the two innermost spatial loops of a reduction, its last loop being one; as it is, where that is refused."""
+    block = schedule.program.blocks[label]
+    loops = schedule.get_loops(schedule.get_block(label))
+    numbers = [loop.number for loop in schedule.program.enclosing(label)]
+    spatial = [h for h, number in zip(loops, numbers, strict=True) if number in block.loops_of(reduce=False)]
+    if not block.combiners or len(spatial) < 2 or loops[-1] is not spatial[-1]:
+        return
+    try:
+        rows, row = schedule.split(spatial[-2], [None, ROWS])
+        columns, column = schedule.split(loops[-1], [None, COLUMNS])
+        outer = [rows if handle is spatial[-2] else handle for handle in loops[:-1]]
+        schedule.reorder(columns, *outer, row, column)
+        schedule.parallel(columns if schedule.extent(columns) > 1 else outer[0])
+    except ScheduleError:
+        return

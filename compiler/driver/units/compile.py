@@ -1,0 +1,150 @@
+"""One unit: te, loops, its schedule, the part that is prepared, low, LLVM, object code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from time import perf_counter
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+
+from compiler import universe
+from compiler.analysis.in_place import in_place, may_overwrite
+from compiler.dialects.functions import find_function
+from compiler.dialects.parser import Parser
+from compiler.driver.units.unit import Code, Unit, UnitKey
+from compiler.lowering.low_to_llvm import emit
+from compiler.lowering.low_to_llvm.signature import takes_threads, workspace
+from compiler.passes.split_constants import Parts, split_program
+from compiler.pipeline import parse_passes, passes_from, run
+from compiler.program.read import read
+from compiler.program.tree import Buffer, Program
+from compiler.program.write import update
+from compiler.schedule import Schedule
+from compiler.schedule.recorder import take_over
+from compiler.support.gc import paused
+from compiler.targets.cpu.compile import object_code
+from compiler.targets.cpu.tiles import uses_tiles
+from compiler.types.machines import host
+
+UNIT = "unit"
+"""The name that all functions have in the text of a key, and what the symbols of their machine code begin with."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A unit to be compiled, the name of its function in the program, and its scheduled loops, where they are at hand:
+    else they are made of the texts of the key."""
+
+    key: UnitKey
+    name: str
+    tree: Program | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def symbol(self) -> str:
+        """The symbol of its function, whatever its name: programs that call it by other names have the same machine
+        code."""
+        return f"{UNIT}.{sha256(repr(self.key).encode()).hexdigest()[:32]}"
+
+
+def key_text(function: FuncOp) -> str:
+    """The text of a te function under the name that all share."""
+    alone = function.clone()
+    alone.properties["sym_name"] = StringAttr(UNIT)
+    alone.properties.pop("sym_visibility", None)
+    return str(ModuleOp([alone]))
+
+
+@dataclass(frozen=True)
+class _Scheduled:
+    """The scheduled loops of a unit as they are compiled: what is prepared and what each call runs, the names of the
+    arguments as the function was written, and which of these each call may write where an input stands."""
+
+    parts: Parts
+    names: Sequence[str]
+    shared: tuple[tuple[int, int], ...]
+
+
+def _scheduled(job: Job) -> _Scheduled:
+    program = replace(job.tree or read(find_function(loops(job))), name=job.name, constants=(), values=())
+    names = [buffer.name for buffer in program.arguments]
+    parts = split_program(program, [names[position] for position in job.key.constants])
+    return _Scheduled(parts, names, _share(parts, names, job.key.shared))
+
+
+def functions_of(job: Job) -> list[FuncOp]:
+    """The scheduled loops of a unit, ready to compile: the preparation, and the function of each call."""
+    return list(_scheduled(job).parts.functions)
+
+
+def compile_unit(job: Job) -> Unit:
+    """Compile a unit. Raises what the lowerings do, and ScheduleError for a script that does not apply."""
+    start = perf_counter()
+    with paused():
+        scheduled = _scheduled(job)
+        parts, names, shared = scheduled.parts, scheduled.names, scheduled.shared
+        codes = [_code(function, job) for function in parts.functions]
+    count = len(parts.prepared)
+    takes = _positions(parts.main.arguments[: len(parts.main.arguments) - parts.main.outputs], names)
+    if parts.prepare is None:
+        return Unit(codes[-1], takes, None, (), (), shared, perf_counter() - start)
+    arguments = parts.prepare.arguments
+    prepares = _positions(arguments[:-count], names)
+    return Unit(codes[-1], takes, codes[0], prepares, arguments[-count:], shared, perf_counter() - start)
+
+
+def _positions(buffers: Sequence[Buffer], names: Sequence[str]) -> tuple[int, ...]:
+    """Where the inputs among some buffers stand in the function as it was written."""
+    return tuple(names.index(buffer.name) for buffer in buffers if buffer.name in names)
+
+
+def _share(parts: Parts, names: Sequence[str], wished: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Let the function of each call write outputs where inputs stand, where its loops allow it; which these are."""
+    program, shared = parts.main, list[tuple[int, int]]()
+    first = len(names) - program.outputs
+    for source, target in wished:
+        free = all(source != i and target != j for i, j in shared)
+        if free and may_overwrite(program, names[source], names[first + target]):
+            program = in_place(program, names[source], names[first + target])
+            shared.append((source, target))
+    if shared:
+        update(parts.functions[-1], program)
+    return tuple(shared)
+
+
+def loops(job: Job) -> ModuleOp:
+    """The scheduled loops of a unit; without a script the default order."""
+    module = Parser(universe.context(), job.key.text, f"@{job.name}").parse_module()
+    find_function(module).properties["sym_name"] = StringAttr(job.name)
+    run(universe.context(), module, parse_passes("check-combiners,te-to-loop"))
+    if job.key.script is None:
+        run(universe.context(), module, parse_passes("reorder-contiguous"))
+        return module
+    schedule = Schedule(module)
+    schedule.apply(Parser(universe.context(), job.key.script, f"the script of @{job.name}").parse_module())
+    take_over(module, schedule)
+    return module
+
+
+def lowered(function: FuncOp, policy: str) -> ModuleOp:
+    """A loop function at the low level, its buffers planned."""
+    module = ModuleOp([function])
+    run(universe.context(), module, passes_from("loop", policy))
+    return module
+
+
+def _code(function: FuncOp, job: Job) -> Code:
+    module = lowered(function, job.key.policy)
+    low, machine = find_function(module), host()
+    name = low.sym_name.data
+    low.properties["sym_name"] = StringAttr(symbol := job.symbol + name.removeprefix(job.name))
+    return Code(
+        name,
+        symbol,
+        object_code(emit(module, machine), machine),
+        workspace(low),
+        takes_threads(low),
+        uses_tiles(module),
+    )

@@ -1,0 +1,97 @@
+"""The input of a build: the verified module of whatever a caller gives, and its level."""
+
+from __future__ import annotations
+
+from os import PathLike
+from reprlib import repr as short
+
+from xdsl.dialects.builtin import ModuleOp
+
+from compiler import universe
+from compiler.dialects.dominance import verify_module
+from compiler.dialects.functions import (
+    SLOT_ALIGNMENT,
+    alone,
+    find_function,
+    functions,
+)
+from compiler.dialects.parser import Parser
+from compiler.frontends.imported import Imported
+from compiler.interpret.numbers import dtype_of
+from compiler.pipeline.models import imported
+from compiler.program.tree import Buffer
+from compiler.support import files, spans, validation
+from compiler.support.errors import InputError, TargetError
+from compiler.targets.arguments import Argument
+from compiler.types.policies import policy_named
+
+TEXT = "\n ({"
+"""Every program has one of these characters; a string without is meant as a path."""
+LOWER = "check-combiners,lift-constants,te-to-loop"
+"""The passes to loops in the order written."""
+
+
+def verified(x: object, policy: str, name: str | None) -> ModuleOp:
+    """A copy of the module to build: the selected function and its callees. The policy is checked."""
+    check_words("cpu", policy, name, "")
+    policy_named(policy, TargetError)
+    module = alone(module_of(x), name)
+    verify_module(module)
+    return module
+
+
+def check_words(target: object, policy: object, name: object, arch: object) -> None:
+    """Raise TargetError for words of a caller that are no texts."""
+    for what, value in (("target", target), ("policy", policy), ("arch", arch)):
+        validation.text(what, value, TargetError)
+    if name is not None:
+        validation.text("name", name, TargetError)
+
+
+def parse(text: str, source: str = "<text>") -> ModuleOp:
+    """The verified module of MLIR text at any of Strata's levels; `source` is its file, or a name such as <text>."""
+    spans.remember(source, text)
+    module = Parser(universe.context(), text, source).parse_module()
+    verify_module(module)
+    return module
+
+
+def level_of(module: ModuleOp) -> str:
+    """te, loop or low: the highest level that occurs in a module."""
+    if any("tensor<" in str(op.function_type) for op in module.ops if hasattr(op, "function_type")):
+        return "te"
+    dialects = {op.name.split(".")[0] for op in module.walk()}
+    return "te" if "te" in dialects else "loop" if "loop" in dialects else "low"
+
+
+def module_of(x: object) -> ModuleOp:
+    """The module that a caller gives. Raises InputError for anything without one, and the errors of parsing text."""
+    x = imported(x)
+    if isinstance(x, Imported):
+        return x.function.module
+    if isinstance(x, ModuleOp):
+        return x
+    module = getattr(x, "module", None)
+    if isinstance(module, ModuleOp):
+        return module
+    if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x and x.endswith(".mlir")):
+        return parse(files.read(x), str(x))
+    if isinstance(x, str) and not any(char in x for char in TEXT):
+        said = "give the path of an .mlir file or an ONNX model, or a program's text"
+        raise InputError(f"cannot build {short(x)}: {said}")
+    if isinstance(x, str):
+        return parse(x)
+    raise InputError(
+        f"cannot build a {type(x).__name__}: give a te function, a schedule, IR, a path, or what from_torch gives"
+    )
+
+
+def check_is_program(module: ModuleOp) -> None:
+    """Raise InputError for a module without a function, such as a script."""
+    if not functions(module):
+        find_function(module)
+
+
+def argument(buffer: Buffer) -> Argument:
+    """A buffer as the argument of a kernel."""
+    return Argument(buffer.name, buffer.shape, dtype_of(buffer.element), alignment=SLOT_ALIGNMENT)

@@ -1,0 +1,2 @@
+from compiler.driver.units import *
+from strata.driver.units import unit as unit

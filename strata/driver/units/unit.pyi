@@ -1,0 +1,1 @@
+from compiler.driver.units.unit import *

@@ -1,2 +1,0 @@
-from compiler.native import *
-from strata.native import unit as unit

@@ -1,1 +1,0 @@
-from compiler.native.unit import *
