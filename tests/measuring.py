@@ -20,15 +20,15 @@ from compiler.autotune.measure import Built, Limits, Measurer, Sampling
 from compiler.autotune.measure.local import LocalExecutor
 from compiler.autotune.measure.runner import Affinity, Runner, RunnerSetup
 from compiler.database.outcome import Outcome
-from compiler.driver import build_artefact
+from compiler.driver import build_unit
 from compiler.driver.reference.subject import Subject
+from compiler.driver.units.unit import Unit
 from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.schedule import Schedule
-from compiler.targets.cpu.artefact import Artefact
-from compiler.targets.cpu.compile import object_code
+from compiler.targets.cpu.compile import ObjectCode, object_code
 from compiler.types.machines import host
 
-Fault = Callable[[Artefact], Artefact]
+Fault = Callable[[Unit], Unit]
 QUICK = Limits(memory_bytes=2 << 30, sampling=Sampling(min_seconds=1e-4, least=1, most=2, seconds=0.05))
 
 
@@ -64,12 +64,17 @@ def split(s: Schedule) -> None:
     s.split(s.get_loops(s.get_block("C"))[0], [None, 4])
 
 
-def native(body: str, declarations: str = "") -> Fault:
-    """The artefact with other machine code: a body of LLVM IR, for two inputs and an output."""
+def with_code(unit: Unit, code: ObjectCode) -> Unit:
+    """The unit with other machine code."""
+    return replace(unit, call=replace(unit.call, object=code))
 
-    def planted(artefact: Artefact) -> Artefact:
-        head = f"define void @{artefact.interface.name}(ptr %a, ptr %b, ptr %c, ptr %scratch)"
-        return replace(artefact, code=object_code(f"{declarations}\n{head} {{\n{body}\n}}\n", host()))
+
+def native(body: str, declarations: str = "") -> Fault:
+    """The unit with other machine code: a body of LLVM IR, for two inputs and an output."""
+
+    def planted(unit: Unit) -> Unit:
+        head = f"define void @{unit.call.interface.name}(ptr %a, ptr %b, ptr %c, ptr %scratch)"
+        return with_code(unit, object_code(f"{declarations}\n{head} {{\n{body}\n}}\n", host()))
 
     return planted
 
@@ -82,14 +87,16 @@ NOTHING = native("  ret void")
 
 
 def hungry(gib: int) -> Fault:
-    """The artefact with a workspace of so many GiB."""
+    """The unit with a workspace of so many GiB."""
     workspace = Workspace(gib << 30, 0)
-    return lambda artefact: replace(artefact, interface=replace(artefact.interface, workspace=workspace))
+    return lambda unit: replace(
+        unit, call=replace(unit.call, interface=replace(unit.call.interface, workspace=workspace))
+    )
 
 
-def short_of_a_term(artefact: Artefact) -> Artefact:
-    """The artefact of the product whose sums lack their last term."""
-    return replace(artefact, code=build_artefact(matmul(terms=999)).code)
+def short_of_a_term(unit: Unit) -> Unit:
+    """The unit of the product whose sums lack their last term."""
+    return with_code(unit, build_unit(matmul(terms=999)).call.object)
 
 
 def started(setup: RunnerSetup) -> Runner:

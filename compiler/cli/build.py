@@ -91,7 +91,7 @@ def built(options: argparse.Namespace, module: ModuleOp | Imported) -> Kernel:
 
 
 def compiled(options: argparse.Namespace, module: ModuleOp | Imported, how: Callable[..., Made]) -> Made:
-    """What `build` or `build_artefact` makes of a module as the arguments say. Raises InputError as `parsed` does."""
+    """What `build` or `build_unit` makes of a module as the arguments say. Raises InputError as `parsed` does."""
     try:
         return how(module, threads=options.threads, policy=options.policy, name=options.function)
     except VerifyException as error:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
 
+    from compiler.driver.units.unit import Code
     from compiler.interpret.numbers import DType
     from compiler.targets.arguments import Array
     from compiler.targets.cpu import Kernel
-    from compiler.targets.cpu.artefact import Artefact
     from compiler.targets.cpu.kernel import Interface, Timing
 
 TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-1, "float32": 1e-3, "float64": 1e-9}
@@ -37,18 +37,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 1 where the result is wrong."""
-    from compiler.driver import build_artefact
+    from compiler.driver import build_unit
     from compiler.pipeline import level_of, module_of
 
     given = parsed(options)
     module = module_of(given)
     chosen = randbits(32) if options.seed is None else options.seed
     if level_of(module) == "low":
-        artefact = compiled(options, module, build_artefact)
-        _print_interface(artefact.interface, chosen)
+        code = compiled(options, module, build_unit).call
+        _print_interface(code.interface, chosen)
         print("difference: not compared, since the file is below the te level")
-        timing = in_own_process(options.file, _time_artefact, artefact, chosen, options.calls)
-        _print_timing(timing, artefact.interface.threads)
+        timing = in_own_process(options.file, _time_code, code, chosen, options.calls)
+        _print_timing(timing, code.interface.threads)
         return 0
     kernel = built(options, given)
     inputs = _inputs(kernel, chosen)
@@ -66,12 +66,9 @@ def _inputs(kernel: Kernel, seed: int) -> list[Array]:
     return [draw(a.shape, a.dtype, random) for a in kernel.arguments[: len(kernel.arguments) - kernel.outputs]]
 
 
-def _time_artefact(artefact: Artefact, seed: int, calls: int) -> Timing:
+def _time_code(code: Code, seed: int, calls: int) -> Timing:
     """The time of a low-level program, which nothing has proved to stay within its arrays."""
-    from compiler.targets.cpu.artefact import load_artefact
-    from compiler.types.machines import host
-
-    kernel = load_artefact(artefact, host())
+    kernel = code.load()
     return kernel.time(*_inputs(kernel, seed), repeats=calls)
 
 

@@ -5,11 +5,10 @@ parts/       a program as the parts that have schedules of their own
 choice/      which schedule each part gets, by the rules or by its records, and why it may
 kernels.py   `build_as_written`; `build_groups`: with schedules of groups; `build_planned`: by a plan
 plan.py      what is compiled of a program, and how a program of groups is
-nests.py     how a program that calls no others is, what depends on constants apart
+nests.py     how a program that calls no others is, what depends on constants apart; `build_unit`: as data
 recipe.py    how a program is compiled, before it is
 memory.py    a kernel from the cache, or by its recipe
 inputs.py    inputs that never change: arrays by their names, and what a build makes of them
-artefact.py  `build_artefact`: to machine code as data
 units/       one group: te, loops, its schedule, low, LLVM, object code; several in several processes
 main/        a program of groups: its calls, its constants, its kernel
 cache/       machine code on disk, by the digests of what it depends on
@@ -23,19 +22,19 @@ from typing import TYPE_CHECKING
 from compiler.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from compiler.driver.artefact import build_artefact
     from compiler.driver.building import build
     from compiler.driver.inputs import with_constants
     from compiler.driver.kernels import build_as_written, build_groups, build_planned, in_groups
+    from compiler.driver.nests import build_unit
     from compiler.driver.plan import Plan
 
 __all__ = [
     "Plan",
     "build",
-    "build_artefact",
     "build_as_written",
     "build_groups",
     "build_planned",
+    "build_unit",
     "in_groups",
     "with_constants",
 ]
@@ -44,10 +43,10 @@ __getattr__ = lazy_names(
     {
         "Plan": "plan",
         "build": "building",
-        "build_artefact": "artefact",
         "build_as_written": "kernels",
         "build_groups": "kernels",
         "build_planned": "kernels",
+        "build_unit": "nests",
         "in_groups": "kernels",
         "with_constants": "inputs",
     },

@@ -60,21 +60,14 @@ def all_constants(given: Mapping[str, object], stated: Mapping[str, DenseAttr]) 
 
 
 def fixed_arrays(
-    arguments: Sequence[Buffer], constants: Mapping[str, Array], prepared: Mapping[str, Array], stated: Collection[str]
+    arguments: Sequence[Buffer], constants: Mapping[str, Array], stated: Collection[str]
 ) -> dict[int, Array]:
-    """By position the arrays that no call gives: prepared arrays, and copies of the constants that calls still read, or
-    the program's own elements."""
-    fixed: dict[int, Array] = {}
-    for position, buffer in enumerate(arguments):
-        if buffer.name in prepared:
-            fixed[position] = prepared[buffer.name]
-        elif buffer.name in stated:
-            fixed[position] = constants[buffer.name]
-        elif buffer.name in constants:
-            fixed[position] = copied(argument(buffer), constants[buffer.name])
-    for array in fixed.values():
-        array.flags.writeable = False
-    return fixed
+    """By position the constants among arguments: copies, or the program's own elements."""
+    return {
+        n: constants[b.name] if b.name in stated else copied(argument(b), constants[b.name])
+        for n, b in enumerate(arguments)
+        if b.name in constants
+    }
 
 
 def named(constants: object) -> Mapping[str, object]:

@@ -14,12 +14,11 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler.dialects.dense import without_elements
 from compiler.dialects.functions import callees, find_function, functions, is_main
 from compiler.driver.memory import Request, remembered
-from compiler.driver.nests import plain, with_constants_apart
+from compiler.driver.nests import of_nests
 from compiler.driver.plan import Plan, of_groups
 from compiler.driver.recipe import Recipe
 from compiler.driver.units.unit import Settings, Source
 from compiler.graph.whole import grouped, whole
-from compiler.passes.lift_constants import has_constants
 from compiler.pipeline.loops import lower_to_kernels
 from compiler.pipeline.source import check_words, level_of, module_of, verified
 from compiler.program.tree import Program
@@ -147,13 +146,10 @@ def written(module: ModuleOp) -> Plan:
 
 
 def _recipe(request: Request, plan: Plan) -> Recipe:
-    module, name, constants = plan.module, request.name, request.constants
-    function = find_function(module, name)
-    if level_of(module) == "te" and is_main(function):
+    name, constants = request.name, request.constants
+    if level_of(plan.module) == "te" and is_main(find_function(plan.module, name)):
         return of_groups(request.x, plan, name, constants or {}, request.settings)
-    if constants is not None or has_constants(function):
-        return with_constants_apart(request.x, plan, name, constants or {}, request.settings)
-    return plain(plan, name, request.settings)
+    return of_nests(request.x, plan, name, constants, request.settings)
 
 
 def in_groups(x: object, name: str | None = None) -> ModuleOp:

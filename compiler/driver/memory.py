@@ -16,12 +16,13 @@ from compiler.dialects.functions import find_function
 from compiler.driver.cache import entries
 from compiler.driver.inputs import Face, all_constants, by_name, checked_arrays
 from compiler.driver.main.linked import Linked, load_linked
-from compiler.driver.nests import load_nest
-from compiler.driver.recipe import Nest, Recipe, Texts
-from compiler.driver.units.unit import Settings
+from compiler.driver.nests import load_unit
+from compiler.driver.recipe import Recipe, Texts
+from compiler.driver.units.unit import Settings, Unit
 from compiler.interpret.numbers import Array, array_of
 from compiler.support.gc import paused
 from compiler.targets.cpu import Kernel
+from compiler.targets.cpu.facts import Group
 from compiler.targets.cpu.kernel import Text
 from compiler.types.machines import host
 
@@ -53,14 +54,15 @@ class _Elements:
 
 @dataclass(frozen=True)
 class _Program:
-    """What the cache keeps of a program: all that makes a kernel of it but arrays."""
+    """What the cache keeps of a program: all that makes a kernel of it but arrays. It is of one unit or linked."""
 
     face: Face | None
     known: tuple[_Elements, ...]
     levels: tuple[str, ...]
     levels_before: tuple[str, ...]
     linked: Linked | None
-    nest: Nest | None
+    unit: Unit | None
+    group: Group | None
 
 
 def remembered(request: Request, recipe: Callable[[], Recipe]) -> Kernel:
@@ -76,29 +78,30 @@ def remembered(request: Request, recipe: Callable[[], Recipe]) -> Kernel:
         stated = _known(kept.known, request.module)
         arrays = _arrays(request, kept.face, stated)
         linked = kept.linked and replace(kept.linked, groups=tuple(replace(g, seconds=0.0) for g in kept.linked.groups))
-        return _loaded(request, linked or kept.nest, arrays, stated, _made_again(kept, recipe), True)
+        return _loaded(request, replace(kept, linked=linked), arrays, stated, _made_again(kept, recipe), True)
     made = recipe()
     arrays = _arrays(request, made.face, made.known)
     code, texts = made.compiled(), made.texts()
-    linked, nest = (code, None) if isinstance(code, Linked) else (None, code)
+    linked, unit = (code, None) if isinstance(code, Linked) else (None, code)
     levels, elements = tuple(texts.main), _elements(made.known, request.module)
-    entries.put(_Program(made.face, elements, levels, tuple(texts.preparation), linked, nest), words)
-    return _loaded(request, code, arrays, made.known, texts, False)
+    program = _Program(made.face, elements, levels, tuple(texts.preparation), linked, unit, made.group)
+    entries.put(program, words)
+    return _loaded(request, program, arrays, made.known, texts, False)
 
 
 def _loaded(
     request: Request,
-    code: Linked | Nest | None,
+    program: _Program,
     arrays: Mapping[str, Array],
     elements: Mapping[str, DenseAttr],
     texts: Texts,
     cached: bool,
 ) -> Kernel:
-    assert code is not None
     start = request.settings.start
-    if isinstance(code, Linked):
-        return load_linked(code, arrays, texts.main, start, cached)
-    return load_nest(code, arrays, elements, texts, start, cached)
+    if program.linked is not None:
+        return load_linked(program.linked, arrays, texts.main, start, cached)
+    assert program.unit is not None
+    return load_unit(program.unit, program.face, arrays, elements, texts, program.group, start, cached)
 
 
 def _words(request: Request) -> Sequence[object]:

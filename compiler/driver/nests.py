@@ -1,4 +1,4 @@
-"""`plain`, `with_constants_apart`: how a program that calls no others is compiled; `load_nest`: its kernel."""
+"""`of_nests`: how a program that calls no others is compiled; `load_unit`: its kernel; `build_unit`: as data."""
 
 from __future__ import annotations
 
@@ -12,101 +12,129 @@ from xdsl.passes import ModulePass
 
 from compiler import universe
 from compiler.dialects.dense import without_elements
-from compiler.dialects.functions import find_function
-from compiler.driver.inputs import all_constants, by_name, face_of, fixed_arrays
+from compiler.dialects.functions import find_function, is_main
+from compiler.driver.inputs import Face, all_constants, by_name, face_of, fixed_arrays
 from compiler.driver.plan import Plan
-from compiler.driver.recipe import Nest, Recipe, Texts
-from compiler.driver.units.unit import Settings
+from compiler.driver.recipe import Recipe, Texts
+from compiler.driver.units.compile import code_of, compiled
+from compiler.driver.units.unit import Settings, Unit
 from compiler.lowering.low_to_llvm import emit
-from compiler.passes.split_constants import split
-from compiler.pipeline import parse_passes, passes_from, run
-from compiler.pipeline.source import LOWER, level_of
+from compiler.passes.lift_constants import has_constants
+from compiler.passes.split_constants import Parts, split
+from compiler.pipeline.passes import parse_passes, passes_from, run
+from compiler.pipeline.source import LOWER, level_of, verified
 from compiler.program.read import read
+from compiler.program.tree import Program
 from compiler.support.errors import InputError
 from compiler.targets.arguments import Array
-from compiler.targets.cpu.artefact import Artefact, compile_artefact, load_artefact
+from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.cpu.compile import assembly
-from compiler.targets.cpu.facts import Facts
-from compiler.targets.cpu.kernel import FixedArguments, Kernel, Text
+from compiler.targets.cpu.facts import Facts, Group
+from compiler.targets.cpu.kernel import FixedArguments, Text
 from compiler.types.machines import host
 
-_LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
+_LEVEL_AFTER = {"promote-buffers": "low"}
 
 
-def plain(plan: Plan, name: str | None, settings: Settings) -> Recipe:
-    """How to compile a verified module without constant arguments."""
-    module, te = plan.module, {} if plan.te is None else {"te": plan.te}
-    return Recipe(
-        None,
-        {},
-        lambda: Nest(_compiled(module, name, settings), plan.group),
-        lambda: Texts({**te, **_texts(module, settings)}),
-    )
+def build_unit(x: object, threads: int | None = None, policy: str = "contract", name: str | None = None) -> Unit:
+    """Compile as `build` does, to data that another process loads: see `Unit`. It pickles.
 
-
-def with_constants_apart(
-    x: object, plan: Plan, name: str | None, constants: Mapping[str, object], settings: Settings
-) -> Recipe:
-    """How to compile a verified module with constant inputs: computations that depend on these alone run once.
-
-    Raises InputError for the low level, and for constants that are no inputs, are written, or are known.
+    If the program has constant inputs, what depends on them alone is its preparation. Raises what `build` does.
     """
-    module, source = plan.module, plan.module
-    level = level_of(module)
-    if level == "low":
-        raise InputError("the program is at the low level, where nothing says what depends on constants alone")
-    if level == "te":
-        module = module.clone()
-        run(universe.context(), module, parse_passes(f"fold-constants,{LOWER},reorder-contiguous"))
-    function = find_function(module, name)
+    module, settings = verified(x, policy, name), Settings(policy, thread_count(threads), perf_counter())
+    if _is_compiled_whole(module, name):
+        return _of_module(module, name, settings)
+    function = find_function(_loops(module, fold=True), name)
     program = read(function)
-    stated = dict(program.values)
-    given = all_constants(by_name(x, face_of(program), constants), stated)
-    parts = split(function, given)
-    *before, main = [ModuleOp([part]) for part in parts.functions]
+    return _compiled(split(function, program.constants), program, settings)
 
-    def compiled() -> Nest:
-        main_code, *once = [_compiled(part, None, settings) for part in (main, *before)]
-        takes = () if parts.prepare is None else tuple(b.name for b in parts.prepare.arguments if b.name in given)
-        return Nest(
-            main_code, plan.group, parts.main.arguments, once[0] if once else None, takes, tuple(parts.prepared)
-        )
+
+def of_nests(
+    x: object, plan: Plan, name: str | None, constants: Mapping[str, object] | None, settings: Settings
+) -> Recipe:
+    """How to compile a verified module that calls no others; what depends on its constants alone runs once.
+
+    Raises InputError for constants of the low level, and for those that are no inputs, are written, or are known.
+    """
+    module = plan.module
+    has_none = constants is None and not has_constants(find_function(module, name))
+    if level_of(module) == "low" and not has_none:
+        raise InputError("the program is at the low level, where nothing says what depends on constants alone")
+    if has_none and _is_compiled_whole(module, name):
+        compile = partial(_of_module, module, name, settings)
+        return Recipe(None, {}, compile, lambda: Texts(_texts(module, settings)), plan.group)
+    te = plan.te
+    if level_of(module) == "te":
+        te = partial(str, module if has_none else without_elements(module))
+    function = find_function(_loops(module, fold=not has_none), name)
+    program = read(function)
+    face, stated = face_of(program), dict(program.values)
+    parts = split(function, all_constants(by_name(x, face, constants or {}), stated))
 
     def texts() -> Texts:
-        te = partial(str, without_elements(source)) if level == "te" else plan.te
-        return Texts(
-            {**({} if te is None else {"te": te}), **_texts(main, settings)},
-            _texts(before[0], settings) if before else {},
-        )
+        *before, main = (_texts(ModuleOp([part]), settings) for part in parts.functions)
+        return Texts({**({} if te is None else {"te": te}), **main}, before[0] if before else {})
 
-    return Recipe(face_of(program), stated, compiled, texts)
+    return Recipe(face, stated, lambda: _compiled(parts, program, settings), texts, plan.group)
 
 
-def load_nest(
-    nest: Nest, constants: Mapping[str, Array], stated: Collection[str], texts: Texts, start: float, cached: bool
+def _loops(module: ModuleOp, fold: bool) -> ModuleOp:
+    """The loops of a module, a te program's in their default order; `fold` computes what is known of its constants."""
+    if level_of(module) != "te":
+        return module
+    loops = module.clone()
+    run(universe.context(), loops, parse_passes(f"{'fold-constants,' if fold else ''}{LOWER},reorder-contiguous"))
+    return loops
+
+
+def _compiled(parts: Parts, program: Program, settings: Settings) -> Unit:
+    """The unit of a program that is split; its functions stay as they are, for their texts."""
+    own = replace(parts, functions=tuple(function.clone() for function in parts.functions))
+    return compiled(own, [buffer.name for buffer in program.arguments], settings.policy, settings.threads)
+
+
+def _is_compiled_whole(module: ModuleOp, name: str | None) -> bool:
+    """Whether a module is compiled as it is: at the low level, or where a function calls others."""
+    return level_of(module) == "low" or is_main(find_function(module, name))
+
+
+def load_unit(
+    unit: Unit,
+    face: Face | None,
+    constants: Mapping[str, Array],
+    stated: Collection[str],
+    texts: Texts,
+    group: Group | None,
+    start: float,
+    cached: bool,
 ) -> Kernel:
-    """The kernel of a nest, given the arrays of its constants, some of which the program knows. `start` is when its
-    build began, on the clock perf_counter. Raises what `load_artefact` does."""
-    machine, preparation, prepared = host(), None, dict[str, Array]()
-    if nest.preparation is not None:
-        preparation = load_artefact(nest.preparation, machine, texts.preparation)
-        made = preparation(*(constants[name] for name in nest.takes))
-        prepared = dict(zip(nest.prepared, made if isinstance(made, tuple) else (made,), strict=True))
-    fixed = fixed_arrays(nest.arguments, constants, prepared, stated)
-    taken, seconds = nest.main.interface, perf_counter() - start
+    """The kernel of a unit, given the arrays of its constants, some of which the program knows; `start` is when its
+    build began, on the clock perf_counter. Raises what `Code.load` does."""
+    before, fixed = None, dict[int, Array]()
+    if face is not None:
+        taken = [face.arguments[n] for n in unit.takes]
+        fixed = fixed_arrays(taken, constants, stated)
+        if unit.prepare is not None:
+            before = unit.prepare.load(texts.preparation)
+            made = before(*(constants[face.arguments[n].name] for n in unit.prepares))
+            fixed |= enumerate(made if isinstance(made, tuple) else (made,), len(taken))
+    for array in fixed.values():
+        array.flags.writeable = False
+    native, seconds = unit.call.interface, perf_counter() - start
     facts = Facts(
-        () if nest.group is None else (replace(nest.group, seconds=0.0 if cached else seconds),),
-        arena_bytes=taken.workspace.size(taken.threads or 1),
+        () if group is None else (replace(group, seconds=0.0 if cached else seconds),),
+        arena_bytes=native.workspace.size(native.threads or 1),
         constant_bytes=sum(array.nbytes for array in fixed.values()),
         build_seconds=seconds,
         cached=cached,
     )
-    return load_artefact(nest.main, machine, texts.main, FixedArguments(fixed, preparation), facts)
+    return unit.call.load(texts.main, FixedArguments(fixed, before), facts)
 
 
-def _compiled(module: ModuleOp, name: str | None, settings: Settings) -> Artefact:
+def _of_module(module: ModuleOp, name: str | None, settings: Settings) -> Unit:
+    """The unit of a module whose functions are compiled as they are."""
     low = _after(module, passes_from(level_of(module), settings.policy))
-    return compile_artefact(low, host(), name, settings.policy, settings.threads)
+    return Unit(code_of(low, name, settings.policy, settings.threads), ())
 
 
 def _texts(module: ModuleOp, settings: Settings) -> dict[str, Text]:

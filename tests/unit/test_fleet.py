@@ -298,7 +298,7 @@ def test_a_station_builds_for_another_machine_and_times_for_this_one() -> None:
         built = station.build(SUBJECT, script, stated(other))
         again = station.build(SUBJECT, script, stated(host()))
         assert isinstance(built, Built) and isinstance(again, Built)
-        assert built.artefact.code != again.artefact.code and station.time(SUBJECT, again).ok
+        assert built.artefact.call.object != again.artefact.call.object and station.time(SUBJECT, again).ok
         assert [outcome.ok for outcome in station.compare(SUBJECT, [again], 2)] == [True]
     finally:
         station.close()

@@ -186,7 +186,7 @@ def test_what_holds_machine_code_is_not_pickled_or_copied(matmul: Kernel, copied
     for held, said in (
         (matmul, "build it there with strata.build, which takes machine code from its cache"),
         (matmul.bound(a, b), "`bound` of its kernel makes another"),
-        (matmul.library, "an artefact of strata.driver.build_artefact can be"),
+        (matmul.library, "a unit of strata.driver.build_unit can be"),
         (task, "make it again with SearchTask"),
     ):
         with pytest.raises(TypeError, match="cannot be pickled or copied") as refused:

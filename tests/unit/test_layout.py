@@ -56,7 +56,6 @@ EXCEPTIONS = {"schedule": "lowering.te_to_loop"}
 
 
 EDGES: dict[str, set[str]] = {
-    "targets/cpu/artefact.py": {"lowering.low_to_llvm.emit"},
     "targets/cpu/kernel.py": {
         "lowering.low_to_llvm.signature.Workspace",
         "lowering.low_to_llvm.signature.symbol",

@@ -17,9 +17,8 @@ from compiler.__main__ import main
 from compiler.autotune import SearchTask
 from compiler.autotune.measure.worker import Ready
 from compiler.autotune.measure.worker_process import Worker
-from compiler.driver import build_artefact
+from compiler.driver import build_unit
 from compiler.support.errors import TargetError
-from compiler.targets.cpu.artefact import load_artefact
 from compiler.types import machines as machines
 from compiler.types.machines import MACHINES, VARIABLE, Machine, detected, host, lacking
 
@@ -122,7 +121,7 @@ def test_code_for_what_is_not_here_is_built_and_not_run(
         with pytest.raises(TargetError, match=words):
             run()
     with pytest.raises(TargetError, match=words):
-        load_artefact(build_artefact(softmax()), host())(X)
+        build_unit(softmax()).call.load()(X)
     path = str(ROOT / "examples/mm_exp_mm.mlir")
     assert main(["run", path]) == 1
     assert re.search(words, capsys.readouterr().err)

@@ -26,7 +26,7 @@ from compiler.autotune.measure.timing import Clock, YardstickProbe, chosen, stan
 from compiler.autotune.measure.worker import Refused
 from compiler.autotune.measure.worker_process import Death
 from compiler.database.outcome import MEASURED, Outcome
-from compiler.driver import build_artefact
+from compiler.driver import build_unit
 from compiler.driver.reference.cases import (
     Oracle,
     ReferenceCases,
@@ -46,11 +46,10 @@ from compiler.pipeline import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu import presence
-from compiler.targets.cpu.artefact import load_artefact
 from compiler.targets.cpu.ceilings import Reading
 from compiler.targets.cpu.presence import QUIET, Disturbance, Taken
 from compiler.types.machines import host
-from tests.measuring import NOTHING, matmul, none, scripts, short_of_a_term, split, subject
+from tests.measuring import NOTHING, matmul, none, scripts, short_of_a_term, split, subject, with_code
 from tests.operators import OPERATORS
 from tests.operators.catalogue import random_inputs
 from tests.sample import some
@@ -66,8 +65,8 @@ def test_an_artefact_is_the_kernel_again() -> None:
     function = mm_exp_mm()
     s = Schedule(lower(function))
     s.parallel(s.get_loops(s.get_block("C"))[0])
-    artefact = pickle.loads(pickle.dumps(build_artefact(s, threads=2)))
-    kernel, direct = load_artefact(artefact, host()), compiler.build(s, threads=2)
+    artefact = pickle.loads(pickle.dumps(build_unit(s, threads=2)))
+    kernel, direct = artefact.call.load(), compiler.build(s, threads=2)
     inputs = random_inputs(function, 0)
     np.testing.assert_array_equal(kernel(*inputs), direct(*inputs))
     assert (kernel.arguments, kernel.outputs, kernel.threads) == (direct.arguments, direct.outputs, 2)
@@ -79,23 +78,23 @@ def test_an_artefact_is_the_kernel_again() -> None:
 def test_an_artefact_calls_the_mathematics_of_the_process_that_loads_it() -> None:
     x = te.placeholder((37,), "f64", name="x")
     function = te.function("f", [x], [te.compute((37,), lambda i: te.exp(x[i]))])
-    artefact = build_artefact(function, policy="strict")
+    artefact = build_unit(function, policy="strict")
     array = np.linspace(-3, 3, 37)
-    np.testing.assert_allclose(load_artefact(artefact, host())(array), np.exp(array), rtol=1e-15)
+    np.testing.assert_allclose(artefact.call.load()(array), np.exp(array), rtol=1e-15)
 
 
 def test_an_artefact_whose_functions_are_missing_is_refused() -> None:
-    artefact = build_artefact(matmul())
-    missing = replace(artefact, code=replace(artefact.code, declared=("no_such_function",)))
+    artefact = build_unit(matmul())
+    missing = with_code(artefact, replace(artefact.call.object, declared=("no_such_function",)))
     with pytest.raises(TargetError, match="the module calls 'no_such_function', which is in no library here"):
-        load_artefact(missing, host())
+        missing.call.load()
 
 
-def test_build_artefact_refuses_what_build_refuses() -> None:
+def test_build_unit_refuses_what_build_refuses() -> None:
     with pytest.raises(TargetError, match="unknown policy 'loose'"):
-        build_artefact(matmul(), policy="loose")
+        build_unit(matmul(), policy="loose")
     with pytest.raises(TargetError, match="expected an integer from 1"):
-        build_artefact(matmul(), threads=0)
+        build_unit(matmul(), threads=0)
 
 
 # --- the subject and the builder ------------------------------------------------------------------------------------
@@ -131,7 +130,7 @@ def test_a_script_is_built() -> None:
     for level in (str(matmul().module), str(lower(matmul()))):
         actual = BuilderSetup(Subject(level), 0).start()(scripts(matmul(), split)[0])
         assert isinstance(actual, Built) and actual.seconds > 0
-        assert actual.artefact.interface.name == "product"
+        assert actual.artefact.call.interface.name == "product"
 
 
 def test_an_unproved_schedule_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,14 +361,14 @@ def cases() -> ReferenceCases:
 def test_a_runner_checks_and_measures(cases: ReferenceCases) -> None:
     ceiling = Steady()
     runner = Runner(replace(cases, work=None), Clock(ceiling, FEW), random.Random(0))
-    artefact = build_artefact(matmul())
+    artefact = build_unit(matmul())
     outcome = runner(MeasureJob(artefact))
     assert outcome.ok and len(outcome.seconds) == 2 and outcome.rates == (1.0, 1.0)
     assert len(ceiling.probed) == 2 and outcome.disturbance is not None and outcome.disturbance.repeated == 0
     assert len(runner(SampleJob(artefact)).seconds) == 1
     assert runner(MeasureJob(short_of_a_term(artefact))).kind == "wrong"
     assert runner(SampleJob(NOTHING(artefact))).kind == "wrong"
-    missing = replace(artefact, code=replace(artefact.code, declared=("no_such_function",)))
+    missing = with_code(artefact, replace(artefact.call.object, declared=("no_such_function",)))
     assert runner(MeasureJob(missing)).kind == "build"
 
 
@@ -440,7 +439,7 @@ def timer(notes: list[str], *rates: float) -> Timer:
 
 
 def test_timing_waits_until_no_builder_starts() -> None:
-    built = [Built(build_artefact(matmul()), 0.0)]
+    built = [Built(build_unit(matmul()), 0.0)]
     for act in (lambda p: list(p.run(built)), lambda p: p.compare(built, 1)):
         notes: list[str] = []
         act(timer(notes, 1.0))
@@ -521,7 +520,7 @@ def test_a_builder_computes_the_reference_before_the_first_candidates() -> None:
 
 def test_samples_of_a_round_are_beside_one_rate() -> None:
     """The noise of probes does not tell candidates apart."""
-    three = [Built(build_artefact(matmul()), 0.0)] * 3
+    three = [Built(build_unit(matmul()), 0.0)] * 3
     actual = timer([], 4.0, 1.0, 2.0, 8.0, 16.0, 9.0).compare(three, 2)
     assert [outcome.rates for outcome in actual] == [(2.0, 9.0)] * 3 and len({outcome.cost for outcome in actual}) == 1
 
@@ -575,7 +574,7 @@ def test_a_candidate_above_the_ceiling_is_timed_again(cases: ReferenceCases, qui
 
     assert cases.limit == "bytes" and cases.work == 4 * (9 * 1000 + 1000 * 7 + 9 * 7)
     runner = Runner(cases, Clock(Broken(), FEW), random.Random(0))
-    assert runner(MeasureJob(build_artefact(matmul()))).rates == (1e12, 1e12)
+    assert runner(MeasureJob(build_unit(matmul()))).rates == (1e12, 1e12)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system keeps no process to processors")
@@ -627,7 +626,7 @@ def test_a_yardstick_says_what_the_machine_can_do(monkeypatch: pytest.MonkeyPatc
 
 def test_candidates_are_timed_beside_the_first_that_is_right_and_a_faster_one(cases: ReferenceCases) -> None:
     chosen = unstarted()
-    several = [Built(replace(build_artefact(matmul()), policy=str(n)), 0.0) for n in range(5)]
+    several = [Built(replace(build_unit(matmul()), seconds=n), 0.0) for n in range(5)]
     for left, outcome in zip(
         several,
         (Outcome("wrong"), *(Outcome(MEASURED, (cost,), (1.0,)) for cost in (10.0, 8.0, 6.0, 5.0))),
@@ -641,5 +640,5 @@ def test_candidates_are_timed_beside_the_first_that_is_right_and_a_faster_one(ca
         "its rates are a candidate's of cost 6, not the probe's"
     )
     assert runner(SampleJob(several[0].artefact, Yardstick(1, NOTHING(several[1].artefact), 6.0))).ok
-    missing = replace(several[2].artefact, code=replace(several[2].artefact.code, declared=("no_such_function",)))
+    missing = with_code(several[2].artefact, replace(several[2].artefact.call.object, declared=("no_such_function",)))
     assert runner(MeasureJob(several[0].artefact, Yardstick(2, missing, 6.0))).rates == (1.0, 1.0)

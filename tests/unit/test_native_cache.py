@@ -21,12 +21,13 @@ from compiler.dialects.functions import find_function
 from compiler.driver import Plan, building
 from compiler.driver.cache import entries
 from compiler.driver.main import assemble
+from compiler.driver.units import compile as unit_compile
 from compiler.driver.units import pool
 from compiler.driver.units.compile import Job, key_text
 from compiler.driver.units.unit import Source, Unit, UnitKey
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError
-from compiler.targets.cpu import Kernel, artefact
+from compiler.targets.cpu import Kernel
 from tests.groups import program
 from tests.unit.test_native import add, packed, product
 
@@ -162,7 +163,7 @@ def test_the_second_kernel_is_the_first(name: str, folder: Path, monkeypatch: py
     first = built(name)
     expected, said = results(first), interface(first)
     with monkeypatch.context() as patched:
-        for module in (assemble, artefact):
+        for module in (assemble, unit_compile):
             patched.setattr(module, "object_code", lambda *_: pytest.fail("compiled again"))
         second = built(name)
         actual = results(second)

@@ -20,7 +20,7 @@ from compiler.autotune.measure.network import COPIES, NetworkCall
 from compiler.autotune.measure.runner import MeasureJob, Runner, RunnerSetup, SampleJob, Yardstick
 from compiler.autotune.measure.timing import Call, Clock, YardstickProbe, taken
 from compiler.database.outcome import NETWORK
-from compiler.driver import build_artefact, with_constants
+from compiler.driver import build_unit, with_constants
 from compiler.driver.reference.cases import ReferenceCases, reference
 from compiler.driver.reference.subject import Subject
 from compiler.schedule import Schedule, library
@@ -146,11 +146,11 @@ def cases() -> ReferenceCases:
 def test_a_runner_measures_as_in_a_network(cases: ReferenceCases) -> None:
     assert cases.constants == (1,)
     actual = Runner(replace(cases, work=None), Clock(Steady(), FEW), random.Random(0), in_network=True)
-    prepared, plain = build_artefact(packed()), build_artefact(Schedule(fixed()))
+    prepared, plain = build_unit(packed()), build_unit(Schedule(fixed()))
     for artefact in (prepared, plain, prepared):
         assert actual(MeasureJob(artefact)).ok
         assert actual(SampleJob(artefact, Yardstick(0, plain, 1.0))).ok
-    assert prepared.preparation is not None
+    assert prepared.prepare is not None
     calls = actual._bound(prepared)
     assert isinstance(calls.call, NetworkCall) and [a.shape for a in calls.call._originals] != [(K, N)]
     calls.fill()
@@ -162,17 +162,17 @@ def test_a_runner_measures_as_in_a_network(cases: ReferenceCases) -> None:
 def test_stale_copies_are_found_wrong(cases: ReferenceCases, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NetworkCall, "refresh", lambda call: None)
     actual = Runner(cases, Clock(Steady(), FEW), random.Random(0), in_network=True)
-    assert actual(MeasureJob(build_artefact(packed()))).kind == "wrong"
+    assert actual(MeasureJob(build_unit(packed()))).kind == "wrong"
 
 
 def test_few_candidates_are_held_where_copies_are_large(cases: ReferenceCases, monkeypatch: pytest.MonkeyPatch) -> None:
     actual = Runner(replace(cases, work=None), Clock(Steady(), FEW), random.Random(0), in_network=True)
     for count in (1, 2):
-        actual(SampleJob(build_artefact(packed("b" if count == 1 else ""))))
+        actual(SampleJob(build_unit(packed("b" if count == 1 else ""))))
         assert len(actual._checked_artefacts) == count
     assert actual._held_bytes == sum(checked.call.nbytes for checked in actual._checked_artefacts.values())  # type: ignore[attr-defined]
     monkeypatch.setattr(runner, "HELD_BYTES", 1)
-    actual(SampleJob(build_artefact(Schedule(fixed()))))
+    actual(SampleJob(build_unit(Schedule(fixed()))))
     assert len(actual._checked_artefacts) == 1
 
 
@@ -181,4 +181,4 @@ def test_the_subject_says_how_it_is_timed(tmp_path: Path) -> None:
     path = tmp_path / "reference"
     path.write_bytes(pickle.dumps(reference(subject)))
     made = started(RunnerSetup(subject, Limits(sampling=FEW), str(path)))
-    assert isinstance(made._bound(build_artefact(packed())).call, NetworkCall)
+    assert isinstance(made._bound(build_unit(packed())).call, NetworkCall)

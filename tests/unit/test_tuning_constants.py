@@ -15,7 +15,7 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.database import Database
 from compiler.database.replay import planned
-from compiler.driver import build_artefact, with_constants
+from compiler.driver import build_unit, with_constants
 from compiler.driver.reference.cases import reference
 from compiler.driver.reference.subject import Subject
 from compiler.passes.split_constants import called, split
@@ -78,12 +78,12 @@ def test_a_runner_prepares_for_each_set_of_inputs(tmp_path: Path) -> None:
     path = tmp_path / "reference"
     path.write_bytes(pickle.dumps(reference(subject)))
     runner = started(RunnerSetup(subject, FEW, str(path)))
-    artefact = build_artefact(packed("b"))
-    assert artefact.preparation is not None and artefact.preparation.passes == (0, 3, 2)
-    assert artefact.preparation.takes == (1,)
+    artefact = build_unit(packed("b"))
+    assert artefact.prepare is not None and artefact.takes == (0,)
+    assert artefact.prepares == (1,) and len(artefact.prepared) == 1
     for _ in range(3):
         assert runner(MeasureJob(artefact)).ok
-    assert runner(MeasureJob(build_artefact(packed("")))).ok
+    assert runner(MeasureJob(build_unit(packed("")))).ok
 
 
 def test_a_task_with_constants_is_tuned_and_built(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from compiler.autotune.measure.worker import Reply, answered, said, unlimited_memory
 from compiler.database.outcome import Outcome
-from compiler.driver import build_artefact
+from compiler.driver import build_unit
 from compiler.driver.reference.cases import ReferenceJob, write_reference
 from compiler.driver.reference.subject import Subject
+from compiler.driver.units.unit import Unit
 from compiler.pipeline import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import ScheduleError, StrataError
-from compiler.targets.cpu.artefact import Artefact
 from compiler.targets.gpus import GpuKernel
 
 
@@ -30,7 +30,7 @@ class GpuArtefact:
     estimate: float
 
 
-TargetArtefact: TypeAlias = Any  # an Artefact, or GpuArtefact: a runner gets what its target's builders made
+TargetArtefact: TypeAlias = Any  # a Unit, or GpuArtefact: a runner gets what its target's builders made
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class BuilderSetup:
         Schedule(self.subject.module, self.subject.name)
         return with_references(self.subject, lambda script: built(self.subject, script, self._compiled))
 
-    def _compiled(self, schedule: Schedule) -> Artefact:
-        return build_artefact(schedule, self.subject.threads, self.subject.policy, self.subject.name)
+    def _compiled(self, schedule: Schedule) -> Unit:
+        return build_unit(schedule, self.subject.threads, self.subject.policy, self.subject.name)
 
 
 BuilderJob: TypeAlias = str | ReferenceJob

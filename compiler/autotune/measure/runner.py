@@ -23,10 +23,10 @@ from compiler.dialects.functions import SLOT_ALIGNMENT
 from compiler.driver.reference.cases import Case, ReferenceCases
 from compiler.driver.reference.subject import Subject
 from compiler.driver.reference.tolerance import fault, poison
+from compiler.driver.units.unit import Unit
 from compiler.support.errors import TargetError
 from compiler.targets.arguments import Argument, Array, room
 from compiler.targets.cpu import Kernel
-from compiler.targets.cpu.artefact import Artefact, load_artefact
 from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, credible
 from compiler.types.machines import host
 
@@ -48,7 +48,7 @@ class Yardstick:
     """A candidate of a known cost, beside which others are timed; `number` tells it from other such."""
 
     number: int
-    artefact: Artefact
+    artefact: Unit
     cost: float
 
 
@@ -158,7 +158,7 @@ class Runner:
         case = reference.cases[0]
         self._inputs = [like(array) for array in case.inputs]
         self._outs = [like(expected.own) for expected in case.expected]
-        self._checked_artefacts: dict[Artefact, _Checked] = {}
+        self._checked_artefacts: dict[Unit, _Checked] = {}
         self._clocks: dict[int, Clock] = {}
 
     def __call__(self, job: Job) -> Outcome:
@@ -219,7 +219,7 @@ class Runner:
             self._clocks = {yardstick.number: self._clock if probe.is_long else replace(self._clock, ceiling=probe)}
         return self._clocks[yardstick.number]
 
-    def _check(self, artefact: Artefact) -> _Checked | Outcome:
+    def _check(self, artefact: Unit) -> _Checked | Outcome:
         """Run a candidate on random sets of inputs, and compare."""
         calls = self._bound(artefact)
         inputs, outs = self._inputs, self._outs
@@ -233,16 +233,17 @@ class Runner:
                 return Outcome("wrong", reason=wrong)
         return _Checked(calls.call, seconds)
 
-    def _bound(self, artefact: Artefact) -> _Calls:
+    def _bound(self, artefact: Unit) -> _Calls:
         """A candidate on the buffers, and on the arrays of its preparation."""
-        kernel, arrays, before = load_artefact(artefact, host()), [*self._inputs, *self._outs], artefact.preparation
-        if before is None:
-            return _Calls(self._call(kernel, arrays, range(len(arrays))))
-        prepare = load_artefact(before.artefact, host())
-        arrays += map(_room, prepare.arguments[len(before.takes) :])
-        made = arrays[len(arrays) - prepare.outputs :]
-        first = on(prepare, [*(arrays[n] for n in before.takes), *made])
-        return _Calls(self._call(kernel, arrays, before.passes), first)
+        kernel, arrays = artefact.call.load(), [*self._inputs, *self._outs]
+        outs = range(len(self._inputs), len(arrays))
+        if artefact.prepare is None:
+            return _Calls(self._call(kernel, arrays, [*artefact.takes, *outs]))
+        prepare = artefact.prepare.load()
+        made = list(map(_room, prepare.arguments[len(artefact.prepares) :]))
+        first = on(prepare, [*(arrays[n] for n in artefact.prepares), *made])
+        passes = [*artefact.takes, *range(len(arrays), len(arrays) + len(made)), *outs]
+        return _Calls(self._call(kernel, [*arrays, *made], passes), first)
 
     def _call(self, kernel: Kernel, arrays: Sequence[Array], passes: Sequence[int]) -> Call:
         """The call of a kernel on some of the arrays: the inputs, the outputs, and the prepared arrays."""

@@ -100,7 +100,7 @@ def assembled(
     planned = _planned(called_main, callees(function), sources, settings, [*called_main.elements, *constants])
     main, machine, preparing = planned.main, host(), planned.preparing
     low = _module(main, planned.codes)
-    main_code = object_code(emit(low, machine), machine, MAIN_LEVEL, [code.symbol for code in planned.codes])
+    main_code = object_code(emit(low, machine), machine, MAIN_LEVEL, [code.interface.name for code in planned.codes])
     hashes = {callee.sym_name.data: _hash(callee, hashes) for callee in callees(function)}
     linked = Linked(
         interface(low, main.name, settings.threads),
@@ -165,7 +165,7 @@ def _module(main: Main, codes: Sequence[Code]) -> ModuleOp:
     function, by_name = empty(main.name), {code.name: code for code in codes}
     called = {call.callee: call for call in main.calls}
     declarations = [_declaration(main, call, by_name[name]) for name, call in called.items()]
-    steps = (replace(s, callee=by_name[s.callee].symbol) if isinstance(s, Call) else s for s in main.steps)
+    steps = (replace(s, callee=by_name[s.callee].interface.name) if isinstance(s, Call) else s for s in main.steps)
     write_low(function, replace(main, steps=tuple(steps)))
     module = ModuleOp([function, *declarations])
     PlanBuffersPass().apply(universe.context(), module)
@@ -177,11 +177,11 @@ def _declaration(main: Main, call: Call, code: Code) -> FuncOp:
     """A function that is elsewhere, by one of its calls."""
     buffers = [main.buffers[name] for name in (*call.inputs, *call.outputs)]
     types = [memref_type(buffer.scalar, buffer.shape) for buffer in buffers]
-    function = FuncOp.external(code.symbol, types, [])
-    workspace = (code.workspace.shared, code.workspace.private)
+    function, face = FuncOp.external(code.interface.name, types, []), code.interface
+    workspace = (face.workspace.shared, face.workspace.private)
     function.attributes["outputs"] = IntegerAttr(len(call.outputs), i64)
     function.attributes["workspace"] = DenseArrayBase.from_list(i64, workspace)
-    if code.parallel:
+    if face.threads is not None:
         function.attributes["parallel"] = UnitAttr()
     return function
 

@@ -9,21 +9,19 @@ from dataclasses import dataclass, replace
 from compiler.driver.units.unit import Code, Unit
 from compiler.graph.main import Call, Constant, Copy, Main, Step, placed, size
 from compiler.interpret.numbers import Array, dtype_of
-from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.program.names import Names
 from compiler.program.tree import Buffer
 from compiler.targets.address import address
 from compiler.targets.arena import arena
 from compiler.targets.cpu.compile import Loaded
+from compiler.targets.cpu.kernel import Interface
 
 
 @dataclass(frozen=True)
 class Preparation:
     """A call that runs once: its native function, and the names of the buffers that it reads and writes."""
 
-    symbol: str
-    workspace: Workspace
-    parallel: bool
+    interface: Interface
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
@@ -74,7 +72,7 @@ class Preparing:
     def _prepared(self, call: Call, unit: Unit) -> tuple[str, ...]:
         assert unit.prepare is not None
         inputs = tuple(call.inputs[n] for n in unit.prepares)
-        key = (unit.prepare.symbol, inputs)
+        key = (unit.prepare.interface.name, inputs)
         if key not in self._made:
             buffers = [replace(buffer, name=self._names.fresh(buffer.name)) for buffer in unit.prepared]
             self.filled |= {buffer.name: buffer for buffer in buffers}
@@ -83,7 +81,7 @@ class Preparing:
         return self._made[key]
 
     def _prepare(self, code: Code, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
-        self.preparations.append(Preparation(code.symbol, code.workspace, code.parallel, inputs, outputs))
+        self.preparations.append(Preparation(code.interface, inputs, outputs))
 
 
 def complete(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer]) -> Main:
@@ -108,7 +106,7 @@ def fill(block: Block, given: Mapping[str, Array], library: Loaded, threads: int
         if constant.buffer.name in given:
             array[...] = given[constant.buffer.name]
         arrays[constant.buffer.name] = array
-    scratch = arena(max((p.workspace.size(threads) for p in block.preparations), default=0))
+    scratch = arena(max((p.interface.workspace.size(threads) for p in block.preparations), default=0))
     for preparation in block.preparations:
         for name in preparation.outputs:
             if name not in arrays:
@@ -120,6 +118,7 @@ def fill(block: Block, given: Mapping[str, Array], library: Loaded, threads: int
 
 
 def _run(preparation: Preparation, pointers: Sequence[int], library: Loaded, threads: int) -> None:
-    count = [ctypes.c_int32] if preparation.parallel else []
-    native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), *count)(library.address(preparation.symbol))
-    native(*pointers, *([threads] if preparation.parallel else []))
+    face = preparation.interface
+    count = [] if face.threads is None else [ctypes.c_int32]
+    native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), *count)(library.address(face.name))
+    native(*pointers, *([threads] if count else []))

@@ -16,7 +16,6 @@ from compiler.dialects.functions import find_function
 from compiler.dialects.parser import Parser
 from compiler.driver.units.unit import Code, Unit, UnitKey
 from compiler.lowering.low_to_llvm import emit
-from compiler.lowering.low_to_llvm.signature import takes_threads, workspace
 from compiler.passes.split_constants import Parts, split_program
 from compiler.pipeline import parse_passes, passes_from, run
 from compiler.program.read import read
@@ -26,6 +25,7 @@ from compiler.schedule import Schedule
 from compiler.schedule.recorder import take_over
 from compiler.support.gc import paused
 from compiler.targets.cpu.compile import object_code
+from compiler.targets.cpu.load import check_outputs, interface
 from compiler.targets.cpu.tiles import uses_tiles
 from compiler.types.machines import host
 
@@ -57,42 +57,52 @@ def key_text(function: FuncOp) -> str:
     return str(ModuleOp([alone]))
 
 
-@dataclass(frozen=True)
-class _Scheduled:
-    """The scheduled loops of a unit as they are compiled: what is prepared and what each call runs, the names of the
-    arguments as the function was written, and which of these each call may write where an input stands."""
-
-    parts: Parts
-    names: Sequence[str]
-    shared: tuple[tuple[int, int], ...]
-
-
-def _scheduled(job: Job) -> _Scheduled:
-    program = replace(job.tree or read(find_function(loops(job))), name=job.name, constants=(), values=())
-    names = [buffer.name for buffer in program.arguments]
-    parts = split_program(program, [names[position] for position in job.key.constants])
-    return _Scheduled(parts, names, _share(parts, names, job.key.shared))
+def compile_unit(job: Job) -> Unit:
+    """Compile a unit of a program of groups. Raises what the lowerings do, and ScheduleError for a script that does not
+    apply."""
+    start = perf_counter()
+    with paused():
+        parts, names = _parts(job)
+        shared = _share(parts, names, job.key.shared)
+        return compiled(parts, names, job.key.policy, job.key.threads, job.symbol, shared, start)
 
 
 def functions_of(job: Job) -> list[FuncOp]:
     """The scheduled loops of a unit, ready to compile: the preparation, and the function of each call."""
-    return list(_scheduled(job).parts.functions)
+    parts, names = _parts(job)
+    _share(parts, names, job.key.shared)
+    return list(parts.functions)
 
 
-def compile_unit(job: Job) -> Unit:
-    """Compile a unit. Raises what the lowerings do, and ScheduleError for a script that does not apply."""
-    start = perf_counter()
-    with paused():
-        scheduled = _scheduled(job)
-        parts, names, shared = scheduled.parts, scheduled.names, scheduled.shared
-        codes = [_code(function, job) for function in parts.functions]
-    count = len(parts.prepared)
+def _parts(job: Job) -> tuple[Parts, list[str]]:
+    """What a unit prepares and what each call of it runs, and the names of its arguments as the function is written."""
+    program = replace(job.tree or read(find_function(loops(job))), name=job.name, constants=(), values=())
+    names = [buffer.name for buffer in program.arguments]
+    return split_program(program, [names[position] for position in job.key.constants]), names
+
+
+def compiled(
+    parts: Parts,
+    names: Sequence[str],
+    policy: str,
+    threads: int,
+    symbol: str | None = None,
+    shared: tuple[tuple[int, int], ...] = (),
+    start: float | None = None,
+) -> Unit:
+    """Compile the scheduled loops of a function whose arguments have these names, what is prepared apart.
+
+    `symbol` is that of its machine code, where that has another name; `shared` are the inputs and outputs that are one
+    array; `start` is when that began, on the clock perf_counter. Raises what the lowerings do.
+    """
+    began = perf_counter() if start is None else start
+    codes = [_code(function, parts.main.name, policy, threads, symbol) for function in parts.functions]
     takes = _positions(parts.main.arguments[: len(parts.main.arguments) - parts.main.outputs], names)
     if parts.prepare is None:
-        return Unit(codes[-1], takes, None, (), (), shared, perf_counter() - start)
-    arguments = parts.prepare.arguments
+        return Unit(codes[-1], takes, shared=shared, seconds=perf_counter() - began)
+    arguments, count = parts.prepare.arguments, len(parts.prepared)
     prepares = _positions(arguments[:-count], names)
-    return Unit(codes[-1], takes, codes[0], prepares, arguments[-count:], shared, perf_counter() - start)
+    return Unit(codes[-1], takes, codes[0], prepares, arguments[-count:], shared, perf_counter() - began)
 
 
 def _positions(buffers: Sequence[Buffer], names: Sequence[str]) -> tuple[int, ...]:
@@ -135,16 +145,27 @@ def lowered(function: FuncOp, policy: str) -> ModuleOp:
     return module
 
 
-def _code(function: FuncOp, job: Job) -> Code:
-    module = lowered(function, job.key.policy)
-    low, machine = find_function(module), host()
+def _code(function: FuncOp, unit: str, policy: str, threads: int, symbol: str | None) -> Code:
+    """The native function of a loop function of a unit; `symbol` stands for the name of the unit."""
+    module = lowered(function, policy)
+    low = find_function(module)
     name = low.sym_name.data
-    low.properties["sym_name"] = StringAttr(symbol := job.symbol + name.removeprefix(job.name))
-    return Code(
-        name,
-        symbol,
-        object_code(emit(module, machine), machine),
-        workspace(low),
-        takes_threads(low),
-        uses_tiles(module),
-    )
+    if symbol is None:
+        return code_of(module, None, policy, threads)
+    low.properties["sym_name"] = StringAttr(symbol + name.removeprefix(unit))
+    return replace(_native(module, None, policy, threads), name=name)
+
+
+def code_of(module: ModuleOp, name: str | None, policy: str, threads: int) -> Code:
+    """The function of a low-level module, its buffers planned, for callers that give arrays. Raises LoweringError for
+    what has no native form, TargetError for arguments that numpy lacks, and for inputs that are written."""
+    code = _native(module, name, policy, threads)
+    check_outputs(find_function(module, name), code.interface)
+    return code
+
+
+def _native(module: ModuleOp, name: str | None, policy: str, threads: int) -> Code:
+    machine = host()
+    text = emit(module, machine)
+    face = interface(module, name, threads)
+    return Code(face.name, face, object_code(text, machine), policy, uses_tiles(module))

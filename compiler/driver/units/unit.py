@@ -1,12 +1,17 @@
-"""`UnitKey`: what the machine code of a group depends on; `Unit`: that machine code, and how main calls it."""
+"""`UnitKey`: what the machine code of a group depends on; `Unit`: that machine code, and how it is called."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
-from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.program.tree import Buffer, Program
-from compiler.targets.cpu.compile import ObjectCode
+from compiler.targets.cpu.compile import ObjectCode, load_object
+from compiler.targets.cpu.facts import UNKNOWN, Facts
+from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text
+from compiler.targets.cpu.tiles import permit_tiles
+from compiler.types.machines import host, lacking
 
 
 @dataclass(frozen=True)
@@ -68,20 +73,37 @@ class UnitKey:
 
 @dataclass(frozen=True)
 class Code:
-    """One native function: its name in the program, the symbol of its machine code, which knows nothing of that name,
-    and what it takes beside its arguments."""
+    """One native function: its name in the program, what a caller of its symbol knows, its machine code, the policy
+    that it was compiled under, and whether it uses tile registers.
+
+    It pickles, and holds for machines of the same kind as the one that it was made for.
+    """
 
     name: str
-    symbol: str
+    interface: Interface
     object: ObjectCode
-    workspace: Workspace
-    parallel: bool
+    policy: str
     tiles: bool
+
+    def load(
+        self,
+        texts: Mapping[str, Text] = MappingProxyType({}),
+        fixed: FixedArguments = NOTHING,
+        facts: Facts = UNKNOWN,
+    ) -> Kernel:
+        """The kernel of the function; `fixed` are arrays that no call gives.
+
+        Raises TargetError where a function that it calls is in no library here, and where tile registers are refused.
+        """
+        machine = host()
+        if self.tiles and not lacking(machine):
+            permit_tiles()
+        return Kernel(self.interface, load_object(self.object, machine), self.policy, texts, fixed, facts)
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A compiled group. It pickles.
+    """A compiled program of one nest or group. It pickles.
 
     call: what each call runs; it takes the inputs at the positions `takes`, then `prepared`, then the outputs. prepare:
     what is run once, if anything is; it takes the inputs at the positions `prepares` and fills `prepared`. shared: the
@@ -90,11 +112,11 @@ class Unit:
 
     call: Code
     takes: tuple[int, ...]
-    prepare: Code | None
-    prepares: tuple[int, ...]
-    prepared: tuple[Buffer, ...]
-    shared: tuple[tuple[int, int], ...]
-    seconds: float
+    prepare: Code | None = None
+    prepares: tuple[int, ...] = ()
+    prepared: tuple[Buffer, ...] = ()
+    shared: tuple[tuple[int, int], ...] = ()
+    seconds: float = 0.0
 
     @property
     def codes(self) -> tuple[Code, ...]:

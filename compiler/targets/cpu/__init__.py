@@ -7,7 +7,6 @@ binding.py     what native code is passed for the arrays of a call
 calls.py       the usual call as a Python function that is written for each kernel; kinds.py for which arrays
 facts.py       what a build says of its kernel: groups, memory, seconds
 load.py        a low-level module to a kernel
-artefact.py    a low-level module to data that another process makes a kernel of
 tiles.py       permission to use the tile registers of AMX
 single_lanes.py masked stores of one lane as scalar stores
 presence.py    whether a thread had its processor while it was timed; samples that are repeated until it had

@@ -21,7 +21,7 @@ from compiler.types.machines import Machine, lacking
 class Loaded(Unpicklable):
     """Machine code that is loaded; it must stay alive while an address of it is used."""
 
-    _refusal = "loaded machine code cannot be pickled or copied: an artefact of strata.driver.build_artefact can be"
+    _refusal = "loaded machine code cannot be pickled or copied: a unit of strata.driver.build_unit can be"
 
     def __init__(self, engine: llvm.ExecutionEngine, machine: Machine, context: llvm.ContextRef | None = None) -> None:
         self._engine = engine

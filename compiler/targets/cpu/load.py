@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from time import perf_counter
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp
@@ -44,6 +44,7 @@ def load(
     began = perf_counter() if start is None else start
     llvm = emission(module, machine)
     face = interface(module, name, threads)
+    check_outputs(find_function(module, name), face)
     if uses_tiles(module) and not lacking(machine):
         permit_tiles()
     library = compile_llvm(llvm, machine)
@@ -56,21 +57,20 @@ def load(
 
 
 def interface(module: ModuleOp, name: str | None, threads: int | None) -> Interface:
-    """The interface of a low-level function, or of the named one. Raises TargetError as `load` does."""
+    """The interface of a low-level function, or of the named one. Raises TargetError for arguments that numpy lacks."""
     count_of_threads = thread_count(threads)
     function = find_function(module, name)
     symbol = function.sym_name.data
     unsigned, aligned = positions(function, "unsigned"), positions(function, "aligned")
     arguments = tuple(_argument(symbol, v, v.index in unsigned, v.index in aligned) for v in function.args)
-    count = outputs(function)
-    _check_outputs(function, arguments, count)
     team = count_of_threads if takes_threads(function) else None
-    return Interface(symbol, arguments, count, workspace(function), team)
+    return Interface(symbol, arguments, outputs(function), workspace(function), team)
 
 
-def _check_outputs(function: FuncOp, arguments: Sequence[Argument], count: int) -> None:
-    symbol, first = function.sym_name.data, len(arguments) - count
-    for position, (argument, value) in enumerate(zip(arguments, function.args, strict=True)):
+def check_outputs(function: FuncOp, face: Interface) -> None:
+    """Raise TargetError for outputs that are no arrays, and for inputs that are written beside outputs."""
+    symbol, count, first = face.name, face.outputs, len(face.arguments) - face.outputs
+    for position, (argument, value) in enumerate(zip(face.arguments, function.args, strict=True)):
         if position >= first and argument.by_value:
             raise TargetError(f"{symbol}: the output '{argument.name}' is a scalar, expected a memref")
         if position < first and count and not argument.by_value and is_written(value):
