@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from compiler.interpret.numbers import is_float
+from compiler.dialects.numbers import is_float
 from tests.operators.catalogue import Operator, numpy_dtype
 
 Array = np.ndarray[Any, Any]

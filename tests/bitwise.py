@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from compiler.dialects.numbers import stored
 from compiler.dialects.te import ComputeOp
 from compiler.interpret import te as evaluator
-from compiler.interpret.numbers import stored
 from compiler.interpret.scalar import combiner
 
 Array = np.ndarray[Any, Any]

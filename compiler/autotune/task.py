@@ -23,6 +23,7 @@ from compiler.database.program import text_of
 from compiler.database.record import hash_of
 from compiler.database.replay import replay
 from compiler.dialects.functions import find_function
+from compiler.dialects.numbers import dtype_of
 from compiler.driver.building import Selection, build, built, by_records, records_of, source_of
 from compiler.driver.parts.cut import cut
 from compiler.driver.parts.groups import Group
@@ -32,10 +33,8 @@ from compiler.frontends.imported import Imported
 from compiler.graph.provenance import Provenance
 from compiler.graph.scripts import renamed
 from compiler.graph.spelled import spelled
-from compiler.interpret.numbers import dtype_of
 from compiler.opt.diagnostics import SAID
 from compiler.pipeline import imported, parse
-from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.program.write import write
 from compiler.schedule import Schedule
@@ -196,7 +195,7 @@ class SearchTask(Unpicklable):
             rules=self.rules,
             name=f"{self.name}.{group.name}",
             machine=self.machine,
-            constants=group.constant_names,
+            constants=group.tree.constants,
             timing=NETWORK,
         )
         task.occurrences, task.provenance = group.occurrences, group.provenance
@@ -457,7 +456,9 @@ class SearchTask(Unpicklable):
     @property
     def _fixed(self) -> list[Buffer]:
         """The constants whose elements the program does not know, as its own loops name them."""
-        program = read(find_function(self._single.written if self._single else self._loops))
+        if self._single is not None:
+            return self._single.unknown
+        program = self.schedule.unscheduled
         stated = dict(program.values)
         return [b for b in program.arguments if b.name in program.constants and b.name not in stated]
 

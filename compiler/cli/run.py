@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
 
+    from compiler.dialects.numbers import DType
     from compiler.driver.units.unit import Code
-    from compiler.interpret.numbers import DType
     from compiler.targets.arguments import Array
     from compiler.targets.cpu import Kernel
     from compiler.targets.cpu.kernel import Interface, Timing

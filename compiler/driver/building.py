@@ -30,7 +30,6 @@ from compiler.driver.parts.single import single_of
 from compiler.driver.plan import Plan
 from compiler.driver.units.unit import WRITTEN as AS_WRITTEN
 from compiler.driver.units.unit import Source
-from compiler.program.write import write
 from compiler.schedule import Schedule
 from compiler.space.rules import GPU_RULES
 from compiler.space.rules.derive import in_default_order, preferred
@@ -139,11 +138,11 @@ def _scripted(module: ModuleOp, script: NamedSequenceOp) -> ModuleOp | Schedule:
     try:
         return Schedule(loops).apply(script)
     except ScheduleError:
-        single = single_of(module, loops)
+        single = single_of(module)
         if single is None:
             raise
         with suppress(ScheduleError):
-            return Schedule(ModuleOp([write(single.unscheduled)])).apply(script)
+            return Schedule(single.unscheduled).apply(script)
         raise
 
 

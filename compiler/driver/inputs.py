@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import SLOT_ALIGNMENT, find_function, state_constants
+from compiler.dialects.numbers import array_of
 from compiler.graph.main import Main
-from compiler.interpret.numbers import array_of
 from compiler.passes.split_constants import check_constants
 from compiler.pipeline.source import argument
 from compiler.program.read import read

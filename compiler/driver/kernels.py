@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.dialects.dense import without_elements
 from compiler.dialects.functions import callees, find_function, functions, is_main
 from compiler.driver.memory import Request, remembered
 from compiler.driver.nests import of_nests
@@ -21,12 +19,9 @@ from compiler.driver.units.unit import Settings, Source
 from compiler.graph.whole import grouped, whole
 from compiler.pipeline.loops import lower_to_kernels
 from compiler.pipeline.source import check_words, level_of, module_of, verified
-from compiler.program.tree import Program
-from compiler.program.write import write
 from compiler.support.errors import InputError, TargetError
 from compiler.support.gc import paused
 from compiler.targets.cpu import Kernel, thread_count
-from compiler.targets.cpu.facts import Group
 from compiler.targets.gpus import kernel_maker, target_named
 
 
@@ -98,12 +93,6 @@ def build_groups(
 
     words = ("groups", sorted(sources.items()), sorted(hashes.items()))
     return build_planned(module, plan, words, threads, policy, constants=constants)
-
-
-def scheduled(program: Program, group: Group, module: ModuleOp) -> Plan:
-    """The plan of a te program of one group by the scheduled loops of its function, which have its arguments. `group`
-    says where the schedule is from; its seconds are set when it is compiled."""
-    return Plan(ModuleOp([write(program)]), group=group, te=partial(str, without_elements(module)))
 
 
 def build_planned(

@@ -13,13 +13,13 @@ from xdsl.ir import Attribute
 
 from compiler.dialects.dense import Dense, DenseAttr, constants_in
 from compiler.dialects.functions import find_function
+from compiler.dialects.numbers import Array, array_of
 from compiler.driver.cache import entries
 from compiler.driver.inputs import Face, all_constants, by_name, checked_arrays
 from compiler.driver.main.linked import Linked, load_linked
 from compiler.driver.nests import load_unit
 from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.unit import Settings, Unit
-from compiler.interpret.numbers import Array, array_of
 from compiler.support.gc import paused
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.facts import Group
@@ -72,7 +72,7 @@ def remembered(request: Request, recipe: Callable[[], Recipe]) -> Kernel:
     InputError for arrays that are not those of its constants.
     """
     with paused():
-        words = _words(request)
+        words = _words(request) if entries.kept() else ()
     kept = entries.get(_Program, words)
     if kept is not None:
         stated = _known(kept.known, request.module)

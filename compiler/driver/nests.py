@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from compiler import universe
 from compiler.dialects.dense import without_elements
@@ -20,8 +19,8 @@ from compiler.driver.units.compile import code_of, compiled
 from compiler.driver.units.unit import Settings, Unit
 from compiler.lowering.low_to_llvm import emit
 from compiler.passes.lift_constants import has_constants
-from compiler.passes.split_constants import Parts, split
-from compiler.pipeline.passes import parse_passes, passes_from, run
+from compiler.passes.split_constants import split, split_program
+from compiler.pipeline.passes import parse_passes, passes_from, run, to_code
 from compiler.pipeline.source import LOWER, level_of, verified
 from compiler.program.read import read
 from compiler.program.tree import Program
@@ -33,7 +32,7 @@ from compiler.targets.cpu.facts import Facts, Group
 from compiler.targets.cpu.kernel import FixedArguments, Text
 from compiler.types.machines import host
 
-_LEVEL_AFTER = {"promote-buffers": "low"}
+_LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
 
 
 def build_unit(x: object, threads: int | None = None, policy: str = "contract", name: str | None = None) -> Unit:
@@ -46,7 +45,11 @@ def build_unit(x: object, threads: int | None = None, policy: str = "contract", 
         return _of_module(module, name, settings)
     function = find_function(_loops(module, fold=True), name)
     program = read(function)
-    return _compiled(split(function, program.constants), program, settings)
+    return compiled(split(function, program.constants), _names(program), settings.policy, settings.threads)
+
+
+def _names(program: Program) -> list[str]:
+    return [buffer.name for buffer in program.arguments]
 
 
 def of_nests(
@@ -62,20 +65,25 @@ def of_nests(
         raise InputError("the program is at the low level, where nothing says what depends on constants alone")
     if has_none and _is_compiled_whole(module, name):
         compile = partial(_of_module, module, name, settings)
-        return Recipe(None, {}, compile, lambda: Texts(_texts(module, settings)), plan.group)
-    te = plan.te
+        level = level_of(module)
+        return Recipe(None, {}, compile, lambda: Texts(_texts(level, module.clone, settings)), plan.group)
+    te: dict[str, Text] = {}
     if level_of(module) == "te":
-        te = partial(str, module if has_none else without_elements(module))
-    function = find_function(_loops(module, fold=not has_none), name)
-    program = read(function)
+        te = {"te": partial(str, module if has_none else without_elements(module))}
+    function = None if plan.tree else find_function(_loops(module, fold=not has_none), name)
+    program = plan.tree if function is None else read(function)
+    assert program is not None
     face, stated = face_of(program), dict(program.values)
-    parts = split(function, all_constants(by_name(x, face, constants or {}), stated))
+    given = all_constants(by_name(x, face, constants or {}), stated)
+    parts = split_program(program, given) if function is None else split(function, given)
 
     def texts() -> Texts:
-        *before, main = (_texts(ModuleOp([part]), settings) for part in parts.functions)
-        return Texts({**({} if te is None else {"te": te}), **main}, before[0] if before else {})
+        main = _texts("loop", lambda: ModuleOp([parts.written()[-1]]), settings)
+        before = _texts("loop", lambda: ModuleOp([parts.written()[0]]), settings) if parts.prepare else {}
+        return Texts({**te, **main}, before)
 
-    return Recipe(face, stated, lambda: _compiled(parts, program, settings), texts, plan.group)
+    compile = partial(compiled, parts, _names(program), settings.policy, settings.threads)
+    return Recipe(face, stated, compile, texts, plan.group)
 
 
 def _loops(module: ModuleOp, fold: bool) -> ModuleOp:
@@ -85,12 +93,6 @@ def _loops(module: ModuleOp, fold: bool) -> ModuleOp:
     loops = module.clone()
     run(universe.context(), loops, parse_passes(f"{'fold-constants,' if fold else ''}{LOWER},reorder-contiguous"))
     return loops
-
-
-def _compiled(parts: Parts, program: Program, settings: Settings) -> Unit:
-    """The unit of a program that is split; its functions stay as they are, for their texts."""
-    own = replace(parts, functions=tuple(function.clone() for function in parts.functions))
-    return compiled(own, [buffer.name for buffer in program.arguments], settings.policy, settings.threads)
 
 
 def _is_compiled_whole(module: ModuleOp, name: str | None) -> bool:
@@ -133,31 +135,30 @@ def load_unit(
 
 def _of_module(module: ModuleOp, name: str | None, settings: Settings) -> Unit:
     """The unit of a module whose functions are compiled as they are."""
-    low = _after(module, passes_from(level_of(module), settings.policy))
+    low = module.clone()
+    to_code(low, level_of(module), settings.policy)
     return Unit(code_of(low, name, settings.policy, settings.threads), ())
 
 
-def _texts(module: ModuleOp, settings: Settings) -> dict[str, Text]:
-    """The texts of a module and of its lowerings, produced on demand, since most are never read."""
-    level = level_of(module)
+def _texts(level: str, fresh: Callable[[], ModuleOp], settings: Settings) -> dict[str, Text]:
+    """The texts of a module at a level, and of its lowerings, made on demand, since most are never read; `fresh` gives
+    a module that may be changed."""
     passes = passes_from(level, settings.policy)
-    texts: dict[str, Text] = {level: partial(str, module)}
-    for position, each_pass in enumerate(passes, 1):
+
+    def after(count: int) -> ModuleOp:
+        module = fresh()
+        run(universe.context(), module, passes[:count])
+        return module
+
+    def text_after(count: int) -> str:
+        return str(after(count))
+
+    texts: dict[str, Text] = {level: lambda: str(fresh())}
+    for count, each_pass in enumerate(passes, 1):
         if each_pass.name in _LEVEL_AFTER:
-            texts[_LEVEL_AFTER[each_pass.name]] = partial(_text_after, module, passes[:position])
+            texts[_LEVEL_AFTER[each_pass.name]] = partial(text_after, count)
 
     def llvm() -> str:
-        return emit(_after(module, passes), host())
+        return emit(after(len(passes)), host())
 
     return {**texts, "llvm": llvm, "asm": lambda: assembly(llvm(), host())}
-
-
-def _text_after(module: ModuleOp, passes: Sequence[ModulePass]) -> str:
-    return str(_after(module, passes))
-
-
-def _after(module: ModuleOp, passes: Sequence[ModulePass]) -> ModuleOp:
-    """A copy of a module after some passes."""
-    clone = module.clone()
-    run(universe.context(), clone, passes)
-    return clone

@@ -8,6 +8,7 @@ from functools import cache
 
 from xdsl.dialects.builtin import ModuleOp
 
+from compiler.analysis.combiners import check_combiners
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import constant_values, find_function
 from compiler.driver.inputs import all_constants, by_name, face_of
@@ -15,9 +16,8 @@ from compiler.driver.main.assemble import Assembled, assembled
 from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.unit import Settings, Source
 from compiler.graph.main import read_tensors
-from compiler.interpret.combination import check_combiners
+from compiler.program.tree import Program
 from compiler.targets.cpu.facts import Group
-from compiler.targets.cpu.kernel import Text
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class Plan:
     """What is compiled of a program: a module of groups, with their schedules and their canonical hashes by their
     names, where they have any; or a module of one function at any level.
 
-    group: what a kernel of one function says of it, its seconds apart; without it the kernel has no groups. te: the
-    text that such a program has at the te level, where the module is of loops that were made of it.
+    group: what a kernel of one function says of it, its seconds apart; without it the kernel has no groups. tree: its
+    scheduled loops, which have its arguments, where it is not compiled as written.
     """
 
     module: ModuleOp
     sources: Mapping[str, Source] = field(default_factory=dict)
     hashes: Mapping[str, str] = field(default_factory=dict)
     group: Group | None = None
-    te: Text | None = None
+    tree: Program | None = None
 
 
 def of_groups(x: object, plan: Plan, name: str | None, constants: Mapping[str, object], settings: Settings) -> Recipe:

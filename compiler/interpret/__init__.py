@@ -1,6 +1,5 @@
 """The oracles: numpy evaluators of te and loop functions, independent of every lowering.
 
-numbers.py      scalar types as numpy holds them
 conversions.py  conversions between them
 maps.py         affine maps and conditions as Python functions
 scalar.py       scalar ops, bodies, named combiners

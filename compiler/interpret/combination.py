@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 
 from compiler.dialects.access import names_of
 from compiler.dialects.checks import element_type
 from compiler.dialects.combination import Combining
-from compiler.dialects.dominance import Refusal
 from compiler.dialects.loop import BlockOp
 from compiler.dialects.mathematics import Value
+from compiler.dialects.numbers import DType, constant, dtype_of, is_float, stored
 from compiler.dialects.te import ComputeOp
-from compiler.interpret.numbers import DType, constant, dtype_of, is_float, stored
 from compiler.interpret.scalar import Body, identity
-from compiler.support.errors import StrataError
 from compiler.types.elements import scalar_type
 
 Values = Sequence[Value]
@@ -46,20 +43,6 @@ def fold(combine: Callable[[Values, Values], list[Value]], values: Values, spati
         pairs = combine([v[..., 0:even:2] for v in flat], [v[..., 1:even:2] for v in flat])
         flat = [np.concatenate([p, v[..., even:]], axis=-1) for p, v in zip(pairs, flat, strict=True)]
     return [v[..., 0] for v in flat]
-
-
-class CombinerError(Refusal, StrataError):  # type: ignore[misc]  # whose op is any object
-    """A region that combines results and is no combiner; both a verifier's refusal and an error of a user's."""
-
-
-def check_combiners(module: ModuleOp) -> None:
-    """Every region that combines results is a combiner. Raises CombinerError at the op, with values that show
-    otherwise."""
-    for op in module.walk():
-        if isinstance(op, ComputeOp | BlockOp) and op.joint is not None:
-            reason = fault(op)
-            if reason is not None:
-                raise CombinerError(op, f"the combiner of '{op.label.data}' cannot be used: {reason}")
 
 
 def fault(op: ComputeOp | BlockOp) -> str | None:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from compiler.dialects.mathematics import Value
+from compiler.dialects.numbers import as_signed, as_unsigned, to_int
 from compiler.dialects.upstream.arith import (
     ExtFOp,
     ExtSIOp,
@@ -20,7 +21,6 @@ from compiler.dialects.upstream.arith import (
     TruncIOp,
     UIToFPOp,
 )
-from compiler.interpret.numbers import as_signed, as_unsigned, to_int
 from compiler.types.rounding import rounded_array
 
 Function: TypeAlias = Callable[..., Value]

@@ -24,9 +24,9 @@ from compiler.dialects.functions import called, find_function
 from compiler.dialects.gather import affine_part
 from compiler.dialects.loop import AllocOp, BlockOp, ConstantOp, ForOp, GatherOp, Placed, enclosing_loops
 from compiler.dialects.mathematics import Value
+from compiler.dialects.numbers import Array, DType, array_of, constant, dtype_of, is_float, loaded, stored
 from compiler.interpret.combination import joint, neutral
 from compiler.interpret.maps import condition_function, index_function
-from compiler.interpret.numbers import Array, DType, array_of, constant, dtype_of, is_float, loaded, stored
 from compiler.interpret.scalar import Body, combiner
 from compiler.support.errors import InputError, StrataError
 

@@ -17,9 +17,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import loop, te
 from compiler.dialects.mathematics import ELEMENTARY, Value
+from compiler.dialects.numbers import DType, as_signed, as_unsigned, constant, dtype_of, is_float, to_int
 from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, SelectOp, element_of
 from compiler.interpret.conversions import CASTS
-from compiler.interpret.numbers import DType, as_signed, as_unsigned, constant, dtype_of, is_float, to_int
 from compiler.support.errors import InputError
 
 Function: TypeAlias = Callable[..., Value]

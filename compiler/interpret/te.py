@@ -19,10 +19,10 @@ from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.functions import called, find_function
 from compiler.dialects.gather import affine_part
 from compiler.dialects.mathematics import Value
+from compiler.dialects.numbers import Array, DType, array_of, constant, dtype_of, is_float, loaded, stored
 from compiler.dialects.te import ComputeOp, ConstantOp, GatherOp
 from compiler.interpret.combination import fold, joint, neutral
 from compiler.interpret.maps import condition_function, index_function
-from compiler.interpret.numbers import Array, DType, array_of, constant, dtype_of, is_float, loaded, stored
 from compiler.interpret.scalar import Body, combiner
 from compiler.support.errors import InputError, TeError
 

@@ -18,7 +18,7 @@ from compiler.affine import linear as lin
 from compiler.dialects import te
 from compiler.dialects.access import AxisAttr
 from compiler.dialects.checks import element_type, shape_of
-from compiler.dialects.functions import functions, is_main
+from compiler.dialects.functions import constant_values, functions, is_main, positions
 from compiler.dialects.levels import has_tensors, require
 from compiler.graph.main import read_tensors, write_loop
 from compiler.program import body
@@ -53,6 +53,21 @@ class TeToLoopPass(ModulePass):
                 update(function, _Lowering(function).program())
 
 
+def program_of(function: FuncOp) -> Program:
+    """The loops of a te function that calls no others, as a tree."""
+    program = _Lowering(function).program()
+    names, elements = [buffer.name for buffer in program.arguments], constant_values(function)
+    values = tuple((names[n], value) for n, value in elements.items())
+    return replace(program, constants=tuple(names[n] for n in sorted(positions(function, "constants"))), values=values)
+
+
+def arguments_of(function: FuncOp) -> tuple[Buffer, ...]:
+    """The arguments that the loops of a te function have: its inputs, then its results."""
+    lowering = _Lowering(function)
+    lowering.arguments()
+    return tuple(lowering.buffers.values())
+
+
 class _Lowering:
     """The program of one function under construction: its buffers, by the tensors that they stand for, and nests."""
 
@@ -67,20 +82,9 @@ class _Lowering:
 
     def program(self) -> Program:
         """A nest for each op, then a copy for each result that none of them writes, or that is returned before."""
-        block = self.function.body.block
-        terminator = block.last_op
-        assert isinstance(terminator, ReturnOp)
-        for number, argument in enumerate(block.args):
-            self.names[argument] = self._buffer(argument, argument.name_hint or f"arg{number}").name
-        copies: list[tuple[SSAValue, Buffer]] = []
-        for number, value in enumerate(terminator.operands):
-            target = self._buffer(value, value.name_hint or f"result{number}")
-            if isinstance(value.owner, te.ComputeOp | te.GatherOp) and value not in self.names:
-                self.names[value] = target.name
-            else:
-                copies.append((value, target))
+        copies = self.arguments()
         arguments = tuple(self.buffers.values())
-        for op in block.ops:
+        for op in self.function.body.block.ops:
             if isinstance(op, te.ComputeOp):
                 self._nest(computed(op, self.names), op.label.data, [self._target(v, op) for v in op.outputs])
             elif isinstance(op, te.ConstantOp):
@@ -91,8 +95,27 @@ class _Lowering:
                 self._nest(gathered(op, self.names), op.label.data, [self._target(op.output, op)])
         for value, target in copies:
             self._copy(self.names[value], target)
-        name, output_count = self.function.sym_name.data, len(terminator.operands)
+        name, output_count = self.function.sym_name.data, len(self._returned)
         return Program(name, arguments, output_count, tuple(self.nodes), literals=tuple(self.literals))
+
+    @property
+    def _returned(self) -> Sequence[SSAValue]:
+        terminator = self.function.body.block.last_op
+        assert isinstance(terminator, ReturnOp)
+        return terminator.operands
+
+    def arguments(self) -> list[tuple[SSAValue, Buffer]]:
+        """Make the buffers of the arguments; those results that are copied into theirs."""
+        for number, argument in enumerate(self.function.body.block.args):
+            self.names[argument] = self._buffer(argument, argument.name_hint or f"arg{number}").name
+        copies: list[tuple[SSAValue, Buffer]] = []
+        for number, value in enumerate(self._returned):
+            target = self._buffer(value, value.name_hint or f"result{number}")
+            if isinstance(value.owner, te.ComputeOp | te.GatherOp) and value not in self.names:
+                self.names[value] = target.name
+            else:
+                copies.append((value, target))
+        return copies
 
     def _buffer(self, value: SSAValue, name: str) -> Buffer:
         buffer = Buffer(fresh(name, self.buffers), tuple(shape_of(value)), element_type(value))

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from compiler.interpret.combination import check_combiners
+from compiler.analysis.combiners import check_combiners
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from compiler.dialects import te
 from compiler.dialects.checks import element_type
 from compiler.dialects.dense import Dense, DenseAttr, bytes_of
 from compiler.dialects.functions import functions
-from compiler.interpret.numbers import Array
+from compiler.dialects.numbers import Array
 from compiler.interpret.te import evaluate
 from compiler.passes.lift_constants import LARGE
 from compiler.types.elements import row_of

@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from compiler.dialects import loop, te
 from compiler.dialects.dense import DenseAttr, bytes_of
 from compiler.dialects.functions import constant_values, functions, is_private, positions, state_constants
-from compiler.interpret.numbers import Array, array_of
+from compiler.dialects.numbers import Array, array_of
 from compiler.program.names import fresh
 
 LARGE = 4096

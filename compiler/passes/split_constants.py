@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from xdsl.context import Context
@@ -54,24 +54,34 @@ class SplitConstantsPass(ModulePass):
         if not is_main(old) and not any(isinstance(inner, loop.Placed) for inner in old.walk()):
             raise InputError(f"@{old.sym_name.data} is not at the loop level; lower it with te-to-loop")
         parts = split(old, self.names, taken=[f.sym_name.data for f in functions(op)])
-        for new in parts.functions:
+        for new in parts.written():
             op.body.block.insert_op_before(new, old)
         op.body.block.erase_op(old)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The two functions: the one of each call, and the one that runs once before, None if nothing can move."""
+    """The two functions: the one of each call, and the one that runs once before, None if nothing can move.
+
+    aligned: the names of their arguments that are aligned to 64 bytes; where calls read constants, these are as well.
+    attributes: further ones of their IR.
+    """
 
     main: Program
     prepare: Program | None
-    functions: tuple[FuncOp, ...]
-    """Both as IR, the preparation first; arguments as in the programs."""
+    aligned: frozenset[str]
+    constants: frozenset[str]
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
 
     @property
     def prepared(self) -> list[str]:
         """The buffers that the preparation fills and the main function reads."""
         return [] if self.prepare is None else [b.name for b in _results(self.prepare)]
+
+    def written(self) -> list[FuncOp]:
+        """Both as new IR, the preparation first; arguments as in the programs."""
+        before = [] if self.prepare is None else [_written(self.prepare, self.aligned, self.attributes)]
+        return [*before, _written(self.main, self.aligned | self.constants, self.attributes)]
 
 
 def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = ()) -> Parts:
@@ -81,7 +91,9 @@ def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = (
     """
     program = read(function)
     aligned = [program.arguments[n].name for n in sorted(positions(function, "aligned"))]
-    return split_program(program, constants, aligned, function.attributes, taken)
+    stale = ("aligned", "constants", "constant_values")
+    attributes = {name: value for name, value in function.attributes.items() if name not in stale}
+    return split_program(program, constants, aligned, attributes, taken)
 
 
 def split_program(
@@ -94,13 +106,10 @@ def split_program(
     """`split` of a program as a tree: `aligned` are its aligned arguments, `attributes` those of its function."""
     check_constants(program, constants)
     before, after, crossing = _divided(program, constants)
-    names = [*aligned, *(b.name for b in crossing)]
+    names = frozenset((*aligned, *(b.name for b in crossing)))
     main = _main(program, constants, after, crossing)
-    written = _written(main, [*names, *constants], attributes)
-    if not before:
-        return Parts(main, None, (written,))
-    prepare = _prepare(program, before, crossing, fresh(f"{program.name}.prepare", taken))
-    return Parts(main, prepare, (_written(prepare, names, attributes), written))
+    prepare = _prepare(program, before, crossing, fresh(f"{program.name}.prepare", taken)) if before else None
+    return Parts(main, prepare, names, frozenset(constants), attributes)
 
 
 def called(program: Program) -> Program:
@@ -223,8 +232,7 @@ def _body(program: Program, nests: Sequence[Node], crossing: Sequence[Buffer]) -
 def _written(program: Program, aligned: Collection[str], attributes: Mapping[str, Attribute]) -> FuncOp:
     """The function of a program, with further attributes and the positions of its aligned arguments."""
     new = write(program)
-    stale = ("aligned", "constants", "constant_values", *new.attributes)
-    new.attributes |= {name: value for name, value in attributes.items() if name not in stale}
+    new.attributes = {**attributes, **new.attributes}
     positions = [n for n, buffer in enumerate(program.arguments) if buffer.name in aligned]
     if positions:
         new.attributes["aligned"] = DenseArrayBase.from_list(i64, positions)

@@ -11,9 +11,12 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import (
     find_function,
 )
+from compiler.lowering.te_to_loop import program_of
+from compiler.passes.lift_constants import has_constants, lift_constants
 from compiler.pipeline.passes import parse_passes, run
 from compiler.pipeline.source import LOWER, argument, check_is_program, level_of, module_of
 from compiler.program.read import read
+from compiler.program.tree import Program
 from compiler.support.errors import InputError
 from compiler.targets.arguments import Argument
 
@@ -30,6 +33,17 @@ def lower(x: object) -> ModuleOp:
         raise InputError("the program is at the low level, below loops and blocks")
     run(universe.context(), module, parse_passes(LOWER))
     return module
+
+
+def tree_of(module: ModuleOp, name: str | None = None) -> Program:
+    """The loops of a function at the te or loop level, as a tree: those of `lower`, without writing them."""
+    function = find_function(module, name)
+    if level_of(module) != "te":
+        return read(function)
+    if has_constants(function):
+        function = function.clone()
+        lift_constants(function)
+    return program_of(function)
 
 
 def lower_to_kernels(

@@ -6,17 +6,18 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from compiler import universe
 from compiler.dialects.dominance import verify_module
 from compiler.pipeline.options import made
 from compiler.pipeline.text import Part, elements
 from compiler.support.errors import InputError
 from compiler.support.text import unknown
-from compiler.universe import find_pass, pass_names
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -60,9 +61,21 @@ def steps(text: str) -> list[Step]:
     return [step for part in elements(Part.of(text)) for step in _steps(part)]
 
 
-def passes_from(level: str, policy: str) -> list[ModulePass]:
+@cache
+def passes_from(level: str, policy: str) -> tuple[ModulePass, ...]:
     """The passes from a level (te, loop or low) to the code that emission takes, under a floating-point policy."""
-    return [_under(policy, parsed) for parsed in parse_passes(_FROM[level])]
+    return tuple(_under(policy, parsed) for parsed in parse_passes(_FROM[level]))
+
+
+def to_code(module: ModuleOp, level: str, policy: str) -> None:
+    """Lower a module from a level to the code that emission takes, in place."""
+    run(_context(), module, passes_from(level, policy))
+
+
+@cache
+def _context() -> Context:
+    """The context of passes that parse nothing."""
+    return universe.context()
 
 
 def _under(policy: str, unset: ModulePass) -> ModulePass:
@@ -99,9 +112,9 @@ def _steps(part: Part) -> list[Step]:
     name, options = _name_and_options(part)
     if str(name) in PIPELINES:
         raise part.refused(f"'{name}' is a pipeline, which takes no options")
-    kind = find_pass(str(name))
+    kind = universe.find_pass(str(name))
     if kind is None:
-        raise name.refused(unknown("pass", str(name), pass_names()))
+        raise name.refused(unknown("pass", str(name), universe.pass_names()))
     return [Step(made(kind, name, options), part)]
 
 

@@ -15,9 +15,9 @@ from compiler.dialects.functions import (
     find_function,
     functions,
 )
+from compiler.dialects.numbers import dtype_of
 from compiler.dialects.parser import Parser
 from compiler.frontends.imported import Imported
-from compiler.interpret.numbers import dtype_of
 from compiler.pipeline.models import imported
 from compiler.program.tree import Buffer
 from compiler.support import files, spans, validation

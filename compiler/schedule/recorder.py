@@ -16,6 +16,7 @@ from xdsl.dialects.transform import YieldOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from compiler.analysis.combiners import check_combiners
 from compiler.analysis.verify.prove import Verdict, verify_schedule
 from compiler.dialects import loop as loop_dialect
 from compiler.dialects import te
@@ -23,7 +24,6 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function, functions
 from compiler.dialects.levels import has_tensors
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
-from compiler.interpret.combination import check_combiners
 from compiler.lowering.te_to_loop import TeToLoopPass
 from compiler.program.read import read
 from compiler.program.tree import Program
@@ -50,17 +50,19 @@ class Recorder(Unpicklable):
     _refusal = "a schedule cannot be pickled: keep its text, str(schedule), and apply that to a Schedule of the program"
 
     def __init__(self, x: object, name: str | None = None, seed: int = 0) -> None:
-        module = _loop_module(x)
-        function = find_function(module, name)
-        if not any(isinstance(op, loop_dialect.ForOp | loop_dialect.Placed) for op in function.walk()):
-            raise ScheduleError(f"@{function.sym_name.data} is not at the loop level; lower it with te-to-loop first")
-        verify_module(module)
-        check_combiners(module)
-        self.name = function.sym_name.data
-        self.original = module.clone()
+        self._module = None if isinstance(x, Program) else _checked_module(x, name)
+        self.unscheduled = x if isinstance(x, Program) else read(find_function(self.original, name))
+        self.name = self.unscheduled.name
         self.script, body = empty_script()
-        self._state = State(read(function), random.Random(integer("seed", seed, 0, error=ScheduleError)), body)
+        self._state = State(self.unscheduled, random.Random(integer("seed", seed, 0, error=ScheduleError)), body)
         self._written: tuple[Program, ModuleOp] | None = None
+
+    @property
+    def original(self) -> ModuleOp:
+        """The module with the function as it was given."""
+        if self._module is None:
+            self._module = ModuleOp([write(self.unscheduled)])
+        return self._module
 
     @property
     def program(self) -> Program:
@@ -101,7 +103,7 @@ class Recorder(Unpicklable):
         copy's."""
         new = object.__new__(type(self))
         handles: dict[Handle, Handle] = {}
-        new.name, new.original, new._written = self.name, self.original, None
+        new.name, new.unscheduled, new._module, new._written = self.name, self.unscheduled, self._module, None
         new.script = self.script.clone(handles)
         new._state = self._state.fork(script_of(new.script).body.block, handles)
         return new, handles
@@ -114,7 +116,7 @@ class Recorder(Unpicklable):
 
     def verify(self) -> Verdict:
         """Whether the scheduled function computes the same as the original: proved, refuted or undecided (law 2)."""
-        return verify_schedule(self.program, read(find_function(self.original, self.name)))
+        return verify_schedule(self.program, self.unscheduled)
 
     def label(self, handle: Handle) -> str:
         """The name of the block or loop that a handle stands for."""
@@ -331,6 +333,17 @@ def _asked(primitive: Primitive) -> str:
     """The arguments of a primitive's method without their types: `(loop, factors, tail='guard')`."""
     parameters = primitive.signature.parameters.values()
     return str(inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in parameters]))
+
+
+def _checked_module(x: object, name: str | None) -> ModuleOp:
+    """A copy of the module that a caller gives, verified, whose function is at the loop level."""
+    module = _loop_module(x)
+    function = find_function(module, name)
+    if not any(isinstance(op, loop_dialect.ForOp | loop_dialect.Placed) for op in function.walk()):
+        raise ScheduleError(f"@{function.sym_name.data} is not at the loop level; lower it with te-to-loop first")
+    verify_module(module)
+    check_combiners(module)
+    return module.clone()
 
 
 def _loop_module(x: object) -> ModuleOp:

@@ -43,7 +43,8 @@ class Schedule(Recorder):
     raises ScheduleError and changes nothing. `print(schedule.script)` replays to the same IR; `module` is the module
     with the scheduled function.
 
-    `x` is a te function, which is lowered as it is written, or a loop-level module, such as `strata.lower` gives;
+    `x` is a te function, which is lowered as it is written, a loop-level module, such as `strata.lower` gives, or such
+    a function as a tree (`strata.program.tree.Program`), which is not verified;
     `seed` is the seed of choices without a decision. Raises ScheduleError for a module that is not at the loop level,
     InputError for a module of several functions without a name.
 

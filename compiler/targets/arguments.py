@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import Attribute
 
-from compiler.interpret.numbers import dtype_of
+from compiler.dialects.numbers import dtype_of
 from compiler.support import display
 from compiler.support.errors import TargetError
 from compiler.targets.address import address

@@ -9,10 +9,10 @@ import pytest
 
 import compiler
 from compiler.dialects.functions import find_function
+from compiler.dialects.numbers import Array
 from compiler.driver import in_groups
 from compiler.driver.main.assemble import build_program
 from compiler.driver.units.unit import Settings
-from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate
 from compiler.targets.cpu import Kernel
 from tests.random_programs import arrays_for, program

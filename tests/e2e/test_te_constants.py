@@ -18,11 +18,11 @@ from compiler.analysis.verify.prove import verify_schedule
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.dialects.functions import find_function
+from compiler.dialects.numbers import array_of
 from compiler.dialects.te import ConstantOp
 from compiler.driver.reference.cases import reference
 from compiler.driver.reference.subject import Subject
 from compiler.interpret import loop as interpreter
-from compiler.interpret.numbers import array_of
 from compiler.interpret.te import evaluate
 from compiler.passes.fold_constants import fold_constants
 from compiler.passes.lift_constants import LARGE, lift_constants

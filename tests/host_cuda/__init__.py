@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compiler.interpret.numbers import dtype_of
+from compiler.dialects.numbers import dtype_of
 from compiler.targets.cuda import CudaKernel
 from compiler.targets.cuda.helpers import WARPS
 

@@ -11,8 +11,8 @@ import pytest
 
 import compiler
 from compiler import pipeline, universe
+from compiler.dialects.numbers import Array
 from compiler.interpret import loop, te
-from compiler.interpret.numbers import Array
 from compiler.passes.split_constants import SplitConstantsPass
 from compiler.pipeline import parse_passes, run
 from compiler.support.errors import InputError, StrataError

@@ -15,8 +15,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i16, i32, i64
 
 import compiler
+from compiler.dialects.numbers import dtype_of
 from compiler.dialects.upstream.arith import CMPF, CMPI
-from compiler.interpret.numbers import dtype_of
 from compiler.interpret.scalar import Body
 from compiler.pipeline import parse
 from compiler.support.errors import LoweringError

@@ -13,8 +13,8 @@ import compiler
 from compiler import te
 from compiler.analysis.in_place import in_place, may_overwrite
 from compiler.dialects.functions import find_function
+from compiler.dialects.numbers import Array
 from compiler.interpret import loop
-from compiler.interpret.numbers import Array
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write

@@ -26,6 +26,7 @@ from compiler.autotune.measure.timing import Clock, YardstickProbe, chosen, stan
 from compiler.autotune.measure.worker import Refused
 from compiler.autotune.measure.worker_process import Death
 from compiler.database.outcome import MEASURED, Outcome
+from compiler.dialects.numbers import is_float
 from compiler.driver import build_unit
 from compiler.driver.reference.cases import (
     Oracle,
@@ -41,7 +42,6 @@ from compiler.driver.reference.retype import floats_of, retyped
 from compiler.driver.reference.subject import Subject, ceiling
 from compiler.driver.reference.tolerance import Expected, fault, poison
 from compiler.interpret import te as evaluator
-from compiler.interpret.numbers import is_float
 from compiler.pipeline import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError

@@ -11,9 +11,9 @@ import pytest
 import compiler
 from compiler import driver, pipeline, te
 from compiler.dialects.dense import constants_in
+from compiler.dialects.numbers import Array
 from compiler.driver.main.assemble import build_program
 from compiler.driver.units.unit import Settings, Source
-from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate as te_evaluate
 from compiler.schedule import Schedule, library
 from compiler.support.errors import InputError, ScheduleError, TargetError

@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 import compiler
 from compiler import te
+from compiler.dialects.numbers import Array
 from compiler.driver.main.assemble import build_program
 from compiler.driver.units import compile as unit_compile
 from compiler.driver.units.unit import Settings, Source
-from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate
 from compiler.schedule import Schedule
 from compiler.support.errors import TargetError

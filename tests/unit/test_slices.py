@@ -12,6 +12,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.dialects.functions import find_function
+from compiler.dialects.numbers import Array
 from compiler.driver import in_groups
 from compiler.driver.main import slices
 from compiler.driver.main.assemble import build_program
@@ -22,7 +23,6 @@ from compiler.driver.units.unit import Settings
 from compiler.graph.concatenation import Part, contiguous_parts
 from compiler.graph.main import Call, Main
 from compiler.graph.read import read
-from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate
 from compiler.passes import plan_buffers
 from compiler.pipeline import parse

@@ -13,8 +13,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler import te
 from compiler.dialects.dense import Dense, DenseAttr
+from compiler.dialects.numbers import Array
 from compiler.dialects.te import ConstantOp
-from compiler.interpret.numbers import Array
 from compiler.interpret.te import evaluate
 from compiler.pipeline import parse
 from compiler.support.errors import TeError

@@ -18,11 +18,11 @@ from compiler.autotune.measure.shrink import rounds, shrunk
 from compiler.autotune.measure.worker import Reply
 from compiler.database.outcome import Outcome
 from compiler.dialects.functions import find_function
+from compiler.dialects.numbers import dtype_of
 from compiler.driver import build_as_written
 from compiler.driver.reference.cases import Case, reference, strict
 from compiler.driver.reference.subject import Subject
 from compiler.driver.reference.tolerance import fault
-from compiler.interpret.numbers import dtype_of
 from compiler.pipeline import lower_to_kernels, unbound
 from compiler.program.read import read
 from compiler.program.tree import Alloc, Program

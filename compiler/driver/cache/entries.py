@@ -30,6 +30,11 @@ def put(value: object, words: Sequence[object]) -> None:
         entry.store.put(entry.key, to_bytes(value))
 
 
+def kept() -> bool:
+    """Whether anything is cached: keys need not be written where nothing is."""
+    return place().path is not None
+
+
 @dataclass(frozen=True)
 class _Entry:
     """An entry: its store, and the text of its key."""

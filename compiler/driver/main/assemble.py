@@ -13,6 +13,7 @@ from compiler import universe
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import callees, find_function, is_main
 from compiler.dialects.levels import require
+from compiler.dialects.numbers import Array, array_of
 from compiler.driver.main.constants import Block, Preparing, complete
 from compiler.driver.main.linked import Linked, load_linked
 from compiler.driver.main.occurrences import Once, Units, once, replaceable, standing
@@ -23,7 +24,6 @@ from compiler.driver.units.pool import compiled
 from compiler.driver.units.unit import WRITTEN, Code, Settings, Source, Unit
 from compiler.graph.canonical import canonical_hash
 from compiler.graph.main import Call, Main, read_tensors, size, write_low
-from compiler.interpret.numbers import Array, array_of
 from compiler.lowering.low_to_llvm import emit
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.program.write import memref_type

@@ -6,9 +6,9 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from compiler.dialects.numbers import Array, dtype_of
 from compiler.driver.units.unit import Code, Unit
 from compiler.graph.main import Call, Constant, Copy, Main, Step, placed, size
-from compiler.interpret.numbers import Array, dtype_of
 from compiler.program.names import Names
 from compiler.program.tree import Buffer
 from compiler.targets.address import address

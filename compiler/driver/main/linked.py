@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
+from compiler.dialects.numbers import Array
 from compiler.driver.main.constants import Block, fill
-from compiler.interpret.numbers import Array
 from compiler.targets.cpu.compile import Loaded, ObjectCode, load_objects
 from compiler.targets.cpu.facts import Facts, Group
 from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text

@@ -14,12 +14,13 @@ from compiler.database.program import text_of
 from compiler.database.record import Key, hash_of
 from compiler.dialects.functions import find_function
 from compiler.driver.inputs import with_constants
-from compiler.driver.kernels import scheduled, written
+from compiler.driver.kernels import written
 from compiler.driver.parts.groups import Group, Whole, whole_of
 from compiler.driver.parts.single import Single, single_of
 from compiler.driver.plan import Plan
 from compiler.driver.units.unit import WRITTEN, Source
 from compiler.pipeline import lower, parse
+from compiler.program.tree import Program
 from compiler.schedule import Schedule
 from compiler.space.rules import RULES, Rule
 from compiler.targets.cpu.facts import Group as Facts
@@ -59,7 +60,7 @@ class Part:
     """A part of a program: its name, its unscheduled loops, and what its schedule is chosen by."""
 
     name: str
-    loops: ModuleOp
+    loops: ModuleOp | Program
     threads: int
     policy: str
     timing: str
@@ -78,14 +79,14 @@ class Part:
     @property
     def key(self) -> Key:
         """The key of its records."""
-        program = hash_of(text_of(find_function(self.loops)))
+        program = hash_of(text_of(find_function(self.schedule.original)))
         return Key(program, self.machine.name, self.threads, self.policy, self.timing)
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
     """A program as the parts that have schedules of their own: the groups of a whole program, the canonical form of a
-    te function of one group, or loops as they are. `loops` are those of what has one part, as it is written."""
+    te function of one group, or loops as they are."""
 
     whole: Whole | None
     single: Single | None
@@ -101,8 +102,10 @@ class Cut:
     def parts(self, threads: int, policy: str) -> list[Part]:
         """The parts, each to be scheduled for so many threads."""
         if self.whole is not None:
-            return [Part(group.name, group.loops, threads, policy, NETWORK) for group in self.whole.groups]
-        return [Part(find_function(self.module).sym_name.data, self.module, threads, policy, WARM)]
+            return [Part(group.name, group.tree, threads, policy, NETWORK) for group in self.whole.groups]
+        loops = self.single.tree if self.single else self.module
+        name = self.single.graph.name if self.single else find_function(self.module).sym_name.data
+        return [Part(name, loops, threads, policy, WARM)]
 
     def plan(self, sources: Mapping[str, Source], module: ModuleOp) -> Plan:
         """How the program's module is compiled under the schedules that `sources` have by the names of its parts; as
@@ -116,7 +119,8 @@ class Cut:
         if source.script is None:
             return replace(written(module), group=group)
         tree = None if source.tree is None else single.spelled(single.signed(source.tree))
-        return scheduled(tree or single.scheduled(parse(source.script, "the script")), group, module)
+        tree = tree or single.scheduled(parse(source.script, "the script"))
+        return Plan(module, group=group, tree=tree)
 
 
 def cut(x: object, constants: Sequence[str], in_groups: bool = True, canonical: bool = True) -> Cut:
@@ -126,5 +130,5 @@ def cut(x: object, constants: Sequence[str], in_groups: bool = True, canonical: 
     whole = whole_of(x, constants) if in_groups and canonical else None
     if whole is not None:
         return Cut(whole, None, None)
-    loops = with_constants(x, lower(x), constants)
-    return Cut(None, single_of(x, loops) if canonical else None, loops)
+    single = single_of(x, constants) if canonical else None
+    return Cut(None, single, None if single else with_constants(x, lower(x), constants))

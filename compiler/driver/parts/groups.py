@@ -11,7 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from compiler.database import WholeProgram
-from compiler.dialects.functions import callees, find_function, state_constants
+from compiler.dialects.functions import callees, find_function
+from compiler.dialects.numbers import dtype_of
 from compiler.driver.main.occurrences import Once, once
 from compiler.driver.main.slices import joins, sliced
 from compiler.graph.grouping import has_groups
@@ -21,10 +22,11 @@ from compiler.graph.read import read as read_graph
 from compiler.graph.spelled import spelled_graph
 from compiler.graph.whole import GivenNames, whole
 from compiler.graph.write import write
-from compiler.interpret.numbers import dtype_of
-from compiler.pipeline import level_of, lower, parse
-from compiler.program.read import read as read_loops
-from compiler.program.write import constant_arguments
+from compiler.lowering.te_to_loop import arguments_of
+from compiler.pipeline import level_of, parse
+from compiler.pipeline.loops import tree_of
+from compiler.program.tree import Program
+from compiler.program.write import write as write_loops
 from compiler.support.errors import InputError
 from compiler.support.files import read
 from compiler.support.text import unknown
@@ -44,19 +46,16 @@ class Group:
     provenance: Provenance | None = None
 
     @cached_property
-    def loops(self) -> ModuleOp:
+    def tree(self) -> Program:
         """The tuned form: the loops, with constant inputs marked."""
-        module = lower(self.module)
-        function = find_function(module)
-        program = read_loops(function)
+        program = tree_of(self.module)
         constants = tuple(program.arguments[n].name for n in self.constants)
-        state_constants(function, constant_arguments(replace(program, constants=constants)))
-        return module
+        return replace(program, constants=constants, values=tuple(v for v in program.values if v[0] in constants))
 
     @property
-    def constant_names(self) -> tuple[str, ...]:
-        """The names of the inputs that are constant, in the loops."""
-        return read_loops(find_function(self.loops)).constants
+    def loops(self) -> ModuleOp:
+        """The same as IR."""
+        return ModuleOp([write_loops(self.tree)])
 
     @property
     def spelled(self) -> ModuleOp:
@@ -165,12 +164,18 @@ def whole_of(x: object, constants: Sequence[str]) -> Whole | None:
     if not has_groups(cut.module):
         return None
     function = find_function(module)
+    return Whole(cut.module, positions_of(x, function, constants), _input_names(x, function), cut.names, cut.hashes)
+
+
+def positions_of(x: object, function: FuncOp, constants: Sequence[str]) -> tuple[int, ...]:
+    """The positions of inputs of a te program by their names. Raises InputError for names that no input has."""
     names = _input_names(x, function)
     for name in constants:
         if name not in names:
+            if name in {buffer.name for buffer in arguments_of(function)[len(names) :]}:
+                raise InputError(f"'{name}' cannot be constant: it is an output of @{function.sym_name.data}")
             raise InputError(f"@{function.sym_name.data} has no input '{name}' (it has {', '.join(names) or 'none'})")
-    positions = tuple(n for n, name in enumerate(names) if name in constants)
-    return Whole(cut.module, positions, names, cut.names, cut.hashes)
+    return tuple(n for n, name in enumerate(names) if name in constants)
 
 
 def te_module(x: object) -> ModuleOp | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from xdsl.dialects.builtin import ModuleOp
-
 from compiler.database import Record
 from compiler.dialects.functions import find_function
 from compiler.driver.parts.groups import whole_of
@@ -14,6 +12,7 @@ from compiler.driver.parts.single import single_of
 from compiler.graph.provenance import Provenance
 from compiler.pipeline import lower, parse
 from compiler.program.read import read
+from compiler.program.tree import Program
 from compiler.program.write import write
 from compiler.support.errors import InputError
 
@@ -26,26 +25,25 @@ def names_of(x: object, record: Record) -> Provenance:
 
     Which inputs are constant does not matter. Raises InputError where the record is of another program.
     """
-    wanted = _text(parse(record.program, "the program"))
-    for module, names in _parts(x):
-        if _text(module) == wanted:
+    wanted = _text(read(find_function(parse(record.program, "the program"))))
+    for program, names in _parts(x):
+        if _text(program) == wanted:
             return names
     raise InputError(f"record {record.id}, of {record.name}, is of another program: no part of this one is the same")
 
 
-def _parts(x: object) -> Iterator[tuple[ModuleOp, Provenance]]:
+def _parts(x: object) -> Iterator[tuple[Program, Provenance]]:
     """The loops of a program and of its groups, as records have them, and what the program calls their parts."""
     program_of_groups = whole_of(x, ())
     if program_of_groups is not None:
-        yield from ((lower(group.module), group.provenance or OWN) for group in program_of_groups.groups)
-    written = lower(x)
-    single = single_of(x, written)
+        yield from ((group.tree, group.provenance or OWN) for group in program_of_groups.groups)
+    single = single_of(x)
     if single is not None:
-        yield single.loops, single.names
+        yield single.tree, single.names
     if program_of_groups is None:
-        yield written, OWN
+        yield read(find_function(lower(x))), OWN
 
 
-def _text(module: ModuleOp) -> str:
+def _text(program: Program) -> str:
     """The text of loops, whatever they are called and whichever inputs are constant."""
-    return str(write(replace(read(find_function(module)), name="", constants=(), values=())))
+    return str(write(replace(program, name="", constants=(), values=())))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,32 +10,33 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import constant_values, find_function, positions, state_constants
-from compiler.driver.inputs import with_constants
-from compiler.driver.parts.groups import te_module
+from compiler.driver.parts.groups import positions_of, te_module
 from compiler.graph.canonical import Canonical, canonical
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read as read_graph
 from compiler.graph.spelled import spelled
 from compiler.graph.tree import Compute, Graph
 from compiler.graph.write import write
-from compiler.pipeline import lower
+from compiler.lowering.te_to_loop import arguments_of
+from compiler.pipeline.loops import tree_of
 from compiler.program.names import Names
-from compiler.program.read import read
-from compiler.program.tree import Program
-from compiler.program.write import update
+from compiler.program.tree import Buffer, Program
+from compiler.program.write import write as write_loops
 from compiler.schedule import Schedule
 
 
 @dataclass(frozen=True)
 class Single:
-    """A te function, its canonical form whose inputs and results are in canonical order too, and the loops of the
-    function as it is written, which say which inputs are constant. `known` are the inputs that the function itself says
-    are constant, by position, and the elements of those that it knows."""
+    """A te function, and its canonical form, whose inputs and results are in canonical order too.
+
+    own: the arguments of its loops as it is written: inputs, then results. constants: the inputs that never change, by
+    position, and the elements of those that the function itself knows.
+    """
 
     graph: Graph
     form: Canonical
-    written: ModuleOp
-    known: Mapping[int, DenseAttr | None]
+    own: tuple[Buffer, ...]
+    constants: Mapping[int, DenseAttr | None]
 
     @property
     def names(self) -> Provenance:
@@ -43,33 +44,38 @@ class Single:
         return self.form.names
 
     @cached_property
-    def loops(self) -> ModuleOp:
-        """The loops of the canonical form, with those inputs constant that are as written: they are tuned, and records'
-        scripts apply to them."""
-        stated = {n for n, buffer in enumerate(self._own.arguments) if buffer.name in self._own.constants}
-        canonical_inputs = list(zip(self.form.arguments, self.form.graph.inputs, strict=True))
+    def tree(self) -> Program:
+        """The loops of the canonical form: they are tuned, and records' scripts apply to them."""
         module = ModuleOp([write(self.form.graph)])
-        known = {n: self.known[position] for n, position in enumerate(self.form.arguments) if position in self.known}
-        state_constants(find_function(module), known)
-        return with_constants(module, lower(module), [value.name for n, value in canonical_inputs if n in stated])
+        stated = {n: self.constants[own] for n, own in enumerate(self.form.arguments) if own in self.constants}
+        state_constants(find_function(module), stated)
+        return tree_of(module)
+
+    @property
+    def loops(self) -> ModuleOp:
+        """The same as IR."""
+        return ModuleOp([write_loops(self.tree)])
+
+    @property
+    def unknown(self) -> list[Buffer]:
+        """The arguments that are constant and whose elements the program does not know."""
+        return [self.own[n] for n, elements in sorted(self.constants.items()) if elements is None]
 
     def schedule(self, script: ModuleOp) -> Schedule:
         """The canonical form under a script, with the program's arguments and results in its order. Raises
         ScheduleError for a script that does not apply."""
-        module = self.loops.clone()
-        update(find_function(module), self.signed(read(find_function(module))))
-        return Schedule(module).apply(script)
+        return Schedule(self.signed(self.tree)).apply(script)
 
     def scheduled(self, script: ModuleOp) -> Program:
         """The canonical form under a script, with the program's arguments and names. Raises ScheduleError as well."""
-        return self.spelled(self.signed(Schedule(self.loops).apply(script).program))
+        return self.spelled(self.signed(Schedule(self.tree).apply(script).program))
 
     def signed(self, program: Program) -> Program:
         """The canonical loops, scheduled or not, with the program's arguments and results in its order."""
         inputs, count = dict(zip(self.form.arguments, program.arguments, strict=False)), len(self.form.arguments)
         results = dict(zip(self.form.results, program.arguments[-program.outputs :], strict=True))
         taken = Names(program.buffers)
-        own = self._own.arguments[: len(self.graph.inputs)]
+        own = self.own[: len(self.graph.inputs)]
         arguments = (
             *(
                 inputs[n] if n in inputs else replace(buffer, name=taken.fresh("unused"))
@@ -82,27 +88,19 @@ class Single:
 
     def spelled(self, program: Program) -> Program:
         """Such loops under the names of the program."""
-        arguments = zip(self._interface(program), self._interface(self._own), strict=True)
-        return spelled(program, self.names, dict(arguments))
+        names, count = [buffer.name for buffer in program.arguments], len(self.graph.inputs)
+        interface = [*names[:count], *names[len(names) - program.outputs :]]
+        return spelled(program, self.names, dict(zip(interface, (buffer.name for buffer in self.own), strict=True)))
 
     @property
     def unscheduled(self) -> Program:
         """The canonical form, unscheduled, with the program's arguments and names."""
-        return self.spelled(self.signed(read(find_function(self.loops))))
-
-    @cached_property
-    def _own(self) -> Program:
-        return read(find_function(self.written))
-
-    def _interface(self, program: Program) -> list[str]:
-        """The names of the inputs and the results, without the large constants that are arguments between them."""
-        names = [buffer.name for buffer in program.arguments]
-        return [*names[: len(self.graph.inputs)], *names[len(names) - program.outputs :]]
+        return self.spelled(self.signed(self.tree))
 
 
-def single_of(x: object, written: ModuleOp) -> Single | None:
-    """A te program as one, given its loops as they are written; None for a program at another level, and for one that
-    computes nothing."""
+def single_of(x: object, constants: Sequence[str] = ()) -> Single | None:
+    """A te program as one, some of whose inputs are constant; None for a program at another level, and for one that
+    computes nothing. Raises InputError for constants that are no inputs."""
     module = te_module(x)
     if module is None:
         return None
@@ -114,5 +112,5 @@ def single_of(x: object, written: ModuleOp) -> Single | None:
     if not any(isinstance(node, Compute) for node in form.graph.nodes):
         return None
     elements = constant_values(function)
-    constants = {n: elements.get(n) for n in positions(function, "constants")}
-    return Single(graph, form, written, constants)
+    stated = positions(function, "constants") | set(positions_of(x, function, constants))
+    return Single(graph, form, arguments_of(function), {n: elements.get(n) for n in stated})

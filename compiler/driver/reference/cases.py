@@ -17,10 +17,10 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, f64
 
 from compiler.dialects.functions import constant_values, find_function
+from compiler.dialects.numbers import array_of, is_float
 from compiler.driver.reference.retype import floats_of, retyped
 from compiler.driver.reference.subject import Subject, ceiling, work
 from compiler.driver.reference.tolerance import FACTOR, Expected, epsilon
-from compiler.interpret.numbers import array_of, is_float
 from compiler.support.errors import InputError, ScheduleError
 from compiler.targets.arguments import Argument, Array
 from compiler.types.machines import host

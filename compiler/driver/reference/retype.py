@@ -9,8 +9,8 @@ from xdsl.pattern_rewriter import PatternRewriteWalker, TypeConversionPattern
 from xdsl.rewriter import Rewriter
 
 from compiler.dialects.dense import Dense, DenseAttr
+from compiler.dialects.numbers import array_of, dtype_of
 from compiler.dialects.upstream.arith import ExtFOp, TruncFOp
-from compiler.interpret.numbers import array_of, dtype_of
 from compiler.types.elements import row_of
 from compiler.types.rounding import rounded
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.interpret.numbers import BF16, DType, is_float
+from compiler.dialects.numbers import BF16, DType, is_float
 from compiler.targets.arguments import Array
 
 FACTOR = 16.0

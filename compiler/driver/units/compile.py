@@ -17,10 +17,9 @@ from compiler.dialects.parser import Parser
 from compiler.driver.units.unit import Code, Unit, UnitKey
 from compiler.lowering.low_to_llvm import emit
 from compiler.passes.split_constants import Parts, split_program
-from compiler.pipeline import parse_passes, passes_from, run
+from compiler.pipeline.passes import parse_passes, run, to_code
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
-from compiler.program.write import update
 from compiler.schedule import Schedule
 from compiler.schedule.recorder import take_over
 from compiler.support.gc import paused
@@ -63,15 +62,14 @@ def compile_unit(job: Job) -> Unit:
     start = perf_counter()
     with paused():
         parts, names = _parts(job)
-        shared = _share(parts, names, job.key.shared)
+        parts, shared = _sharing(parts, names, job.key.shared)
         return compiled(parts, names, job.key.policy, job.key.threads, job.symbol, shared, start)
 
 
 def functions_of(job: Job) -> list[FuncOp]:
     """The scheduled loops of a unit, ready to compile: the preparation, and the function of each call."""
     parts, names = _parts(job)
-    _share(parts, names, job.key.shared)
-    return list(parts.functions)
+    return _sharing(parts, names, job.key.shared)[0].written()
 
 
 def _parts(job: Job) -> tuple[Parts, list[str]]:
@@ -96,7 +94,7 @@ def compiled(
     array; `start` is when that began, on the clock perf_counter. Raises what the lowerings do.
     """
     began = perf_counter() if start is None else start
-    codes = [_code(function, parts.main.name, policy, threads, symbol) for function in parts.functions]
+    codes = [_code(function, parts.main.name, policy, threads, symbol) for function in parts.written()]
     takes = _positions(parts.main.arguments[: len(parts.main.arguments) - parts.main.outputs], names)
     if parts.prepare is None:
         return Unit(codes[-1], takes, shared=shared, seconds=perf_counter() - began)
@@ -110,8 +108,11 @@ def _positions(buffers: Sequence[Buffer], names: Sequence[str]) -> tuple[int, ..
     return tuple(names.index(buffer.name) for buffer in buffers if buffer.name in names)
 
 
-def _share(parts: Parts, names: Sequence[str], wished: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Let the function of each call write outputs where inputs stand, where its loops allow it; which these are."""
+def _sharing(
+    parts: Parts, names: Sequence[str], wished: Sequence[tuple[int, int]]
+) -> tuple[Parts, tuple[tuple[int, int], ...]]:
+    """The parts whose function of each call writes outputs where inputs stand, where its loops allow it; which these
+    are."""
     program, shared = parts.main, list[tuple[int, int]]()
     first = len(names) - program.outputs
     for source, target in wished:
@@ -119,9 +120,7 @@ def _share(parts: Parts, names: Sequence[str], wished: Sequence[tuple[int, int]]
         if free and may_overwrite(program, names[source], names[first + target]):
             program = in_place(program, names[source], names[first + target])
             shared.append((source, target))
-    if shared:
-        update(parts.functions[-1], program)
-    return tuple(shared)
+    return replace(parts, main=program), tuple(shared)
 
 
 def loops(job: Job) -> ModuleOp:
@@ -141,7 +140,7 @@ def loops(job: Job) -> ModuleOp:
 def lowered(function: FuncOp, policy: str) -> ModuleOp:
     """A loop function at the low level, its buffers planned."""
     module = ModuleOp([function])
-    run(universe.context(), module, passes_from("loop", policy))
+    to_code(module, "loop", policy)
     return module
 
 

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from compiler.dialects.functions import constant_values, outputs
-from compiler.interpret.numbers import array_of
+from compiler.dialects.numbers import array_of
 from compiler.support import display
 from compiler.support.errors import TargetError
 from compiler.support.text import counted

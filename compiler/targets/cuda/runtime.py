@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from compiler.interpret.numbers import dtype_of
+from compiler.dialects.numbers import dtype_of
 from compiler.support.errors import TargetError
 from compiler.support.unpicklable import Unpicklable
 from compiler.targets.arguments import Argument, Array

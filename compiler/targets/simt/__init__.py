@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import SSAValue
 
 from compiler.dialects.functions import find_function, outputs
-from compiler.interpret.numbers import dtype_of
+from compiler.dialects.numbers import dtype_of
 from compiler.support.errors import InputError
 from compiler.targets.launches import Call, launches, stored_buffers
 from compiler.targets.simt.access import Fault, Report, Values

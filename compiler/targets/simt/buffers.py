@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from compiler.interpret.numbers import DType
+from compiler.dialects.numbers import DType
 from compiler.targets.simt.access import Bools, Fault, Ints, LaneAccess, Report, Values
 from compiler.targets.simt.races import Races
 

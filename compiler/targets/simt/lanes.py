@@ -12,9 +12,9 @@ from xdsl.dialects import arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
+from compiler.dialects.numbers import array_of, constant, dtype_of
 from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleOp
-from compiler.interpret.numbers import array_of, constant, dtype_of
 from compiler.interpret.scalar import combiner, function
 from compiler.targets.launches import SIDES, elements_of
 from compiler.targets.simt import warps

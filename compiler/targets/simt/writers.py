@@ -15,7 +15,7 @@ from xdsl.dialects import arith, gpu, memref, scf, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
-from compiler.interpret.numbers import constant
+from compiler.dialects.numbers import constant
 from compiler.interpret.scalar import function
 from compiler.support.errors import InputError
 from compiler.targets.launches import SIDES, Call
