@@ -42,9 +42,9 @@ BY_CHOICE: dict[str, str] = {
 
 
 AMONG_EQUALS: dict[str, str] = {
-    r"topk": "the place of one of several equal elements, which torch does not promise",
+    r"topk|kthvalue": "the place of one of several equal elements, which torch does not promise",
 }
-"""Operators whose places may differ from eager ones where all other results are equal, each with the reason."""
+"""Operators whose last result, places, may differ from eager ones where all others are equal, each with the reason."""
 
 SPECIAL: dict[str, str] = {
     r"kthvalue|(nn\.functional\.)?(adaptive_)?max_pool\w+": "the place of one of several equal elements, or NaN",

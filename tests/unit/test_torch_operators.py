@@ -138,6 +138,16 @@ def test_numbers_beside_narrow_floats(dtype: Any) -> None:
     exact(lambda a, i: (a + i, a * i, a / i, a < i), x, torch.arange(2000, 2128))
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize("ends", [(4.3, 0), (0, 10), (1, 7.9), (3, 3), (2.5, 9)])
+def test_ends_of_ranges_are_numbers_of_the_dtype(dtype: Any, ends: tuple[float, float]) -> None:
+    """torch's own decomposition keeps 4.3 as it is between integers."""
+    zeros = torch.zeros(13, dtype=dtype)
+    exact(lambda x: (x + torch.linspace(*ends, 13, dtype=dtype),), zeros)
+    start = torch.tensor(float(ends[0]))
+    exact(lambda x, start: (x + torch.linspace(start, ends[1], 13, dtype=dtype),), zeros, start)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
 def test_division_of_floats(dtype: Any) -> None:
     numbers = [0.0, 0.1, 1.0, 5.3, 6.0, 3.0, 1e4, 1e10, 1e20, math.inf, math.nan]

@@ -29,6 +29,10 @@ WHOLE = (
 KEPT = (
     *WHOLE,
     aten.addcdiv.default,
+    aten.linspace.default,
+    aten.linspace.Tensor_Tensor,
+    aten.linspace.Tensor_Scalar,
+    aten.linspace.Scalar_Tensor,
     aten.silu.default,
     aten.hardswish.default,
     aten.hardsigmoid.default,

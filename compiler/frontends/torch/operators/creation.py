@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.frontends.torch.operators.elements import filled, working
+from compiler.frontends.torch.operators.elements import Operand, filled, read, working
 from compiler.frontends.torch.table import Call, operator
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
 from compiler.te.tensor import Tensor
+from compiler.types.elements import is_float
 
 
 @operator("full", moves=True)
@@ -62,6 +63,25 @@ def arange(call: Call, start: float, end: float, step: float = 1, **named: objec
                 e.cast(i * int(step) + int(start), computed_in), call.dtype
             )  # truth values are numbers to torch
         return e.cast(e.cast(i, computed_in) * step + start, call.dtype)
+
+    return compute(call.shape, element, call.name)
+
+
+@operator("linspace", "linspace.Tensor_Tensor", "linspace.Tensor_Scalar", "linspace.Scalar_Tensor", moves=True)
+def linspace(call: Call, start: Operand, end: Operand, steps: int, **named: object) -> Tensor:
+    """Numbers at equal distances, counted from the nearer end; ends and step are first rounded to the dtype, as eager
+    torch does, but the step between integers."""
+    between = call.dtype if is_float(call.dtype) else "f64"
+    computed_in = working(between)
+
+    def element(i: Index) -> Expr:
+        first, last = (e.cast(read(value, (), call.dtype), computed_in) for value in (start, end))
+        if steps == 1:
+            return e.cast(first, call.dtype)
+        step = e.cast(e.cast((last - first) / (steps - 1), between), computed_in)
+        number = e.cast(i, computed_in)
+        nearer = e.select(number < steps // 2, first + step * number, last - step * (steps - 1 - number))
+        return e.cast(nearer, call.dtype)
 
     return compute(call.shape, element, call.name)
 
