@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -35,6 +35,12 @@ class ReorderContiguousPass(ModulePass):
                 continue
             program = read(function)
             update_nests(function, program, dict(_reordered(program)))
+
+
+def reordered(program: Program) -> Program:
+    """A program in its default loop order; see the pass."""
+    nests = dict(_reordered(program))
+    return replace(program, body=tuple(nests.get(n, node) for n, node in enumerate(program.body))) if nests else program
 
 
 def _reordered(program: Program) -> Iterator[tuple[int, Node]]:

@@ -19,7 +19,6 @@ from compiler.driver.main.linked import Linked, load_linked
 from compiler.driver.main.occurrences import Once, Units, once, replaceable, standing
 from compiler.driver.main.slices import joins, sliced
 from compiler.driver.main.texts import empty, te_text, texts
-from compiler.driver.units.compile import key_text
 from compiler.driver.units.pool import compiled
 from compiler.driver.units.unit import WRITTEN, Code, Settings, Source, Unit
 from compiler.graph.canonical import canonical_hash
@@ -129,8 +128,7 @@ def _planned(
     parts = once(called_main, constants)
     if settings.slices:
         parts = replace(parts, main=sliced(parts.main, joins(called), called_main.buffers))
-    keys = {callee.sym_name.data: key_text(callee) for callee in called}
-    units = Units(called_main.name, keys, sources, settings, host())
+    units = Units(called_main.name, called, sources, settings)
     before = [units.number(call.callee) for call in parts.before]
     shared = replaceable(parts.main) if settings.in_place else {}
     after = [units.number(c.callee, _constant(c, parts), shared.get(c.callee, ())) for c in parts.main.calls]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from compiler.driver.units.compile import Job
+from xdsl.dialects.func import FuncOp
+
+from compiler.driver.units.compile import Job, key_text
 from compiler.driver.units.unit import WRITTEN, Settings, Source, UnitKey
 from compiler.graph.main import Call, Main, Step
+from compiler.lowering.te_to_loop import program_of
+from compiler.passes.reorder_contiguous import reordered
 from compiler.program.tree import Buffer
-from compiler.types.machines import Machine
+from compiler.types.machines import host
 
 PREPARE = ".prepare"
 """What the name of a preparation ends with, see the pass split-constants."""
@@ -101,17 +105,19 @@ class Units:
     """The different units of a program, found call by call."""
 
     def __init__(
-        self, main: str, texts: Mapping[str, str], sources: Mapping[str, Source], settings: Settings, machine: Machine
+        self, main: str, functions: Sequence[FuncOp], sources: Mapping[str, Source], settings: Settings
     ) -> None:
-        """`texts` are those of the functions that `main` calls, `sources` their schedules, by their names."""
+        """`functions` are those that `main` calls, `sources` their schedules, by their names."""
         self.jobs: list[Job] = []
         self.callees: list[str] = []
         """The function of each unit."""
         self.occurrences: list[int] = []
         """How many calls each unit has."""
-        self._texts, self._sources, self._settings = texts, sources, settings
-        self._taken = {main, *texts}
-        self._machine = f"{machine.cpu} {machine.features}"
+        self._functions = {function.sym_name.data: function for function in functions}
+        self._texts = {name: key_text(function) for name, function in self._functions.items()}
+        self._sources, self._settings = sources, settings
+        self._taken = {main, *self._functions}
+        self._machine = f"{host().cpu} {host().features}"
         self._numbers: dict[UnitKey, int] = {}
 
     def number(self, callee: str, constants: tuple[int, ...] = (), shared: Pairs = ()) -> int:
@@ -122,7 +128,8 @@ class Units:
         key = UnitKey(self._texts[callee], source.script, constants, shared, policy, threads, self._machine)
         if key not in self._numbers:
             self._numbers[key] = len(self.jobs)
-            self.jobs.append(Job(key, self._name(callee), source.tree if source.script else None))
+            tree = source.tree if source.script else reordered(program_of(self._functions[callee]))
+            self.jobs.append(Job(key, self._name(callee), tree))
             self.callees.append(callee)
             self.occurrences.append(0)
         number = self._numbers[key]

@@ -16,12 +16,12 @@ from compiler.dialects.functions import find_function
 from compiler.dialects.parser import Parser
 from compiler.driver.units.unit import Code, Unit, UnitKey
 from compiler.lowering.low_to_llvm import emit
+from compiler.lowering.te_to_loop import program_of
+from compiler.passes.reorder_contiguous import reordered
 from compiler.passes.split_constants import Parts, split_program
-from compiler.pipeline.passes import parse_passes, run, to_code
-from compiler.program.read import read
+from compiler.pipeline.passes import to_code
 from compiler.program.tree import Buffer, Program
 from compiler.schedule import Schedule
-from compiler.schedule.recorder import take_over
 from compiler.support.gc import paused
 from compiler.targets.cpu.compile import object_code
 from compiler.targets.cpu.load import check_outputs, interface
@@ -34,8 +34,8 @@ UNIT = "unit"
 
 @dataclass(frozen=True)
 class Job:
-    """A unit to be compiled, the name of its function in the program, and its scheduled loops, where they are at hand:
-    else they are made of the texts of the key."""
+    """A unit to be compiled, the name of its function in the program, and its loops, where they are at hand: else those
+    that its script makes of the text of the key."""
 
     key: UnitKey
     name: str
@@ -74,7 +74,7 @@ def functions_of(job: Job) -> list[FuncOp]:
 
 def _parts(job: Job) -> tuple[Parts, list[str]]:
     """What a unit prepares and what each call of it runs, and the names of its arguments as the function is written."""
-    program = replace(job.tree or read(find_function(loops(job))), name=job.name, constants=(), values=())
+    program = replace(job.tree or _replayed(job), name=job.name, constants=(), values=())
     names = [buffer.name for buffer in program.arguments]
     return split_program(program, [names[position] for position in job.key.constants]), names
 
@@ -123,18 +123,14 @@ def _sharing(
     return replace(parts, main=program), tuple(shared)
 
 
-def loops(job: Job) -> ModuleOp:
-    """The scheduled loops of a unit; without a script the default order."""
+def _replayed(job: Job) -> Program:
+    """The loops of a unit whose tree is not at hand, under its script, else in the default order. Raises ScheduleError
+    for a script that does not apply."""
     module = Parser(universe.context(), job.key.text, f"@{job.name}").parse_module()
-    find_function(module).properties["sym_name"] = StringAttr(job.name)
-    run(universe.context(), module, parse_passes("check-combiners,te-to-loop"))
     if job.key.script is None:
-        run(universe.context(), module, parse_passes("reorder-contiguous"))
-        return module
-    schedule = Schedule(module)
-    schedule.apply(Parser(universe.context(), job.key.script, f"the script of @{job.name}").parse_module())
-    take_over(module, schedule)
-    return module
+        return reordered(program_of(find_function(module)))
+    script = Parser(universe.context(), job.key.script, f"the script of @{job.name}").parse_module()
+    return Schedule(program_of(find_function(module))).apply(script).program
 
 
 def lowered(function: FuncOp, policy: str) -> ModuleOp:
