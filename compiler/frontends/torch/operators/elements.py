@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from compiler.frontends.torch.table import Call, Unsupported
+from compiler.te import nn
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Const, Expr, Scalar, as_expr
@@ -93,6 +94,19 @@ def converted(tensor: Tensor, dtype: str, name: str) -> Tensor:
     if tensor.dtype == dtype:
         return tensor
     return compute(tensor.shape, lambda *at: e.cast(read(tensor, at, tensor.dtype), dtype), name)
+
+
+def shaped(call: Call, tensor: Tensor, position: int = 0) -> Tensor:
+    """A tensor as a result of a call: in its shape and dtype."""
+    shape, name = call.shapes[position], f"{call.name}.{position}"
+    reshaped = tensor if tensor.shape == shape else nn.reshape(tensor, shape, f"{name}.shaped")
+    return converted(reshaped, call.dtypes[position], name)
+
+
+def each(values: Sequence[int] | int, rank: int) -> tuple[int, ...]:
+    """One number for each dimension: torch may give one for all."""
+    given = (values,) if isinstance(values, int) else tuple(values)
+    return given if len(given) == rank else given * rank
 
 
 def filled(shape: Sequence[int], value: float, dtype: str, name: str) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from compiler.frontends.torch.operators.elements import converted, dimension, number, read
@@ -11,7 +11,7 @@ from compiler.te import nn
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
-from compiler.te.index import Index
+from compiler.te.index import Condition, Index
 from compiler.te.tensor import Tensor
 
 End: TypeAlias = int | None
@@ -187,16 +187,17 @@ def unfold(call: Call, x: Tensor, dim: int, size: int, step: int) -> Tensor:
     return compute(call.shape, element, call.name)
 
 
-@operator("tril")
-def tril(call: Call, x: Tensor, diagonal: int = 0) -> Tensor:
-    """The lower triangle of each matrix, zero elsewhere."""
-    return compute(call.shape, lambda *i: e.select(i[-1] <= i[-2] + diagonal, x[i], _zero(x)), call.name)
+def _enter_triangle(name: str, holds: Callable[[Index, Index], Condition]) -> None:
+    """A triangle of each matrix, zero elsewhere."""
+
+    def convert(call: Call, x: Tensor, diagonal: int = 0) -> Tensor:
+        return compute(call.shape, lambda *i: e.select(holds(i[-1], i[-2] + diagonal), x[i], _zero(x)), call.name)
+
+    operator(name)(convert)
 
 
-@operator("triu")
-def triu(call: Call, x: Tensor, diagonal: int = 0) -> Tensor:
-    """The upper triangle of each matrix, zero elsewhere."""
-    return compute(call.shape, lambda *i: e.select(i[-1] >= i[-2] + diagonal, x[i], _zero(x)), call.name)
+_enter_triangle("tril", lambda column, last: column <= last)
+_enter_triangle("triu", lambda column, first: column >= first)
 
 
 def _zero(x: Tensor) -> int:
