@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -155,8 +154,3 @@ def _stated(name: str, declared: list[int | str], stated: Sequence[int], extents
         if isinstance(size, str) and extents.setdefault(size, wanted) != wanted:
             raise InputError(f"the dimension {size} is stated as {extents[size]} and as {wanted}")
     return list(stated)
-
-
-def folder_of(given: object) -> Path | None:
-    """The folder of a model's file."""
-    return None if isinstance(given, ModelProto) else named(given).parent

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from compiler.support.errors import InputError
+from compiler.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from compiler.frontends.torch.explained import explain
@@ -25,18 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["explain", "from_torch"]
 
 
+_load = lazy_names(__name__, {"explain": "explained", "from_torch": "exported"})
+
+
 def __getattr__(name: str) -> Any:
-    if name in __all__ and find_spec("torch") is None:
-        return partial(_missing, name)
-    if name == "explain":
-        from compiler.frontends.torch import explained
-
-        return explained.explain
-    if name == "from_torch":
-        from compiler.frontends.torch import exported
-
-        return exported.from_torch
-    raise AttributeError(f"module 'compiler.frontends.torch' has no attribute '{name}'")
+    return partial(_missing, name) if name in __all__ and find_spec("torch") is None else _load(name)
 
 
 def _missing(name: str, *args: object, **options: object) -> Any:
