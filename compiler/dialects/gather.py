@@ -41,7 +41,7 @@ from compiler.dialects.access import (
     parse_literal,
     print_access,
 )
-from compiler.dialects.checks import Domain, check_access, element_type, shape_of
+from compiler.dialects.checks import Domain, check_access, check_axes, element_type, shape_of
 from compiler.types.elements import scalar_type
 
 Literal = FloatAttr | IntegerAttr
@@ -94,7 +94,11 @@ class Gathering(IRDLOperation):
         return Gathered(self.table_map.data, self.outside, self.table, self.indices, self.reads.data)
 
     def verify_gather(self, domain: Domain | None = None) -> None:
-        """Index tensors hold integers and are read inside their bounds, and so is the table in affine dimensions."""
+        """Axes are spatial; index tensors hold integers and are read inside their bounds, as the table in affine
+        dimensions is."""
+        check_axes(self.axes.data)
+        if any(axis.is_reduce for axis in self.axes):
+            raise VerifyException("a gather has spatial axes only; reduce what it gives")
         if not self.inputs or len(self.reads) != len(self.inputs) - 1:
             raise VerifyException(f"{len(self.inputs)} inputs, the table included, but {len(self.reads)} index reads")
         map, axes = self.table_map.data, self.axes.data

@@ -31,6 +31,7 @@ from compiler.dialects.access import (
     AxisAttr,
     names_of,
     parse_access,
+    parse_attributes,
     print_access,
 )
 from compiler.dialects.checks import check_access, check_axes, check_body, element_type, shape_of
@@ -149,11 +150,7 @@ class ComputeOp(Combining):
         parser.parse_punctuation("->")
         types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
         body = parser.parse_region(reads.arguments)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(label, axes, reads.inputs, reads.accesses, types, body, combination)
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
+        return parse_attributes(parser, cls(label, axes, reads.inputs, reads.accesses, types, body, combination))
 
 
 class Reads:
@@ -338,9 +335,6 @@ class GatherOp(Gathering):
         )
 
     def verify_(self) -> None:
-        check_axes(self.axes.data)
-        if any(axis.is_reduce for axis in self.axes):
-            raise VerifyException("a gather has spatial axes only; reduce what it gives")
         self.verify_gather()
         assert isinstance(self.table.type, TensorType)
         expected = TensorType(self.table.type.get_element_type(), [axis.size for axis in self.axes])
@@ -365,11 +359,7 @@ class GatherOp(Gathering):
         axes = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, lambda: _parse_axis(parser))
         gathered = parse_gather(parser, names_of(axes))
         parser.parse_punctuation("->")
-        op = cls(label, axes, gathered, parser.parse_type())
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
+        return parse_attributes(parser, cls(label, axes, gathered, parser.parse_type()))
 
 
 @irdl_op_definition
@@ -412,11 +402,7 @@ class ConstantOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> ConstantOp:
-        op = cls(parse_dense(parser))
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
+        return parse_attributes(parser, cls(parse_dense(parser)))
 
 
 TE = Dialect("te", [ComputeOp, ConstantOp, GatherOp, IndexOp, YieldOp], [AxisAttr, AccessAttr])

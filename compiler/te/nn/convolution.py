@@ -17,7 +17,6 @@ from compiler.te.nn.common import (
     check_equal,
     check_rank,
     named,
-    pair,
     product,
     result_dtype,
     rounded,
@@ -366,7 +365,7 @@ def _fitting(
     groups: int,
 ) -> Window:
     """The window of a conv2d of these shapes, where its result has dy's."""
-    strides, dilations = pair(operator, "stride", stride, 1), pair(operator, "dilation", dilation, 1)
+    strides, dilations = several(operator, "stride", stride, 1, 2), several(operator, "dilation", dilation, 1, 2)
     for shape in (image, weight):
         is_sequence = isinstance(shape, tuple | list) and len(shape) == 4
         if not is_sequence or any(not isinstance(n, int) or n < 1 for n in shape):

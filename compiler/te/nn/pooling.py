@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 from compiler.support.errors import TeError
@@ -11,6 +12,7 @@ from compiler.te.combiner import combiner, reduce
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Number, Reduce, as_expr
 from compiler.te.index import Index
+from compiler.te.nn import formulas
 from compiler.te.nn.common import (
     Sizes,
     accumulator,
@@ -24,7 +26,7 @@ from compiler.te.nn.common import (
 )
 from compiler.te.nn.reduction import mean
 from compiler.te.nn.selection import LAST, best, worst
-from compiler.te.nn.window import SPATIAL, Window, listed, window
+from compiler.te.nn.window import SPATIAL, Window, listed, row_major, window
 from compiler.te.tensor import Tensor
 
 
@@ -71,12 +73,20 @@ def _window(
     return window(operator, sizes, kernel if stride is None else stride, padding, dilation, ceil)
 
 
-def _pooled(x: Tensor, over: Window, combine: e.Reduction, outside: Number, dtype: str, name: str) -> Tensor:
-    """The values of each window combined, in a dtype."""
+def _pooled(
+    x: Tensor,
+    over: Window,
+    combine: e.Reduction,
+    outside: Number,
+    dtype: str,
+    name: str,
+    value: Callable[[Expr], Expr] = lambda read: read,
+) -> Tensor:
+    """Values of the elements of each window combined, in a dtype."""
     shape, source = (*x.shape[:2], *over.positions(x.shape[2:])), over.source(x, outside)
 
     def element(n: Index, c: Index, *at: Index) -> Reduce:
-        return combine(e.cast(source[(n, c, *over.places(at))], dtype), axis=over.taps)
+        return combine(value(e.cast(source[(n, c, *over.places(at))], dtype)), axis=over.taps)
 
     return compute(shape, element, name, axes=("n", "c", *SPATIAL[x.rank - 2]))
 
@@ -187,10 +197,7 @@ def max_pool_with_places(
 
     def element(n: Index, c: Index, *at: Index) -> tuple[Reduce, ...]:
         places = over.places(at)
-        flat: Index = places[0]
-        for place, size in zip(places[1:], image[1:], strict=True):
-            flat = flat * size + place
-        position = e.cast(flat, "i64")
+        position = e.cast(row_major(places, image), "i64")
         if over.is_padded:
             inside = e.all_of(*(h for p, size in zip(places, image, strict=True) for h in (p >= 0, p < size)))
             position = e.select(inside, position, LAST)
@@ -219,25 +226,14 @@ def lp_pool(
     power = check_number("lp_pool", "p", p)
     if power <= 0:
         raise TeError(f"lp_pool: p is {p}, expected a number above 0")
-    over, wide = (
-        _window("lp_pool", check_float("lp_pool", x), kernel, stride, padding, dilation, ceil_mode),
-        accumulator(x.dtype),
-    )
-    shape, source = (*x.shape[:2], *over.positions(x.shape[2:])), over.source(x, 0)
-
-    def element(n: Index, c: Index, *at: Index) -> Reduce:
-        size = e.abs(e.cast(source[(n, c, *over.places(at))], wide))
-        return e.sum(size if power == 1 else size * size if power == 2 else e.pow(size, power), axis=over.taps)
-
-    axes = ("n", "c", *SPATIAL[x.rank - 2])
-    total = compute(shape, element, f"{name}.sum", axes=axes)
+    over = _window("lp_pool", check_float("lp_pool", x), kernel, stride, padding, dilation, ceil_mode)
+    wide = accumulator(x.dtype)
+    total = _pooled(x, over, e.sum, 0, wide, f"{name}.sum", lambda read: formulas.power(e.abs(read), power))
 
     def root(*i: Index) -> Expr:
-        value: Expr = total[i]
-        value = value if power == 1 else e.sqrt(value) if power == 2 else e.pow(value, 1.0 / power)
-        return e.cast(value, x.dtype)
+        return e.cast(formulas.root(total[i], power), x.dtype)
 
-    return compute(shape, root, name, axes=axes)
+    return compute(total.shape, root, name, axes=("n", "c", *SPATIAL[x.rank - 2]))
 
 
 def global_avg_pool(x: Tensor, name: str = "global_avg_pool") -> Tensor:

@@ -9,6 +9,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
+from compiler.te.nn import formulas
 from compiler.te.nn.common import Indices, accumulator, check_flag, check_float, check_number, check_tensor, named
 from compiler.te.nn.normalisation import moments
 from compiler.te.nn.reduction import Axes, axes_of, reduced
@@ -31,15 +32,13 @@ def norm(x: Tensor, p: float = 2, axis: Axes = None, keepdims: bool = False, nam
         size = e.abs(e.cast(x[at], wide))
         if power == 0:
             return e.cast(e.not_equal(size, 0.0), wide)
-        return size if extreme or power == 1 else size * size if power == 2 else e.pow(size, power)
+        return size if extreme else formulas.power(size, power)
 
     total = reduced(x.shape, along, keepdims, lambda at, axes: combine(powered(at), axes), f"{name}.sum")
 
-    def root(*i: Indices) -> Expr:
-        value: Expr = total[i]  # type: ignore[index]
-        if not extreme and power not in (0, 1):
-            value = e.sqrt(value) if power == 2 else e.pow(value, 1.0 / power)
-        return e.cast(value, x.dtype)
+    def root(*i: Index) -> Expr:
+        value: Expr = total[i]
+        return e.cast(value if extreme or power == 0 else formulas.root(value, power), x.dtype)
 
     return compute(total.shape, root, name)
 

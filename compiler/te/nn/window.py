@@ -23,6 +23,14 @@ def listed(labels: Sequence[str]) -> str:
     return ", ".join(label.upper() for label in labels)
 
 
+def row_major(places: Sequence[Index], image: Sequence[int]) -> Index:
+    """Places in an image as one place in row-major order."""
+    flat = places[0]
+    for place, size in zip(places[1:], image[1:], strict=True):
+        flat = flat * size + place
+    return flat
+
+
 @dataclass(frozen=True)
 class Window:
     """The sizes of a window, its strides and dilations, and the padding before and after the image, one a dimension.
