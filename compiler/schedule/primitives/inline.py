@@ -26,6 +26,7 @@ from compiler.schedule.plan import (
     target_names,
 )
 from compiler.schedule.primitive import primitive
+from compiler.schedule.region import access_at, index_at
 
 
 @primitive(
@@ -178,8 +179,7 @@ def _inherited(
         if not any((condition.form + form).is_constant for form in index):
             return None
     axes = {n: index[inverse[n]] if n in inverse else lin.constant(0) for n in range(len(dropped.axes))}
-    forms = tuple(lin.substitute(f, axes, consumer.axis_ranges) for f in dropped.origin[1])
-    return dropped.origin[0], forms
+    return dropped.origin[0], index_at(dropped.origin[1], axes, consumer.axis_ranges)
 
 
 def _inner_reads(
@@ -190,9 +190,8 @@ def _inner_reads(
 
     inner_reads = []
     for access, type in zip(dropped.reads, dropped.read_types, strict=True):
-        index = tuple(lin.substitute(f, axes, ranges) for f in access.index)
-        inner_conditions = tuple(c.substitute(axes, ranges) for c in access.where)
-        conditions = tuple(dict.fromkeys((*where, *(c for c in inner_conditions if not c.always(ranges)))))
+        at = access_at(access, axes, ranges)
+        conditions = tuple(dict.fromkeys((*where, *(c for c in at.where if not c.always(ranges)))))
         otherwise = access.otherwise if access.otherwise is not None or not conditions else identity("add", type)
-        inner_reads.append(Access(access.buffer, index, conditions, otherwise))
+        inner_reads.append(replace(at, where=conditions, otherwise=otherwise))
     return inner_reads

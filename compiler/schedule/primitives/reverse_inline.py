@@ -22,7 +22,7 @@ from compiler.schedule.plan import (
     refuse,
 )
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import alloc_first
+from compiler.schedule.region import access_at, alloc_first, index_at
 
 
 @primitive(
@@ -140,20 +140,16 @@ def _applied(producer: Block, consumer: Block, buffer: str, axes: dict[int, Line
         if access.buffer == buffer:
             values[position] = producer.body[0]
             continue
-        index = tuple(lin.substitute(f, axes, ranges) for f in access.index)
-        reads.append(
-            Access(access.buffer, index, tuple(c.substitute(axes, ranges) for c in access.where), access.otherwise)
-        )
+        reads.append(access_at(access, axes, ranges))
         types.append(type)
         values[position] = body.read(len(reads) - 1, type)
 
     def leaf(node: body.Read | body.Index) -> body.Scalar:
         return values[node.position] if isinstance(node, body.Read) else body.from_linear(axes[node.axis])
 
-    index = tuple(lin.substitute(f, axes, ranges) for f in consumer.writes[0].index)
     origin = consumer.origin
     if origin is not None:
-        origin = origin[0], tuple(lin.substitute(f, axes, ranges) for f in origin[1])
+        origin = origin[0], index_at(origin[1], axes, ranges)
     elif len(consumer.reads) == 1 and isinstance(consumer.body[0], body.Read):
         origin = producer.origin
     return without_unused(
@@ -162,7 +158,7 @@ def _applied(producer: Block, consumer: Block, buffer: str, axes: dict[int, Line
             label=consumer.label,
             reads=tuple(reads),
             read_types=tuple(types),
-            writes=(Access(consumer.writes[0].buffer, index),),
+            writes=(access_at(consumer.writes[0], axes, ranges),),
             body=tuple(body.rewrite(node, leaf) for node in consumer.body),
             origin=origin,
         )
