@@ -78,7 +78,8 @@ def _reordered(node: Node, rng: random.Random) -> Node:
 
 
 def _moved(value: Scalar, places: Mapping[int, int]) -> Scalar:
-    return body.rewrite(value, lambda n: body.read(places[n.position], n.type) if isinstance(n, Read) else n)
+    reads = {n.position: body.read(places[n.position], n.type) for n in body.leaves([value]) if isinstance(n, Read)}
+    return body.rewrite(value, reads)
 
 
 def _swapped(value: Scalar, rng: random.Random) -> Scalar:

@@ -33,14 +33,10 @@ def without_unused(block: Block) -> Block:
     used = sorted({leaf.position for leaf in body.leaves(block.body) if isinstance(leaf, body.Read)})
     if len(used) == len(block.reads):
         return block
-    numbers = {old: new for new, old in enumerate(used)}
-
-    def leaf(node: body.Read | body.Index) -> body.Scalar:
-        return body.read(numbers[node.position], node.type) if isinstance(node, body.Read) else node
-
+    reads = {old: body.read(new, block.read_types[old]) for new, old in enumerate(used)}
     return replace(
         block,
         reads=tuple(block.reads[n] for n in used),
         read_types=tuple(block.read_types[n] for n in used),
-        body=tuple(body.rewrite(node, leaf) for node in block.body),
+        body=tuple(body.rewrite(node, reads) for node in block.body),
     )

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.program.tree import Access, Block, Buffer, Program
+from compiler.program.tree import Access, Block, Buffer, Program, index_at
 from compiler.schedule.plan import block_place, only_target, refuse
-from compiler.schedule.region import index_at, touches, with_accesses, with_buffer
+from compiler.schedule.region import touches, with_accesses, with_buffer
 
 
 def no_temporary(program: Program, buffer: str) -> str:

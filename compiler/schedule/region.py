@@ -11,7 +11,18 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear, Quotient
 from compiler.dialects.access import AxisAttr
 from compiler.program.names import fresh
-from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, Table, key_of, map_blocks, rebound
+from compiler.program.tree import (
+    Access,
+    Alloc,
+    Block,
+    Buffer,
+    Node,
+    Program,
+    key_of,
+    map_blocks,
+    rebound,
+    renumbered,
+)
 
 WINDOW = "w."
 """How the labels of axes begin that are bound to the low end of a window."""
@@ -189,48 +200,6 @@ def insert_axis(block: Block, position: int, axis: AxisAttr, binding: Linear) ->
         axes=(*block.axes[:position], axis, *block.axes[position:]),
         bindings=(*block.bindings[:position], binding, *block.bindings[position:]),
     )
-
-
-def renumbered(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges | None = None) -> Block:
-    """The block with its axes replaced in everything but `axes` and `bindings`; other forms than renumberings need the
-    ranges of the axes that they are over."""
-    from compiler.program import body
-
-    if not values:
-        return block
-    if ranges is None:
-        renamed = {new: block.axis_ranges[n] for n, form in values.items() for new in form.variables()}
-        ranges = {**block.axis_ranges, **renamed}
-
-    def leaf(node: body.Read | body.Index) -> body.Scalar:
-        if isinstance(node, body.Read) or node.axis not in values:
-            return node
-        return body.from_linear(values[node.axis])
-
-    return replace(
-        block,
-        reads=tuple(access_at(access, values, ranges) for access in block.reads),
-        writes=tuple(access_at(access, values, ranges) for access in block.writes),
-        body=tuple(body.rewrite(node, leaf) for node in block.body),
-        origin=block.origin and (block.origin[0], index_at(block.origin[1], values, ranges)),
-        table=block.table and _renumbered_table(block.table, values, ranges),
-    )
-
-
-def index_at(index: Sequence[Linear], values: Mapping[int, Linear], ranges: lin.Ranges) -> tuple[Linear, ...]:
-    """The forms of an index with axes replaced."""
-    return tuple(lin.substitute(form, values, ranges) for form in index)
-
-
-def access_at(access: Access, values: Mapping[int, Linear], ranges: lin.Ranges) -> Access:
-    """The access with axes replaced."""
-    where = tuple(condition.substitute(values, ranges) for condition in access.where)
-    return replace(access, index=index_at(access.index, values, ranges), where=where)
-
-
-def _renumbered_table(table: Table, values: Mapping[int, Linear], ranges: lin.Ranges) -> Table:
-    index = tuple(f if isinstance(f, int) else lin.substitute(f, values, ranges) for f in table.index)
-    return replace(table, index=index)
 
 
 def with_buffer(program: Program, name: str, buffer: Buffer) -> Program:

@@ -13,7 +13,7 @@ from compiler.analysis.cover import covered
 from compiler.analysis.legal import Step
 from compiler.analysis.shared_element import private_loops
 from compiler.program import body
-from compiler.program.tree import Access, Block, Program, pruned, walk
+from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned, walk
 from compiler.schedule.inlining import inverse, without_unused
 from compiler.schedule.parameters import BLOCK
 from compiler.schedule.plan import (
@@ -26,7 +26,6 @@ from compiler.schedule.plan import (
     target_names,
 )
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import access_at, index_at
 
 
 @primitive(
@@ -144,21 +143,12 @@ def _absorbed(consumer: Block, dropped: Block, inverses: dict[str, tuple[int, di
                 values[position] = add(replace(read, otherwise=access.otherwise), dropped.read_types[copied.position])
                 continue
         taken = [add(a, t) for a, t in zip(inner, dropped.read_types, strict=True)]
-
-        def leaf(
-            node: body.Read | body.Index, taken: list[body.Scalar] = taken, axes: dict[int, Linear] = axes
-        ) -> body.Scalar:
-            return taken[node.position] if isinstance(node, body.Read) else body.from_linear(axes[node.axis])
-
-        value = body.rewrite(dropped.body[number], leaf)
+        value = body.rewrite(dropped.body[number], dict(enumerate(taken)), axes)
         if access.where and access.otherwise is not None:
             value = body.select(access.where, value, body.constant(access.otherwise), type)
         values[position] = value
 
-    def outer(node: body.Read | body.Index) -> body.Scalar:
-        return values[node.position] if isinstance(node, body.Read) else node
-
-    new = tuple(body.rewrite(node, outer) for node in consumer.body)
+    new = tuple(body.rewrite(node, values) for node in consumer.body)
     origin = consumer.origin or _inherited(consumer, dropped, inverses)
     return without_unused(replace(consumer, reads=tuple(reads), read_types=tuple(types), body=new, origin=origin))
 

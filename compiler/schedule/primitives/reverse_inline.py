@@ -11,7 +11,7 @@ from compiler.affine.linear import Linear
 from compiler.analysis.cover import runs_once
 from compiler.analysis.legal import Step
 from compiler.program import body
-from compiler.program.tree import Access, Block, Program, pruned
+from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned
 from compiler.schedule.inlining import inverse, without_unused
 from compiler.schedule.parameters import BLOCK
 from compiler.schedule.plan import (
@@ -22,7 +22,7 @@ from compiler.schedule.plan import (
     refuse,
 )
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import access_at, alloc_first, index_at
+from compiler.schedule.region import alloc_first
 
 
 @primitive(
@@ -144,9 +144,6 @@ def _applied(producer: Block, consumer: Block, buffer: str, axes: dict[int, Line
         types.append(type)
         values[position] = body.read(len(reads) - 1, type)
 
-    def leaf(node: body.Read | body.Index) -> body.Scalar:
-        return values[node.position] if isinstance(node, body.Read) else body.from_linear(axes[node.axis])
-
     origin = consumer.origin
     if origin is not None:
         origin = origin[0], index_at(origin[1], axes, ranges)
@@ -159,7 +156,7 @@ def _applied(producer: Block, consumer: Block, buffer: str, axes: dict[int, Line
             reads=tuple(reads),
             read_types=tuple(types),
             writes=(access_at(consumer.writes[0], axes, ranges),),
-            body=tuple(body.rewrite(node, leaf) for node in consumer.body),
+            body=tuple(body.rewrite(node, values, axes) for node in consumer.body),
             origin=origin,
         )
     )

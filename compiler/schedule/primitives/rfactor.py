@@ -12,11 +12,11 @@ from compiler.dialects.access import AxisAttr
 from compiler.program import body
 from compiler.program.init import init_depth
 from compiler.program.names import fresh
-from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, nested, rebound
+from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, nested, rebound, renumbered
 from compiler.schedule.parameters import BLOCK, LOOP
 from compiler.schedule.plan import Plan, block_place, loop_place, loops_around, new_label, refuse
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import insert_axis, renumbered
+from compiler.schedule.region import insert_axis
 
 
 @primitive(

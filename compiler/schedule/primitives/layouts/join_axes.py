@@ -11,11 +11,10 @@ from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr, axis_attribute
 from compiler.program.names import fresh
-from compiler.program.tree import Access, Block, Program
+from compiler.program.tree import Access, Block, Program, renumbered
 from compiler.schedule.parameters import BLOCK
 from compiler.schedule.plan import Plan, block_place, no_gather, refuse
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import renumbered
 
 
 @primitive("$block", "sched.join_axes %c", "join-axes{block=C}", block=BLOCK)
