@@ -70,16 +70,13 @@ def absorb_views(graph: Graph) -> Graph:
                 if seen is not None:
                     views[value.name] = seen
         nodes.append(node)
-    if all(a is b for a, b in zip(graph.nodes, nodes, strict=True)):
-        return graph
-    return replace(graph, nodes=tuple(nodes))
+    return graph.with_nodes(nodes)
 
 
 def _view_of(node: Compute, position: int, value: Buffer, graph: Graph) -> View | None:
-    block, element = node.block, node.block.body[position]
-    if block.combiners or block.table is not None or not isinstance(element, Read):
+    access = node.copied(position)
+    if access is None:
         return None
-    access = block.reads[element.position]
     source = graph.values[access.buffer]
     return View(source, access, value.shape) if source.element == value.element else None
 
