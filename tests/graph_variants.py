@@ -9,7 +9,7 @@ from dataclasses import replace
 from compiler.affine import linear as lin
 from compiler.dialects.access import AxisAttr
 from compiler.graph.hashing import swapped
-from compiler.graph.normal import with_axes
+from compiler.graph.normal_form import with_axes
 from compiler.graph.rename import reading
 from compiler.graph.tree import Compute, Graph, Node
 from compiler.program import body

@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any
 
-from compiler.bench import onnx_model, same_loops
-from compiler.bench.bounded import Array
+from compiler.bench import c_loops, onnx_model
+from compiler.bench.error_bounds import Array
 from compiler.bench.workload import Step, Workload
 from compiler.support.errors import InputError, TargetError
 
@@ -84,9 +84,9 @@ def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out:
 
 def _prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
     """Ours, with everything that depends on constants alone computed before the time begins."""
-    from compiler.bench.schedules import prepared, scheduled
+    from compiler.bench.schedules import packed_weights, scheduled
 
-    program = scheduled(workload, settings.threads, prepared.SCRIPTS)
+    program = scheduled(workload, settings.threads, packed_weights.SCRIPTS)
     return _constant(workload, settings, inputs, out, program or workload.function(), "written")
 
 
@@ -168,7 +168,7 @@ def _onnxruntime_inputs(workload: Workload, settings: Settings, inputs: Sequence
 
 
 def _gcc() -> str:
-    gcc = same_loops.find_gcc()
+    gcc = c_loops.find_gcc()
     if gcc is None:
         raise TargetError("gcc is not installed")
     return gcc
@@ -177,7 +177,7 @@ def _gcc() -> str:
 def _same_loops(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
     if settings.threads != 1:
         raise TargetError("the C loops are serial: they run with one thread only")
-    return same_loops.bind(_gcc(), workload, inputs, out)
+    return c_loops.bind(_gcc(), workload, inputs, out)
 
 
 _strata, _torch_version, _runtime = (partial(_installed, name) for name in ("strata-compiler", "torch", "onnxruntime"))
@@ -211,7 +211,7 @@ CONTENDERS: dict[str, Contender] = {
         Contender("onnxruntime", "constant weights packed before", _runtime, _onnxruntime),
         Contender("onnxruntime.inputs", "weights as inputs", _runtime, _onnxruntime_inputs),
         Contender(
-            "gcc", "the same loops in C, -O3 -march=native -ffast-math", lambda: same_loops.version(_gcc()), _same_loops
+            "gcc", "the same loops in C, -O3 -march=native -ffast-math", lambda: c_loops.version(_gcc()), _same_loops
         ),
     )
 }

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from compiler.bench import bounded as ref
-from compiler.bench.bounded import Array, Bounded
+from compiler.bench import error_bounds as ref
+from compiler.bench.error_bounds import Array, Bounded
 from compiler.bench.workload import Input, Step, Workload, unary
 
 

@@ -27,8 +27,8 @@ from statistics import median
 
 import numpy as np
 
-from compiler.bench.bounded import Array, Bounded
 from compiler.bench.contenders import Contender, Settings
+from compiler.bench.error_bounds import Array, Bounded
 from compiler.bench.workload import Step, Workload
 from compiler.support.errors import StrataError
 from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, Ceiling, Reading, credible

@@ -14,8 +14,8 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.cli import program
 from compiler.cli.build import schedule_argument
 from compiler.cli.model import shape_argument
+from compiler.cli.printing import refused, show_table
 from compiler.cli.run import random_inputs
-from compiler.cli.said import refused, show_table
 from compiler.cli.values import positive, scale, seed
 from compiler.support.errors import InputError
 from compiler.support.text import counted

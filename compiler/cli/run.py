@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from compiler.cli.build import built, compiled, parsed, program_arguments
 from compiler.cli.model import expected
 from compiler.cli.own_process import in_own_process
-from compiler.cli.said import show
+from compiler.cli.printing import show
 from compiler.cli.values import positive, seed
 from compiler.support.text import counted
 

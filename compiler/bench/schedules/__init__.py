@@ -1,12 +1,12 @@
 """Hand-written schedules of the workloads, by family: composites of `compiler.schedule.library`, and sizes.
 
-matmul.py        matmul, batched, mm_exp_mm, mlp
-convolution.py   conv
-gradient.py      conv_grad_weight, in one reduction and in steps
-attention.py     attention
-rows.py          softmax, layernorm, swish
-prepared.py      conv and mlp with their weights packed whole, for weights that are constant
-sizes.py         sizes of tiles, from extents and the machine
+matmul.py          matmul, batched, mm_exp_mm, mlp
+convolution.py     conv
+gradient.py        conv_grad_weight, in one reduction and in steps
+attention.py       attention
+rows.py            softmax, layernorm, swish
+packed_weights.py  conv and mlp with their weights packed whole, for weights that are constant
+sizes.py           sizes of tiles, from extents and the machine
 
 Each takes the unscheduled program, the machine and the count of threads. Sizes follow from the extents and from the
 machine's caches and registers; none is for a name.

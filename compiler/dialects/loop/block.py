@@ -39,7 +39,7 @@ from compiler.dialects.checks import (
     shape_of,
 )
 from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
-from compiler.dialects.loop.placed import Header, Placed, parse_head, parse_tail
+from compiler.dialects.loop.placement import Header, Placed, parse_head, parse_tail
 from compiler.dialects.te import parse_reads, print_reads
 from compiler.types.elements import scalar_type
 

@@ -18,7 +18,7 @@ from compiler.dialects.checks import (
     element_type,
 )
 from compiler.dialects.gather import Gathered, Gathering, parse_gather
-from compiler.dialects.loop.placed import Header, Placed, parse_head, parse_tail
+from compiler.dialects.loop.placement import Header, Placed, parse_head, parse_tail
 
 
 @irdl_op_definition

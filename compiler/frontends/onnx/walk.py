@@ -10,10 +10,10 @@ import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, helper, numpy_helper
 
 from compiler.frontends.onnx.bodies import Functions, body_of, bound, domain_of, schema_of
-from compiler.frontends.onnx.known import evaluated
+from compiler.frontends.onnx.evaluation import evaluated
 from compiler.frontends.onnx.legacy import LEGACY, modern
 from compiler.frontends.onnx.operators import HANDLERS
-from compiler.frontends.onnx.refused import RANDOM_OPERATORS, SEQUENCES, reason_of
+from compiler.frontends.onnx.refusals import RANDOM_OPERATORS, SEQUENCES, reason_of
 from compiler.frontends.onnx.table import Node, Refused, Value, shape_of
 from compiler.frontends.onnx.types import Array, dtype_of
 from compiler.program.names import Names, spelled

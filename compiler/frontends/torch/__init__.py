@@ -1,13 +1,13 @@
 """Graphs of core ATen operators as te functions.
 
-table.py       the table of operators
-operators/     their te forms, by family
-dtypes.py      the dtypes that torch and te both have
-tracing.py     which operators torch takes apart before they arrive, and which it keeps
-conversion.py  from the nodes of a graph to te tensors
-exported.py    `from_torch`: a module, by torch.export
-report.py      what of a model was compiled, and what was not, and why
-explained.py   `explain`: such a report of one call
+table.py        the table of operators
+operators/      their te forms, by family
+dtypes.py       the dtypes that torch and te both have
+tracing.py      which operators torch takes apart before they arrive, and which it keeps
+conversion.py   from the nodes of a graph to te tensors
+export.py       `from_torch`: a module, by torch.export
+report.py       what of a model was compiled, and what was not, and why
+explanation.py  `explain`: such a report of one call
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from compiler.support.errors import InputError
 from compiler.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from compiler.frontends.torch.explained import explain
-    from compiler.frontends.torch.exported import from_torch
+    from compiler.frontends.torch.explanation import explain
+    from compiler.frontends.torch.export import from_torch
 
 __all__ = ["explain", "from_torch"]
 
 
-_load = lazy_names(__name__, {"explain": "explained", "from_torch": "exported"})
+_load = lazy_names(__name__, {"explain": "explanation", "from_torch": "export"})
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.graph.grouping.facts import Kind, kind_of
-from compiler.graph.normal import with_axes
+from compiler.graph.normal_form import with_axes
 from compiler.graph.tree import Call, Compute, Graph, Node
 from compiler.program import body
 from compiler.program.combiner import Joint

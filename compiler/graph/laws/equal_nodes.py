@@ -8,7 +8,7 @@ from dataclasses import replace
 from compiler.affine import linear as lin
 from compiler.graph.hashing import NameColours, sample_digest
 from compiler.graph.laws.identities import copied
-from compiler.graph.normal import normal
+from compiler.graph.normal_form import normal
 from compiler.graph.rename import reading
 from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 from compiler.program import body
