@@ -175,10 +175,7 @@ def print_reads(
         argument, value, access = entry
         printer.print_ssa_value(argument)
         printer.print_string(" = ")
-        printer.print_ssa_value(value)
-        print_access(printer, access, names, element_type(value))
-        printer.print_string(" : ")
-        printer.print_attribute(value.type)
+        print_accessed(printer, value, access, names)
 
     printer.print_string("\n    " if inputs else " ")
     with printer.in_parens():
@@ -192,25 +189,33 @@ def parse_reads(parser: Parser, names: Sequence[str]) -> Reads:
     def one() -> None:
         argument = parser.parse_argument(expect_type=False)
         parser.parse_punctuation("=")
-        operand = parser.parse_unresolved_operand()
-        access = parse_access(parser, names)
-        parser.parse_punctuation(":")
-        type = parse_shaped_type(parser)
-        reads.inputs.append(parser.resolve_operand(operand, type))
-        reads.accesses.append(access(type.get_element_type()))
-        reads.arguments.append(argument.resolve(scalar_type(type.get_element_type())))
+        value, access = parse_accessed(parser, names)
+        reads.inputs.append(value)
+        reads.accesses.append(access)
+        reads.arguments.append(argument.resolve(scalar_type(value.type.get_element_type())))
 
     parser.parse_comma_separated_list(Parser.Delimiter.PAREN, one)
     return reads
 
 
-def parse_shaped_type(parser: Parser) -> TensorType | MemRefType:
-    """Parse a tensor or memref type."""
+def print_accessed(printer: Printer, value: SSAValue, access: AccessAttr, names: Sequence[str]) -> None:
+    """Print `%A[m, k] : type`."""
+    printer.print_ssa_value(value)
+    print_access(printer, access, names, element_type(value))
+    printer.print_string(" : ")
+    printer.print_attribute(value.type)
+
+
+def parse_accessed(parser: Parser, names: Sequence[str]) -> tuple[SSAValue[TensorType | MemRefType], AccessAttr]:
+    """Parse `%A[m, k] : type`."""
+    operand = parser.parse_unresolved_operand()
+    access = parse_access(parser, names)
+    parser.parse_punctuation(":")
     place = parser.pos
     type = parser.parse_type()
     if not isinstance(type, TensorType | MemRefType):
         parser.raise_error(f"expected a tensor or memref type, got {type}", place)
-    return type
+    return parser.resolve_operand(operand, type), access(type.get_element_type())
 
 
 def _axis_text(axis: AxisAttr) -> str:
