@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
 
 from compiler.support.errors import TeError
 from compiler.te import scalar as e
@@ -21,45 +20,12 @@ from compiler.te.nn.common import (
     check_number,
     check_rank,
     check_tensor,
-    named,
     several,
 )
 from compiler.te.nn.reduction import mean
 from compiler.te.nn.selection import LAST, best, worst
-from compiler.te.nn.window import SPATIAL, Window, listed, row_major, window
+from compiler.te.nn.window import SPATIAL, Window, of_rank, row_major, window
 from compiler.te.tensor import Tensor
-
-
-class MaxPool(Protocol):
-    """The maxima over the windows of an image."""
-
-    def __call__(
-        self,
-        x: Tensor,
-        kernel: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
-        ceil_mode: bool = False,
-        name: str = ...,
-    ) -> Tensor: ...
-
-
-class AvgPool(Protocol):
-    """The means over the windows of an image."""
-
-    def __call__(
-        self,
-        x: Tensor,
-        kernel: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        count_include_pad: bool = True,
-        dilation: Sizes = 1,
-        ceil_mode: bool = False,
-        divisor: int | None = None,
-        name: str = ...,
-    ) -> Tensor: ...
 
 
 def _window(
@@ -104,76 +70,65 @@ def _counted(x: Tensor, over: Window, include_pad: bool, dtype: str, name: str) 
     return compute(over.positions(image), element, name, axes=SPATIAL[len(image)])
 
 
-_OPTIONS = """kernel, stride (the kernel where it is
-not given), dilation and padding are integers or one for each dimension, padding also before and after. With
-ceil_mode a last window may reach beyond the padding, if it does not begin there. Raises TeError."""
+def _max_pool(
+    rank: int,
+    x: Tensor,
+    kernel: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    name: str = "max_pool{rank}d",
+) -> Tensor:
+    """Y[n, c, at] = max over the window of X[n, c, at*stride + tap - before]; what is outside X never counts.
 
-
-def _max_pool(rank: int) -> MaxPool:
+    x is [N, C, {HW}]; kernel, stride (the kernel where it is
+    not given), dilation and padding are integers or one for each dimension, padding also before and after. With
+    ceil_mode a last window may reach beyond the padding, if it does not begin there. Raises TeError.
+    """
     operator = f"max_pool{rank}d"
-
-    @named(
-        operator,
-        "Y[n, c, at] = max over the window of X[n, c, at*stride + tap - before]; what is outside X never counts.\n\n"
-        f"x is [N, C, {listed(SPATIAL[rank])}]; {_OPTIONS}",
-    )
-    def build(
-        x: Tensor,
-        kernel: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
-        ceil_mode: bool = False,
-        name: str = operator,
-    ) -> Tensor:
-        check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image")
-        over = _window(operator, x, kernel, stride, padding, dilation, ceil_mode)
-        return _pooled(x, over, e.max, worst(x.dtype, lowest=True), x.dtype, name)
-
-    return build
+    check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image")
+    over = _window(operator, x, kernel, stride, padding, dilation, ceil_mode)
+    return _pooled(x, over, e.max, worst(x.dtype, lowest=True), x.dtype, name)
 
 
-def _avg_pool(rank: int) -> AvgPool:
+def _avg_pool(
+    rank: int,
+    x: Tensor,
+    kernel: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    count_include_pad: bool = True,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    divisor: int | None = None,
+    name: str = "avg_pool{rank}d",
+) -> Tensor:
+    """Y[n, c, at] = the mean over the window of X[n, c, at*stride + tap - before]; outside X is 0 or uncounted.
+
+    x is [N, C, {HW}], of a float dtype; the rest as
+    max_pool{rank}d. What a last window has beyond the padding does not count; sums are divided by `divisor`
+    where it is given. They are formed in f32 of narrower floats. Raises TeError.
+    """
     operator = f"avg_pool{rank}d"
+    check_float(operator, check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image"))
+    check_flag(operator, "count_include_pad", count_include_pad)
+    over, wide = _window(operator, x, kernel, stride, padding, dilation, ceil_mode), accumulator(x.dtype)
+    count = math.prod(over.sizes) if divisor is None else several(operator, "divisor", divisor, 1, 1)[0]
+    total = _pooled(x, over, e.sum, 0, wide, f"{name}.sum")
+    counts = over.overshoots(x.shape[2:]) if count_include_pad else over.is_padded
+    divisors = None
+    if counts and divisor is None:
+        divisors = _counted(x, over, count_include_pad, wide, f"{name}.count")
 
-    @named(
-        operator,
-        "Y[n, c, at] = the mean over the window of X[n, c, at*stride + tap - before]; outside X is 0 or uncounted.\n\n"
-        f"x is [N, C, {listed(SPATIAL[rank])}], of a float dtype; the rest as\n"
-        f"max_pool{rank}d. What a last window has beyond the padding does not count; sums are divided by `divisor`\n"
-        "where it is given. They are formed in f32 of narrower floats. Raises TeError.",
-    )
-    def build(
-        x: Tensor,
-        kernel: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        count_include_pad: bool = True,
-        dilation: Sizes = 1,
-        ceil_mode: bool = False,
-        divisor: int | None = None,
-        name: str = operator,
-    ) -> Tensor:
-        check_float(operator, check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image"))
-        check_flag(operator, "count_include_pad", count_include_pad)
-        over, wide = _window(operator, x, kernel, stride, padding, dilation, ceil_mode), accumulator(x.dtype)
-        count = math.prod(over.sizes) if divisor is None else several(operator, "divisor", divisor, 1, 1)[0]
-        total = _pooled(x, over, e.sum, 0, wide, f"{name}.sum")
-        counts = over.overshoots(x.shape[2:]) if count_include_pad else over.is_padded
-        divisors = None
-        if counts and divisor is None:
-            divisors = _counted(x, over, count_include_pad, wide, f"{name}.count")
+    def element(*i: Index) -> Expr:
+        return e.cast(total[i] * (1.0 / count) if divisors is None else total[i] / divisors[i[2:]], x.dtype)
 
-        def element(*i: Index) -> Expr:
-            return e.cast(total[i] * (1.0 / count) if divisors is None else total[i] / divisors[i[2:]], x.dtype)
-
-        return compute(total.shape, element, name, axes=("n", "c", *SPATIAL[rank]))
-
-    return build
+    return compute(total.shape, element, name, axes=("n", "c", *SPATIAL[rank]))
 
 
-max_pool1d, max_pool2d, max_pool3d = (_max_pool(rank) for rank in (1, 2, 3))
-avg_pool1d, avg_pool2d, avg_pool3d = (_avg_pool(rank) for rank in (1, 2, 3))
+max_pool1d, max_pool2d, max_pool3d = (of_rank(_max_pool, rank) for rank in (1, 2, 3))
+avg_pool1d, avg_pool2d, avg_pool3d = (of_rank(_avg_pool, rank) for rank in (1, 2, 3))
 
 
 def max_pool_with_places(
