@@ -13,6 +13,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Const, Expr, Scalar, as_expr
 from compiler.te.index import Index
 from compiler.te.nn.common import Indices, accumulator
+from compiler.te.nn.elementwise import read_at
 from compiler.te.tensor import Compute, Tensor
 from compiler.types.elements import is_float, width
 from compiler.types.rounding import rounded
@@ -33,9 +34,7 @@ def read(operand: Operand, at: Indices, dtype: str) -> Expr:
     stated = literal(operand)
     if stated is not None:
         return number(stated, dtype)
-    last_indices = at[len(at) - operand.rank :]
-    element = operand[tuple(0 if size == 1 else index for size, index in zip(operand.shape, last_indices, strict=True))]
-    return e.cast(element, dtype)
+    return e.cast(read_at(operand, at), dtype)
 
 
 def number(value: object, dtype: str) -> Const:

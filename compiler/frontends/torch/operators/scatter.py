@@ -115,21 +115,18 @@ def _along(call: Call, x: Tensor, dim: int, index: Tensor, source: Operand) -> t
     d = dimension(dim, x.rank)
     window = tuple(x.shape[d] if n == d else size for n, size in enumerate(index.shape))
     part = x if window == x.shape else nn.slice(x, [0] * x.rank, list(window), name=f"{call.name}.window")
-
-    def at(i: At, k: Axis) -> tuple[Index, ...]:
-        return (*i[:d], k, *i[d + 1 :])
-
-    def meets(i: At, k: Axis) -> Expr:
-        return e.equal(e.cast(index[at(i, k)], "i64"), e.cast(i[d], "i64"))
-
     values = source if isinstance(source, Tensor) else filled(index.shape, source, x.dtype, f"{call.name}.value")
-    landing = Landing(
-        index.shape[d],
-        meets,
-        lambda i, k: values[at(i, k)],
+    return part, _landing(d, index.shape[d], lambda i, k: index[(*i[:d], k, *i[d + 1 :])], values)
+
+
+def _landing(d: int, count: int, index: Callable[[At, Axis], Expr], values: Tensor) -> Landing:
+    """What lands along a dimension, at an index: an element of some values at the same place otherwise."""
+    return Landing(
+        count,
+        lambda i, k: e.equal(e.cast(index(i, k), "i64"), e.cast(i[d], "i64")),
+        lambda i, k: values[(*i[:d], k, *i[d + 1 :])],
         lambda i, places: values.at(*i[:d], places[tuple(i)], *i[d + 1 :]),
     )
-    return part, landing
 
 
 def _scattered(
@@ -190,17 +187,7 @@ def index_reduce(
         return _scattered(call, x, dim, index, source, reduce, include_self)
     d = dimension(dim, x.rank)
     table = nn.reshape(index, (-1,), f"{call.name}.index") if index.rank != 1 else index
-
-    def at(i: At, k: Axis) -> tuple[Index, ...]:
-        return (*i[:d], k, *i[d + 1 :])
-
-    landing = Landing(
-        table.shape[0],
-        lambda i, k: e.equal(e.cast(table[k], "i64"), e.cast(i[d], "i64")),
-        lambda i, k: source[at(i, k)],
-        lambda i, places: source.at(*i[:d], places[tuple(i)], *i[d + 1 :]),
-    )
-    return _landed(call, x, landing, reduce, include_self)
+    return _landed(call, x, _landing(d, table.shape[0], lambda i, k: table[k], source), reduce, include_self)
 
 
 @operator("index_put", "_unsafe_index_put")

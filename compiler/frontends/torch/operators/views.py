@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from compiler.frontends.torch.operators.elements import converted, dimension, number, read
@@ -11,7 +11,7 @@ from compiler.te import nn
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
-from compiler.te.index import Condition, Index
+from compiler.te.index import Index
 from compiler.te.tensor import Tensor
 
 End: TypeAlias = int | None
@@ -142,11 +142,8 @@ def roll(call: Call, x: Tensor, shifts: Sequence[int], dims: Sequence[int] = ())
     for shift, d in zip(shifts, dims, strict=True):
         moved[dimension(d, x.rank)] += shift
 
-    def element(*i: Index) -> Expr:
-        at = [(index - s) % n if s % n else index for index, s, n in zip(i, moved, x.shape, strict=True)]
-        return x[tuple(at)]
-
-    return compute(call.shape, element, call.name)
+    turned = [d for d, n in enumerate(x.shape) if moved[d] % n]
+    return nn.roll(x, [moved[d] for d in turned], turned, call.name)
 
 
 @operator("constant_pad_nd")
@@ -187,17 +184,16 @@ def unfold(call: Call, x: Tensor, dim: int, size: int, step: int) -> Tensor:
     return compute(call.shape, element, call.name)
 
 
-def _enter_triangle(name: str, holds: Callable[[Index, Index], Condition]) -> None:
-    """A triangle of each matrix, zero elsewhere."""
-
-    def convert(call: Call, x: Tensor, diagonal: int = 0) -> Tensor:
-        return compute(call.shape, lambda *i: e.select(holds(i[-1], i[-2] + diagonal), x[i], _zero(x)), call.name)
-
-    operator(name)(convert)
+@operator("tril")
+def tril(call: Call, x: Tensor, diagonal: int = 0) -> Tensor:
+    """The lower triangle of each matrix, zero elsewhere."""
+    return nn.tril(x, diagonal, call.name)
 
 
-_enter_triangle("tril", lambda column, last: column <= last)
-_enter_triangle("triu", lambda column, first: column >= first)
+@operator("triu")
+def triu(call: Call, x: Tensor, diagonal: int = 0) -> Tensor:
+    """The upper triangle of each matrix, zero elsewhere."""
+    return nn.triu(x, diagonal, call.name)
 
 
 def _zero(x: Tensor) -> int:
