@@ -107,13 +107,14 @@ class Gathering(IRDLOperation):
             raise VerifyException("each index value is one dimension of the table's index, in order")
         if not symbols:
             raise VerifyException("no dimension is data-dependent: read the table in a te.compute")
-        if any(isinstance(inner, AffineSymExpr) for e in map.results if e not in _symbols(map) for inner in e.dfs()):
+        affine = [e for e in map.results if not isinstance(e, AffineSymExpr)]
+        if any(isinstance(inner, AffineSymExpr) for e in affine for inner in e.dfs()):
             raise VerifyException("an index value is a dimension of the table's index by itself, without arithmetic")
         for value, access in zip(self.indices, self.reads, strict=True):
             _check_integer(value)
             check_access(_what("index", value), access, shape_of(value), axes, domain)
-        affine = AffineMap(map.num_dims, 0, tuple(affine_part(e) for e in map.results))
-        check_access(_what("read of table", self.table), AccessAttr(affine), shape_of(self.table), axes, domain)
+        parts = AffineMap(map.num_dims, 0, tuple(affine_part(e) for e in map.results))
+        check_access(_what("read of table", self.table), AccessAttr(parts), shape_of(self.table), axes, domain)
         if not isinstance(self.otherwise, FloatAttr | IntegerAttr) or self.otherwise.type != scalar_of(self.table):
             raise VerifyException(f"the value outside the table must be of type {scalar_of(self.table)}")
 
@@ -134,10 +135,6 @@ class Gathering(IRDLOperation):
         index = self.indices[expr.position]
         printer.print_ssa_value(index)
         print_access(printer, self.reads.data[expr.position], names, element_type(index))
-
-
-def _symbols(map: AffineMap) -> list[AffineExpr]:
-    return [e for e in map.results if isinstance(e, AffineSymExpr)]
 
 
 def affine_part(expr: AffineExpr) -> AffineExpr:
