@@ -124,14 +124,11 @@ def _is_no_worse(before: Access, after: Access, view: View, block: Block) -> boo
         return True
     if reduces:
         return False
-    if not any(isinstance(atom, Quotient) for atom, _ in _offset(after.index, view.source).terms):
+    place = lin.joined(lin.offset(after.index, view.source.shape))
+    if not any(isinstance(atom, Quotient) for atom, _ in place.terms):
         return not any(isinstance(atom, Quotient) for c in after.where for atom, _ in c.form.terms)
     is_view = block.table is None and len(block.body) == 1 and isinstance(block.body[0], Read)
     return is_view and new <= min(quotients(before) + quotients(view.access), MOST_QUOTIENTS)
-
-
-def _offset(index: tuple[Linear, ...], source: Buffer) -> Linear:
-    return lin.joined(lin.offset(index, source.shape))
 
 
 def quotients(access: Access) -> int:
