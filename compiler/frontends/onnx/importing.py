@@ -9,7 +9,7 @@ from onnx import ModelProto, shape_inference
 
 from compiler.frontends.imported import Imported
 from compiler.frontends.onnx.bodies import domain_of
-from compiler.frontends.onnx.loading import bind, loaded, opsets_of
+from compiler.frontends.onnx.loading import bind, inputs_of, loaded, opsets_of
 from compiler.frontends.onnx.table import Refused
 from compiler.frontends.onnx.types import DTYPE_OF
 from compiler.frontends.onnx.walk import Found, Problem, Scope, Unknown, Walk
@@ -55,8 +55,7 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
         raise InputError(f"shapes is {shapes!r}: extents by the names of dimensions, such as {{'N': 1}}")
     checked = loaded(model)
     bound = bind(checked, shapes or {})
-    stored = {tensor.name for tensor in checked.graph.initializer}
-    given = [value for value in checked.graph.input if value.name not in stored]
+    given = inputs_of(checked)
     labels = spellings([value.name for value in given])
     names = Names(labels, separator="_")
     inputs = {

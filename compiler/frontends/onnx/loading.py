@@ -8,7 +8,7 @@ from typing import Any
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, TypeProto, checker, external_data_helper, version_converter
+from onnx import ModelProto, TypeProto, ValueInfoProto, checker, external_data_helper, version_converter
 
 from compiler.frontends.onnx.bodies import domain_of
 from compiler.frontends.onnx.legacy import set_apart, with_flat_maxima
@@ -81,14 +81,19 @@ def opsets_of(model: ModelProto) -> dict[str, int]:
     return {domain_of(stated.domain): stated.version for stated in model.opset_import}
 
 
+def inputs_of(model: ModelProto) -> list[ValueInfoProto]:
+    """The inputs of a model without a stored value."""
+    stored = {tensor.name for tensor in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in stored]
+
+
 def bind(model: ModelProto, shapes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """The shapes of a model's inputs, by name.
 
     shapes: extents by the names of symbolic dimensions, `{"N": 1}`, or whole shapes by those of inputs.
     Raises InputError for a dimension that stays open, a name that the model has not, or an extent that is none.
     """
-    stored = {tensor.name for tensor in model.graph.initializer}
-    inputs = [value for value in model.graph.input if value.name not in stored]
+    inputs = inputs_of(model)
     _check_names(inputs, shapes)
     by_input: dict[str, tuple[int, ...]] = {}
     opened: dict[str, None] = {}
