@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compiler.analysis.rows import plain
 from compiler.program import body
 from compiler.program.tree import Block
 from compiler.schedule.plan import (
@@ -18,8 +19,8 @@ def inverse(block: Block, target: int = 0) -> dict[int, int]:
     for dim, form in enumerate(block.writes[target].index):
         if form.is_constant:
             continue
-        atom, factor = form.terms[0]
-        if len(form.terms) > 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in dimensions:
+        atom = plain(form)
+        if atom is None or atom in dimensions:
             refuse(block_place(block.label), "it does not write one element for each of its axes")
         dimensions[atom] = dim
     for number, axis in enumerate(block.axes):

@@ -10,6 +10,7 @@ from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import runs_once
 from compiler.analysis.legal import Step
+from compiler.analysis.rows import plain
 from compiler.program import body
 from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned
 from compiler.schedule.inlining import inverse, without_unused
@@ -94,14 +95,14 @@ def _consumed_axes(program: Program, consumer: Block, read: Access) -> dict[int,
     place, buffer, shape = block_place(consumer.label), read.buffer, program.buffers[read.buffer].shape
     by_dim: dict[int, int] = {}
     for dim, form in enumerate(read.index):
-        if form.is_constant and form.constant == 0 and shape[dim] == 1:
+        if form == lin.constant(0) and shape[dim] == 1:
             continue
-        atom, factor = form.terms[0] if form.terms else (None, 0)
-        if len(form.terms) != 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in by_dim.values():
+        axis = plain(form)
+        if axis is None or axis in by_dim.values():
             refuse(place, f"it does not read one element of '{buffer}' at its own axes")
-        if consumer.axes[atom].size != shape[dim]:
+        if consumer.axes[axis].size != shape[dim]:
             refuse(place, f"it does not read all of '{buffer}'")
-        by_dim[dim] = atom
+        by_dim[dim] = axis
     if any(n not in by_dim.values() and axis.size > 1 for n, axis in enumerate(consumer.axes)):
         refuse(place, f"it reads an element of '{buffer}' more than once")
     return by_dim
