@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from compiler.bench.bounded import Array
+from compiler.bench.error_bounds import Array
 from compiler.bench.onnx_model import Graph
 from compiler.targets.cpu.ceilings import Arithmetic
 

@@ -29,7 +29,7 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.facts import ceiling_share
 from compiler.bench import workloads
-from compiler.cli.said import sentence
+from compiler.cli.printing import sentence
 from compiler.cli.values import positive, scale
 from compiler.database.outcome import MEASURED
 from compiler.support.errors import InputError, StrataError, TargetError

@@ -31,7 +31,7 @@ from benchmarks.networks import (
     video,
 )
 from compiler import te
-from compiler.bench.bounded import Array
+from compiler.bench.error_bounds import Array
 from compiler.bench.onnx_model import IR_VERSION, OPSET, Graph
 from compiler.targets.cpu.ceilings import Arithmetic
 from compiler.te.tensor import Tensor

@@ -40,7 +40,7 @@ def _run(argv: Sequence[str]) -> int:
 
     from xdsl.utils.exceptions import ParseError, VerifyException
 
-    from compiler.cli.said import sentence
+    from compiler.cli.printing import sentence
     from compiler.support.errors import InputError
 
     try:

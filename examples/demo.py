@@ -23,7 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from compiler.autotune.tell.facts import Facts
-from compiler.autotune.tell.live import view
+from compiler.autotune.tell.views import view
 from compiler.bench import contenders, workloads
 from compiler.bench.harness import Measurement, Plan, fault, measure
 from compiler.bench.table import WIDTH, table

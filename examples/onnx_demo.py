@@ -22,7 +22,7 @@ from rich.table import Table
 
 import strata
 from compiler.autotune.tell.facts import INTERRUPTED
-from compiler.autotune.tell.live import view
+from compiler.autotune.tell.views import view
 from compiler.bench.table import WIDTH
 from compiler.frontends.imported import Imported
 from compiler.targets.arguments import Array

@@ -9,7 +9,7 @@ from dataclasses import replace
 from compiler.affine import linear as lin
 from compiler.dialects.access import AxisAttr
 from compiler.graph.hashing import swapped
-from compiler.graph.normal import with_axes
+from compiler.graph.normal_form import with_axes
 from compiler.graph.rename import reading
 from compiler.graph.tree import Compute, Graph, Node
 from compiler.program import body
@@ -78,7 +78,8 @@ def _reordered(node: Node, rng: random.Random) -> Node:
 
 
 def _moved(value: Scalar, places: Mapping[int, int]) -> Scalar:
-    return body.rewrite(value, lambda n: body.read(places[n.position], n.type) if isinstance(n, Read) else n)
+    reads = {n.position: body.read(places[n.position], n.type) for n in body.leaves([value]) if isinstance(n, Read)}
+    return body.rewrite(value, reads)
 
 
 def _swapped(value: Scalar, rng: random.Random) -> Scalar:

@@ -270,7 +270,7 @@ def onnx_operators() -> str:
     from onnx import defs
 
     from compiler.frontends.onnx.operators import HANDLERS
-    from compiler.frontends.onnx.refused import REASONS
+    from compiler.frontends.onnx.refusals import REASONS
     from compiler.frontends.onnx.walk import CONTROL
 
     families: dict[str, list[str]] = {}

@@ -40,7 +40,7 @@ from compiler.program.write import write
 from compiler.schedule import Schedule
 from compiler.space.rules import GPU_RULES, RULES, Rule
 from compiler.space.rules.derive import Derived, as_written, derive
-from compiler.space.rules.recorded import recorded
+from compiler.space.rules.recording import recorded
 from compiler.space.rules.template import from_template
 from compiler.space.space import SketchSpace
 from compiler.support import display
@@ -257,7 +257,7 @@ class SearchTask(Unpicklable):
     def compute_dag(self) -> str:
         """What is computed, one statement a line: buffers, then blocks with their axes and operands; of a whole program
         group by group."""
-        from compiler.autotune.tell.describe import described, indented
+        from compiler.autotune.tell.description import described, indented
 
         if not self.groups:
             return described(self._spoken_program)
@@ -295,7 +295,7 @@ class SearchTask(Unpicklable):
         they promise most of the program's time; what is given are the best records by the groups' names. A terminal
         shows how far the run is, unless `options.show` is False.
         """
-        from compiler.autotune.tell.live import watched
+        from compiler.autotune.tell.views import watched
 
         stated = TuningOptions() if options is None else instance("what to tune by", options, TuningOptions)
         with watched(self, stated) as seen:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any
 
-from compiler.bench import onnx_model, same_loops
-from compiler.bench.bounded import Array
+from compiler.bench import c_loops, onnx_model
+from compiler.bench.error_bounds import Array
 from compiler.bench.workload import Step, Workload
 from compiler.support.errors import InputError, TargetError
 
@@ -49,15 +49,6 @@ def find(names: Sequence[str]) -> list[Contender]:
     return [CONTENDERS[name] for name in dict.fromkeys((OURS, *names))]
 
 
-def limit_threads(threads: int) -> ExitStack:
-    """Hold every library that is loaded to that many threads, until the stack is closed."""
-    from threadpoolctl import threadpool_limits
-
-    stack = ExitStack()
-    stack.enter_context(threadpool_limits(limits=threads))
-    return stack
-
-
 def _installed(package: str) -> str:
     """The version of an installed package; nothing for one that is used from a checkout."""
     try:
@@ -72,13 +63,8 @@ def _ours(workload: Workload, settings: Settings, inputs: Sequence[Array], out: 
     return _kernel(scheduled(workload, settings.threads) or workload.function(), settings, inputs, out, "written")
 
 
-def _unscheduled(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    return _kernel(workload.function(), settings, inputs, out, "written")
-
-
-def _default(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    """Ours, without a trial."""
-    return _kernel(workload.function(), settings, inputs, out, "auto")
+def _without_script(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, schedule: str) -> Step:
+    return _kernel(workload.function(), settings, inputs, out, schedule)
 
 
 def _default_prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
@@ -86,21 +72,11 @@ def _default_prepared(workload: Workload, settings: Settings, inputs: Sequence[A
     return _constant(workload, settings, inputs, out, workload.function(), "auto")
 
 
-def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    """Ours, by the best script that tuning has found."""
-    return _best(workload, settings, inputs, out, ())
-
-
-def _tuned_prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    """Ours, by the best script that tuning has found where the workload's constants are known to be such."""
-    if not workload.constants:
-        raise TargetError(f"{workload.name} has no constant inputs")
-    return _best(workload, settings, inputs, out, workload.constants)
-
-
-def _best(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, names: Sequence[str]) -> Step:
+def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, prepared: bool = False) -> Step:
+    """Ours, by the best script that tuning has found, for constants that are known to be such if `prepared`."""
     from compiler.autotune.task import SearchTask
 
+    names = _constants_of(workload) if prepared else ()
     task = SearchTask(workload.function(), threads=settings.threads, policy=settings.policy, constants=names)
     constants, given = _divided(workload, names, inputs)
     return _step(task.apply_best(settings.database, constants), given, out)
@@ -108,9 +84,9 @@ def _best(workload: Workload, settings: Settings, inputs: Sequence[Array], out: 
 
 def _prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
     """Ours, with everything that depends on constants alone computed before the time begins."""
-    from compiler.bench.schedules.prepared import prepared
+    from compiler.bench.schedules import packed_weights, scheduled
 
-    program = prepared(workload, settings.threads)
+    program = scheduled(workload, settings.threads, packed_weights.SCRIPTS)
     return _constant(workload, settings, inputs, out, program or workload.function(), "written")
 
 
@@ -119,13 +95,17 @@ def _constant(
 ) -> Step:
     from compiler.driver.building import build
 
-    if not workload.constants:
-        raise TargetError(f"{workload.name} has no constant inputs")
-    constants, given = _divided(workload, workload.constants, inputs)
+    constants, given = _divided(workload, _constants_of(workload), inputs)
     kernel = build(program, threads=settings.threads, policy=settings.policy, constants=constants, schedule=schedule)
     if kernel.fixed.preparation is None:
         raise TargetError(f"nothing in the loops of {workload.name} depends on its constants alone")
     return _step(kernel, given, out)
+
+
+def _constants_of(workload: Workload) -> Sequence[str]:
+    if not workload.constants:
+        raise TargetError(f"{workload.name} has no constant inputs")
+    return workload.constants
 
 
 def _divided(workload: Workload, names: Sequence[str], inputs: Sequence[Array]) -> tuple[dict[str, Array], list[Array]]:
@@ -148,26 +128,13 @@ def _step(kernel: Callable[..., object], inputs: Sequence[Array], out: Array) ->
     return step
 
 
-def _numpy(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    return workload.numpy(inputs, out)
-
-
-def _import_torch() -> ModuleType:
-    try:
-        import torch
-    except ImportError as error:
-        raise TargetError("torch is not installed: pip install 'strata-compiler[bench]'") from error
-    module: ModuleType = torch
-    return module
-
-
 def _torch(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    torch = _import_torch()
+    torch = onnx_model.imported("torch")
     return _torch_step(torch, lambda *tensors: workload.torch(torch, *tensors), settings, inputs)
 
 
 def _torch_compile(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    torch = _import_torch()
+    torch = onnx_model.imported("torch")
     compiled = torch.compile(lambda *tensors: workload.torch(torch, *tensors))
     step = _torch_step(torch, compiled, settings, inputs)
     try:
@@ -201,7 +168,7 @@ def _onnxruntime_inputs(workload: Workload, settings: Settings, inputs: Sequence
 
 
 def _gcc() -> str:
-    gcc = same_loops.find_gcc()
+    gcc = c_loops.find_gcc()
     if gcc is None:
         raise TargetError("gcc is not installed")
     return gcc
@@ -210,36 +177,41 @@ def _gcc() -> str:
 def _same_loops(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
     if settings.threads != 1:
         raise TargetError("the C loops are serial: they run with one thread only")
-    return same_loops.bind(_gcc(), workload, inputs, out)
+    return c_loops.bind(_gcc(), workload, inputs, out)
 
+
+_strata, _torch_version, _runtime = (partial(_installed, name) for name in ("strata-compiler", "torch", "onnxruntime"))
+_written, _auto = (partial(_without_script, schedule=schedule) for schedule in ("written", "auto"))
 
 CONTENDERS: dict[str, Contender] = {
     contender.name: contender
     for contender in (
-        Contender(OURS, "by its script in compiler/bench/schedules", lambda: _installed("strata-compiler"), _ours),
-        Contender("unscheduled", "ours, its loops as they come", lambda: _installed("strata-compiler"), _unscheduled),
-        Contender("default", "ours, without a trial", lambda: _installed("strata-compiler"), _default),
+        Contender(OURS, "by its script in compiler/bench/schedules", _strata, _ours),
+        Contender("unscheduled", "ours, its loops as they come", _strata, _written),
+        Contender("default", "ours, without a trial", _strata, _auto),
         Contender(
-            "default.prepared",
-            "ours, without a trial, constant weights packed before",
-            lambda: _installed("strata-compiler"),
-            _default_prepared,
+            "default.prepared", "ours, without a trial, constant weights packed before", _strata, _default_prepared
         ),
-        Contender("prepared", "ours, constant weights packed before", lambda: _installed("strata-compiler"), _prepared),
-        Contender("tuned", "ours, by the best script of --database", lambda: _installed("strata-compiler"), _tuned),
+        Contender("prepared", "ours, constant weights packed before", _strata, _prepared),
+        Contender("tuned", "ours, by the best script of --database", _strata, _tuned),
         Contender(
             "tuned.prepared",
             "ours, tuned with constant weights, packed before",
-            lambda: _installed("strata-compiler"),
-            _tuned_prepared,
+            _strata,
+            partial(_tuned, prepared=True),
         ),
-        Contender("numpy", "its best formulation", lambda: _installed("numpy"), _numpy),
-        Contender("torch", "eagerly", lambda: _installed("torch"), _torch),
-        Contender("torch.compile", "through inductor", lambda: _installed("torch"), _torch_compile),
-        Contender("onnxruntime", "constant weights packed before", lambda: _installed("onnxruntime"), _onnxruntime),
-        Contender("onnxruntime.inputs", "weights as inputs", lambda: _installed("onnxruntime"), _onnxruntime_inputs),
         Contender(
-            "gcc", "the same loops in C, -O3 -march=native -ffast-math", lambda: same_loops.version(_gcc()), _same_loops
+            "numpy",
+            "its best formulation",
+            partial(_installed, "numpy"),
+            lambda workload, _, inputs, out: workload.numpy(inputs, out),
+        ),
+        Contender("torch", "eagerly", _torch_version, _torch),
+        Contender("torch.compile", "through inductor", _torch_version, _torch_compile),
+        Contender("onnxruntime", "constant weights packed before", _runtime, _onnxruntime),
+        Contender("onnxruntime.inputs", "weights as inputs", _runtime, _onnxruntime_inputs),
+        Contender(
+            "gcc", "the same loops in C, -O3 -march=native -ffast-math", lambda: c_loops.version(_gcc()), _same_loops
         ),
     )
 }

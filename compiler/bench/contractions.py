@@ -2,47 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from compiler import te
-from compiler.bench import bounded as ref
-from compiler.bench.bounded import Array, Bounded
+from compiler.bench import error_bounds as ref
+from compiler.bench.error_bounds import Array, Bounded
+from compiler.bench.onnx_model import Graph
 from compiler.bench.workload import Input, Step, Workload, unary
 
 
 def matmul(m: int, k: int, n: int) -> Workload:
     """A[m, k] @ B[k, n]. Tolerance: of a sum of k rounded products, in any order."""
-    return Workload(
-        name=f"matmul_{m}x{k}x{n}",
-        what=f"A[{m},{k}] @ B[{k},{n}]",
-        inputs=(Input("A", (m, k)), Input("B", (k, n))),
-        shape=(m, n),
-        compute=te.nn.matmul,
-        reference=ref.matmul,
-        numpy=unary(np.matmul),
-        torch=lambda torch, a, b: a @ b,
-        onnx=lambda graph, a, b: graph("MatMul", a, b),
-        flops=2 * m * k * n,
-    )
+    return _product("matmul", (), m, k, n, te.nn.matmul)
 
 
 def batched(batch: int, m: int, k: int, n: int) -> Workload:
     """A[batch, m, k] @ B[batch, k, n]. Tolerance: of a sum of k rounded products, in any order."""
+    return _product("batched", (batch,), m, k, n, te.nn.batch_matmul)
+
+
+def _product(
+    name: str, batch: tuple[int, ...], m: int, k: int, n: int, compute: Callable[[te.Tensor, te.Tensor], te.Tensor]
+) -> Workload:
+    a, b = Input("A", (*batch, m, k)), Input("B", (*batch, k, n))
     return Workload(
-        name=f"batched_{batch}x{m}x{k}x{n}",
-        what=f"A[{batch},{m},{k}] @ B[{batch},{k},{n}]",
-        inputs=(Input("A", (batch, m, k)), Input("B", (batch, k, n))),
-        shape=(batch, m, n),
-        compute=te.nn.batch_matmul,
+        name=f"{name}_{'x'.join(map(str, (*batch, m, k, n)))}",
+        what=f"A[{','.join(map(str, a.shape))}] @ B[{','.join(map(str, b.shape))}]",
+        inputs=(a, b),
+        shape=(*batch, m, n),
+        compute=compute,
         reference=ref.matmul,
         numpy=unary(np.matmul),
         torch=lambda torch, a, b: a @ b,
         onnx=lambda graph, a, b: graph("MatMul", a, b),
-        flops=2 * batch * m * k * n,
+        flops=2 * prod((*batch, m, k, n)),
     )
 
 
@@ -250,10 +248,9 @@ def mlp(batch: int, features: int, hidden: int, classes: int) -> Workload:
         linear = torch.nn.functional.linear
         return linear(linear(x, v, p).relu_(), w, q)
 
-    def onnx(graph: Any, x: str, v: str, p: str, w: str, q: str) -> str:
+    def onnx(graph: Graph, x: str, v: str, p: str, w: str, q: str) -> str:
         middle = graph("Relu", graph("Gemm", x, v, p, transB=1))
-        output: str = graph("Gemm", middle, w, q, transB=1)
-        return output
+        return graph("Gemm", middle, w, q, transB=1)
 
     return Workload(
         name=f"mlp_{batch}x{features}x{hidden}x{classes}",
@@ -310,11 +307,10 @@ def attention(heads: int, length: int, depth: int) -> Workload:
     def torch(torch: Any, *qkv: Any) -> Any:
         return torch.nn.functional.scaled_dot_product_attention(*(x[None] for x in qkv))[0]
 
-    def onnx(graph: Any, q: str, k: str, v: str) -> str:
+    def onnx(graph: Graph, q: str, k: str, v: str) -> str:
         scores = graph("MatMul", q, graph("Transpose", k, perm=[0, 2, 1]))
         powers = graph("Softmax", graph("Mul", scores, graph.scalar(scale)), axis=-1)
-        output: str = graph("MatMul", powers, v)
-        return output
+        return graph("MatMul", powers, v)
 
     return Workload(
         name=f"attention_{heads}x{length}x{depth}",

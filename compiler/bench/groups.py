@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
 
 from rich.table import Table
 
 from compiler.bench.contenders import Settings
+from compiler.bench.workload import Workload
 from compiler.support.errors import InputError
-from compiler.te import Function
 
 
-class Program(Protocol):
-    """What is asked of a workload."""
-
-    @property
-    def constants(self) -> Sequence[str]:
-        """The names of the inputs that never change."""
-
-    def function(self) -> Function:
-        """The te function."""
-
-
-def breakdowns(workload: Program, contenders: Iterable[str], settings: Settings) -> Iterator[Table]:
+def breakdowns(workload: Workload, contenders: Iterable[str], settings: Settings) -> Iterator[Table]:
     """A table for each contender that runs tuned groups; none for a program of one group, or without records."""
     from compiler.autotune.task import SearchTask
 

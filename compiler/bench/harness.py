@@ -27,8 +27,8 @@ from statistics import median
 
 import numpy as np
 
-from compiler.bench.bounded import Array, Bounded
-from compiler.bench.contenders import Contender, Settings, limit_threads
+from compiler.bench.contenders import Contender, Settings
+from compiler.bench.error_bounds import Array, Bounded
 from compiler.bench.workload import Step, Workload
 from compiler.support.errors import StrataError
 from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, Ceiling, Reading, credible
@@ -130,10 +130,12 @@ def measure(
     Contenders that refuse are left out and named. An interruption ends the measurement, not the program: what was
     measured is kept. Without a seed the inputs are new each time.
     """
+    from threadpoolctl import threadpool_limits
+
     chosen = randbits(32) if seed is None else seed
     measurement = Measurement(workload, settings or Settings(), plan or Plan(), chosen)
     try:
-        with limit_threads(measurement.settings.threads):
+        with threadpool_limits(limits=measurement.settings.threads):
             _measure(measurement, contenders, watch)
     except KeyboardInterrupt:
         measurement.interrupted = True

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.bench.bounded import Array
+from compiler.bench.error_bounds import Array
 from compiler.bench.workload import Step, Workload
 from compiler.support.errors import TargetError
 
@@ -54,7 +54,7 @@ def bind(workload: Workload, threads: int, inputs: Sequence[Array], out: Array, 
     packed: constants are in the model, so that the session prepares them; else all inputs are given with each run.
     Raises TargetError where a package is missing, and for a workload without a model.
     """
-    runtime, onnx = _imported("onnxruntime"), _imported("onnx")
+    runtime, onnx = imported("onnxruntime"), imported("onnx")
     initializers = {
         i.name: a for i, a in zip(workload.inputs, inputs, strict=True) if packed and i.name in workload.constants
     }
@@ -106,7 +106,8 @@ def _options(runtime: ModuleType, threads: int) -> Any:
     return options
 
 
-def _imported(name: str) -> ModuleType:
+def imported(name: str) -> ModuleType:
+    """A package that contenders need. Raises TargetError where it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:

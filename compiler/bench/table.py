@@ -10,7 +10,7 @@ from rich.table import Table
 from compiler.bench.contenders import OURS
 from compiler.bench.harness import ROUNDS, Measurement
 from compiler.bench.report import Row, ceiling, ceiling_what, probes_disturbance, rows, unit
-from compiler.support.text import printable
+from compiler.support.text import counted, printable
 
 WIDTH = 110
 """Columns where no terminal says how many it has."""
@@ -61,7 +61,7 @@ def notes(measurement: Measurement) -> list[str]:
     """What a reader must know beside the rows: threads, rounds, the ceiling, and who was left out."""
     threads, rounds = measurement.settings.threads, measurement.rounds
     each = "" if measurement.calls == 1 else f" of {measurement.calls} calls"
-    said = [f"{_count(threads, 'thread')}, {_count(rounds, 'round')}{each}, seed {measurement.seed}"]
+    said = [f"{counted(threads, 'thread')}, {counted(rounds, 'round')}{each}, seed {measurement.seed}"]
     limits = ceiling(measurement)
     if limits is not None:
         low, middle, high = (limits[key] / 1e9 for key in ("minimum", "median", "maximum"))
@@ -77,7 +77,3 @@ def notes(measurement: Measurement) -> list[str]:
         said.append(f"fewer than {ROUNDS} rounds: the medians are not to be relied on")
     said += [f"left out: {name}: {escape(printable(reason))}" for name, reason in measurement.left_out.items()]
     return said
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

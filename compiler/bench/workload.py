@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from compiler.bench.bounded import Array, Bounded, exact
+from compiler.bench.error_bounds import Array, Bounded, exact
 
 if TYPE_CHECKING:
     from compiler.te import Function, Tensor

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from compiler.bench import contractions, rowwise
+from compiler.bench import contractions, rows
 from compiler.bench.workload import Workload
 from compiler.support.errors import InputError
 from compiler.support.text import meant
@@ -33,9 +33,9 @@ FAMILIES: dict[str, tuple[Family, str]] = {
     "conv": (contractions.conv, "CHANNELSxHEIGHTxWIDTHxFILTERS"),
     "conv_grad_weight": (contractions.conv_grad_weight, "BATCHxCHANNELSxHEIGHTxWIDTH"),
     "conv_grad_weight_steps": (contractions.conv_grad_weight_steps, "BATCHxCHANNELSxHEIGHTxWIDTH"),
-    "softmax": (rowwise.softmax, "ROWSxCOLUMNS"),
-    "layernorm": (rowwise.layernorm, "ROWSxCOLUMNS"),
-    "swish": (rowwise.swish, "ROWSxCOLUMNS"),
+    "softmax": (rows.softmax, "ROWSxCOLUMNS"),
+    "layernorm": (rows.layernorm, "ROWSxCOLUMNS"),
+    "swish": (rows.swish, "ROWSxCOLUMNS"),
     "attention": (contractions.attention, "HEADSxLENGTHxDEPTH"),
     "mlp": (contractions.mlp, "BATCHxFEATURESxHIDDENxCLASSES"),
 }

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from compiler.cli.model import imported, shape_argument
-from compiler.cli.said import show
+from compiler.cli.printing import show
 from compiler.cli.values import positive, scale, seconds, seed
 from compiler.support.errors import InputError
 from compiler.support.files import is_stream, named, write

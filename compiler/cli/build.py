@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli.model import imported, shape_argument
-from compiler.cli.said import refused
+from compiler.cli.printing import refused
 from compiler.cli.values import positive
 from compiler.support.errors import InputError
 from compiler.support.files import read, write

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from compiler.cli.said import show
+from compiler.cli.printing import show
 from compiler.driver.cache.place import place
 from compiler.driver.cache.store import Store
 from compiler.support.errors import InputError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from compiler.cli import program
 from compiler.cli.model import shape_argument
-from compiler.cli.said import show
+from compiler.cli.printing import show
 from compiler.cli.values import scale, seconds, seed
 from compiler.targets.gpus import DEFAULT_ARCH, DEFAULT_TARGET
 from compiler.types.policies import POLICIES

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli import program
 from compiler.cli.model import shape_argument
-from compiler.cli.said import sentence, show, show_table
+from compiler.cli.printing import sentence, show, show_table
 from compiler.cli.values import natural, positive
 from compiler.database.outcome import NETWORK, TIMINGS
 from compiler.support.errors import InputError, ScheduleError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from compiler.cli.said import show
+from compiler.cli.printing import show
 from compiler.support.errors import InputError
 from compiler.support.files import named, reading, writing
 

@@ -14,8 +14,8 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.cli import program
 from compiler.cli.build import schedule_argument
 from compiler.cli.model import shape_argument
-from compiler.cli.run import draw
-from compiler.cli.said import refused, show_table
+from compiler.cli.printing import refused, show_table
+from compiler.cli.run import random_inputs
 from compiler.cli.values import positive, scale, seed
 from compiler.support.errors import InputError
 from compiler.support.text import counted
@@ -199,12 +199,7 @@ def _probe() -> Probe:
 
 def _inputs(options: argparse.Namespace, workload: Workload | None) -> Draw:
     """How inputs are drawn: as the workload has them, or as `strata run` does."""
-    import numpy as np
-
     chosen = randbits(32) if options.seed is None else options.seed
     if workload is not None:
         return lambda kernel: workload.draw(chosen)
-    random = np.random.default_rng(chosen)
-    return lambda kernel: [
-        draw(a.shape, a.dtype, random) for a in kernel.arguments[: len(kernel.arguments) - kernel.outputs]
-    ]
+    return lambda kernel: random_inputs(kernel, chosen)

@@ -6,7 +6,7 @@ import argparse
 
 from compiler.cli import program
 from compiler.cli.model import shape_argument
-from compiler.cli.said import show
+from compiler.cli.printing import show
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli.model import Shapes, imported, shape_argument
-from compiler.cli.said import refused
+from compiler.cli.printing import refused
 from compiler.cli.values import positive, scale
 from compiler.support.errors import InputError
 from compiler.support.files import read

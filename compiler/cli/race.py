@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from compiler.cli.model import expected
-from compiler.cli.run import draw
+from compiler.cli.run import random_inputs
 from compiler.frontends.imported import Imported
 from compiler.support.errors import InputError
 from compiler.targets.cpu import Kernel
@@ -38,8 +38,7 @@ class Timed:
 
 def race(file: str, model: Imported, kernel: Kernel, threads: int, rounds: int, seed: int) -> list[Timed]:
     """The kernel of a model, and onnxruntime where it is installed, in turns on the same random inputs."""
-    random = np.random.default_rng(seed)
-    inputs = [draw(a.shape, a.dtype, random) for a in kernel.arguments[: len(kernel.arguments) - kernel.outputs]]
+    inputs = random_inputs(kernel, seed)
     steps: dict[str, Callable[[], Any]] = {"strata": lambda: kernel(*inputs)}
     if find_spec("onnxruntime") is not None:
         steps["onnxruntime"] = _session(file, inputs, threads)

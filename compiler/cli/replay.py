@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from compiler.cli import program
-from compiler.cli.said import show
+from compiler.cli.printing import show
 from compiler.support.errors import InputError
 from compiler.support.files import read
 
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from compiler.autotune.search import replay
-    from compiler.autotune.tell.show import script
+    from compiler.autotune.tell.listing import script
 
     task, log = program.task(options), read(options.log)
     if task.groups:

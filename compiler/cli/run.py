@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from compiler.cli.build import built, compiled, parsed, program_arguments
 from compiler.cli.model import expected
 from compiler.cli.own_process import in_own_process
-from compiler.cli.said import show
+from compiler.cli.printing import show
 from compiler.cli.values import positive, seed
+from compiler.support.text import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-1, "float32": 1e-3, "float64": 1e-9}
 """The largest error a result may have, relative to the largest element; integers have none."""
+NOT_COMPARED = "difference: not compared, since the file is below the te level"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,20 +48,21 @@ def run(options: argparse.Namespace) -> int:
     if level_of(module) == "low":
         code = compiled(options, module, build_unit).call
         _print_interface(code.interface, chosen)
-        print("difference: not compared, since the file is below the te level")
+        print(NOT_COMPARED)
         timing = in_own_process(options.file, _time_code, code, chosen, options.calls)
         _print_timing(timing, code.interface.threads)
         return 0
     kernel = built(options, given)
-    inputs = _inputs(kernel, chosen)
+    inputs = random_inputs(kernel, chosen)
     _print_interface(kernel, chosen)
     _print_schedules(kernel)
-    right = _compare_model(kernel, options.file, inputs) if module is not given else _compare(kernel, module, inputs)
+    right = _compare(kernel, inputs, _expected(kernel, options.file, module, module is not given, inputs))
     _print_timing(kernel.time(*inputs, repeats=options.calls), kernel.threads)
     return 0 if right else 1
 
 
-def _inputs(kernel: Kernel, seed: int) -> list[Array]:
+def random_inputs(kernel: Kernel, seed: int) -> list[Array]:
+    """Inputs of a kernel, drawn at random."""
     import numpy as np
 
     random = np.random.default_rng(seed)
@@ -69,30 +72,26 @@ def _inputs(kernel: Kernel, seed: int) -> list[Array]:
 def _time_code(code: Code, seed: int, calls: int) -> Timing:
     """The time of a low-level program, which nothing has proved to stay within its arrays."""
     kernel = code.load()
-    return kernel.time(*_inputs(kernel, seed), repeats=calls)
+    return kernel.time(*random_inputs(kernel, seed), repeats=calls)
 
 
 def _print_interface(of: Kernel | Interface, seed: int) -> None:
     inputs = len(of.arguments) - of.outputs
-    show(f"@{of.name}: {_count(inputs, 'input')}, {_count(of.outputs, 'output')}, seed {seed}")
+    show(f"@{of.name}: {counted(inputs, 'input')}, {counted(of.outputs, 'output')}, seed {seed}")
 
 
 def _print_schedules(kernel: Kernel) -> None:
     """Print where the schedules of a te program's groups are from, and the verdicts."""
     counts = Counter(f"{group.source}{f', {group.verdict}' if group.verdict else ''}" for group in kernel.groups)
     for said, count in counts.items():
-        show(f"schedule: {said}" if len(kernel.groups) == 1 else f"schedule of {_count(count, 'group')}: {said}")
+        show(f"schedule: {said}" if len(kernel.groups) == 1 else f"schedule of {counted(count, 'group')}: {said}")
 
 
 def _print_timing(timing: Timing, threads: int | None) -> None:
     low, middle, high = (1e3 * t for t in (timing.minimum, timing.median, timing.maximum))
-    team = "" if threads is None else f" on {_count(threads, 'thread')}"
+    team = "" if threads is None else f" on {counted(threads, 'thread')}"
     busy = f"; {timing.disturbance}" if timing.disturbance.matters else ""
     print(f"time: {middle:.4g} ms{team} (median of {timing.repeats} calls, {low:.4g} to {high:.4g}){busy}")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def draw(shape: tuple[int, ...], dtype: DType, random: np.random.Generator) -> Array:
@@ -107,28 +106,30 @@ def draw(shape: tuple[int, ...], dtype: DType, random: np.random.Generator) -> A
     return np.asarray(random.uniform(-1.0, 1.0, shape), dtype)
 
 
-def _compare(kernel: Kernel, module: ModuleOp, inputs: Sequence[Array]) -> bool:
-    """Print the difference of each result from the evaluator in float64, where the program came from te."""
+def _expected(
+    kernel: Kernel, file: str, module: ModuleOp, is_model: bool, inputs: Sequence[Array]
+) -> Sequence[Array] | None:
+    """The results by ONNX's reference evaluator, or by that of te in float64; None for a program below te."""
     from compiler.interpret.te import evaluate
     from compiler.pipeline import level_of
 
+    if is_model:
+        return expected(file, inputs)
     if level_of(module) != "te":
-        print("difference: not compared, since the file is below the te level")
-        return True
+        return None
     import numpy as np
 
-    expected = evaluate(module, inputs, np.float64, kernel.name)
+    return evaluate(module, inputs, np.float64, kernel.name)
+
+
+def _compare(kernel: Kernel, inputs: Sequence[Array], expected: Sequence[Array] | None) -> bool:
+    """Print how far each result is from the expected one; whether all are right."""
+    if expected is None:
+        print(NOT_COMPARED)
+        return True
     outputs = kernel(*inputs)
     arrays = [outputs] if kernel.outputs == 1 else list(outputs)
     verdicts = [_judge(i, *pair) for i, pair in enumerate(zip(arrays, expected, strict=True))]
-    return all(verdicts)
-
-
-def _compare_model(kernel: Kernel, file: str, inputs: Sequence[Array]) -> bool:
-    """Print the difference of each result from ONNX's reference evaluator."""
-    outputs = kernel(*inputs)
-    arrays = [outputs] if kernel.outputs == 1 else list(outputs)
-    verdicts = [_judge(i, *pair) for i, pair in enumerate(zip(arrays, expected(file, inputs), strict=True))]
     return all(verdicts)
 
 

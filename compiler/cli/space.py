@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from compiler.cli import program
-from compiler.cli.said import show
+from compiler.cli.printing import show
 from compiler.cli.values import positive, seed
 from compiler.support.errors import InputError
 from compiler.support.text import counted
 
 if TYPE_CHECKING:
     from compiler.autotune.task import SearchTask
-    from compiler.autotune.tell.show import Selection
+    from compiler.autotune.tell.listing import Selection
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,22 +78,22 @@ def _is_about_scripts(options: argparse.Namespace) -> bool:
 
 
 def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
-    from compiler.autotune.tell import show
+    from compiler.autotune.tell import listing
 
     space = task.space
     if options.show is not None:
-        yield show.script(space, (options.show, options.decide))
+        yield listing.script(space, (options.show, options.decide))
     elif options.script is not None:
-        yield show.script(space, _with_defaults(task, options.script))
+        yield listing.script(space, _with_defaults(task, options.script))
     elif options.diff is not None:
-        yield show.difference(space, *options.diff) or "no difference"
+        yield listing.difference(space, *options.diff) or "no difference"
     elif options.dropped:
         yield from _or_nothing((*task.derived.unused, *task.derived.dropped))
     elif options.sample is not None:
-        yield from show.sampled(space, show.filtered(space, options.filter), options.sample, options.seed)
+        yield from listing.sampled(space, listing.filtered(space, options.filter), options.sample, options.seed)
     else:
         yield f"{task.name} on {task.place}"
-        yield from show.listed(space, show.filtered(space, options.filter))
+        yield from listing.listed(space, listing.filtered(space, options.filter))
         yield from task.derived.unused
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.cli import program
-from compiler.cli.said import show, show_table
+from compiler.cli.printing import show, show_table
 from compiler.cli.values import positive, seconds, seed
 from compiler.support.command import INTERRUPTED, started
 from compiler.support.files import named, write, writing
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from compiler.autotune.task import SearchTask
     from compiler.autotune.tell.breakdown import Breakdown
     from compiler.autotune.tell.facts import Facts
-    from compiler.autotune.tell.live import Silent
+    from compiler.autotune.tell.views import Silent
     from compiler.database import Record
     from compiler.types.machines import Machine
 
@@ -160,7 +160,7 @@ def _database(options: argparse.Namespace) -> str | None:
 
 
 def _view(task: SearchTask, options: argparse.Namespace) -> Silent:
-    from compiler.autotune.tell.live import Silent, view
+    from compiler.autotune.tell.views import Silent, view
 
     return Silent(task) if options.quiet or options.json == "-" else view(task, sys.stdout)
 

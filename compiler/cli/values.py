@@ -49,13 +49,6 @@ def seconds(text: str) -> float:
     return value
 
 
-def name(text: str) -> str:
-    """A name of something, which is not empty."""
-    if not text.strip():
-        raise ArgumentTypeError(f"{text!r} is not a name")
-    return text
-
-
 def _at_least(minimum: int, text: str) -> int:
     try:
         value = int(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
@@ -17,7 +18,7 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StringAttr,
 )
-from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 from xdsl.ir.affine import AffineMap, AffineSet
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
@@ -26,6 +27,8 @@ from xdsl.printer import Printer
 from compiler.affine.text import NamedAffineParser, constraint_text, to_text
 from compiler.types.elements import is_unsigned, row_of
 from compiler.types.rounding import rounded
+
+Op = TypeVar("Op", bound=Operation)
 
 
 @irdl_attr_definition
@@ -230,6 +233,14 @@ def parse_literal(parser: Parser) -> int | float:
     if number == math.inf:
         parser.raise_error("the number is beyond the greatest f64", place)
     return sign * (number if isinstance(number, float) else int(number))
+
+
+def parse_attributes(parser: Parser, op: Op) -> Op:
+    """Parse an optional `attributes {...}` of an op; the op with them."""
+    attributes = parser.parse_optional_attr_dict_with_keyword()
+    if attributes is not None:
+        op.attributes |= attributes.data
+    return op
 
 
 def names_of(axes: Sequence[AxisAttr]) -> list[str]:

@@ -272,16 +272,13 @@ def trailer(constants: Iterable[Dense]) -> str:
     }
     if not named:
         return ""
-    lines = [
-        f'      {handle}: "0x{_alignment(constant)}{constant.data.hex().upper()}"' for handle, constant in named.items()
-    ]
+    lines = []
+    for handle, constant in named.items():
+        alignment = element_bytes(constant.type.element_type).to_bytes(4, "little")
+        lines.append(f'      {handle}: "0x{alignment.hex().upper()}{constant.data.hex().upper()}"')
     return "\n".join(
         ["", "", "{-#", "  dialect_resources: {", "    builtin: {", ",\n".join(lines), "    }", "  }", "#-}"]
     )
-
-
-def _alignment(constant: Dense) -> str:
-    return element_bytes(constant.type.element_type).to_bytes(4, "little").hex().upper()
 
 
 def _print_module(module: ModuleOp, printer: Printer) -> None:

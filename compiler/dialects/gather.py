@@ -41,7 +41,7 @@ from compiler.dialects.access import (
     parse_literal,
     print_access,
 )
-from compiler.dialects.checks import Domain, check_access, element_type, shape_of
+from compiler.dialects.checks import Domain, check_access, check_axes, element_type, shape_of
 from compiler.types.elements import scalar_type
 
 Literal = FloatAttr | IntegerAttr
@@ -94,7 +94,11 @@ class Gathering(IRDLOperation):
         return Gathered(self.table_map.data, self.outside, self.table, self.indices, self.reads.data)
 
     def verify_gather(self, domain: Domain | None = None) -> None:
-        """Index tensors hold integers and are read inside their bounds, and so is the table in affine dimensions."""
+        """Axes are spatial; index tensors hold integers and are read inside their bounds, as the table in affine
+        dimensions is."""
+        check_axes(self.axes.data)
+        if any(axis.is_reduce for axis in self.axes):
+            raise VerifyException("a gather has spatial axes only; reduce what it gives")
         if not self.inputs or len(self.reads) != len(self.inputs) - 1:
             raise VerifyException(f"{len(self.inputs)} inputs, the table included, but {len(self.reads)} index reads")
         map, axes = self.table_map.data, self.axes.data
@@ -103,13 +107,14 @@ class Gathering(IRDLOperation):
             raise VerifyException("each index value is one dimension of the table's index, in order")
         if not symbols:
             raise VerifyException("no dimension is data-dependent: read the table in a te.compute")
-        if any(isinstance(inner, AffineSymExpr) for e in map.results if e not in _symbols(map) for inner in e.dfs()):
+        affine = [e for e in map.results if not isinstance(e, AffineSymExpr)]
+        if any(isinstance(inner, AffineSymExpr) for e in affine for inner in e.dfs()):
             raise VerifyException("an index value is a dimension of the table's index by itself, without arithmetic")
         for value, access in zip(self.indices, self.reads, strict=True):
             _check_integer(value)
             check_access(_what("index", value), access, shape_of(value), axes, domain)
-        affine = AffineMap(map.num_dims, 0, tuple(affine_part(e) for e in map.results))
-        check_access(_what("read of table", self.table), AccessAttr(affine), shape_of(self.table), axes, domain)
+        parts = AffineMap(map.num_dims, 0, tuple(affine_part(e) for e in map.results))
+        check_access(_what("read of table", self.table), AccessAttr(parts), shape_of(self.table), axes, domain)
         if not isinstance(self.otherwise, FloatAttr | IntegerAttr) or self.otherwise.type != scalar_of(self.table):
             raise VerifyException(f"the value outside the table must be of type {scalar_of(self.table)}")
 
@@ -130,10 +135,6 @@ class Gathering(IRDLOperation):
         index = self.indices[expr.position]
         printer.print_ssa_value(index)
         print_access(printer, self.reads.data[expr.position], names, element_type(index))
-
-
-def _symbols(map: AffineMap) -> list[AffineExpr]:
-    return [e for e in map.results if isinstance(e, AffineSymExpr)]
 
 
 def affine_part(expr: AffineExpr) -> AffineExpr:

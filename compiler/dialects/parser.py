@@ -36,7 +36,7 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from compiler.dialects.dominance import last_sentence
-from compiler.dialects.foreign import FOREIGN, said
+from compiler.dialects.foreign_errors import FOREIGN, said
 from compiler.support import plugins
 from compiler.support.spans import of_parse_error
 from compiler.types.elements import FLOATS, element_bits

@@ -31,6 +31,7 @@ from compiler.dialects.access import (
     AxisAttr,
     names_of,
     parse_access,
+    parse_attributes,
     print_access,
 )
 from compiler.dialects.checks import check_access, check_axes, check_body, element_type, shape_of
@@ -149,11 +150,7 @@ class ComputeOp(Combining):
         parser.parse_punctuation("->")
         types = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
         body = parser.parse_region(reads.arguments)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(label, axes, reads.inputs, reads.accesses, types, body, combination)
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
+        return parse_attributes(parser, cls(label, axes, reads.inputs, reads.accesses, types, body, combination))
 
 
 class Reads:
@@ -178,10 +175,7 @@ def print_reads(
         argument, value, access = entry
         printer.print_ssa_value(argument)
         printer.print_string(" = ")
-        printer.print_ssa_value(value)
-        print_access(printer, access, names, element_type(value))
-        printer.print_string(" : ")
-        printer.print_attribute(value.type)
+        print_accessed(printer, value, access, names)
 
     printer.print_string("\n    " if inputs else " ")
     with printer.in_parens():
@@ -195,25 +189,33 @@ def parse_reads(parser: Parser, names: Sequence[str]) -> Reads:
     def one() -> None:
         argument = parser.parse_argument(expect_type=False)
         parser.parse_punctuation("=")
-        operand = parser.parse_unresolved_operand()
-        access = parse_access(parser, names)
-        parser.parse_punctuation(":")
-        type = parse_shaped_type(parser)
-        reads.inputs.append(parser.resolve_operand(operand, type))
-        reads.accesses.append(access(type.get_element_type()))
-        reads.arguments.append(argument.resolve(scalar_type(type.get_element_type())))
+        value, access = parse_accessed(parser, names)
+        reads.inputs.append(value)
+        reads.accesses.append(access)
+        reads.arguments.append(argument.resolve(scalar_type(value.type.get_element_type())))
 
     parser.parse_comma_separated_list(Parser.Delimiter.PAREN, one)
     return reads
 
 
-def parse_shaped_type(parser: Parser) -> TensorType | MemRefType:
-    """Parse a tensor or memref type."""
+def print_accessed(printer: Printer, value: SSAValue, access: AccessAttr, names: Sequence[str]) -> None:
+    """Print `%A[m, k] : type`."""
+    printer.print_ssa_value(value)
+    print_access(printer, access, names, element_type(value))
+    printer.print_string(" : ")
+    printer.print_attribute(value.type)
+
+
+def parse_accessed(parser: Parser, names: Sequence[str]) -> tuple[SSAValue[TensorType | MemRefType], AccessAttr]:
+    """Parse `%A[m, k] : type`."""
+    operand = parser.parse_unresolved_operand()
+    access = parse_access(parser, names)
+    parser.parse_punctuation(":")
     place = parser.pos
     type = parser.parse_type()
     if not isinstance(type, TensorType | MemRefType):
         parser.raise_error(f"expected a tensor or memref type, got {type}", place)
-    return type
+    return parser.resolve_operand(operand, type), access(type.get_element_type())
 
 
 def _axis_text(axis: AxisAttr) -> str:
@@ -338,9 +340,6 @@ class GatherOp(Gathering):
         )
 
     def verify_(self) -> None:
-        check_axes(self.axes.data)
-        if any(axis.is_reduce for axis in self.axes):
-            raise VerifyException("a gather has spatial axes only; reduce what it gives")
         self.verify_gather()
         assert isinstance(self.table.type, TensorType)
         expected = TensorType(self.table.type.get_element_type(), [axis.size for axis in self.axes])
@@ -365,11 +364,7 @@ class GatherOp(Gathering):
         axes = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, lambda: _parse_axis(parser))
         gathered = parse_gather(parser, names_of(axes))
         parser.parse_punctuation("->")
-        op = cls(label, axes, gathered, parser.parse_type())
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
+        return parse_attributes(parser, cls(label, axes, gathered, parser.parse_type()))
 
 
 @irdl_op_definition
@@ -412,11 +407,7 @@ class ConstantOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> ConstantOp:
-        op = cls(parse_dense(parser))
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
+        return parse_attributes(parser, cls(parse_dense(parser)))
 
 
 TE = Dialect("te", [ComputeOp, ConstantOp, GatherOp, IndexOp, YieldOp], [AxisAttr, AccessAttr])

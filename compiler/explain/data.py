@@ -16,7 +16,7 @@ Json: TypeAlias = dict[str, Any]  # texts, numbers, lists and objects by their n
 
 def as_data(e: Explanation) -> Json:
     """Everything that is known: `loops` are the machine's, `nests` the program's, `outside` by their numbers."""
-    machine = host()
+    machine, p = host(), e.profile
     return {
         "function": e.kernel.name,
         "arguments": list(map(str, e.kernel.arguments)),
@@ -27,8 +27,8 @@ def as_data(e: Explanation) -> Json:
             {"number": outside.nest.number if outside.nest else 0, "instructions": outside.instructions}
             for outside in e.outside
         ],
-        "time": None if e.profile is None else _time(e.profile),
-        "nests": [_nest(nest, e.profile) for nest in e.nests],
+        "time": None if p is None else {"plain": p.plain, "profiled": p.profiled, "peak_flops": p.peak},
+        "nests": [_nest(nest, p) for nest in e.nests],
         "temporaries": asdict(e.temporaries),
     }
 
@@ -44,10 +44,6 @@ def loop_data(code: Code) -> Json:
         "loads_per_fma": code.census.loads_per_fma,
         "stores_per_fma": code.census.stores_per_fma,
     }
-
-
-def _time(profile: Profile) -> Json:
-    return {"plain": profile.plain, "profiled": profile.profiled, "peak_flops": profile.peak}
 
 
 def _nest(nest: LoopNest, profile: Profile | None) -> Json:

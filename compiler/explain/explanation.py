@@ -11,6 +11,7 @@ from compiler.explain.nests import LoopNest, nests
 from compiler.explain.profile import Probe, Profile, profile
 from compiler.explain.temporaries import Temporaries, temporaries
 from compiler.support.errors import InputError
+from compiler.support.text import counted
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
 
@@ -41,6 +42,5 @@ def explain(b: Builds, draw: Draw | None = None, calls: int = 5, probe: Probe | 
 def numbered(e: Explanation, number: int) -> Code:
     """The machine loop of a number. Raises InputError for an unknown number."""
     if number > len(e.codes):
-        count = f"{len(e.codes)} innermost loop{'' if len(e.codes) == 1 else 's'}"
-        raise InputError(f"there is no loop {number}: the machine code has {count}")
+        raise InputError(f"there is no loop {number}: the machine code has {counted(len(e.codes), 'innermost loop')}")
     return e.codes[number - 1]

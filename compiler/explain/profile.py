@@ -61,7 +61,8 @@ def profile(
     expected = b.kernel.time(*inputs, repeats=3, threads=1).minimum
     chosen = choose(loop_nests, int(expected * OVERHEAD / READING))
     kernel = b.timed(chosen)
-    profile, clock = _profile(kernel, len(loops_of(b.module)) + 1), _clock(kernel)
+    profile = _profile(kernel, len(loops_of(b.module)) + 1)
+    clock = ctypes.CFUNCTYPE(ctypes.c_int64)(kernel.library.address(CLOCK))
     out = [np.empty(a.shape, a.dtype) for a in kernel.arguments[len(inputs) :]] or None
     without, within = (bare.bound(*inputs, out=out, threads=1) for bare in (b.kernel, kernel))
     within()
@@ -116,7 +117,3 @@ def _profile(kernel: Kernel, count: int) -> Array:
     """The profile of a build, as an array in its memory: ticks and runs of each of a number of loops."""
     address = ctypes.CFUNCTYPE(ctypes.c_void_p)(kernel.library.address(PROFILE))()
     return np.ctypeslib.as_array((ctypes.c_int64 * (2 * count)).from_address(address or 0)).reshape(count, 2)
-
-
-def _clock(kernel: Kernel) -> ctypes._FuncPointer:
-    return ctypes.CFUNCTYPE(ctypes.c_int64)(kernel.library.address(CLOCK))

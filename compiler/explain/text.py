@@ -11,6 +11,7 @@ from compiler.explain.explanation import Explanation
 from compiler.explain.nests import LoopNest
 from compiler.explain.profile import Profile, Spent
 from compiler.explain.temporaries import Temporaries
+from compiler.support.text import counted, duration
 from compiler.targets.cpu.instructions import Census
 from compiler.types.machines import host
 
@@ -42,7 +43,7 @@ def outside(e: Explanation) -> str:
     total = sum(part.instructions for part in e.outside)
     most = [part for part in e.outside if part.nest is not None and part.instructions >= MANY]
     parts = [f"{part.instructions} of {_of(part.nest)}" for part in most if part.nest is not None]
-    return f"outside of them: {_count(total, 'instruction')}" + (f", {', '.join(parts)}" if parts else "")
+    return f"outside of them: {counted(total, 'instruction')}" + (f", {', '.join(parts)}" if parts else "")
 
 
 def code_table(e: Explanation) -> Table:
@@ -66,12 +67,12 @@ def _figures(code: Code) -> Iterator[str]:
 
 def _rarities(c: Census) -> Iterator[str]:
     """What a loop seldom has, where it has it."""
-    counted = (("broadcast", c.broadcasts), ("gather", c.gathers), ("scatter", c.scatters), ("division", c.divisions))
-    yield from (_count(number, what) for what, number in counted if number)
+    rare = (("broadcast", c.broadcasts), ("gather", c.gathers), ("scatter", c.scatters), ("division", c.divisions))
+    yield from (counted(number, what) for what, number in rare if number)
     if c.branches:
-        yield _count(c.branches, "inner branch", "inner branches")
+        yield counted(c.branches, "inner branch", "es")
     for name in dict.fromkeys(c.calls):
-        yield f"{_count(c.calls.count(name), 'call')} of {name}"
+        yield f"{counted(c.calls.count(name), 'call')} of {name}"
 
 
 def _numbers(group: Sequence[Code]) -> str:
@@ -95,15 +96,15 @@ def details(code: Code) -> Iterator[str]:
     """The lines on one machine loop."""
     c, e = code.census, code.estimate
     path = " / ".join(nest.name for nest in code.path) or "not known"
-    yield f"loop {code.number}: {code.label} of {code.function}, in {_count(code.depth - 1, 'other')}"
+    yield f"loop {code.number}: {code.label} of {code.function}, in {counted(code.depth - 1, 'other')}"
     yield f"  repeats {path} ({where(code)})"
     work = f", {c.flops} FLOP in {c.width}" if c.flops else f", {c.width}" if c.width else ""
-    counts = (_count(c.loads, "load"), _count(c.stores, "store"), _count(c.shuffles, "shuffle"), *_rarities(c))
-    yield f"  {_count(c.instructions, 'instruction')}{work}: {', '.join((f'{c.fma} fma', *counts))}"
+    counts = (counted(c.loads, "load"), counted(c.stores, "store"), counted(c.shuffles, "shuffle"), *_rarities(c))
+    yield f"  {counted(c.instructions, 'instruction')}{work}: {', '.join((f'{c.fma} fma', *counts))}"
     if c.fma:
         yield f"  {c.loads_per_fma:.2f} loads and {c.stores_per_fma:.2f} stores for each fma"
     if c.stack_loads or c.stack_stores:
-        yield f"  on the stack, of these: {_count(c.stack_loads, 'load')}, {_count(c.stack_stores, 'store')}"
+        yield f"  on the stack, of these: {counted(c.stack_loads, 'load')}, {counted(c.stack_stores, 'store')}"
     peak = "" if code.percent is None else f", {code.percent:.0f}% of the FMA peak"
     yield f"  {e.cycles:.1f} cycles{peak}, limited by {e.limit}"
     needs = sorted(e.pressure.items(), key=lambda need: -need[1])
@@ -134,7 +135,7 @@ def _trips(nest: LoopNest) -> str:
 def _times(nest: LoopNest, spent: Spent, total: float, peak: float | None) -> Iterator[str]:
     seconds = spent.seconds
     yield str(spent.runs)
-    yield _duration_of(seconds)
+    yield duration(seconds)
     yield f"{100 * seconds / total:.1f}" if total else "-"
     yield f"{nest.flops / seconds / 1e9:.1f}" if nest.flops and seconds else "-"
     yield f"{100 * nest.flops / seconds / peak:.0f}" if nest.flops and seconds and peak else "-"
@@ -171,16 +172,9 @@ def _table(*headings: str, left: int) -> Table:
 
 def _duration(profile: Profile) -> str:
     extra = 100 * (profile.profiled / profile.plain - 1)
-    plain, profiled = _duration_of(profile.plain), _duration_of(profile.profiled)
+    plain, profiled = duration(profile.plain), duration(profile.profiled)
     peak = "" if profile.peak is None else f"; the f32 peak beside it is {profile.peak / 1e9:.0f} GFLOP/s"
     return f"a call takes {plain}, {profiled} while it is measured ({extra:+.0f}%){peak}"
-
-
-def _duration_of(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} us"
 
 
 def _size(count: int) -> str:
@@ -188,7 +182,3 @@ def _size(count: int) -> str:
         if count >= size:
             return f"{count / size:.4g} {unit}"
     return f"{count} bytes"
-
-
-def _count(number: int, what: str, many: str | None = None) -> str:
-    return f"{number} {what if number == 1 else many or what + 's'}"

@@ -18,7 +18,7 @@ from compiler.graph.order import graph_digest, input_order, ordered, positions, 
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read
 from compiler.graph.rename import giving, reading
-from compiler.graph.simplify import simplified
+from compiler.graph.simplification import simplified
 from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 from compiler.graph.write import write
 from compiler.program.body import Apply, Read

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block as IrBlock
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from compiler.dialects import loop, te
 from compiler.dialects.checks import element_type, shape_of
@@ -283,24 +283,17 @@ def _offset(view: memref.ViewOp) -> int:
 def write_loop(function: FuncOp, main: Main) -> None:
     """Give a function the loop form of a main function: each temporary is allocated before its first use, constants are
     views of one argument, and other views are views of the bytes of their buffers."""
-
-    def allocate(buffer: Buffer, body: IrBlock) -> SSAValue:
-        alloc = loop.AllocOp(buffer.name, memref_type(buffer.element, buffer.shape))
-        body.add_op(alloc)
-        return alloc.buffer
-
-    _write(function, main, lambda buffer: memref_type(buffer.element, buffer.shape), allocate)
+    _write(function, main, lambda buffer: memref_type(buffer.element, buffer.shape), loop.AllocOp)
 
 
 def write_low(function: FuncOp, main: Main) -> None:
     """Give a function the low form of a main function, as `write_loop`."""
-
-    def allocate(buffer: Buffer, body: IrBlock) -> SSAValue:
-        alloc = memref.AllocOp([], [], memref_type(buffer.scalar, buffer.shape))
-        body.add_op(alloc)
-        return alloc.memref
-
-    _write(function, main, lambda buffer: memref_type(buffer.scalar, buffer.shape), allocate)
+    _write(
+        function,
+        main,
+        lambda buffer: memref_type(buffer.scalar, buffer.shape),
+        lambda name, type: memref.AllocOp([], [], type),
+    )
     first = len(main.inputs)
     unsigned = [
         n + (n >= first and bool(main.constants)) for n, b in enumerate(main.arguments) if is_unsigned(b.element)
@@ -313,7 +306,7 @@ def _write(
     function: FuncOp,
     main: Main,
     type_of: Callable[[Buffer], MemRefType],
-    allocate: Callable[[Buffer, IrBlock], SSAValue],
+    allocate: Callable[[str, MemRefType], Operation],
 ) -> None:
     """Give a function a form of a main function."""
     types, first = [type_of(buffer) for buffer in main.arguments], len(main.inputs)
@@ -348,7 +341,7 @@ def _fill(
     body: IrBlock,
     main: Main,
     values: dict[str, SSAValue],
-    allocate: Callable[[Buffer, IrBlock], SSAValue],
+    allocate: Callable[[str, MemRefType], Operation],
     type_of: Callable[[Buffer], MemRefType],
 ) -> None:
     """Add the ops of the steps; a temporary is allocated, and a view made, where it is first named."""
@@ -368,7 +361,9 @@ def _fill(
         if name not in values:
             view = views.get(name)
             if view is None:
-                values[name] = allocate(main.buffers[name], body)
+                alloc = allocate(name, type_of(main.buffers[name]))
+                body.add_op(alloc)
+                values[name] = alloc.results[0]
             else:
                 values[name] = _view(body, bytes_of(view.whole), view.offset, type_of(view.buffer))
             values[name].name_hint = hint(name)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from compiler.graph.hashing import constant_digest, digest, input_colour, sample_digest, text_of
-from compiler.graph.normal import node_digest, normal
+from compiler.graph.normal_form import node_digest, normal
 from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 
 ROUNDS = 3

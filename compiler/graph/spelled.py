@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
@@ -20,8 +20,8 @@ from compiler.program.tree import Access, Alloc, Block, Buffer, Program, blocks_
 def spelled_graph(graph: Graph, names: Provenance) -> Graph:
     """A te function under the names that a user wrote; duplicates get a number."""
     values = _distinct({name: names.values.get(name, name) for name in graph.values})
-    given = {node.block.label: names.blocks.get(node.block.label, node.block.label) for node in _computes(graph)}
-    labels = _distinct(given)
+    given = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
+    labels = _distinct({label: names.blocks.get(label, label) for label in given})
 
     def spelled(node: Node) -> Node:
         node = reading(node, values)
@@ -109,10 +109,6 @@ class _Speller:
 
     def _access(self, access: Access) -> Access:
         return replace(access, buffer=self.buffers[access.buffer])
-
-
-def _computes(graph: Graph) -> Iterator[Compute]:
-    return (node for node in graph.nodes if isinstance(node, Compute))
 
 
 def _axes(axes: tuple[AxisAttr, ...], names: Mapping[str, str]) -> tuple[AxisAttr, ...]:

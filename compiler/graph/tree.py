@@ -6,16 +6,18 @@ bindings, guard and writes: its results are indexed by its spatial axes in order
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import is_
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute
 
 from compiler.dialects.dense import DenseAttr
-from compiler.program.tree import Block, Buffer
+from compiler.program.body import Read
+from compiler.program.tree import Access, Block, Buffer
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,13 @@ class Compute:
     def operands(self) -> tuple[str, ...]:
         """The values that it reads, each once."""
         return self.block.sources
+
+    def copied(self, position: int) -> Access | None:
+        """The read whose elements a result has; None for a result that is computed."""
+        block, value = self.block, self.block.body[position]
+        if block.combiners or block.table is not None or not isinstance(value, Read):
+            return None
+        return block.reads[value.position]
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,11 @@ class Graph:
     private: bool = False
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     location: LocationAttr = field(default=UNKNOWN_LOC, compare=False)
+
+    def with_nodes(self, nodes: Sequence[Node]) -> Graph:
+        """The graph with other nodes; the same object where they are its own."""
+        same = len(nodes) == len(self.nodes) and all(map(is_, nodes, self.nodes))
+        return self if same else replace(self, nodes=tuple(nodes))
 
     @cached_property
     def values(self) -> dict[str, Buffer]:

@@ -15,7 +15,7 @@ from compiler.dialects.functions import functions
 from compiler.graph.canonical import canonical
 from compiler.graph.grouping import RULES, Rule, check_groups, divided, has_groups
 from compiler.graph.grouping.constants import with_constants
-from compiler.graph.grouping.equal import United, united
+from compiler.graph.grouping.equal_groups import United, united
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read
 from compiler.graph.write import write

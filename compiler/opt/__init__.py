@@ -1,10 +1,10 @@
 """strata-opt: read MLIR, run passes, print MLIR, LLVM IR or assembly; every error is a sentence and a place.
 
-command_line.py   the options, and --list-passes
-source.py         splitting files
-diagnostics.py    from exceptions to sentences with a place
-expected.py       --verify-diagnostics: what the comments announce against what was found
-session.py        one run: each piece of the file through the passes
+command_line.py  the options, and --list-passes
+source.py        splitting files
+diagnostics.py   from exceptions to sentences with a place
+expectations.py  --verify-diagnostics: what the comments announce against what was found
+session.py       one run: each piece of the file through the passes
 
 Over xDSL's parser, pass options and printer; its own driver ends in tracebacks and is slow to start.
 """

@@ -18,7 +18,7 @@ from compiler import pipeline, universe
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.parser import Parser
 from compiler.opt.diagnostics import SAID, Diagnostic, diagnose
-from compiler.opt.expected import mismatches
+from compiler.opt.expectations import mismatches
 from compiler.opt.source import SPLIT, Piece, split
 from compiler.pipeline import Step
 from compiler.support import plugins, spans

@@ -128,8 +128,9 @@ def _create(node: Apply, operands: Sequence[SSAValue]) -> Operation:
     return node.kind.create(operands=operands, result_types=node.types, properties=dict(node.properties))
 
 
-def rewrite(node: Scalar, leaf: Callable[[Read | Index], Scalar]) -> Scalar:
-    """The expression with its leaves replaced."""
+def rewrite(node: Scalar, reads: Mapping[int, Scalar], axes: Mapping[int, Linear] | None = None) -> Scalar:
+    """The expression with the reads of some positions, and the values of some axes, replaced; others stay."""
+    forms = axes or {}
     done: dict[int, Scalar] = {}
 
     def visit(node: Scalar) -> Scalar:
@@ -137,8 +138,10 @@ def rewrite(node: Scalar, leaf: Callable[[Read | Index], Scalar]) -> Scalar:
             if isinstance(node, Apply):
                 operands = [visit(o) for o in node.operands]
                 new = apply(node.kind, operands, dict(node.properties), node.types, node.result)
+            elif isinstance(node, Read):
+                new = reads.get(node.position, node)
             else:
-                new = leaf(node)
+                new = from_linear(forms[node.axis]) if node.axis in forms else node
             done[id(node)] = new
         return done[id(node)]
 

@@ -242,17 +242,13 @@ def _failures(failures: Iterable[tuple[str, Failure]]) -> Iterator[str]:
             FAILURES.get(kind, ""),
             str(sum(failure.count for _, failure in of_kind)),
             of_kind[0][0],
-            _line(of_kind[0][1].reason),
+            " ".join(of_kind[0][1].reason.split()),
         )
         for kind, of_kind in by_kind.items()
     ]
     if rows:
         yield "<h3>Rejected</h3>"
         yield from table(("failed", "because", "scripts", "the first", "its reason"), rows, words=2)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _task_pictures(task: TaskFacts) -> Iterator[tuple[Drawing | None, str]]:

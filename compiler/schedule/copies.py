@@ -8,10 +8,12 @@ from dataclasses import replace
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
 from compiler.affine import linear as lin
+from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
 from compiler.program import body
 from compiler.program.tree import (
     Access,
+    Alloc,
     Block,
     Buffer,
     Loop,
@@ -19,9 +21,10 @@ from compiler.program.tree import (
     Program,
     blocks_in,
     key_of,
+    nested,
     touched,
 )
-from compiler.schedule.plan import new_label
+from compiler.schedule.plan import Plan, new_label
 
 
 def redirected(block: Block, names: Mapping[str, str]) -> Block:
@@ -35,7 +38,17 @@ def redirected(block: Block, names: Mapping[str, str]) -> Block:
     return replace(block, reads=reads, writes=writes, table=table)
 
 
-def before_reads(program: Program, block: str, buffer: str) -> int | str:
+def read_copy(program: Program, reader: Block, through: Block, source: Access, copy: Buffer) -> Plan:
+    """The plan of a copy, made before the outermost loop in which nothing writes its source, and a block that reads
+    `through` it in the place of one that reads the source."""
+    place = _before_reads(program, reader.label, source.buffer)
+    label, nest = copy_nest(program, copy.name, copy.shape, [(source, copy)], place)
+    after = program.replaced(reader.label, lambda _: [through])
+    after = after.replaced(place, lambda node: [Alloc(copy), nest, node])
+    return Plan(Step(after), blocks=(label,))
+
+
+def _before_reads(program: Program, block: str, buffer: str) -> int | str:
     """The outermost node around a block in which nothing writes a buffer, and where the buffer lives."""
     alive = len(program.enclosing((buffer,))) if buffer in program.allocs else 0
     path: list[Node] = [*program.enclosing(block), program.blocks[block]]
@@ -61,7 +74,7 @@ def copy_nest(
     identity = tuple(lin.variable(d) for d in range(len(shape)))
     bindings = tuple(lin.variable(n.number) if n.extent > 1 else lin.constant(0) for n in loops)
     types = tuple(target.scalar for _, target in copies)
-    nest: Node = Block(
+    block = Block(
         label,
         axes,
         bindings,
@@ -72,9 +85,7 @@ def copy_nest(
         tuple(body.read(n, type) for n, type in enumerate(types)),
         location=_location(program, place),
     )
-    for loop in reversed([n for n in loops if n.extent > 1]):
-        nest = replace(loop, body=(nest,))
-    return label, nest
+    return label, nested([n for n in loops if n.extent > 1], block)
 
 
 def _location(program: Program, place: int | str) -> LocationAttr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compiler.analysis.rows import plain
 from compiler.program import body
 from compiler.program.tree import Block
 from compiler.schedule.plan import (
@@ -18,8 +19,8 @@ def inverse(block: Block, target: int = 0) -> dict[int, int]:
     for dim, form in enumerate(block.writes[target].index):
         if form.is_constant:
             continue
-        atom, factor = form.terms[0]
-        if len(form.terms) > 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in dimensions:
+        atom = plain(form)
+        if atom is None or atom in dimensions:
             refuse(block_place(block.label), "it does not write one element for each of its axes")
         dimensions[atom] = dim
     for number, axis in enumerate(block.axes):
@@ -33,14 +34,10 @@ def without_unused(block: Block) -> Block:
     used = sorted({leaf.position for leaf in body.leaves(block.body) if isinstance(leaf, body.Read)})
     if len(used) == len(block.reads):
         return block
-    numbers = {old: new for new, old in enumerate(used)}
-
-    def leaf(node: body.Read | body.Index) -> body.Scalar:
-        return body.read(numbers[node.position], node.type) if isinstance(node, body.Read) else node
-
+    reads = {old: body.read(new, block.read_types[old]) for new, old in enumerate(used)}
     return replace(
         block,
         reads=tuple(block.reads[n] for n in used),
         read_types=tuple(block.read_types[n] for n in used),
-        body=tuple(body.rewrite(node, leaf) for node in block.body),
+        body=tuple(body.rewrite(node, reads) for node in block.body),
     )

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.program.tree import Access, Block, Buffer, Program
+from compiler.program.tree import Access, Block, Buffer, Program, index_at
 from compiler.schedule.plan import block_place, only_target, refuse
-from compiler.schedule.region import with_buffer
+from compiler.schedule.region import touches, with_accesses, with_buffer
 
 
 def no_temporary(program: Program, buffer: str) -> str:
@@ -59,18 +59,13 @@ def relaid(program: Program, old: Buffer, new: Buffer, forms: Sequence[Linear]) 
     """The program with another buffer in the place of one, its elements at other indices: a form a dimension."""
 
     def change(block: Block) -> Block:
-        ranges = block.axis_ranges
+        if not touches(block, old.name):
+            return block
 
         def access(a: Access) -> Access:
-            if a.buffer != old.name:
-                return a
-            return replace(
-                a, index=tuple(lin.joined(lin.substitute(f, dict(enumerate(a.index)), ranges)) for f in forms)
-            )
+            index = index_at(forms, dict(enumerate(a.index)), block.axis_ranges)
+            return replace(a, index=tuple(map(lin.joined, index)))
 
-        return replace(block, reads=tuple(map(access, block.reads)), writes=tuple(map(access, block.writes)))
+        return with_accesses(block, old.name, access)
 
-    def touches(block: Block) -> bool:
-        return any(a.buffer == old.name for a in (*block.reads, *block.writes))
-
-    return with_buffer(program.map_blocks(lambda b: change(b) if touches(b) else b), old.name, new)
+    return with_buffer(program.map_blocks(change), old.name, new)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.program.tree import Block, Loop, Node, Program
+from compiler.program.tree import Block, Loop, Node, Program, nested
 from compiler.schedule.plan import (
     block_place,
     labels_in,
@@ -55,10 +55,7 @@ def moved_nest(
             number += 1
         bindings.append(form)
         guard += inside([form], [axis.size], ranges)
-    nest: Node = replace(block, bindings=tuple(bindings), guard=tuple(dict.fromkeys(guard)))
-    for loop in reversed(loops):
-        nest = replace(loop, body=(nest,))
-    return nest
+    return nested(loops, replace(block, bindings=tuple(bindings), guard=tuple(dict.fromkeys(guard))))
 
 
 def require_box(program: Program, block: Block) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NoReturn
 
 from compiler.analysis.legal import Step
 from compiler.program.names import fresh
-from compiler.program.tree import Block, Loop, Node, Program, walk
+from compiler.program.tree import Block, Loop, Node, Program, loops_in
 from compiler.support.errors import ScheduleError
 
 
@@ -68,7 +69,7 @@ def labels_around(program: Program, loop: int) -> set[str]:
 
 def labels_in(nodes: Iterable[Node]) -> set[str]:
     """The labels of all loops at or inside nodes."""
-    return {node.label for node in walk(nodes) if isinstance(node, Loop)}
+    return {node.label for node in loops_in(*nodes)}
 
 
 def new_label(label: str, taken: set[str]) -> str:
@@ -86,6 +87,31 @@ def require_serial(program: Program, loops: Sequence[int]) -> None:
     for number in loops:
         if program.loops[number].kind != "serial":
             refuse(loop_place(program, number), f"it is {program.loops[number].kind} already, not serial{MARKED_LAST}")
+
+
+def require_perfect(chain: Sequence[Loop]) -> None:
+    """Each loop is the only content of the one before."""
+    for outer, inner in pairwise(chain):
+        if outer.body != (inner,):
+            reason = f"it is not the only content of loop '{outer.label}', so they are not perfectly nested"
+            refuse(f"loop '{inner.label}'", reason)
+
+
+def loops_around(program: Program, block: str, loop: int) -> tuple[tuple[Loop, ...], int]:
+    """The loops around a block, and the position among them of one that must be there."""
+    around = program.enclosing(block)
+    position = next((n for n, node in enumerate(around) if node.number == loop), None)
+    if position is None:
+        refuse(loop_place(program, loop), f"it is not around {block_place(block)}")
+    return around, position
+
+
+def require_read(block: Block, buffer: str) -> None:
+    """The block reads a buffer, and does not write it."""
+    if buffer not in block.sources:
+        refuse(block_place(block.label), f"it does not read '{buffer}'")
+    if any(access.buffer == buffer for access in block.writes):
+        refuse(block_place(block.label), f"it writes '{buffer}' as well")
 
 
 def sole_writer(program: Program, buffer: str, label: str) -> None:
@@ -125,8 +151,7 @@ def only_target(block: Block) -> str:
 
 def without_kind_around(program: Program, loop: int, kind: str, what: str, hint: str = "") -> None:
     """Require that no loop around or inside a loop has a kind, `what` in words; `hint` suggests an alternative."""
-    nested = [*program.enclosing(loop), *(n for n in walk(program.loops[loop].body) if isinstance(n, Loop))]
-    for node in nested:
+    for node in (*program.enclosing(loop), *loops_in(*program.loops[loop].body)):
         if node.kind == kind:
             refuse(loop_place(program, loop), f"loop '{node.label}' in the same nest is {what} already{hint}")
 

@@ -3,7 +3,7 @@ made as small as that box."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.affine import linear as lin
@@ -11,7 +11,18 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear, Quotient
 from compiler.dialects.access import AxisAttr
 from compiler.program.names import fresh
-from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, Table, key_of
+from compiler.program.tree import (
+    Access,
+    Alloc,
+    Block,
+    Buffer,
+    Node,
+    Program,
+    key_of,
+    map_blocks,
+    rebound,
+    renumbered,
+)
 
 WINDOW = "w."
 """How the labels of axes begin that are bound to the low end of a window."""
@@ -97,6 +108,19 @@ def inside(forms: Sequence[Linear], shape: Sequence[int], ranges: lin.Ranges) ->
     return [c for c in conditions if not c.always(ranges)]
 
 
+def limited(
+    nodes: Sequence[Node], values: Mapping[int, Linear], limits: Sequence[Condition], ranges: lin.Ranges
+) -> tuple[Node, ...]:
+    """The nodes with loops replaced by forms, their blocks guarded by what the ranges do not prove of the limits."""
+    new = [condition for condition in limits if not condition.always(ranges)]
+
+    def change(block: Block) -> Block:
+        block = rebound(block, values, ranges)
+        return replace(block, guard=tuple(dict.fromkeys((*block.guard, *new))))
+
+    return map_blocks(nodes, change)
+
+
 def folded(program: Program, buffer: str, spans: Sequence[Span]) -> Program:
     """The program with a temporary made as small as its window: each index less the window's low end.
 
@@ -111,16 +135,13 @@ def folded(program: Program, buffer: str, spans: Sequence[Span]) -> Program:
     if not kept:
         return program
     shape = tuple(kept[d].extent if d in kept else n for d, n in enumerate(old.shape))
-
-    def change(block: Block) -> Block:
-        accesses = (*block.reads, *block.writes)
-        return _folded_block(program, block, buffer, kept) if any(a.buffer == buffer for a in accesses) else block
-
-    after = program.map_blocks(change)
+    after = program.map_blocks(lambda block: _folded_block(program, block, buffer, kept))
     return with_buffer(after, buffer, replace(old, shape=shape))
 
 
 def _folded_block(program: Program, block: Block, buffer: str, kept: Mapping[int, Span]) -> Block:
+    if not touches(block, buffer):
+        return block
     offsets: dict[int, Linear] = {}
     for d, span in kept.items():
         if span.low.is_constant:
@@ -130,15 +151,27 @@ def _folded_block(program: Program, block: Block, buffer: str, kept: Mapping[int
             offsets[d] = lin.variable(axis) + lin.constant(low)
 
     def fold(access: Access) -> Access:
-        if access.buffer != buffer:
-            return access
         ranges = block.axis_ranges
         index = list(access.index)
         for d, span in kept.items():
             index[d] = index[d] - offsets[d] if d in offsets else lin.mod(index[d], span.extent, ranges)
         return replace(access, index=tuple(index))
 
-    return replace(block, reads=tuple(map(fold, block.reads)), writes=tuple(map(fold, block.writes)))
+    return with_accesses(block, buffer, fold)
+
+
+def touches(block: Block, buffer: str) -> bool:
+    """Whether a block reads or writes a buffer, other than as the table of a gather."""
+    return any(access.buffer == buffer for access in (*block.reads, *block.writes))
+
+
+def with_accesses(block: Block, buffer: str, change: Callable[[Access], Access]) -> Block:
+    """The block with its accesses to a buffer changed."""
+    reads, writes = (
+        tuple(change(access) if access.buffer == buffer else access for access in accesses)
+        for accesses in (block.reads, block.writes)
+    )
+    return replace(block, reads=reads, writes=writes)
 
 
 def _aligned(span: Span) -> bool:
@@ -167,44 +200,6 @@ def insert_axis(block: Block, position: int, axis: AxisAttr, binding: Linear) ->
         axes=(*block.axes[:position], axis, *block.axes[position:]),
         bindings=(*block.bindings[:position], binding, *block.bindings[position:]),
     )
-
-
-def renumbered(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges | None = None) -> Block:
-    """The block with its axes replaced in everything but `axes` and `bindings`; other forms than renumberings need the
-    ranges of the axes that they are over."""
-    from compiler.program import body
-
-    if not values:
-        return block
-    if ranges is None:
-        renamed = {new: block.axis_ranges[n] for n, form in values.items() for new in form.variables()}
-        ranges = {**block.axis_ranges, **renamed}
-
-    def access(a: Access) -> Access:
-        index = tuple(lin.substitute(f, values, ranges) for f in a.index)
-        return replace(a, index=index, where=tuple(c.substitute(values, ranges) for c in a.where))
-
-    def leaf(node: body.Read | body.Index) -> body.Scalar:
-        if isinstance(node, body.Read) or node.axis not in values:
-            return node
-        return body.from_linear(values[node.axis])
-
-    origin = block.origin
-    if origin is not None:
-        origin = origin[0], tuple(lin.substitute(f, values, ranges) for f in origin[1])
-    return replace(
-        block,
-        reads=tuple(map(access, block.reads)),
-        writes=tuple(map(access, block.writes)),
-        body=tuple(body.rewrite(node, leaf) for node in block.body),
-        origin=origin,
-        table=block.table and _renumbered_table(block.table, values, ranges),
-    )
-
-
-def _renumbered_table(table: Table, values: Mapping[int, Linear], ranges: lin.Ranges) -> Table:
-    index = tuple(f if isinstance(f, int) else lin.substitute(f, values, ranges) for f in table.index)
-    return replace(table, index=index)
 
 
 def with_buffer(program: Program, name: str, buffer: Buffer) -> Program:

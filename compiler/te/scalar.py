@@ -90,6 +90,14 @@ def _unary(name: str, formula: str) -> Callable[[Scalar], Expr]:
     return build
 
 
+def _binary(name: str, doc: str) -> Callable[[Scalar, Scalar], Expr]:
+    def build(lhs: Scalar, rhs: Scalar) -> Expr:
+        return binary(name, lhs, rhs)
+
+    build.__name__, build.__doc__ = name, doc
+    return build
+
+
 exp = _unary("exp", "e to the power x")
 log = _unary("log", "The natural logarithm of x")
 sqrt = _unary("sqrt", "The square root of x")
@@ -118,54 +126,25 @@ asinh = _unary("asinh", "The inverse of the hyperbolic sine")
 acosh = _unary("acosh", "The inverse of the hyperbolic cosine, of a number of at least 1")
 atanh = _unary("atanh", "The inverse of the hyperbolic tangent")
 abs = _unary("abs", "The absolute value of x (integers too)")
+pow = _binary(
+    "pow",
+    "lhs to the power rhs, of floats or integers.\n\nIntegers wrap, and a negative power gives 1 / lhs, truncated.",
+)
+atan2 = _binary("atan2", "The angle of the point (rhs, lhs), in [-pi, pi], of floats.")
+copysign = _binary("copysign", "The absolute value of one float with the sign of another.")
+fmod = _binary(
+    "fmod",
+    "The remainder of floats truncated towards zero, exact, with the sign of the dividend as in C; NaN by zero.",
+)
+truncdiv = _binary("truncdiv", "The quotient of two integers, truncated towards zero as in C; 0 by zero.")
+truncmod = _binary("truncmod", "The remainder of truncdiv, which has the sign of the dividend; 0 by zero.")
+maximum = _binary("maximum", "The greater of two values; NaN if one of them is.")
+minimum = _binary("minimum", "The lesser of two values; NaN if one of them is.")
 
 
 def sigmoid(value: Scalar) -> Expr:
     """1 / (1 + exp(-x)), of a float."""
     return 1.0 / (1.0 + exp(-as_expr(value)))
-
-
-def pow(base: Scalar, exponent: Scalar) -> Expr:
-    """base to the power exponent, of floats or integers.
-
-    Integers wrap, and a negative exponent gives 1 / base, truncated.
-    """
-    return binary("pow", base, exponent)
-
-
-def atan2(y: Scalar, x: Scalar) -> Expr:
-    """The angle of the point (x, y), in [-pi, pi], of floats."""
-    return binary("atan2", y, x)
-
-
-def copysign(value: Scalar, sign: Scalar) -> Expr:
-    """The absolute value of one float with the sign of another."""
-    return binary("copysign", value, sign)
-
-
-def fmod(lhs: Scalar, rhs: Scalar) -> Expr:
-    """The remainder of floats truncated towards zero, exact, with the sign of the dividend as in C; NaN by zero."""
-    return binary("fmod", lhs, rhs)
-
-
-def truncdiv(lhs: Scalar, rhs: Scalar) -> Expr:
-    """The quotient of two integers, truncated towards zero as in C; 0 by zero."""
-    return binary("truncdiv", lhs, rhs)
-
-
-def truncmod(lhs: Scalar, rhs: Scalar) -> Expr:
-    """The remainder of truncdiv, which has the sign of the dividend; 0 by zero."""
-    return binary("truncmod", lhs, rhs)
-
-
-def maximum(lhs: Scalar, rhs: Scalar) -> Expr:
-    """The greater of two values; NaN if one of them is."""
-    return binary("maximum", lhs, rhs)
-
-
-def minimum(lhs: Scalar, rhs: Scalar) -> Expr:
-    """The lesser of two values; NaN if one of them is."""
-    return binary("minimum", lhs, rhs)
 
 
 @overload

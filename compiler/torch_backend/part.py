@@ -17,8 +17,9 @@ from torch import fx
 from compiler.autotune import SearchTask, TuningOptions
 from compiler.autotune.tell.facts import INTERRUPTED
 from compiler.driver.building import build
-from compiler.frontends.torch.conversion import Names, Values, converted, input_of
+from compiler.frontends.torch.conversion import Values, converted, input_of, name_of
 from compiler.frontends.torch.dtypes import DTYPES
+from compiler.program.names import Names
 from compiler.targets.cpu import Kernel
 from compiler.te import nn
 from compiler.te.function import Function, function
@@ -47,12 +48,12 @@ class Program:
 
 def program_of(module: fx.GraphModule, name: str) -> Program:
     """The te function of a part, all of whose nodes have a te form."""
-    names, values = Names(), Values()
+    names, values = Names(separator="_"), Values()
     inputs: dict[int, Tensor] = {}
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     for position, node in enumerate(placeholders):
         if isinstance(node.meta.get("val"), torch.Tensor):
-            values[node] = inputs[position] = input_of(node, names.fresh(node.name))
+            values[node] = inputs[position] = input_of(node, names.fresh(name_of(node.name)))
     returned: Any = ()
     for node in module.graph.nodes:
         if node.op == "output":
@@ -64,7 +65,7 @@ def program_of(module: fx.GraphModule, name: str) -> Program:
     orders = [_order(node) for node in nodes]
     outputs = [_laid(values[node], order) for node, order in zip(nodes, orders, strict=True)]
     views = tuple(None if order is None else tuple(order.index(d) for d in range(len(order))) for order in orders)
-    return Program(function(names.fresh(name), list(inputs.values()), outputs), tuple(inputs), views, single)
+    return Program(function(names.fresh(name_of(name)), list(inputs.values()), outputs), tuple(inputs), views, single)
 
 
 def _order(node: fx.Node) -> tuple[int, ...] | None:

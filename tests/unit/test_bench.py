@@ -18,7 +18,7 @@ from rich.console import Console
 
 from benchmarks import calls
 from compiler import build
-from compiler.bench import bounded, contenders, harness, same_loops, workloads
+from compiler.bench import c_loops, contenders, error_bounds, harness, workloads
 from compiler.bench.contenders import Contender, Settings
 from compiler.bench.harness import Measurement, Plan, Run, fault, measure
 from compiler.bench.report import as_json, rows
@@ -244,7 +244,7 @@ def late(call: int, value: Array) -> Array:
 
 
 def test_a_wrong_result_is_shown_with_its_error_and_what_is_allowed() -> None:
-    expected = bounded.Bounded(np.array([1.0, 2.0, 4.0]), np.array([1e-6, 1e-6, 1e-3]))
+    expected = error_bounds.Bounded(np.array([1.0, 2.0, 4.0]), np.array([1e-6, 1e-6, 1e-3]))
     assert fault(np.array([1.0, 2.0, 4.001], np.float32), expected) is None
     actual = fault(np.array([1.00001, 2.0001, 4.003], np.float32), expected)
     assert actual == "3 of 3 elements, the worst at (1,): 2.0001 for 2, error 1.0e-04, allowed 2.0e-06"
@@ -273,7 +273,7 @@ def test_the_output_is_poisoned_before_each_call() -> None:
 
 
 def test_a_result_of_another_shape_is_wrong() -> None:
-    expected = bounded.exact(np.zeros((2, 3), np.float32))
+    expected = error_bounds.exact(np.zeros((2, 3), np.float32))
     assert fault(np.zeros((3, 2), np.float32), expected) == "its shape is (3, 2), not (2, 3)"
 
 
@@ -290,7 +290,7 @@ def test_contenders_that_refuse_are_named() -> None:
 def test_who_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("torch", "onnxruntime"):
         monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.setattr(same_loops, "find_gcc", lambda: None)
+    monkeypatch.setattr(c_loops, "find_gcc", lambda: None)
     away = ["torch", "torch.compile", "onnxruntime", "gcc"]
     measurement = measure(workloads.find("mm_exp_mm:8x8x8x8"), contenders.find(away), plan=SHORT)
     assert set(measurement.left_out) == set(away)
@@ -384,7 +384,7 @@ def sigmoid_by_exp(x: Array) -> Array:
 def test_the_tolerance_of_a_sigmoid_allows_each_way_to_compute_it(sigmoid: Callable[[Array], Array]) -> None:
     """A small result of the first has an error in units of 1/2, not of the result."""
     x = np.linspace(-20, 20, 100_001).astype(np.float32)
-    expected = bounded.sigmoid(bounded.exact(x))
+    expected = error_bounds.sigmoid(error_bounds.exact(x))
     assert fault(sigmoid(x), expected) is None
     workload = workloads.find("swish:512x512")
     a, b, bias = workload.draw(seed=1)
@@ -406,7 +406,7 @@ def test_tolerances_hold_for_sums_in_sequence() -> None:
     output = np.zeros((4, 4), np.float32)
     for k in range(5000):
         output += np.outer(a[:, k], b[k])
-    assert fault(output, bounded.matmul(bounded.exact(a), bounded.exact(b))) is None
+    assert fault(output, error_bounds.matmul(error_bounds.exact(a), error_bounds.exact(b))) is None
 
 
 def test_inputs_differ_from_seed_to_seed_and_repeat() -> None:
@@ -439,7 +439,7 @@ def test_extents_come_from_the_name_and_the_scale() -> None:
     assert "every extent times 1/4" in quarter.what and quarter.flops == 2 * 256 * 256 * (512 + 768)
 
 
-@pytest.mark.skipif(same_loops.find_gcc() is None, reason="gcc is not installed")
+@pytest.mark.skipif(c_loops.find_gcc() is None, reason="gcc is not installed")
 def test_the_loops_in_c_are_right_and_serve_one_workload_only() -> None:
     gcc = contenders.CONTENDERS["gcc"]
     workload = workloads.find("mm_exp_mm:16x33x20x17")

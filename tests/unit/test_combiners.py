@@ -11,9 +11,9 @@ from xdsl.utils.exceptions import VerifyException
 
 import compiler
 from compiler import te
+from compiler.analysis.combiners import CombinerError
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
-from compiler.interpret.combination import CombinerError
 from compiler.pipeline import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import StrataError, TeError

@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.dialects.dominance import verify_module
 from compiler.graph import hashing
 from compiler.graph.canonical import canonicalize
-from compiler.graph.laws import concatenations, dead, equal, extents, identities, views
+from compiler.graph.laws import concatenations, dead_nodes, equal_nodes, extents, identities, views
 from compiler.graph.tree import Compute
 from compiler.program.body import Read
 from compiler.support.errors import StrataError
@@ -26,7 +26,7 @@ SEEDS = 200
 
 def results_mixed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """dead: a compute that loses a result keeps the wrong body"""
-    right = dead._needed_part
+    right = dead_nodes._needed_part
 
     def wrong(node, needed):  # type: ignore[no-untyped-def]
         part = right(node, needed)
@@ -36,7 +36,7 @@ def results_mixed_up(monkeypatch: pytest.MonkeyPatch) -> None:
             else Compute(replace(part.block, body=node.block.body[-len(part.results) :]), part.results)
         )
 
-    monkeypatch.setattr(dead, "_needed_part", wrong)
+    monkeypatch.setattr(dead_nodes, "_needed_part", wrong)
 
 
 def negative_zero(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,18 +117,18 @@ def other_part(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def combiner_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """equal: reductions that differ by their combiner are one"""
-    right = equal._key
+    right = equal_nodes._key
 
     def wrong(node, colours):  # type: ignore[no-untyped-def]
         key = right(node, colours)
         return (*key[:3], *key[4:]) if isinstance(node, Compute) else key
 
-    monkeypatch.setattr(equal, "_key", wrong)
+    monkeypatch.setattr(equal_nodes, "_key", wrong)
 
 
 def value_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """equal: reads that differ by their value outside are one"""
-    right = equal._key
+    right = equal_nodes._key
 
     def wrong(node, colours):  # type: ignore[no-untyped-def]
         if isinstance(node, Compute):
@@ -136,7 +136,7 @@ def value_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
             node = replace(node, block=replace(node.block, reads=reads))
         return right(node, colours)
 
-    monkeypatch.setattr(equal, "_key", wrong)
+    monkeypatch.setattr(equal_nodes, "_key", wrong)
 
 
 def difference_swapped(monkeypatch: pytest.MonkeyPatch) -> None:

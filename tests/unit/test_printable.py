@@ -18,8 +18,8 @@ import compiler
 from compiler.__main__ import main
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.facts import Facts
-from compiler.autotune.tell.live import Lines, Screen
 from compiler.autotune.tell.progress import Progress
+from compiler.autotune.tell.views import Lines, Screen
 from compiler.cli.tune import _print
 from compiler.database.outcome import Outcome
 from compiler.opt import main as opt

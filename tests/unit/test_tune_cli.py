@@ -23,10 +23,10 @@ from compiler.autotune.measure import Built, measurer
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search import replay as replay_search
 from compiler.autotune.task import MODES, SearchTask
-from compiler.autotune.tell import show
+from compiler.autotune.tell import listing
 from compiler.autotune.tell.facts import Facts, ceiling_share
-from compiler.autotune.tell.live import Lines, Screen, Silent, view
 from compiler.autotune.tell.progress import Progress
+from compiler.autotune.tell.views import Lines, Screen, Silent, view
 from compiler.database import Database
 from compiler.database.fields import key_fields
 from compiler.database.lines import from_line
@@ -542,9 +542,10 @@ def test_samples_are_candidates_and_say_whether_they_are_feasible(capsys: pytest
     for line in out.splitlines():
         place, remaining = line.split(" (", 1)
         number, _, positions = place.partition(":")
-        candidate = show.candidate(TASK.space, int(number), tuple(map(int, positions.split(","))) if positions else ())
+        decisions = tuple(map(int, positions.split(","))) if positions else ()
+        candidate = listing.candidate(TASK.space, int(number), decisions)
         assert remaining.startswith(TASK.space.sketches[candidate[0]].name) and remaining.endswith(
-            show.feasibility(TASK.space, candidate)
+            listing.feasibility(TASK.space, candidate)
         )
     assert "; feasible" in out and "; infeasible, registers: its register tile spills" in out
     only = space(capsys, "--sample", "5", "--filter", "tiles")
@@ -552,7 +553,7 @@ def test_samples_are_candidates_and_say_whether_they_are_feasible(capsys: pytest
 
 
 def test_every_reason_has_words() -> None:
-    assert set(show.WHY) == {*REASONS, *gpu_features.REASONS} - {""}
+    assert set(listing.WHY) == {*REASONS, *gpu_features.REASONS} - {""}
 
 
 def test_refused_alternatives_are_listed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from compiler.autotune.tell.facts import ceiling_share
 from compiler.autotune.tell.operator import operator
 from compiler.autotune.tell.progress import Progress
-from compiler.autotune.tell.told import Told
+from compiler.autotune.tell.subject import Subject
 from compiler.support.text import duration, printable
 from compiler.targets.cpu.ceilings import credible
 
@@ -57,7 +57,7 @@ class Row:
 class Board:
     """The groups of a whole program as tasks, with what their runs have come to, by their names."""
 
-    def __init__(self, task: Told, runs: Mapping[str, Progress]) -> None:
+    def __init__(self, task: Subject, runs: Mapping[str, Progress]) -> None:
         self._task, self._runs = task, runs
 
     def rows(self) -> list[Row]:
@@ -67,7 +67,7 @@ class Board:
         rows = [self._row(group, seconds.get(group.name), total) for group in self._task.groups]
         return sorted(rows, key=lambda row: -1.0 if row.share is None else row.share, reverse=True)
 
-    def _row(self, task: Told, seconds: float | None, total: float) -> Row:
+    def _row(self, task: Subject, seconds: float | None, total: float) -> Row:
         run = self._runs.get(task.name)
         bound = None if run is None or run.best is None else ceiling_share(task, run.best)
         return Row(

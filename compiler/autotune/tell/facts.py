@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from compiler.autotune.tell.progress import Progress, Standing
-from compiler.autotune.tell.told import Told
+from compiler.autotune.tell.subject import Subject
 from compiler.database import Record
 from compiler.database.fields import key_fields
 from compiler.database.outcome import ESTIMATED, Outcome
@@ -34,7 +34,7 @@ ENOUGH = 3
 class Facts:
     """The progress of a run of a task and, at its end, its best record; None where nothing could be measured."""
 
-    task: Told
+    task: Subject
     progress: Progress
     record: Record | None = None
 
@@ -181,7 +181,7 @@ class Facts:
         }
 
 
-def ceiling_share(task: Told, outcome: Outcome) -> float | None:
+def ceiling_share(task: Subject, outcome: Outcome) -> float | None:
     """The share of the machine's ceiling that an outcome reached; above 1 where the probe of the ceiling was broken."""
     if outcome.cost <= 0:
         return None

@@ -1,12 +1,12 @@
 """Hand-written schedules of the workloads, by family: composites of `compiler.schedule.library`, and sizes.
 
-matmul.py        matmul, batched, mm_exp_mm, mlp
-convolution.py   conv
-gradient.py      conv_grad_weight, in one reduction and in steps
-attention.py     attention
-rows.py          softmax, layernorm, swish
-prepared.py      conv and mlp with their weights packed whole, for weights that are constant
-sizes.py         sizes of tiles, from extents and the machine
+matmul.py          matmul, batched, mm_exp_mm, mlp
+convolution.py     conv
+gradient.py        conv_grad_weight, in one reduction and in steps
+attention.py       attention
+rows.py            softmax, layernorm, swish
+packed_weights.py  conv and mlp with their weights packed whole, for weights that are constant
+sizes.py           sizes of tiles, from extents and the machine
 
 Each takes the unscheduled program, the machine and the count of threads. Sizes follow from the extents and from the
 machine's caches and registers; none is for a name.
@@ -14,15 +14,14 @@ machine's caches and registers; none is for a name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from compiler.bench.schedules import attention, convolution, gradient, matmul, rows
+from compiler.bench.schedules.sizes import Script
 from compiler.bench.workload import Workload
 from compiler.pipeline import lower
 from compiler.schedule import Schedule
-from compiler.types.machines import Machine, host
-
-Script = Callable[[Schedule, Machine, int], None]
+from compiler.types.machines import host
 
 SCRIPTS: dict[str, Script] = {
     "matmul": matmul.matmul,
@@ -39,9 +38,9 @@ SCRIPTS: dict[str, Script] = {
 }
 
 
-def scheduled(workload: Workload, threads: int = 1) -> Schedule | None:
-    """The workload's program under its script; None where its family has none."""
-    script = SCRIPTS.get(workload.family)
+def scheduled(workload: Workload, threads: int = 1, scripts: Mapping[str, Script] = SCRIPTS) -> Schedule | None:
+    """The workload's program under its family's script, None where it has none; `prepared.SCRIPTS` pack weights."""
+    script = scripts.get(workload.family)
     if script is None:
         return None
     schedule = Schedule(lower(workload.function()))

@@ -7,17 +7,16 @@ from compiler.schedule import Schedule, library
 from compiler.types.machines import Machine
 
 
-def conv(s: Schedule, machine: Machine, threads: int) -> None:
-    """A convolution with bias and activation: implicit GEMM, packing inside the time."""
+def conv(s: Schedule, machine: Machine, threads: int, beforehand: bool = False) -> None:
+    """A convolution with bias and activation: implicit GEMM, which packs weights inside the time or `beforehand`."""
     block, bias, relu = (s.get_block(label) for label in s.program.blocks)
     s.inline(bias)
-    pixels, filters, channels = sizes(s, machine)
-    done = library.implicit_gemm(s, block, relu, pixels, filters, channels, lanes(machine))
+    done = library.implicit_gemm(s, block, relu, *_sizes(s, machine), lanes(machine), beforehand=beforehand)
     if threads > 1:
         s.parallel(done.panels if s.extent(done.panels) >= threads else done.rows)
 
 
-def sizes(s: Schedule, machine: Machine) -> tuple[int, int, int]:
+def _sizes(s: Schedule, machine: Machine) -> tuple[int, int, int]:
     """Pixels and filters of a register tile, and channels whose weights take two fifths of L1."""
     label = next(iter(s.program.blocks))
     _, o, _, w, c, r, q = (s.extent(loop) for loop in s.get_loops(s.get_block(label)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from compiler.bench.schedules.sizes import Tile, depth, register_tile, width
+from compiler.bench.schedules.sizes import Tile, register_tile
 from compiler.schedule import Schedule, library
 from compiler.schedule.schedule import Handle
+from compiler.space.rules.sizes import depth, width
 from compiler.types.machines import Machine
 
 
@@ -57,7 +58,7 @@ def _gebp(
     if pack is None:
         pack = "ab" if 4 * k * (m + n) > machine.l2_bytes // 2 else ""
     tile = tile or register_tile(machine, m, n)
-    kc = depth(machine, tile)
+    kc = depth(machine, tile.rows)
     nc = width(machine, min(kc, k))
     done = library.gebp(s, block, tile.rows, kc, nc, tile.rows, tile.columns, tile.lanes, pack)
     if threads > 1:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from compiler.bench.schedules.sizes import lanes
 from compiler.schedule import Schedule, library
 from compiler.types.machines import Machine
@@ -29,8 +31,4 @@ def swish(s: Schedule, machine: Machine, threads: int) -> None:
 
 def _is_large(s: Schedule, machine: Machine) -> bool:
     """Whether the result is larger than L2."""
-    output = s.program.arguments[-1]
-    elements = 1
-    for extent in output.shape:
-        elements *= extent
-    return 4 * elements > machine.l2_bytes
+    return 4 * prod(s.program.arguments[-1].shape) > machine.l2_bytes

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from compiler.schedule import Schedule
 from compiler.space.rules import sizes as suggested
 from compiler.types.machines import Machine
+
+Script = Callable[[Schedule, Machine, int], None]
+"""Schedules a program for a machine and so many threads."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +32,3 @@ def register_tile(machine: Machine, m: int, n: int) -> Tile:
     width = lanes(machine)
     rows, vectors = suggested.register_tile(machine, m, n, width)
     return Tile(rows, vectors * width, width)
-
-
-def depth(machine: Machine, tile: Tile) -> int:
-    """The length of k in a cache tile."""
-    return suggested.depth(machine, tile.rows)
-
-
-def width(machine: Machine, k: int) -> int:
-    """The columns of a packed block of B of k rows."""
-    return suggested.width(machine, k)

@@ -29,6 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.dialects.access import (
     AccessAttr,
     names_of,
+    parse_attributes,
 )
 from compiler.dialects.checks import (
     check_access,
@@ -38,8 +39,7 @@ from compiler.dialects.checks import (
     shape_of,
 )
 from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
-from compiler.dialects.loop.loops import parse_attributes
-from compiler.dialects.loop.placed import Header, Placed, parse_head, parse_tail
+from compiler.dialects.loop.placement import Header, Placed, parse_head, parse_tail
 from compiler.dialects.te import parse_reads, print_reads
 from compiler.types.elements import scalar_type
 

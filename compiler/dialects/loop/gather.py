@@ -13,16 +13,12 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.access import (
-    names_of,
-)
+from compiler.dialects.access import names_of, parse_attributes
 from compiler.dialects.checks import (
-    check_axes,
     element_type,
 )
 from compiler.dialects.gather import Gathered, Gathering, parse_gather
-from compiler.dialects.loop.loops import parse_attributes
-from compiler.dialects.loop.placed import Header, Placed, parse_head, parse_tail
+from compiler.dialects.loop.placement import Header, Placed, parse_head, parse_tail
 
 
 @irdl_op_definition
@@ -56,9 +52,6 @@ class GatherOp(Placed, Gathering):
         super().__init__(place, [*gathered.indices, gathered.table], properties)
 
     def verify_(self) -> None:
-        check_axes(self.axes.data)
-        if any(axis.is_reduce for axis in self.axes):
-            raise VerifyException("a gather has spatial axes only; reduce what it gives")
         self.verify_bindings()
         self.verify_gather(self.domain)
         self.verify_writes()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from xdsl.dialects.builtin import (
     IndexType,
     IntAttr,
@@ -26,6 +24,7 @@ from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.limits import bad_extent
+from compiler.dialects.access import parse_attributes
 from compiler.dialects.checks import element_type, refuse
 from compiler.dialects.dense import DenseAttr, parse_dense
 from compiler.types.scopes import SCOPES
@@ -246,17 +245,6 @@ class ConstantOp(IRDLOperation):
     def parse(cls, parser: Parser) -> ConstantOp:
         label = parser.parse_str_literal()
         return parse_attributes(parser, cls(label, parse_dense(parser)))
-
-
-_Op = TypeVar("_Op", bound=Operation)
-
-
-def parse_attributes(parser: Parser, op: _Op) -> _Op:
-    """Parse an optional `attributes {...}` of an op; the op with them."""
-    attributes = parser.parse_optional_attr_dict_with_keyword()
-    if attributes is not None:
-        op.attributes |= attributes.data
-    return op
 
 
 def enclosing_loops(op: Operation) -> list[ForOp]:

@@ -174,10 +174,11 @@ class RemFOp(arith.FloatingPointLikeBinaryOperation):
 
 
 class CastOp(IRDLOperation):
-    """The base of conversions: one operand and one result, both scalars or vectors of one length."""
+    """The base of conversions: one operand and one result, both scalars or vectors of one length; integers, unless
+    stated otherwise."""
 
-    FROM: ClassVar[tuple[type[Attribute], ...]]
-    TO: ClassVar[tuple[type[Attribute], ...]]
+    FROM: ClassVar[tuple[type[Attribute], ...]] = (IntegerType,)
+    TO: ClassVar[tuple[type[Attribute], ...]] = (IntegerType,)
 
     input = operand_def()
     result = result_def()
@@ -209,9 +210,6 @@ def shape_of(type: Attribute) -> tuple[int, ...]:
     return type.get_shape() if isinstance(type, VectorType) else ()
 
 
-_INTEGERS = (IntegerType,)
-
-
 @irdl_op_definition
 class ExtFOp(CastOp):
     """A float as a wider one: `%b = arith.extf %a : f16 to f32`."""
@@ -235,8 +233,6 @@ class ExtSIOp(CastOp):
     """A signed integer as a wider one: `%b = arith.extsi %a : i8 to i32`."""
 
     name = "arith.extsi"
-    FROM: ClassVar = _INTEGERS
-    TO: ClassVar = _INTEGERS
 
 
 @irdl_op_definition
@@ -244,8 +240,6 @@ class ExtUIOp(CastOp):
     """An unsigned integer as a wider one: `%b = arith.extui %a : i8 to i32`."""
 
     name = "arith.extui"
-    FROM: ClassVar = _INTEGERS
-    TO: ClassVar = _INTEGERS
 
 
 @irdl_op_definition
@@ -253,8 +247,6 @@ class TruncIOp(CastOp):
     """The low bits of an integer: `%b = arith.trunci %a : i32 to i8`."""
 
     name = "arith.trunci"
-    FROM: ClassVar = _INTEGERS
-    TO: ClassVar = _INTEGERS
 
 
 @irdl_op_definition
@@ -262,7 +254,6 @@ class SIToFPOp(CastOp):
     """A signed integer as a float: `%b = arith.sitofp %a : i32 to f32`."""
 
     name = "arith.sitofp"
-    FROM: ClassVar = _INTEGERS
     TO: ClassVar = FLOATS
 
 
@@ -271,7 +262,6 @@ class UIToFPOp(CastOp):
     """An unsigned integer as a float: `%b = arith.uitofp %a : i8 to f32`."""
 
     name = "arith.uitofp"
-    FROM: ClassVar = _INTEGERS
     TO: ClassVar = FLOATS
 
 
@@ -281,7 +271,6 @@ class FPToSIOp(CastOp):
 
     name = "arith.fptosi"
     FROM: ClassVar = FLOATS
-    TO: ClassVar = _INTEGERS
 
 
 @irdl_op_definition
@@ -290,7 +279,6 @@ class FPToUIOp(CastOp):
 
     name = "arith.fptoui"
     FROM: ClassVar = FLOATS
-    TO: ClassVar = _INTEGERS
 
 
 @irdl_op_definition

@@ -88,11 +88,6 @@ class ScatterOp(IRDLOperation):
         "type($index_vec) `,` type($mask) `,` type($value)"
     )
 
-    def __init__(
-        self, base: SSAValue, indices: Sequence[SSAValue], index_vec: SSAValue, mask: SSAValue, value: SSAValue
-    ) -> None:
-        super().__init__(operands=[base, indices, index_vec, mask, value])
-
     def verify_(self) -> None:
         _verify_lanes(self.base, self.indices, self.index_vec, self.mask, self.value)
 

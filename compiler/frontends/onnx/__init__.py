@@ -3,10 +3,10 @@
 types.py       dtypes
 table.py       the table of operators: `handles`, and the node that a handler takes
 operators/     the handlers, by family
-refused.py     why the other operators have none
+refusals.py    why the other operators have none
 legacy.py      operators of old opsets
 loading.py     a model from a file: checked, its dimensions bound
-known.py       nodes whose inputs are known, evaluated by ONNX's reference evaluator
+evaluation.py  nodes whose inputs are known, evaluated by ONNX's reference evaluator
 bodies.py      operators as functions of others: those of ONNX, and those of the model
 walk.py        nodes in order, from values to values
 importing.py   `from_onnx`

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,12 +9,13 @@ from onnx import ModelProto, shape_inference
 
 from compiler.frontends.imported import Imported
 from compiler.frontends.onnx.bodies import domain_of
-from compiler.frontends.onnx.loading import bind, loaded, opsets_of
+from compiler.frontends.onnx.loading import bind, inputs_of, loaded, opsets_of
 from compiler.frontends.onnx.table import Refused
 from compiler.frontends.onnx.types import DTYPE_OF
 from compiler.frontends.onnx.walk import Found, Problem, Scope, Unknown, Walk
 from compiler.program.names import Names, spelled, spellings
 from compiler.support.errors import InputError
+from compiler.support.text import counted
 from compiler.te.function import Function, function
 from compiler.te.tensor import Tensor, placeholder
 
@@ -30,18 +30,15 @@ class UnsupportedError(InputError):
 
 def _said(name: str, problems: Sequence[Problem]) -> str:
     """All nodes that have no te form, by operator and reason."""
-    kinds = Counter((p.domain, p.operator, p.reason) for p in problems)
-    first = {(p.domain, p.operator, p.reason): p.node for p in reversed(problems)}
+    kinds: dict[tuple[str, str, str], list[str]] = {}
+    for p in problems:
+        kinds.setdefault((p.domain, p.operator, p.reason), []).append(p.node)
     lines = [
-        f"{f'{domain}.' if domain else ''}{operator} ({_count(count)}, '{first[domain, operator, reason]}'): {reason}"
-        for (domain, operator, reason), count in kinds.items()
+        f"{f'{domain}.' if domain else ''}{operator} ({counted(len(nodes), 'node')}, '{nodes[0]}'): {reason}"
+        for (domain, operator, reason), nodes in kinds.items()
     ]
     verb = "has" if len(problems) == 1 else "have"
-    return f"{_count(len(problems))} of '{name}' {verb} no te form: {'; '.join(lines)}"
-
-
-def _count(number: int) -> str:
-    return f"{number} node{'' if number == 1 else 's'}"
+    return f"{counted(len(problems), 'node')} of '{name}' {verb} no te form: {'; '.join(lines)}"
 
 
 def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Imported:
@@ -58,8 +55,7 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
         raise InputError(f"shapes is {shapes!r}: extents by the names of dimensions, such as {{'N': 1}}")
     checked = loaded(model)
     bound = bind(checked, shapes or {})
-    stored = {tensor.name for tensor in checked.graph.initializer}
-    given = [value for value in checked.graph.input if value.name not in stored]
+    given = inputs_of(checked)
     labels = spellings([value.name for value in given])
     names = Names(labels, separator="_")
     inputs = {

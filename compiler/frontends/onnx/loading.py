@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, TypeProto, checker, external_data_helper, version_converter
+from onnx import ModelProto, TypeProto, ValueInfoProto, checker, external_data_helper, version_converter
 
 from compiler.frontends.onnx.bodies import domain_of
 from compiler.frontends.onnx.legacy import set_apart, with_flat_maxima
@@ -82,14 +81,19 @@ def opsets_of(model: ModelProto) -> dict[str, int]:
     return {domain_of(stated.domain): stated.version for stated in model.opset_import}
 
 
+def inputs_of(model: ModelProto) -> list[ValueInfoProto]:
+    """The inputs of a model without a stored value."""
+    stored = {tensor.name for tensor in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in stored]
+
+
 def bind(model: ModelProto, shapes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """The shapes of a model's inputs, by name.
 
     shapes: extents by the names of symbolic dimensions, `{"N": 1}`, or whole shapes by those of inputs.
     Raises InputError for a dimension that stays open, a name that the model has not, or an extent that is none.
     """
-    stored = {tensor.name for tensor in model.graph.initializer}
-    inputs = [value for value in model.graph.input if value.name not in stored]
+    inputs = inputs_of(model)
     _check_names(inputs, shapes)
     by_input: dict[str, tuple[int, ...]] = {}
     opened: dict[str, None] = {}
@@ -155,8 +159,3 @@ def _stated(name: str, declared: list[int | str], stated: Sequence[int], extents
         if isinstance(size, str) and extents.setdefault(size, wanted) != wanted:
             raise InputError(f"the dimension {size} is stated as {extents[size]} and as {wanted}")
     return list(stated)
-
-
-def folder_of(given: object) -> Path | None:
-    """The folder of a model's file."""
-    return None if isinstance(given, ModelProto) else named(given).parent

@@ -47,6 +47,23 @@ def each(table: Mapping[str, Callable[..., Tensor]], make: Callable[[Callable[..
         handles(name)(make(function))
 
 
+def plain(function: Callable[..., Tensor], tensors: int = 1, **attributes: Any) -> Handler:
+    """A handler that calls a function with the first inputs as tensors, then with attributes, by default as stated."""
+
+    def handler(node: Node) -> Tensor:
+        inputs = [node.tensor(position) for position in range(tensors)]
+        return function(*inputs, *(node.attribute(*item) for item in attributes.items()), name=node.name)
+
+    return handler
+
+
+def enter(family: str, handlers: Mapping[str, Handler]) -> None:
+    """Enter handlers under the names of operators, as those of a module."""
+    for name, handler in handlers.items():
+        handler.__module__ = family
+        handles(name)(handler)
+
+
 @dataclass(frozen=True)
 class Node:
     """One node of a graph, as a handler takes it.

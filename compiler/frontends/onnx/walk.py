@@ -10,10 +10,10 @@ import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, helper, numpy_helper
 
 from compiler.frontends.onnx.bodies import Functions, body_of, bound, domain_of, schema_of
-from compiler.frontends.onnx.known import evaluated
+from compiler.frontends.onnx.evaluation import evaluated
 from compiler.frontends.onnx.legacy import LEGACY, modern
 from compiler.frontends.onnx.operators import HANDLERS
-from compiler.frontends.onnx.refused import RANDOM_OPERATORS, SEQUENCES, reason_of
+from compiler.frontends.onnx.refusals import RANDOM_OPERATORS, SEQUENCES, reason_of
 from compiler.frontends.onnx.table import Node, Refused, Value, shape_of
 from compiler.frontends.onnx.types import Array, dtype_of
 from compiler.program.names import Names, spelled
@@ -335,21 +335,10 @@ def _subgraphs(node: NodeProto) -> dict[str, GraphProto]:
 def _unread(node: NodeProto, given: Node, opsets: Mapping[str, int]) -> list[str]:
     """The attributes that say something which the handler has not looked at."""
     schema = schema_of(node, opsets)
-    usual = (
-        {}
-        if schema is None
-        else {name: schema_attribute.default_value for name, schema_attribute in schema.attributes.items()}
-    )
-    return [
-        attribute.name
-        for attribute in node.attribute
-        if attribute.name not in given.read | MEANINGLESS
-        and not (
-            attribute.name in usual
-            and usual[attribute.name].name
-            and _plain(usual[attribute.name]) == _plain(attribute)
-        )
-    ]
+    defaults = {} if schema is None else {name: stated.default_value for name, stated in schema.attributes.items()}
+    usual = {name: _plain(default) for name, default in defaults.items() if default.name}
+    unread = [a for a in node.attribute if a.name not in given.read | MEANINGLESS]
+    return [a.name for a in unread if a.name not in usual or usual[a.name] != _plain(a)]
 
 
 def _plain(attribute: AttributeProto) -> Any:

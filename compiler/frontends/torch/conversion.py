@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from inspect import signature
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -218,17 +217,3 @@ def _stand_in(node: fx.Node) -> Tensor:
     if node.op == "get_attr":
         return stated(node)
     return input_of(node)
-
-
-class Names:
-    """Names that te can spell, each once."""
-
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
-
-    def fresh(self, name: str) -> str:
-        """A name close to one."""
-        stem = name_of(name)
-        unique = next(n for n in chain((stem,), (f"{stem}_{k}" for k in count(1))) if n not in self._taken)
-        self._taken.add(unique)
-        return unique

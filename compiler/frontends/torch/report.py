@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from compiler.support.text import counted
+
 
 @dataclass
 class GraphReport:
@@ -48,16 +50,12 @@ class Report:
     def __str__(self) -> str:
         nodes, compiled = sum(g.total for g in self.graphs), sum(g.compiled for g in self.graphs)
         lines = [
-            f"{_counted(len(self.graphs), 'graph')}, {_counted(len(self.breaks), 'graph break')}",
+            f"{counted(len(self.graphs), 'graph')}, {counted(len(self.breaks), 'graph break')}",
             f"nodes compiled: {compiled} of {nodes}, {self.nodes_share:.0%}; of the time: {self.time_share:.0%}",
         ]
         lines += [f"graph break: {reason}" for reason in self.breaks]
         lines += [f"left to torch ({n}): {reason}" for reason, n in self.unsupported.most_common()]
         return "\n".join(lines)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _share(part: float, total: float) -> float:

@@ -13,16 +13,18 @@ from torch.export.exported_program import _override_composite_implicit_decomp
 
 aten = torch.ops.aten
 
+
+def _of_ranks(name: str) -> Iterator[Any]:
+    """The operators of images of one, two and three dimensions."""
+    return (getattr(aten, f"{name}{rank}d") for rank in (1, 2, 3))
+
+
+_NEAREST = (*_of_ranks("upsample_nearest"), *_of_ranks("_upsample_nearest_exact"))
 WHOLE = (
     aten.scaled_dot_product_attention.default,
     aten.matmul.default,
     aten.linear.default,
-    aten.upsample_nearest1d.vec,
-    aten.upsample_nearest2d.vec,
-    aten.upsample_nearest3d.vec,
-    aten._upsample_nearest_exact1d.vec,
-    aten._upsample_nearest_exact2d.vec,
-    aten._upsample_nearest_exact3d.vec,
+    *(operator.vec for operator in _NEAREST),
     aten.upsample_bilinear2d.vec,
 )
 """Operators that torch takes apart before anybody sees them, unless told not to; they have no gradients then."""
@@ -38,20 +40,9 @@ KEPT = (
     aten.hardsigmoid.default,
     aten.softplus.default,
     aten.mish.default,
-    aten.upsample_nearest1d.default,
-    aten.upsample_nearest2d.default,
-    aten.upsample_nearest3d.default,
-    aten._upsample_nearest_exact1d.default,
-    aten._upsample_nearest_exact2d.default,
-    aten._upsample_nearest_exact3d.default,
     aten._scaled_dot_product_flash_attention_for_cpu.default,
     aten._safe_softmax.default,
-    aten.reflection_pad1d.default,
-    aten.reflection_pad2d.default,
-    aten.reflection_pad3d.default,
-    aten.replication_pad1d.default,
-    aten.replication_pad2d.default,
-    aten.replication_pad3d.default,
+    *(operator.default for operator in (*_NEAREST, *_of_ranks("reflection_pad"), *_of_ranks("replication_pad"))),
     aten.stack.default,
     aten.tril.default,
     aten.triu.default,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compiler.graph.grouping.equal import United
+from compiler.graph.grouping.equal_groups import United
 from compiler.graph.tree import Call, Constant, Graph
 
 Known = dict[str, list[Constant | None]]

@@ -11,7 +11,7 @@ from compiler.graph.grouping.check import check_groups, has_groups
 from compiler.graph.grouping.choice import Decision, Rule, decide
 from compiler.graph.grouping.constants import with_constants
 from compiler.graph.grouping.cut import cut
-from compiler.graph.grouping.equal import united
+from compiler.graph.grouping.equal_groups import united
 from compiler.graph.grouping.outline import Outlined, outlined
 from compiler.graph.grouping.rules import RULES
 from compiler.graph.grouping.view import View

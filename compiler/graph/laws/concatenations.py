@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from xdsl.dialects.builtin import IntegerAttr
 
@@ -45,9 +44,7 @@ def read_parts(graph: Graph) -> Graph:
                 selects = [n for n, value in enumerate(node.block.body) if _is_select(value)]
                 joins |= {node.results[n].name: (node, n) for n in selects}
         nodes.append(node)
-    if all(a is b for a, b in zip(graph.nodes, nodes, strict=True)):
-        return graph
-    return replace(graph, nodes=tuple(nodes))
+    return graph.with_nodes(nodes)
 
 
 def _is_select(value: Scalar) -> bool:

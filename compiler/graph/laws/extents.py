@@ -11,11 +11,11 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.graph.grouping.facts import Kind, kind_of
-from compiler.graph.normal import with_axes
+from compiler.graph.normal_form import with_axes
 from compiler.graph.tree import Call, Compute, Graph, Node
 from compiler.program import body
 from compiler.program.combiner import Joint
-from compiler.program.tree import Access, Block, Buffer, Table
+from compiler.program.tree import Access, Block, Table
 
 _PLAIN = {"fastmath": arith.FastMathFlagsAttr("none")}
 
@@ -43,9 +43,7 @@ def drop_unit_axes(graph: Graph) -> Graph:
             if images.isdisjoint(value.name for value in node.results):
                 node = _without(node, all(value.name not in fixed for value in node.results), shapes)
         nodes.append(node)
-    if all(a is b for a, b in zip(graph.nodes, nodes, strict=True)):
-        return graph
-    return replace(graph, nodes=tuple(nodes))
+    return graph.with_nodes(nodes)
 
 
 def _images(graph: Graph) -> set[str]:
@@ -116,11 +114,7 @@ def _without(node: Compute, free: bool, shapes: dict[str, list[int]]) -> Compute
         return node
     if len(left) < block.spatial:
         shapes |= {value.name: left for value in node.results}
-    return Compute(new, tuple(_shaped(value, left) for value in node.results))
-
-
-def _shaped(value: Buffer, left: list[int]) -> Buffer:
-    return replace(value, shape=tuple(value.shape[d] for d in left))
+    return Compute(new, tuple(replace(value, shape=tuple(value.shape[d] for d in left)) for value in node.results))
 
 
 def _is_single(node: Compute) -> bool:

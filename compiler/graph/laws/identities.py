@@ -7,7 +7,6 @@ from dataclasses import replace
 from compiler.affine import linear as lin
 from compiler.graph.rename import reading
 from compiler.graph.tree import Compute, Graph, Node
-from compiler.program.body import Read
 
 
 def drop_copies(graph: Graph) -> Graph:
@@ -40,11 +39,10 @@ def drop_copies(graph: Graph) -> Graph:
 
 def copied(node: Compute, position: int, graph: Graph) -> str | None:
     """The value that a result is a copy of; None for a result that is no copy."""
-    block, value = node.block, node.block.body[position]
-    if block.combiners or block.table is not None or not isinstance(value, Read):
+    access = node.copied(position)
+    if access is None:
         return None
-    access = block.reads[value.position]
     source = graph.values[access.buffer]
     same = source.shape == node.results[position].shape and source.element == node.results[position].element
-    reads_in_place = access.index == tuple(lin.variable(d) for d in range(len(block.axes)))
+    reads_in_place = access.index == tuple(lin.variable(d) for d in range(len(node.block.axes)))
     return access.buffer if same and reads_in_place and not access.where else None

@@ -70,16 +70,13 @@ def absorb_views(graph: Graph) -> Graph:
                 if seen is not None:
                     views[value.name] = seen
         nodes.append(node)
-    if all(a is b for a, b in zip(graph.nodes, nodes, strict=True)):
-        return graph
-    return replace(graph, nodes=tuple(nodes))
+    return graph.with_nodes(nodes)
 
 
 def _view_of(node: Compute, position: int, value: Buffer, graph: Graph) -> View | None:
-    block, element = node.block, node.block.body[position]
-    if block.combiners or block.table is not None or not isinstance(element, Read):
+    access = node.copied(position)
+    if access is None:
         return None
-    access = block.reads[element.position]
     source = graph.values[access.buffer]
     return View(source, access, value.shape) if source.element == value.element else None
 
@@ -127,14 +124,11 @@ def _is_no_worse(before: Access, after: Access, view: View, block: Block) -> boo
         return True
     if reduces:
         return False
-    if not any(isinstance(atom, Quotient) for atom, _ in _offset(after.index, view.source).terms):
+    place = lin.joined(lin.offset(after.index, view.source.shape))
+    if not any(isinstance(atom, Quotient) for atom, _ in place.terms):
         return not any(isinstance(atom, Quotient) for c in after.where for atom, _ in c.form.terms)
     is_view = block.table is None and len(block.body) == 1 and isinstance(block.body[0], Read)
     return is_view and new <= min(quotients(before) + quotients(view.access), MOST_QUOTIENTS)
-
-
-def _offset(index: tuple[Linear, ...], source: Buffer) -> Linear:
-    return lin.joined(lin.offset(index, source.shape))
 
 
 def quotients(access: Access) -> int:

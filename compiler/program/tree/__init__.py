@@ -22,7 +22,19 @@ from compiler.program.tree.nodes import (
     key_of,
 )
 from compiler.program.tree.program import Places, Program
-from compiler.program.tree.walks import blocks_in, loops_in, map_blocks, nested, pruned, rebound, touched, walk
+from compiler.program.tree.walks import (
+    access_at,
+    blocks_in,
+    index_at,
+    loops_in,
+    map_blocks,
+    nested,
+    pruned,
+    rebound,
+    renumbered,
+    touched,
+    walk,
+)
 
 __all__ = [
     "CONCURRENT",
@@ -40,13 +52,16 @@ __all__ = [
     "Places",
     "Program",
     "Table",
+    "access_at",
     "blocks_in",
+    "index_at",
     "key_of",
     "loops_in",
     "map_blocks",
     "nested",
     "pruned",
     "rebound",
+    "renumbered",
     "touched",
     "walk",
 ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.program.tree.nodes import Block, Loop, Node
+from compiler.program.body import rewrite
+from compiler.program.tree.nodes import Access, Block, Loop, Node, Table
 
 
 def walk(nodes: Iterable[Node]) -> Iterator[Node]:
@@ -75,3 +76,37 @@ def rebound(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges) -> B
         bindings=tuple(lin.substitute(f, values, ranges) for f in block.bindings),
         guard=tuple(dict.fromkeys(c for c in guard if not c.always(ranges))),
     )
+
+
+def renumbered(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges | None = None) -> Block:
+    """The block with its axes replaced in everything but `axes` and `bindings`; other forms than renumberings need the
+    ranges of the axes that they are over."""
+    if not values:
+        return block
+    if ranges is None:
+        renamed = {new: block.axis_ranges[n] for n, form in values.items() for new in form.variables()}
+        ranges = {**block.axis_ranges, **renamed}
+    return replace(
+        block,
+        reads=tuple(access_at(access, values, ranges) for access in block.reads),
+        writes=tuple(access_at(access, values, ranges) for access in block.writes),
+        body=tuple(rewrite(node, {}, values) for node in block.body),
+        origin=block.origin and (block.origin[0], index_at(block.origin[1], values, ranges)),
+        table=block.table and _renumbered_table(block.table, values, ranges),
+    )
+
+
+def _renumbered_table(table: Table, values: Mapping[int, Linear], ranges: lin.Ranges) -> Table:
+    index = tuple(f if isinstance(f, int) else lin.substitute(f, values, ranges) for f in table.index)
+    return replace(table, index=index)
+
+
+def index_at(index: Sequence[Linear], values: Mapping[int, Linear], ranges: lin.Ranges) -> tuple[Linear, ...]:
+    """The forms of an index with axes replaced."""
+    return tuple(lin.substitute(form, values, ranges) for form in index)
+
+
+def access_at(access: Access, values: Mapping[int, Linear], ranges: lin.Ranges) -> Access:
+    """The access with axes replaced."""
+    where = tuple(condition.substitute(values, ranges) for condition in access.where)
+    return replace(access, index=index_at(access.index, values, ranges), where=where)

@@ -42,125 +42,73 @@ composite names in its result stay addressable. All raise ScheduleError at a pri
 stay applied. Tile sizes above a loop's extent are cut to it.
 """
 
-from compiler.schedule.library.attention import Attention, AttentionTiles, attention, attention_tiles
-from compiler.schedule.library.convolution import (
-    ConvolutionTiles,
-    ImplicitGemm,
-    by_phases,
-    implicit_gemm,
-    strides_of_phases,
-    tiled_convolution,
-)
-from compiler.schedule.library.gpu import (
-    OnThreads,
-    ThreadTiles,
-    cooperative_fetch,
-    spread,
-    tile_on_threads,
-)
-from compiler.schedule.library.gradient import Gradient, GradientTiles, conv_grad_weight
-from compiler.schedule.library.loops import (
-    Tiles,
-    block_tile,
-    contiguous,
-    matmul_nest,
-    nest,
-    operands,
-    panels,
-    parallelize_outer,
-    vectorize_inner,
-)
-from compiler.schedule.library.matmul import (
-    Gebp,
-    GebpTiles,
-    apply_to_tiles,
-    gebp,
-    store_packed,
-    tiled_gebp,
-)
-from compiler.schedule.library.moving import transposed, windows
-from compiler.schedule.library.packing import copy_in_vectors, even, pack_panels
-from compiler.schedule.library.pixels import ByPixels, PixelTiles, by_pixels, image_of, share_of
-from compiler.schedule.library.pointwise import (
-    Pointwise,
-    PointwiseTiles,
-    pointwise,
-    pointwise_by_filters,
-    pointwise_image,
-)
-from compiler.schedule.library.reduction import in_parts, reduce_columns, reduce_rows, rows_on_threads
-from compiler.schedule.library.rows import by_rows, elementwise, is_costly, is_long, row_reduction, units_outside
-from compiler.schedule.library.streaming import ThinTile, dots, streams
-from compiler.schedule.library.tensor import QuantisedGebp, TileGebp, quantised_gebp, tile_gebp
-from compiler.schedule.library.warp import OnWarps, WarpTiles, tile_on_warps
+from compiler.schedule.library.attention import Attention as Attention
+from compiler.schedule.library.attention import AttentionTiles as AttentionTiles
+from compiler.schedule.library.attention import attention as attention
+from compiler.schedule.library.attention import attention_tiles as attention_tiles
+from compiler.schedule.library.convolution import ConvolutionTiles as ConvolutionTiles
+from compiler.schedule.library.convolution import ImplicitGemm as ImplicitGemm
+from compiler.schedule.library.convolution import by_phases as by_phases
+from compiler.schedule.library.convolution import implicit_gemm as implicit_gemm
+from compiler.schedule.library.convolution import strides_of_phases as strides_of_phases
+from compiler.schedule.library.convolution import tiled_convolution as tiled_convolution
+from compiler.schedule.library.gpu import OnThreads as OnThreads
+from compiler.schedule.library.gpu import ThreadTiles as ThreadTiles
+from compiler.schedule.library.gpu import cooperative_fetch as cooperative_fetch
+from compiler.schedule.library.gpu import spread as spread
+from compiler.schedule.library.gpu import tile_on_threads as tile_on_threads
+from compiler.schedule.library.gradient import Gradient as Gradient
+from compiler.schedule.library.gradient import GradientTiles as GradientTiles
+from compiler.schedule.library.gradient import conv_grad_weight as conv_grad_weight
+from compiler.schedule.library.loops import Tiles as Tiles
+from compiler.schedule.library.loops import block_tile as block_tile
+from compiler.schedule.library.loops import contiguous as contiguous
+from compiler.schedule.library.loops import matmul_nest as matmul_nest
+from compiler.schedule.library.loops import nest as nest
+from compiler.schedule.library.loops import operands as operands
+from compiler.schedule.library.loops import panels as panels
+from compiler.schedule.library.loops import parallelize_outer as parallelize_outer
+from compiler.schedule.library.loops import vectorize_inner as vectorize_inner
+from compiler.schedule.library.matmul import Gebp as Gebp
+from compiler.schedule.library.matmul import GebpTiles as GebpTiles
+from compiler.schedule.library.matmul import apply_to_tiles as apply_to_tiles
+from compiler.schedule.library.matmul import gebp as gebp
+from compiler.schedule.library.matmul import store_packed as store_packed
+from compiler.schedule.library.matmul import tiled_gebp as tiled_gebp
+from compiler.schedule.library.moving import transposed as transposed
+from compiler.schedule.library.moving import windows as windows
+from compiler.schedule.library.packing import copy_in_vectors as copy_in_vectors
+from compiler.schedule.library.packing import even as even
+from compiler.schedule.library.packing import pack_panels as pack_panels
+from compiler.schedule.library.pixels import ByPixels as ByPixels
+from compiler.schedule.library.pixels import PixelTiles as PixelTiles
+from compiler.schedule.library.pixels import by_pixels as by_pixels
+from compiler.schedule.library.pixels import image_of as image_of
+from compiler.schedule.library.pixels import share_of as share_of
+from compiler.schedule.library.pointwise import Pointwise as Pointwise
+from compiler.schedule.library.pointwise import PointwiseTiles as PointwiseTiles
+from compiler.schedule.library.pointwise import pointwise as pointwise
+from compiler.schedule.library.pointwise import pointwise_by_filters as pointwise_by_filters
+from compiler.schedule.library.pointwise import pointwise_image as pointwise_image
+from compiler.schedule.library.reduction import in_parts as in_parts
+from compiler.schedule.library.reduction import reduce_columns as reduce_columns
+from compiler.schedule.library.reduction import reduce_rows as reduce_rows
+from compiler.schedule.library.reduction import rows_on_threads as rows_on_threads
+from compiler.schedule.library.rows import by_rows as by_rows
+from compiler.schedule.library.rows import elementwise as elementwise
+from compiler.schedule.library.rows import is_costly as is_costly
+from compiler.schedule.library.rows import is_long as is_long
+from compiler.schedule.library.rows import row_reduction as row_reduction
+from compiler.schedule.library.rows import units_outside as units_outside
+from compiler.schedule.library.streaming import ThinTile as ThinTile
+from compiler.schedule.library.streaming import dots as dots
+from compiler.schedule.library.streaming import streams as streams
+from compiler.schedule.library.tensor import QuantisedGebp as QuantisedGebp
+from compiler.schedule.library.tensor import TileGebp as TileGebp
+from compiler.schedule.library.tensor import quantised_gebp as quantised_gebp
+from compiler.schedule.library.tensor import tile_gebp as tile_gebp
+from compiler.schedule.library.warp import OnWarps as OnWarps
+from compiler.schedule.library.warp import WarpTiles as WarpTiles
+from compiler.schedule.library.warp import tile_on_warps as tile_on_warps
 
-__all__ = [
-    "Attention",
-    "AttentionTiles",
-    "ByPixels",
-    "ConvolutionTiles",
-    "Gebp",
-    "GebpTiles",
-    "Gradient",
-    "GradientTiles",
-    "ImplicitGemm",
-    "OnThreads",
-    "OnWarps",
-    "PixelTiles",
-    "Pointwise",
-    "PointwiseTiles",
-    "QuantisedGebp",
-    "ThinTile",
-    "ThreadTiles",
-    "TileGebp",
-    "Tiles",
-    "WarpTiles",
-    "apply_to_tiles",
-    "attention",
-    "attention_tiles",
-    "block_tile",
-    "by_phases",
-    "by_pixels",
-    "by_rows",
-    "contiguous",
-    "conv_grad_weight",
-    "cooperative_fetch",
-    "copy_in_vectors",
-    "dots",
-    "elementwise",
-    "even",
-    "gebp",
-    "image_of",
-    "implicit_gemm",
-    "in_parts",
-    "is_costly",
-    "is_long",
-    "matmul_nest",
-    "nest",
-    "operands",
-    "pack_panels",
-    "panels",
-    "parallelize_outer",
-    "pointwise",
-    "pointwise_by_filters",
-    "pointwise_image",
-    "quantised_gebp",
-    "reduce_columns",
-    "reduce_rows",
-    "row_reduction",
-    "rows_on_threads",
-    "share_of",
-    "spread",
-    "store_packed",
-    "streams",
-    "strides_of_phases",
-    "tile_gebp",
-    "tile_on_threads",
-    "tile_on_warps",
-    "tiled_convolution",
-    "tiled_gebp",
-    "transposed",
-    "units_outside",
-    "vectorize_inner",
-    "windows",
-]
+__all__ = sorted(name for name, value in globals().items() if callable(value))

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from compiler.affine import linear as lin
-from compiler.analysis.legal import Step
-from compiler.program.tree import (
-    Access,
-    Alloc,
-    Buffer,
-    Program,
-)
-from compiler.schedule.copies import before_reads, copy_nest, redirected
+from compiler.program.tree import Access, Buffer, Program
+from compiler.schedule.copies import read_copy, redirected
 from compiler.schedule.parameters import BLOCK, TEXT, word
-from compiler.schedule.plan import Plan, block_place, refuse
+from compiler.schedule.plan import Plan, require_read
 from compiler.schedule.primitive import primitive
 from compiler.types.scopes import SCOPES
 
@@ -39,16 +33,8 @@ def cache_read(program: Program, block: str, buffer: str, scope: str = "local") 
     copied whole and stays so. Elsewhere: TVM cache_read, Halide in(), Exo stage_mem, MLIR promote.
     """
     reader = program.blocks[block]
-    if buffer not in reader.sources:
-        refuse(block_place(block), f"it does not read '{buffer}'")
-    if any(access.buffer == buffer for access in reader.writes):
-        refuse(block_place(block), f"it writes '{buffer}' as well")
-    place = before_reads(program, block, buffer)
+    require_read(reader, buffer)
     source = program.buffers[buffer]
     copy = Buffer(program.fresh_buffer(f"{buffer}.{scope}"), source.shape, source.element, scope)
     identity = tuple(lin.variable(d) for d in range(len(source.shape)))
-    label, nest = copy_nest(program, copy.name, source.shape, [(Access(buffer, identity), copy)], place)
-
-    after = program.replaced(block, lambda _: [redirected(reader, {buffer: copy.name})])
-    after = after.replaced(place, lambda node: [Alloc(copy), nest, node])
-    return Plan(Step(after), blocks=(label,))
+    return read_copy(program, reader, redirected(reader, {buffer: copy.name}), Access(buffer, identity), copy)

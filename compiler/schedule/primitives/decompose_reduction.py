@@ -12,7 +12,7 @@ from compiler.analysis.statements import statements
 from compiler.program.init import init_block, init_depth, init_nest
 from compiler.program.tree import Block, Loop, Program
 from compiler.schedule.parameters import BLOCK, LOOP
-from compiler.schedule.plan import Plan, block_place, loop_place, refuse
+from compiler.schedule.plan import Plan, block_place, loop_place, loops_around, refuse
 from compiler.schedule.primitive import primitive
 
 
@@ -42,11 +42,7 @@ def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
     place = block_place(block)
     if not reduction.has_init:
         refuse(place, "it has no implicit init")
-    around = program.enclosing(block)
-    numbers = [n.number for n in around]
-    if loop not in numbers:
-        refuse(loop_place(program, loop), f"it is not around {place}")
-    depth = numbers.index(loop)
+    around, depth = loops_around(program, block, loop)
     first = _first_rounds(program, reduction, around[init_depth(reduction, around) : depth])
     for access in reduction.writes:
         if (access.buffer,) in program.places and len(program.enclosing((access.buffer,))) > depth:

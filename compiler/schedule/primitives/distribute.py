@@ -12,6 +12,7 @@ from compiler.schedule.plan import (
     Plan,
     block_place,
     loop_place,
+    loops_around,
     refuse,
     require_serial,
 )
@@ -40,9 +41,8 @@ def distribute(program: Program, loop: int, block: str) -> Plan:
     """
     require_serial(program, [loop])
     node = program.loops[loop]
-    if loop not in {around.number for around in program.enclosing(block)}:
-        refuse(loop_place(program, loop), f"it is not around {block_place(block)}")
-    cut = program.places[block].positions[len(program.enclosing(loop)) + 1] + 1
+    _, depth = loops_around(program, block, loop)
+    cut = program.places[block].positions[depth + 1] + 1
     first, second = node.body[:cut], node.body[cut:]
     if not blocks_in(*second):
         refuse(loop_place(program, loop), f"nothing stands after {block_place(block)}")

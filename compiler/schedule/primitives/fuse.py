@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import prod
 
 from compiler.affine import linear as lin
@@ -11,7 +10,7 @@ from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
 from compiler.program.tree import Loop, Program, blocks_in, map_blocks, rebound
 from compiler.schedule.parameters import LOOPS
-from compiler.schedule.plan import Plan, labels_around, loop_place, new_label, refuse, require_serial
+from compiler.schedule.plan import Plan, labels_around, new_label, require_perfect, require_serial
 from compiler.schedule.primitive import primitive
 
 
@@ -35,12 +34,7 @@ def fuse(program: Program, loops: Sequence[int]) -> Plan:
     """
     require_serial(program, loops)
     nodes = [program.loops[n] for n in loops]
-    for outer, inner in pairwise(nodes):
-        if outer.body != (inner,):
-            refuse(
-                loop_place(program, inner.number),
-                f"it is not the only content of loop '{outer.label}', so they are not perfectly nested",
-            )
+    require_perfect(nodes)
     number = program.fresh_number()
     extent = prod(node.extent for node in nodes)
     ranges = dict(program.ranges) | {number: (0, extent - 1)}

@@ -13,7 +13,7 @@ from compiler.analysis.cover import covered
 from compiler.analysis.legal import Step
 from compiler.analysis.shared_element import private_loops
 from compiler.program import body
-from compiler.program.tree import Access, Block, Program, pruned, walk
+from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned, walk
 from compiler.schedule.inlining import inverse, without_unused
 from compiler.schedule.parameters import BLOCK
 from compiler.schedule.plan import (
@@ -143,21 +143,12 @@ def _absorbed(consumer: Block, dropped: Block, inverses: dict[str, tuple[int, di
                 values[position] = add(replace(read, otherwise=access.otherwise), dropped.read_types[copied.position])
                 continue
         taken = [add(a, t) for a, t in zip(inner, dropped.read_types, strict=True)]
-
-        def leaf(
-            node: body.Read | body.Index, taken: list[body.Scalar] = taken, axes: dict[int, Linear] = axes
-        ) -> body.Scalar:
-            return taken[node.position] if isinstance(node, body.Read) else body.from_linear(axes[node.axis])
-
-        value = body.rewrite(dropped.body[number], leaf)
+        value = body.rewrite(dropped.body[number], dict(enumerate(taken)), axes)
         if access.where and access.otherwise is not None:
             value = body.select(access.where, value, body.constant(access.otherwise), type)
         values[position] = value
 
-    def outer(node: body.Read | body.Index) -> body.Scalar:
-        return values[node.position] if isinstance(node, body.Read) else node
-
-    new = tuple(body.rewrite(node, outer) for node in consumer.body)
+    new = tuple(body.rewrite(node, values) for node in consumer.body)
     origin = consumer.origin or _inherited(consumer, dropped, inverses)
     return without_unused(replace(consumer, reads=tuple(reads), read_types=tuple(types), body=new, origin=origin))
 
@@ -178,8 +169,7 @@ def _inherited(
         if not any((condition.form + form).is_constant for form in index):
             return None
     axes = {n: index[inverse[n]] if n in inverse else lin.constant(0) for n in range(len(dropped.axes))}
-    forms = tuple(lin.substitute(f, axes, consumer.axis_ranges) for f in dropped.origin[1])
-    return dropped.origin[0], forms
+    return dropped.origin[0], index_at(dropped.origin[1], axes, consumer.axis_ranges)
 
 
 def _inner_reads(
@@ -190,9 +180,8 @@ def _inner_reads(
 
     inner_reads = []
     for access, type in zip(dropped.reads, dropped.read_types, strict=True):
-        index = tuple(lin.substitute(f, axes, ranges) for f in access.index)
-        inner_conditions = tuple(c.substitute(axes, ranges) for c in access.where)
-        conditions = tuple(dict.fromkeys((*where, *(c for c in inner_conditions if not c.always(ranges)))))
+        at = access_at(access, axes, ranges)
+        conditions = tuple(dict.fromkeys((*where, *(c for c in at.where if not c.always(ranges)))))
         otherwise = access.otherwise if access.otherwise is not None or not conditions else identity("add", type)
-        inner_reads.append(Access(access.buffer, index, conditions, otherwise))
+        inner_reads.append(replace(at, where=conditions, otherwise=otherwise))
     return inner_reads

@@ -8,7 +8,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
-from compiler.program.tree import Alloc, Block, Loop, Node, Program, blocks_in, map_blocks, rebound
+from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in
 from compiler.schedule.parameters import ANY_LOOP, INT
 from compiler.schedule.plan import (
     Plan,
@@ -21,6 +21,7 @@ from compiler.schedule.plan import (
     require_serial,
 )
 from compiler.schedule.primitive import primitive
+from compiler.schedule.region import limited
 
 
 @primitive(
@@ -56,22 +57,11 @@ def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
     ranges = dict(program.ranges) | {number: (0, extent - 1)}
     variable = lin.variable(number) if extent > 1 else lin.constant(0)
     links = {first: variable, second: variable - lin.constant(shift)}
-    limits = {
-        first: [Condition(lin.constant(first_loop.extent - 1) - variable)],
-        second: [
-            Condition(variable - lin.constant(shift)),
-            Condition(lin.constant(second_loop.extent - 1 + shift) - variable),
-        ],
-    }
     bodies = []
     for node in (first_loop, second_loop):
-        open_limits = tuple(c for c in limits[node.number] if not c.always(ranges))
-
-        def change(block: Block, node: Loop = node, limits: tuple[Condition, ...] = open_limits) -> Block:
-            new = rebound(block, {node.number: links[node.number]}, ranges)
-            return replace(new, guard=tuple(dict.fromkeys((*new.guard, *limits)))) if limits else new
-
-        bodies.append(map_blocks(node.body, change))
+        at = links[node.number]
+        limits = [Condition(at), Condition(lin.constant(node.extent - 1) - at)]
+        bodies.append(limited(node.body, {node.number: at}, limits, ranges))
     label = first_loop.label
     if label in labels_in(bodies[1]):
         label = new_label(label, labels_around(program, first) | labels_in(bodies[1]))

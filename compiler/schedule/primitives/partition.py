@@ -9,7 +9,8 @@ from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
 from compiler.program.names import fresh
-from compiler.program.tree import Access, Alloc, Block, Loop, Node, Program, blocks_in, map_blocks, rebound
+from compiler.program.tree import Alloc, Block, Loop, Node, Program, blocks_in, map_blocks, rebound
+from compiler.schedule.copies import redirected
 from compiler.schedule.parameters import INT, LOOP
 from compiler.schedule.plan import (
     Plan,
@@ -109,15 +110,4 @@ class _Copier:
         self.labels[block.label] = label
         new = rebound(block, self.values, self.ranges)
         reduces = bool(block.combiners) and self.loop in block.loops_of(True)
-
-        def renamed(access: Access) -> Access:
-            return replace(access, buffer=self.buffers.get(access.buffer, access.buffer))
-
-        return replace(
-            new,
-            label=label,
-            reads=tuple(map(renamed, new.reads)),
-            writes=tuple(map(renamed, new.writes)),
-            table=new.table and replace(new.table, buffer=self.buffers.get(new.table.buffer, new.table.buffer)),
-            accumulate=new.accumulate or reduces,
-        )
+        return replace(redirected(new, self.buffers), label=label, accumulate=new.accumulate or reduces)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from compiler.analysis.legal import Step
-from compiler.program.tree import Node, Program
+from compiler.program.tree import Program, nested
 from compiler.schedule.parameters import LOOPS
-from compiler.schedule.plan import Plan, loop_place, refuse
+from compiler.schedule.plan import Plan, loop_place, refuse, require_perfect
 from compiler.schedule.primitive import primitive
 
 
@@ -39,15 +38,8 @@ def reorder(program: Program, loops: Sequence[int]) -> Plan:
             refuse(loop_place(program, n), f"it is not in one nest with {loop_place(program, deepest)}")
     first = min(numbers.index(n) for n in loops)
     chain = chain[first:]
-    for outer, inner in pairwise(chain):
-        if outer.body != (inner,):
-            refuse(
-                loop_place(program, inner.number),
-                f"it is not the only content of loop '{outer.label}', so they are not perfectly nested",
-            )
+    require_perfect(chain)
     order = iter(loops)
     arranged = [program.loops[next(order)] if node.number in loops else node for node in chain]
-    body: tuple[Node, ...] = chain[-1].body
-    for node in reversed(arranged):
-        body = (replace(node, body=body),)
-    return Plan(Step(program.replaced(chain[0].number, lambda _: body)))
+    nest = nested(arranged[:-1], replace(arranged[-1], body=chain[-1].body))
+    return Plan(Step(program.replaced(chain[0].number, lambda _: [nest])))

@@ -66,8 +66,8 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
         refuse(block_place(block), "it is a reduction, which is spread over several iterations")
     buffer = sources[0].buffer
     require_box(program, moved)
-    require_visible(program, moved, {n.number for n in (*program.enclosing(loop), node)})
     outer = {n.number for n in (*program.enclosing(loop), node)}
+    require_visible(program, moved, outer)
     producers = [b for b in blocks_in(node) if any(a.buffer == buffer for a in b.writes)]
     spans = region(program, buffer, producers, outer, writes=True)
     by_axis = _consumed_axes(program, moved, sources[0].index, spans, outer)

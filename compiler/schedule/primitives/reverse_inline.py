@@ -10,8 +10,9 @@ from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import runs_once
 from compiler.analysis.legal import Step
+from compiler.analysis.rows import plain
 from compiler.program import body
-from compiler.program.tree import Access, Block, Program, pruned
+from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned
 from compiler.schedule.inlining import inverse, without_unused
 from compiler.schedule.parameters import BLOCK
 from compiler.schedule.plan import (
@@ -94,14 +95,14 @@ def _consumed_axes(program: Program, consumer: Block, read: Access) -> dict[int,
     place, buffer, shape = block_place(consumer.label), read.buffer, program.buffers[read.buffer].shape
     by_dim: dict[int, int] = {}
     for dim, form in enumerate(read.index):
-        if form.is_constant and form.constant == 0 and shape[dim] == 1:
+        if form == lin.constant(0) and shape[dim] == 1:
             continue
-        atom, factor = form.terms[0] if form.terms else (None, 0)
-        if len(form.terms) != 1 or factor != 1 or form.constant or not isinstance(atom, int) or atom in by_dim.values():
+        axis = plain(form)
+        if axis is None or axis in by_dim.values():
             refuse(place, f"it does not read one element of '{buffer}' at its own axes")
-        if consumer.axes[atom].size != shape[dim]:
+        if consumer.axes[axis].size != shape[dim]:
             refuse(place, f"it does not read all of '{buffer}'")
-        by_dim[dim] = atom
+        by_dim[dim] = axis
     if any(n not in by_dim.values() and axis.size > 1 for n, axis in enumerate(consumer.axes)):
         refuse(place, f"it reads an element of '{buffer}' more than once")
     return by_dim
@@ -140,20 +141,13 @@ def _applied(producer: Block, consumer: Block, buffer: str, axes: dict[int, Line
         if access.buffer == buffer:
             values[position] = producer.body[0]
             continue
-        index = tuple(lin.substitute(f, axes, ranges) for f in access.index)
-        reads.append(
-            Access(access.buffer, index, tuple(c.substitute(axes, ranges) for c in access.where), access.otherwise)
-        )
+        reads.append(access_at(access, axes, ranges))
         types.append(type)
         values[position] = body.read(len(reads) - 1, type)
 
-    def leaf(node: body.Read | body.Index) -> body.Scalar:
-        return values[node.position] if isinstance(node, body.Read) else body.from_linear(axes[node.axis])
-
-    index = tuple(lin.substitute(f, axes, ranges) for f in consumer.writes[0].index)
     origin = consumer.origin
     if origin is not None:
-        origin = origin[0], tuple(lin.substitute(f, axes, ranges) for f in origin[1])
+        origin = origin[0], index_at(origin[1], axes, ranges)
     elif len(consumer.reads) == 1 and isinstance(consumer.body[0], body.Read):
         origin = producer.origin
     return without_unused(
@@ -162,8 +156,8 @@ def _applied(producer: Block, consumer: Block, buffer: str, axes: dict[int, Line
             label=consumer.label,
             reads=tuple(reads),
             read_types=tuple(types),
-            writes=(Access(consumer.writes[0].buffer, index),),
-            body=tuple(body.rewrite(node, leaf) for node in consumer.body),
+            writes=(access_at(consumer.writes[0], axes, ranges),),
+            body=tuple(body.rewrite(node, values, axes) for node in consumer.body),
             origin=origin,
         )
     )

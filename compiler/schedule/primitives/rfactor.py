@@ -12,11 +12,11 @@ from compiler.dialects.access import AxisAttr
 from compiler.program import body
 from compiler.program.init import init_depth
 from compiler.program.names import fresh
-from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, nested, rebound
+from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, nested, rebound, renumbered
 from compiler.schedule.parameters import BLOCK, LOOP
-from compiler.schedule.plan import Plan, block_place, loop_place, new_label, refuse
+from compiler.schedule.plan import Plan, block_place, loop_place, loops_around, new_label, refuse
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import insert_axis, renumbered
+from compiler.schedule.region import insert_axis
 
 
 @primitive(
@@ -46,10 +46,7 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
     place = block_place(block)
     if not reduction.has_init:
         refuse(place, "it is not a reduction with an implicit init")
-    around = program.enclosing(block)
-    numbers = [n.number for n in around]
-    if loop not in numbers:
-        refuse(loop_place(program, loop), f"it is not around {place}")
+    around, _ = loops_around(program, block, loop)
     if loop not in reduction.loops_of(True) or loop in reduction.loops_of(False):
         refuse(loop_place(program, loop), f"it does not bind reduce axes, and only those, of {place}")
     node = program.loops[loop]

@@ -14,14 +14,13 @@ from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
 from compiler.program.tree import (
     Access,
-    Alloc,
     Block,
     Buffer,
     Loop,
-    Node,
     Program,
     blocks_in,
     map_blocks,
+    nested,
     rebound,
 )
 from compiler.schedule.parameters import FACTORS, LOOP, Value, word
@@ -37,7 +36,7 @@ from compiler.schedule.plan import (
 )
 from compiler.schedule.primitive import primitive
 from compiler.schedule.primitives.partition import partition
-from compiler.schedule.region import inside
+from compiler.schedule.region import inside, with_buffer
 
 TAILS = ("guard", "partition", "pad")
 
@@ -85,7 +84,7 @@ def split(program: Program, loop: int, factors: Sequence[int | None], tail: str 
     limit = () if covered else (Condition(lin.constant(node.extent - 1) - form),)
     ranges = {**program.ranges, **{n: (0, size - 1) for n, size in zip(numbers, sizes, strict=True)}}
     body = map_blocks(node.body, lambda b: _guarded(b, rebound(b, {loop: form}, ranges), limit, ranges))
-    nest = _filled(made, body)
+    nest = nested(made[:-1], replace(made[-1], body=body))
     after = program.replaced(loop, lambda _: [nest])
     return Plan(Step(after, links={loop: form}, keeps_order=True), loops=tuple(numbers))
 
@@ -135,13 +134,6 @@ def _nest(program: Program, node: Loop, sizes: Sequence[int]) -> tuple[list[Loop
     return loops, form, [loop.number for loop in loops]
 
 
-def _filled(loops: Sequence[Loop], body: tuple[Node, ...]) -> Loop:
-    for loop in reversed(loops):
-        body = (replace(loop, body=body),)
-    assert isinstance(body[0], Loop)
-    return body[0]
-
-
 def _split_partitioned(program: Program, node: Loop, sizes: Sequence[int]) -> Plan:
     full_tiles = node.extent // prod(sizes[1:])
     if full_tiles == 0:
@@ -178,19 +170,9 @@ def _padded(program: Program, node: Loop, extent: int) -> Program:
         for access in block.writes:
             _pad_target(program, access, longer[block.label], buffers, place)
     padded = program.replaced(node.number, lambda _: [replace(node, extent=extent)])
-
-    def grow(nodes: Sequence[Node]) -> tuple[Node, ...]:
-        made: list[Node] = []
-        for inner in nodes:
-            if isinstance(inner, Loop):
-                made.append(replace(inner, body=grow(inner.body)))
-            elif isinstance(inner, Alloc):
-                made.append(Alloc(buffers.get(inner.buffer.name, inner.buffer)))
-            else:
-                made.append(longer.get(inner.label, inner))
-        return tuple(made)
-
-    padded = replace(padded, body=grow(padded.body))
+    padded = padded.map_blocks(lambda block: longer.get(block.label, block))
+    for name, buffer in buffers.items():
+        padded = with_buffer(padded, name, buffer)
     for name in buffers:
         clash = overrun(padded, node.number, node.extent, name)
         if clash is not None:

@@ -23,12 +23,14 @@ from compiler.program.tree import (
     Program,
     blocks_in,
     map_blocks,
+    nested,
     touched,
 )
 from compiler.schedule.parameters import LOOP, TEXT, word
+from compiler.schedule.placement import inserted
 from compiler.schedule.plan import Plan, loop_place, new_label, no_table, refuse
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import Span, inside, region, window_axis
+from compiler.schedule.region import Span, inside, region, touches, window_axis, with_accesses
 from compiler.types.scopes import SCOPES
 
 
@@ -97,21 +99,15 @@ def _copied_out(program: Program, copy: Buffer) -> Program:
     first = program.fresh_number()
     axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(copy.shape))
     bindings = tuple(lin.variable(first + d) for d in range(len(copy.shape)))
-    probe: Node = Block("?", axes, bindings, (), (access,), (copy.scalar,), (), ())
-    for d, n in reversed(list(enumerate(copy.shape))):
-        probe = Loop(first + d, f"ax{d}", n, (probe,))
+    probe = Block("?", axes, bindings, (), (access,), (copy.scalar,), (), ())
+    loops = [Loop(first + d, f"ax{d}", n, ()) for d, n in enumerate(copy.shape)]
     holder = program.enclosing((copy.name,))[-1]
-    return program.replaced(holder.number, lambda n: [_appended(n, probe)])
-
-
-def _appended(node: Node, last: Node) -> Node:
-    assert isinstance(node, Loop)
-    return replace(node, body=(*node.body, last))
+    return inserted(program, holder.number, len(holder.body), nested(loops, probe))
 
 
 def _windowed(program: Program, block: Block, buffer: str, name: str, spans: Sequence[Span]) -> Block:
     """The block with its accesses to a buffer redirected to a window of it."""
-    if all(access.buffer != buffer for access in (*block.reads, *block.writes)):
+    if not touches(block, buffer):
         return block
     offsets: list[Linear] = []
     for span in spans:
@@ -122,12 +118,10 @@ def _windowed(program: Program, block: Block, buffer: str, name: str, spans: Seq
             offsets.append(lin.variable(axis) + lin.constant(low))
 
     def redirect(access: Access) -> Access:
-        if access.buffer != buffer:
-            return access
         index = tuple(f - o for f, o in zip(access.index, offsets, strict=True))
         return replace(access, buffer=name, index=index)
 
-    return replace(block, reads=tuple(map(redirect, block.reads)), writes=tuple(map(redirect, block.writes)))
+    return with_accesses(block, buffer, redirect)
 
 
 class _Window:
@@ -177,6 +171,4 @@ class _Window:
         )
         part = _windowed(program, block, self.buffer, self.copy.name, self.spans)
         nest: Node = replace(part, writes=(window_access,)) if way == "out" else replace(part, reads=(window_access,))
-        for loop in reversed(loops):
-            nest = replace(loop, body=(nest,))
-        return label, nest
+        return label, nested(loops, nest)

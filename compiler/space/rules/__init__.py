@@ -17,7 +17,7 @@ reduction.py    GPUs: rows, columns and scalars by the threads of one block or o
 gpu.py          GPUs: tiles on blocks and threads, rows on blocks, the rest spread over threads
 parts.py        long reductions into few results, on several threads
 template.py     from hand-written scripts with open choices to sketches
-recorded.py     from functions of a Schedule to such scripts
+recording.py    from functions of a Schedule to such scripts
 derive.py       from rules to sketches
 
 A rule is a generator function of a draft and a block: it yields the ways to deal with that block, the most promising

@@ -51,6 +51,5 @@ def _apply(draft: Draft, label: str, vectors: int, grouped: bool) -> Sequence[st
     group = draft.choose(steps(max(2, queries // most), (2, 4, 8)), 4, "group") if grouped else 1
     tiles = replace(usual, mr=rows, nr=vectors * usual.lanes, group=group)
     scheduled = library.attention(s, s.get_block(label), tiles)
-    if draft.threads > 1:
-        s.parallel([*scheduled.heads, scheduled.group][0])
+    draft.parallel([*scheduled.heads, scheduled.group][0])
     return draft.left

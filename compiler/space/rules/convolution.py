@@ -51,8 +51,7 @@ def _apply(draft: Draft, label: str, beforehand: bool) -> Sequence[str]:
     done = library.tiled_convolution(
         s, s.get_block(label), epilogue, _tiles(draft, block, lanes, share), lanes, beforehand
     )
-    if draft.threads > 1:
-        s.parallel(done.panels if s.extent(done.panels) >= draft.threads else done.rows)
+    draft.parallel(done.panels, done.rows)
     return [label, *([after.label] if after is not None else [])]
 
 
@@ -69,8 +68,7 @@ def _apply_by_phases(draft: Draft, label: str, strides: Sequence[int]) -> Sequen
     )
     epilogue = s.get_block(after.label) if after is not None else None
     done = library.by_phases(s, s.get_block(label), epilogue, strides, tiles, lanes)
-    if draft.threads > 1:
-        s.parallel(done.panels if s.extent(done.panels) >= draft.threads else done.rows)
+    draft.parallel(done.panels, done.rows)
     return [label, *([after.label] if after is not None else [])]
 
 

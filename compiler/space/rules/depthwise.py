@@ -38,8 +38,7 @@ def _apply(draft: Draft, label: str) -> Sequence[str]:
     lanes = min(draft.lanes(label), 1 << (_pixels(block) - 1).bit_length())
     epilogue = s.get_block(after.label) if after is not None else None
     done = library.by_pixels(s, s.get_block(label), epilogue, _tiles(draft, block, lanes), lanes)
-    if draft.threads > 1:
-        s.parallel(done.groups)
+    draft.parallel(done.groups)
     return [label, *([after.label] if after is not None else [])]
 
 

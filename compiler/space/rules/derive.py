@@ -55,8 +55,15 @@ class Derivation:
 def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derived:
     """The sketches of an unscheduled program by some rules; the last one is the program as it is written."""
     dropped: dict[str, None] = {}
+    draft = Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program))
+    follower = _Follower(rules, dropped)
+    by_script: dict[str, Sketch] = {}
     with paused():  # drafts are dropped by the hundred
-        return _derived(schedule, rules, machine, threads, dropped)
+        for end in follower.all_from(draft):
+            sketch = Sketch.of(end.name, schedule.program, end.draft.schedule)
+            if end.draft.schedule.program is not schedule.program:
+                by_script.setdefault(str(sketch.script), sketch)
+        return Derived((*by_script.values(), as_written(schedule, machine)), tuple(dropped), follower.unused)
 
 
 def preferred(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derivation:
@@ -65,20 +72,6 @@ def preferred(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu,
     draft = Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program))
     with paused():
         return _Follower(rules, {}).follow(Derivation(draft, unseen=draft.left), deviate=False)[0]
-
-
-def _derived(
-    schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int, dropped: dict[str, None]
-) -> Derived:
-    draft = Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program))
-    follower = _Follower(rules, dropped)
-    ends = follower.all_from(draft)
-    by_script: dict[str, Sketch] = {}
-    for end in ends:
-        sketch = Sketch.of(end.name, schedule.program, end.draft.schedule)
-        if end.draft.schedule.program is not schedule.program:
-            by_script.setdefault(str(sketch.script), sketch)
-    return Derived((*by_script.values(), as_written(schedule, machine)), tuple(dropped), follower.unused)
 
 
 def as_written(schedule: Schedule, machine: Machine | Gpu) -> Sketch:
@@ -135,8 +128,7 @@ class _Follower:
             stage = replace(stage, unseen=tuple(unseen))
             if label not in stage.draft.left or label not in stage.draft.schedule.program.blocks:
                 continue
-            first, *alternatives = self._ways(stage, label, deviate)
-            stage = first
+            stage, *alternatives = self._ways(stage, label, deviate)
             deviations += alternatives
         return stage, deviations
 

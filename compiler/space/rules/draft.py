@@ -10,6 +10,7 @@ from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.dialects.access import AxisAttr
 from compiler.program.tree import Access, Block, Program
+from compiler.schedule import library
 from compiler.schedule.schedule import Handle, Schedule, Size
 from compiler.types.elements import element_bytes
 from compiler.types.machines import Gpu, Machine
@@ -105,6 +106,13 @@ class Draft:
         nearest = min(range(len(kept)), key=lambda n: (abs(kept[n] - wanted), n))
         return self.schedule.sample_categorical(kept, decision=nearest, name=name)
 
+    def parallel(self, loop: Handle, inner: Handle | None = None) -> None:
+        """Run a loop on the threads, if there are several; the inner one where that has too few iterations for all."""
+        if inner is not None and self.schedule.extent(loop) < self.threads:
+            loop = inner
+        if self.threads > 1:
+            self.schedule.parallel(loop)
+
 
 def to_schedule(program: Program) -> tuple[str, ...]:
     """The blocks of a program that each call runs, in its order. Blocks that depend on constants alone run once where
@@ -141,6 +149,12 @@ class Alternative:
 def inlined(draft: Draft, label: str) -> Sequence[str]:
     """Inline a block into its readers; many rules offer this."""
     draft.schedule.inline(draft.schedule.get_block(label))
+    return [label]
+
+
+def in_order(draft: Draft, label: str) -> Sequence[str]:
+    """Put the loops of a block in the order in which its elements lie, and leave it so."""
+    library.contiguous(draft.schedule, draft.schedule.get_block(label))
     return [label]
 
 

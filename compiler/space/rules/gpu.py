@@ -13,11 +13,9 @@ from compiler.schedule.library import ThreadTiles
 from compiler.schedule.primitives.choices.sample_perfect_tile import perfect_tiles
 from compiler.schedule.schedule import Handle, Size
 from compiler.space.rules.draft import Alternative, Draft, inlined
-from compiler.space.rules.reduction import reuses
+from compiler.space.rules.reduction import THREADS, WARP, reuses
 from compiler.support.errors import ScheduleError
 
-THREADS, WARP = 256, 32
-"""Threads of a block where a search begins, and of a warp."""
 MOST_ELEMENTS = 16
 """The most results of a thread along one axis."""
 MOST_PANEL = 64

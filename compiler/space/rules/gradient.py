@@ -64,6 +64,5 @@ def _is_gradient(block: Block) -> bool:
 def _apply(draft: Draft, label: str, tiles: GradientTiles) -> Sequence[str]:
     s = draft.schedule
     done = library.conv_grad_weight(s, s.get_block(label), tiles)
-    if draft.threads > 1:
-        s.parallel(done.panel if s.extent(done.panel) >= draft.threads else done.channel)
+    draft.parallel(done.panel, done.channel)
     return draft.left

@@ -44,8 +44,7 @@ def _over_pixels(draft: Draft, label: str) -> Sequence[str]:
     epilogue = s.get_block(after.label) if after is not None else None
     lanes = min(draft.lanes(label), _pixels(block))
     done = library.pointwise(s, s.get_block(label), epilogue, _tiles(draft, block, lanes), lanes)
-    if draft.threads > 1:
-        s.parallel(done.images if s.extent(done.images) >= draft.threads else done.panels)
+    draft.parallel(done.images, done.panels)
     return [label, *([after.label] if after is not None else [])]
 
 
@@ -64,8 +63,7 @@ def _by_filters(draft: Draft, label: str) -> Sequence[str]:
     )
     constant = next(a for a in block.reads if a != library.pointwise_image(block)).buffer in s.program.constants
     done = library.pointwise_by_filters(s, s.get_block(label), epilogue, tiles, lanes, constant)
-    if draft.threads > 1:
-        s.parallel(done.panels if s.extent(done.panels) >= draft.threads else done.rows)
+    draft.parallel(done.panels, done.rows)
     return [label, *([after.label] if after is not None else [])]
 
 

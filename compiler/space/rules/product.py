@@ -11,7 +11,7 @@ from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import Gebp, GebpTiles
 from compiler.schedule.schedule import Handle, Size
-from compiler.space.rules.draft import Alternative, Draft
+from compiler.space.rules.draft import Alternative, Draft, in_order
 from compiler.space.rules.sizes import depth, evens, register_tile, rows_of, steps, width
 
 MOST_ROWS = 14
@@ -31,7 +31,7 @@ def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
     if not is_product(block) or not _in_rows(draft, block):
         return
     if 2 * block.axes[-2].size < draft.lanes(label) or block.axes[-1].size < SHORT:
-        yield Alternative("as written", partial(_as_written, label=label))
+        yield Alternative("as written", partial(in_order, label=label))  # neither gains from a register tile
         return
     packs = _packs(draft, label)
     after = _epilogues(draft, label)
@@ -76,12 +76,6 @@ def _in_rows(draft: Draft, block: Block) -> bool:
     m, n = len(block.axes) - 3, len(block.axes) - 2
     along = block.axes[m].size > 1 or step(draft.schedule.program, block.reads[1], n) == 1
     return block.axes[n].size > 1 and along
-
-
-def _as_written(draft: Draft, label: str) -> Sequence[str]:
-    """What fills less than half a vector, or adds up few products, gains nothing from a register tile."""
-    library.contiguous(draft.schedule, draft.schedule.get_block(label))
-    return [label]
 
 
 def _packs(draft: Draft, label: str) -> list[Packing]:

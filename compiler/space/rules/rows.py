@@ -164,8 +164,7 @@ def _by_rows(draft: Draft, rows: Rows, streamed: bool, columns: int, factored: b
     vectors = _vectors(draft, columns or draft.block(label).axes[-1].size, lanes)
     within = list(rows.axes)
     row = library.by_rows(s, s.get_block(label), lanes, vectors, streamed, within, columns, factored)
-    if draft.threads > 1:
-        s.parallel(row)
+    draft.parallel(row)
     return within
 
 
@@ -247,8 +246,8 @@ def _elementwise(draft: Draft, label: str, streamed: bool) -> Sequence[str]:
     library.elementwise(s, block, lanes, vectors)
     if streamed and outer is not None:
         s.annotate(outer, "nontemporal", draft.block(label).writes[0].buffer)
-    if draft.threads > 1 and outer is not None:
-        s.parallel(loops[0])
+    if outer is not None:
+        draft.parallel(loops[0])
     return [label]
 
 

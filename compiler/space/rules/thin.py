@@ -49,7 +49,8 @@ def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
         return
     if few > FEW or few * block.axes[thin.long].size < lanes or not _fits(draft.schedule.program, block, thin):
         return
-    first = _bytes(draft, block, thin) <= draft.machine.l1_bytes // 2
+    part = 4 * block.axes[thin.long].size * k  # bytes of the matrix that one iteration of the loops around it reads
+    first = part <= draft.machine.l1_bytes // 2
     for resident in (first, not first):
         name = f"thin, {'in registers' if resident else 'by streams'}"
         yield Alternative(name, partial(_streams, label=label, thin=thin, resident=resident))
@@ -95,11 +96,6 @@ def _fits(program: Program, block: Block, thin: Thin) -> bool:
     return _steps(program, block, block.writes[0])[thin.long] == 1
 
 
-def _bytes(draft: Draft, block: Block, thin: Thin) -> int:
-    """The bytes of the part of a matrix that one iteration of the loops around it reads."""
-    return 4 * block.axes[thin.long].size * block.axes[-1].size
-
-
 def _dots(draft: Draft, label: str, thin: Thin) -> Sequence[str]:
     s, block = draft.schedule, draft.block(label)
     lanes, loops = draft.lanes(label), s.get_loops(handle := s.get_block(label))
@@ -110,8 +106,7 @@ def _dots(draft: Draft, label: str, thin: Thin) -> Sequence[str]:
     rows = 8 if columns * 8 + columns + 1 <= draft.machine.registers else 4
     short = None if thin.short is None else loops[thin.short]
     outer = library.dots(s, handle, loops[thin.long], short, ThinTile(rows, columns, lanes))
-    if draft.threads > 1:
-        s.parallel(outer)
+    draft.parallel(outer)
     return [label]
 
 
@@ -142,5 +137,5 @@ def _streams(draft: Draft, label: str, thin: Thin, resident: bool) -> Sequence[s
     tile = ThinTile(vectors, few, STREAMS)
     outer = library.streams(s, handle, loops[thin.long], short, tile, lanes, resident)
     if draft.threads > 1 and s.label(outer) != s.label(s.get_loops(handle)[-1]) and resident:
-        s.parallel(outer)
+        draft.parallel(outer)
     return [label]

@@ -7,9 +7,8 @@ from functools import partial
 
 from compiler.analysis.rows import streams
 from compiler.program.tree import Block
-from compiler.schedule import library
 from compiler.schedule.schedule import Handle, Size
-from compiler.space.rules.draft import Alternative, Draft
+from compiler.space.rules.draft import Alternative, Draft, in_order
 from compiler.space.rules.sizes import evens
 
 
@@ -22,17 +21,11 @@ def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
     block = draft.block(label)
     if not block.combiners or not block.spatial or block.table is not None:
         return
-    if streams(block):
-        yield Alternative("as written", partial(_as_written, label=label))
+    if streams(block):  # what reads each element once gains nothing from tiles
+        yield Alternative("as written", partial(in_order, label=label))
     for cut in (False, True):
         if not cut or any(axis.size > 1 and axis.is_reduce for axis in block.axes):
             yield Alternative(f"tiles {'SRSRS' if cut else 'SRS'}", partial(_tiled, label=label, cut=cut))
-
-
-def _as_written(draft: Draft, label: str) -> Sequence[str]:
-    """What reads each element once gains nothing from tiles."""
-    library.contiguous(draft.schedule, draft.schedule.get_block(label))
-    return [label]
 
 
 def _tiled(draft: Draft, label: str, cut: bool) -> Sequence[str]:
@@ -49,7 +42,9 @@ def _tiled(draft: Draft, label: str, cut: bool) -> Sequence[str]:
     inner = [*(pair[1] for pair in tiles), *(pair[1] for pair in vector)]
     middle: list[Handle] = []
     if cut:
-        first, inner_reduction = s.split(reduce[0], [None, _chunk(draft, s.extent(reduce[0]))])
+        extent = s.extent(reduce[0])
+        chunk = draft.choose(evens(extent, 1, min(extent, 4), 512), 64, "chunk")
+        first, inner_reduction = s.split(reduce[0], [None, chunk])
         middle, reduce = [first], [inner_reduction, *reduce[1:]]
     head, tail = (outer[:1], outer[1:]) if cut else (outer, [])
     s.reorder(*head, *middle, *tail, *reduce, *inner)
@@ -58,8 +53,8 @@ def _tiled(draft: Draft, label: str, cut: bool) -> Sequence[str]:
     if vector:
         s.vectorize(inner[-1])
     s.decompose_reduction(handle, reduce[0])
-    if draft.threads > 1 and head:
-        s.parallel(head[0])
+    if head:
+        draft.parallel(head[0])
     return [label]
 
 
@@ -81,7 +76,3 @@ def contiguous(draft: Draft, block: Block, spatial: Sequence[Handle]) -> Handle 
 
 def _rows(draft: Draft, extent: int) -> Size:
     return draft.choose([r for r in (1, 2, 3, 4, 5, 6, 7, 8) if r <= extent], 4, "tile")
-
-
-def _chunk(draft: Draft, extent: int) -> Size:
-    return draft.choose(evens(extent, 1, min(extent, 4), 512), 64, "chunk")

@@ -13,7 +13,7 @@ from compiler.te.expr import Expr, Number, Reduce
 from compiler.te.index import Condition, Index
 from compiler.te.nn.common import Sizes, accumulator, check_float, check_tensor, several
 from compiler.te.nn.selection import LAST, best, worst
-from compiler.te.nn.window import SPATIAL, TAPS
+from compiler.te.nn.window import SPATIAL, TAPS, row_major
 from compiler.te.tensor import Tensor, reduce_axis
 
 
@@ -62,10 +62,7 @@ def adaptive_max_pool_with_places(x: Tensor, size: Sizes, name: str = "adaptive_
 
     def element(n: Index, c: Index, *at: Index) -> tuple[Reduce, ...]:
         places, holds = windows.met(at)
-        flat: Index = places[0]
-        for place, extent in zip(places[1:], image[1:], strict=True):
-            flat = flat * extent + place
-        read, position = x[(n, c, *places)], e.cast(flat, "i64")
+        read, position = x[(n, c, *places)], e.cast(row_major(places, image), "i64")
         if holds:
             inside = e.all_of(*holds)
             return reduce(pick, (e.select(inside, read, outside), e.select(inside, position, LAST)), axis=windows.taps)

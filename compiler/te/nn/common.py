@@ -65,14 +65,6 @@ def check_equal(operator: str, what: str, left: int, right: int) -> None:
         raise TeError(f"{operator}: {what} differ: {left} and {right}")
 
 
-def pair(operator: str, what: str, value: object, minimum: int) -> Pair:
-    """An integer or a pair of integers as a pair. Raises TeError for values below `minimum`."""
-    values = (value, value) if isinstance(value, int) else tuple(value) if isinstance(value, Sequence) else ()
-    if len(values) != 2 or any(not isinstance(v, int) or v < minimum for v in values):
-        raise TeError(f"{operator}: {what} is {value!r}, expected an integer or a pair, at least {minimum}")
-    return values[0], values[1]
-
-
 def check_axis(operator: str, tensor: Tensor, axis: object) -> int:
     """The axis as a non-negative dimension. Raises TeError."""
     if isinstance(axis, bool) or not isinstance(axis, int) or not -tensor.rank <= axis < tensor.rank:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from compiler.support.errors import TeError
 from compiler.te import scalar as e
@@ -31,35 +31,41 @@ def matmul(
     and i8; `dtype` is that of the result: a's of floats, that of the sums of integers. Raises TeError where the extents
     of k differ.
     """
-    check_rank("matmul", a, 2, "rows, columns")
-    check_rank("matmul", b, 2, "rows, columns")
-    check_flag("matmul", "transpose_a", transpose_a)
-    check_flag("matmul", "transpose_b", transpose_b)
-    rows, inner = a.shape[::-1] if transpose_a else a.shape
-    inner_b, columns = b.shape[::-1] if transpose_b else b.shape
-    check_equal("matmul", f"the extents of k in '{a.name}' and '{b.name}'", inner, inner_b)
-    k = reduce_axis(inner, "k")
-
-    def element(m: Index, n: Index) -> Expr:
-        left = a[k, m] if transpose_a else a[m, k]
-        right = b[n, k] if transpose_b else b[k, n]
-        return e.sum(product(left, right, accumulator(a.dtype)), axis=k)
-
-    return _summed("matmul", (rows, columns), element, a.dtype, dtype, name)
+    return _product("matmul", ("m", "n"), a, b, transpose_a, transpose_b, dtype, name)
 
 
-def _summed(
+def _product(
     operator: str,
-    shape: tuple[int, ...],
-    element: Callable[..., Expr],
-    operand_dtype: str,
+    axes: Sequence[str],
+    a: Tensor,
+    b: Tensor,
+    transpose_a: bool,
+    transpose_b: bool,
     dtype: str | None,
     name: str,
 ) -> Tensor:
-    """Sums in their accumulator's dtype, rounded where the result is of another."""
-    wanted = result_dtype(operator, operand_dtype, dtype)
-    sums = compute(shape, element, name if wanted == accumulator(operand_dtype) else f"{name}.sum")
-    return rounded(sums, wanted, name)
+    """The product of matrices, each the last two dimensions of a tensor, for each index of those before."""
+    layout = "rows, columns" if len(axes) == 2 else "batch, rows, columns"
+    for tensor in (a, b):
+        check_rank(operator, tensor, len(axes), layout)
+    check_flag(operator, "transpose_a", transpose_a)
+    check_flag(operator, "transpose_b", transpose_b)
+    for left_extent, right_extent in zip(a.shape[:-2], b.shape[:-2], strict=True):
+        check_equal(operator, f"the batches of '{a.name}' and '{b.name}'", left_extent, right_extent)
+    rows, inner = a.shape[-2:][::-1] if transpose_a else a.shape[-2:]
+    inner_b, columns = b.shape[-2:][::-1] if transpose_b else b.shape[-2:]
+    check_equal(operator, f"the extents of k in '{a.name}' and '{b.name}'", inner, inner_b)
+    k = reduce_axis(inner, "k")
+
+    def element(*i: Index) -> Expr:
+        *batch, m, n = i
+        left = a[(*batch, k, m) if transpose_a else (*batch, m, k)]
+        right = b[(*batch, n, k) if transpose_b else (*batch, k, n)]
+        return e.sum(product(left, right, accumulator(a.dtype)), axis=k)
+
+    wanted = result_dtype(operator, a.dtype, dtype)
+    label = name if wanted == accumulator(a.dtype) else f"{name}.sum"
+    return rounded(compute((*a.shape[:-2], rows, columns), element, label, axes=axes), wanted, name)
 
 
 def batch_matmul(
@@ -71,22 +77,7 @@ def batch_matmul(
     name: str = "batch_matmul",
 ) -> Tensor:
     """C[i, m, n] = sum over k of A[i, m, k] * B[i, k, n], for a and b of rank 3; as matmul for each i."""
-    check_rank("batch_matmul", a, 3, "batch, rows, columns")
-    check_rank("batch_matmul", b, 3, "batch, rows, columns")
-    check_flag("batch_matmul", "transpose_a", transpose_a)
-    check_flag("batch_matmul", "transpose_b", transpose_b)
-    check_equal("batch_matmul", f"the batches of '{a.name}' and '{b.name}'", a.shape[0], b.shape[0])
-    rows, inner = a.shape[:0:-1] if transpose_a else a.shape[1:]
-    inner_b, columns = b.shape[:0:-1] if transpose_b else b.shape[1:]
-    check_equal("batch_matmul", f"the extents of k in '{a.name}' and '{b.name}'", inner, inner_b)
-    k = reduce_axis(inner, "k")
-
-    def element(i: Index, m: Index, n: Index) -> Expr:
-        left = a[i, k, m] if transpose_a else a[i, m, k]
-        right = b[i, n, k] if transpose_b else b[i, k, n]
-        return e.sum(product(left, right, accumulator(a.dtype)), axis=k)
-
-    return _summed("batch_matmul", (a.shape[0], rows, columns), element, a.dtype, dtype, name)
+    return _product("batch_matmul", ("i", "m", "n"), a, b, transpose_a, transpose_b, dtype, name)
 
 
 def dense(x: Tensor, w: Tensor, bias: Tensor | None = None, dtype: str | None = None, name: str = "dense") -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from compiler.support.errors import TeError
 from compiler.te import scalar as e
@@ -16,50 +15,13 @@ from compiler.te.nn.common import (
     accumulator,
     check_equal,
     check_rank,
-    named,
-    pair,
     product,
     result_dtype,
     rounded,
     several,
 )
-from compiler.te.nn.window import SPATIAL, TAPS, Window, borders, listed, window
+from compiler.te.nn.window import SPATIAL, TAPS, Window, borders, listed, of_rank, window
 from compiler.te.tensor import Tensor, reduce_axis
-
-
-class Convolution(Protocol):
-    """A convolution of an image; see conv2d."""
-
-    def __call__(
-        self,
-        x: Tensor,
-        w: Tensor,
-        bias: Tensor | None = None,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
-        groups: int = 1,
-        dtype: str | None = None,
-        name: str = ...,
-    ) -> Tensor: ...
-
-
-class Transposed(Protocol):
-    """A transposed convolution of an image; see conv2d_transpose."""
-
-    def __call__(
-        self,
-        x: Tensor,
-        w: Tensor,
-        bias: Tensor | None = None,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        output_padding: Sizes = 0,
-        dilation: Sizes = 1,
-        groups: int = 1,
-        dtype: str | None = None,
-        name: str = ...,
-    ) -> Tensor: ...
 
 
 @dataclass(frozen=True)
@@ -92,35 +54,29 @@ class _Result:
         return compute(shape, biased, f"{self.name}.bias", axes=axes)
 
 
-def _conv(rank: int) -> Convolution:
-    operator, image, taps = f"conv{rank}d", SPATIAL[rank], TAPS[rank]
+def _conv(
+    rank: int,
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+    dtype: str | None = None,
+    name: str = "conv{rank}d",
+) -> Tensor:
+    """Y[n, o, {hw}] = sum over c, {rs} of X[n, g + c, {h}*stride + {r}*dilation - before, ...] * W[o, c, {rs}].
 
-    @named(
-        operator,
-        f"Y[n, o, {', '.join(image)}] = sum over c, {', '.join(taps)} of X[n, g + c, {image[0]}*stride + "
-        f"{taps[0]}*dilation - before, ...] * W[o, c, {', '.join(taps)}].\n\n"
-        f"x is [N, C, {listed(image)}], w is [O, C / groups, {listed(taps)}], bias is [O]; padding is an integer,\n"
-        "one for each dimension, or all before and then all after, of zeros. Output channel o reads the channels of\n"
-        "its group. Sums are formed in f32 of narrower floats and in i32 of narrower integers (u32 of u16); `dtype`\n"
-        "is that of the result: x's of floats, that of the sums of integers. Raises TeError.",
-    )
-    def build(
-        x: Tensor,
-        w: Tensor,
-        bias: Tensor | None = None,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
-        groups: int = 1,
-        dtype: str | None = None,
-        name: str = operator,
-    ) -> Tensor:
-        return _convolved(rank, x, w, stride, padding, dilation, groups, _Result(operator, bias, dtype, name))
-
-    return build
+    x is [N, C, {HW}], w is [O, C / groups, {RS}], bias is [O]; padding is an integer,
+    one for each dimension, or all before and then all after, of zeros. Output channel o reads the channels of
+    its group. Sums are formed in f32 of narrower floats and in i32 of narrower integers (u32 of u16); `dtype`
+    is that of the result: x's of floats, that of the sums of integers. Raises TeError.
+    """
+    return _convolved(rank, x, w, stride, padding, dilation, groups, _Result(f"conv{rank}d", bias, dtype, name))
 
 
-conv1d, conv2d, conv3d = (_conv(rank) for rank in (1, 2, 3))
+conv1d, conv2d, conv3d = (of_rank(_conv, rank) for rank in (1, 2, 3))
 
 
 def depthwise_conv2d(
@@ -174,45 +130,40 @@ def _check_channels(operator: str, groups: int, channels: int, weight: Sequence[
     check_equal(operator, f"the channels of a group and of {what}", channels // groups, weight[1])
 
 
-def _transpose(rank: int) -> Transposed:
-    operator, image, taps = f"conv{rank}d_transpose", SPATIAL[rank], TAPS[rank]
+def _transpose(
+    rank: int,
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+    dtype: str | None = None,
+    name: str = "conv{rank}d_transpose",
+) -> Tensor:
+    """Y[n, o, {hw}] = sum over c, {rs} of X[n, g + c, ({h} + before - {r}*dilation) / stride, ...] * W[g + c, o, {rs}].
 
-    @named(
-        operator,
-        f"Y[n, o, {', '.join(image)}] = sum over c, {', '.join(taps)} of X[n, g + c, ({image[0]} + before - "
-        f"{taps[0]}*dilation) / stride, ...] * W[g + c, o, {', '.join(taps)}].\n\n"
-        f"Only where the quotients are whole. x is [N, C, {listed(image)}], w [C, O / groups, {listed(taps)}],\n"
-        "bias [O]; each dimension of the result has (image - 1) * stride - before - after + dilation * (window - 1) +\n"
-        f"output_padding + 1 places; the rest as conv{rank}d. Raises TeError.\n"
-        f"Elsewhere: torch conv_transpose{rank}d.",
-    )
-    def build(
-        x: Tensor,
-        w: Tensor,
-        bias: Tensor | None = None,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        output_padding: Sizes = 0,
-        dilation: Sizes = 1,
-        groups: int = 1,
-        dtype: str | None = None,
-        name: str = operator,
-    ) -> Tensor:
-        check_rank(operator, x, rank + 2, f"N, C, {listed(image)}")
-        check_rank(operator, w, rank + 2, "C, O / groups, and the window")
-        over = window(operator, w.shape[2:], stride, padding, dilation)
-        extra = several(operator, "output_padding", output_padding, 0, rank)
-        filters = w.shape[1] * groups if isinstance(groups, int) else 0
-        _check_groups(operator, groups, x.shape[1], max(filters, 1))
-        check_equal(operator, f"the channels of '{x.name}' and '{w.name}'", x.shape[1], w.shape[0])
-        shape = (x.shape[0], filters, *_extents(over, x.shape[2:], extra))
-        output = _Result(operator, bias, dtype, name)
-        return output.of(shape, _spread(x, w, over, groups), ("n", "o", *image), x.dtype)
-
-    return build
+    Only where the quotients are whole. x is [N, C, {HW}], w [C, O / groups, {RS}],
+    bias [O]; each dimension of the result has (image - 1) * stride - before - after + dilation * (window - 1) +
+    output_padding + 1 places; the rest as conv{rank}d. Raises TeError.
+    Elsewhere: torch conv_transpose{rank}d.
+    """
+    operator, image = f"conv{rank}d_transpose", SPATIAL[rank]
+    check_rank(operator, x, rank + 2, f"N, C, {listed(image)}")
+    check_rank(operator, w, rank + 2, "C, O / groups, and the window")
+    over = window(operator, w.shape[2:], stride, padding, dilation)
+    extra = several(operator, "output_padding", output_padding, 0, rank)
+    filters = w.shape[1] * groups if isinstance(groups, int) else 0
+    _check_groups(operator, groups, x.shape[1], max(filters, 1))
+    check_equal(operator, f"the channels of '{x.name}' and '{w.name}'", x.shape[1], w.shape[0])
+    shape = (x.shape[0], filters, *_extents(over, x.shape[2:], extra))
+    output = _Result(operator, bias, dtype, name)
+    return output.of(shape, _spread(x, w, over, groups), ("n", "o", *image), x.dtype)
 
 
-conv1d_transpose, conv2d_transpose, conv3d_transpose = (_transpose(rank) for rank in (1, 2, 3))
+conv1d_transpose, conv2d_transpose, conv3d_transpose = (of_rank(_transpose, rank) for rank in (1, 2, 3))
 
 
 def _extents(over: Window, image: Sequence[int], extra: Sequence[int]) -> list[int]:
@@ -366,7 +317,7 @@ def _fitting(
     groups: int,
 ) -> Window:
     """The window of a conv2d of these shapes, where its result has dy's."""
-    strides, dilations = pair(operator, "stride", stride, 1), pair(operator, "dilation", dilation, 1)
+    strides, dilations = several(operator, "stride", stride, 1, 2), several(operator, "dilation", dilation, 1, 2)
     for shape in (image, weight):
         is_sequence = isinstance(shape, tuple | list) and len(shape) == 4
         if not is_sequence or any(not isinstance(n, int) or n < 1 for n in shape):

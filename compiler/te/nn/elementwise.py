@@ -12,7 +12,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr, as_expr
 from compiler.te.index import Index
 from compiler.te.nn.common import Indices, accumulator, check_tensor, is_count, named
-from compiler.te.tensor import Tensor
+from compiler.te.tensor import Read, Tensor
 from compiler.types.elements import has_sign, is_float
 
 __all__ = [
@@ -161,7 +161,7 @@ def clamp(
         shape = broadcast_shape("clamp", shape, bound)
 
     def element(*i: Index) -> Expr:
-        value = read_at(x, i) if bounds else x[i]
+        value: Expr = read_at(x, i) if bounds else x[i]
         for bound, limited in ((low, e.maximum), (high, e.minimum)):
             if bound is not None:
                 value = limited(value, read_at(bound, i) if isinstance(bound, Tensor) else bound)
@@ -214,7 +214,7 @@ def _aligned(shape: tuple[int, ...], vector: tuple[int, ...], name: str) -> str:
     return f", as numpy aligns the last axes; te.nn.reshape({name}, {wanted}) fits axis {axis}"
 
 
-def read_at(x: Tensor, axes: Indices) -> Expr:
+def read_at(x: Tensor, axes: Indices) -> Read:
     """The element of a tensor that is broadcast to an index."""
     last_axes = axes[len(axes) - x.rank :]
     return x[tuple(0 if size == 1 else axis for axis, size in zip(last_axes, x.shape, strict=True))]

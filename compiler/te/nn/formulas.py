@@ -45,3 +45,13 @@ def gelu(x: Expr) -> Expr:
 def gelu_tanh(x: Expr) -> Expr:
     """x (1 + tanh u) / 2 = x sigmoid(2 u), where u = sqrt(2 / pi) (x + 0.044715 x^3)."""
     return x * e.sigmoid((x + x * x * x * 0.044715) * (2.0 * _TANH))
+
+
+def power(x: Expr, p: float) -> Expr:
+    """x^p, x not below 0; a square is a product."""
+    return x if p == 1 else x * x if p == 2 else e.pow(x, p)
+
+
+def root(x: Expr, p: float) -> Expr:
+    """The p-th root of x, not below 0."""
+    return x if p == 1 else e.sqrt(x) if p == 2 else e.pow(x, 1.0 / p)

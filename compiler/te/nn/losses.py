@@ -257,9 +257,7 @@ def _of_probabilities(
 ) -> Tensor:
     if target.shape != x.shape or target.dtype != x.dtype:
         raise TeError(f"cross_entropy: the probabilities '{target.name}' are not as the logits '{x.name}'")
-    wide, count = accumulator(x.dtype), 1.0
-    for n in target_shape:
-        count *= n
+    wide, count = accumulator(x.dtype), float(math.prod(target_shape))
     lse = logsumexp_as(wide, x, [along], False, f"{name}.logsumexp")
     c = reduce_axis(x.shape[along], "p")
 

@@ -12,6 +12,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
+from compiler.te.nn import formulas
 from compiler.te.nn.common import (
     Indices,
     accumulator,
@@ -370,15 +371,10 @@ def lp_normalize(x: Tensor, p: float = 2, axis: Axes = -1, eps: float = 0.0, nam
         raise TeError(f"lp_normalize: p is {p} and eps {eps}, expected p above 0 and eps not below")
     value = _wide(x)
 
-    def powered(at: Indices) -> Expr:
-        size = e.abs(value(at))
-        return size if power == 1 else size * size if power == 2 else e.pow(size, power)
-
-    total = _over(x, along, e.sum, powered, f"{name}.sum")
+    total = _over(x, along, e.sum, lambda at: formulas.power(e.abs(value(at)), power), f"{name}.sum")
 
     def root(i: Indices) -> Expr:
-        value: Expr = total[i]
-        value = value if power == 1 else e.sqrt(value) if power == 2 else e.pow(value, 1.0 / power)
+        value = formulas.root(total[i], power)
         return e.maximum(value, smallest) if smallest else e.select(e.equal(value, 0.0), math.inf, value)
 
     norm = _map(total, root, f"{name}.norm")

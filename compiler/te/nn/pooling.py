@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Callable
 
 from compiler.support.errors import TeError
 from compiler.te import scalar as e
@@ -11,6 +11,7 @@ from compiler.te.combiner import combiner, reduce
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Number, Reduce, as_expr
 from compiler.te.index import Index
+from compiler.te.nn import formulas
 from compiler.te.nn.common import (
     Sizes,
     accumulator,
@@ -19,45 +20,12 @@ from compiler.te.nn.common import (
     check_number,
     check_rank,
     check_tensor,
-    named,
     several,
 )
 from compiler.te.nn.reduction import mean
 from compiler.te.nn.selection import LAST, best, worst
-from compiler.te.nn.window import SPATIAL, Window, listed, window
+from compiler.te.nn.window import SPATIAL, Window, of_rank, row_major, window
 from compiler.te.tensor import Tensor
-
-
-class MaxPool(Protocol):
-    """The maxima over the windows of an image."""
-
-    def __call__(
-        self,
-        x: Tensor,
-        kernel: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
-        ceil_mode: bool = False,
-        name: str = ...,
-    ) -> Tensor: ...
-
-
-class AvgPool(Protocol):
-    """The means over the windows of an image."""
-
-    def __call__(
-        self,
-        x: Tensor,
-        kernel: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        count_include_pad: bool = True,
-        dilation: Sizes = 1,
-        ceil_mode: bool = False,
-        divisor: int | None = None,
-        name: str = ...,
-    ) -> Tensor: ...
 
 
 def _window(
@@ -71,12 +39,20 @@ def _window(
     return window(operator, sizes, kernel if stride is None else stride, padding, dilation, ceil)
 
 
-def _pooled(x: Tensor, over: Window, combine: e.Reduction, outside: Number, dtype: str, name: str) -> Tensor:
-    """The values of each window combined, in a dtype."""
+def _pooled(
+    x: Tensor,
+    over: Window,
+    combine: e.Reduction,
+    outside: Number,
+    dtype: str,
+    name: str,
+    value: Callable[[Expr], Expr] = lambda read: read,
+) -> Tensor:
+    """Values of the elements of each window combined, in a dtype."""
     shape, source = (*x.shape[:2], *over.positions(x.shape[2:])), over.source(x, outside)
 
     def element(n: Index, c: Index, *at: Index) -> Reduce:
-        return combine(e.cast(source[(n, c, *over.places(at))], dtype), axis=over.taps)
+        return combine(value(e.cast(source[(n, c, *over.places(at))], dtype)), axis=over.taps)
 
     return compute(shape, element, name, axes=("n", "c", *SPATIAL[x.rank - 2]))
 
@@ -94,76 +70,65 @@ def _counted(x: Tensor, over: Window, include_pad: bool, dtype: str, name: str) 
     return compute(over.positions(image), element, name, axes=SPATIAL[len(image)])
 
 
-_OPTIONS = """kernel, stride (the kernel where it is
-not given), dilation and padding are integers or one for each dimension, padding also before and after. With
-ceil_mode a last window may reach beyond the padding, if it does not begin there. Raises TeError."""
+def _max_pool(
+    rank: int,
+    x: Tensor,
+    kernel: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    name: str = "max_pool{rank}d",
+) -> Tensor:
+    """Y[n, c, at] = max over the window of X[n, c, at*stride + tap - before]; what is outside X never counts.
 
-
-def _max_pool(rank: int) -> MaxPool:
+    x is [N, C, {HW}]; kernel, stride (the kernel where it is
+    not given), dilation and padding are integers or one for each dimension, padding also before and after. With
+    ceil_mode a last window may reach beyond the padding, if it does not begin there. Raises TeError.
+    """
     operator = f"max_pool{rank}d"
-
-    @named(
-        operator,
-        "Y[n, c, at] = max over the window of X[n, c, at*stride + tap - before]; what is outside X never counts.\n\n"
-        f"x is [N, C, {listed(SPATIAL[rank])}]; {_OPTIONS}",
-    )
-    def build(
-        x: Tensor,
-        kernel: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
-        ceil_mode: bool = False,
-        name: str = operator,
-    ) -> Tensor:
-        check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image")
-        over = _window(operator, x, kernel, stride, padding, dilation, ceil_mode)
-        return _pooled(x, over, e.max, worst(x.dtype, lowest=True), x.dtype, name)
-
-    return build
+    check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image")
+    over = _window(operator, x, kernel, stride, padding, dilation, ceil_mode)
+    return _pooled(x, over, e.max, worst(x.dtype, lowest=True), x.dtype, name)
 
 
-def _avg_pool(rank: int) -> AvgPool:
+def _avg_pool(
+    rank: int,
+    x: Tensor,
+    kernel: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    count_include_pad: bool = True,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    divisor: int | None = None,
+    name: str = "avg_pool{rank}d",
+) -> Tensor:
+    """Y[n, c, at] = the mean over the window of X[n, c, at*stride + tap - before]; outside X is 0 or uncounted.
+
+    x is [N, C, {HW}], of a float dtype; the rest as
+    max_pool{rank}d. What a last window has beyond the padding does not count; sums are divided by `divisor`
+    where it is given. They are formed in f32 of narrower floats. Raises TeError.
+    """
     operator = f"avg_pool{rank}d"
+    check_float(operator, check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image"))
+    check_flag(operator, "count_include_pad", count_include_pad)
+    over, wide = _window(operator, x, kernel, stride, padding, dilation, ceil_mode), accumulator(x.dtype)
+    count = math.prod(over.sizes) if divisor is None else several(operator, "divisor", divisor, 1, 1)[0]
+    total = _pooled(x, over, e.sum, 0, wide, f"{name}.sum")
+    counts = over.overshoots(x.shape[2:]) if count_include_pad else over.is_padded
+    divisors = None
+    if counts and divisor is None:
+        divisors = _counted(x, over, count_include_pad, wide, f"{name}.count")
 
-    @named(
-        operator,
-        "Y[n, c, at] = the mean over the window of X[n, c, at*stride + tap - before]; outside X is 0 or uncounted.\n\n"
-        f"x is [N, C, {listed(SPATIAL[rank])}], of a float dtype; the rest as\n"
-        f"max_pool{rank}d. What a last window has beyond the padding does not count; sums are divided by `divisor`\n"
-        "where it is given. They are formed in f32 of narrower floats. Raises TeError.",
-    )
-    def build(
-        x: Tensor,
-        kernel: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        count_include_pad: bool = True,
-        dilation: Sizes = 1,
-        ceil_mode: bool = False,
-        divisor: int | None = None,
-        name: str = operator,
-    ) -> Tensor:
-        check_float(operator, check_rank(operator, x, rank + 2, f"N, C, and {rank} of the image"))
-        check_flag(operator, "count_include_pad", count_include_pad)
-        over, wide = _window(operator, x, kernel, stride, padding, dilation, ceil_mode), accumulator(x.dtype)
-        count = math.prod(over.sizes) if divisor is None else several(operator, "divisor", divisor, 1, 1)[0]
-        total = _pooled(x, over, e.sum, 0, wide, f"{name}.sum")
-        counts = over.overshoots(x.shape[2:]) if count_include_pad else over.is_padded
-        divisors = None
-        if counts and divisor is None:
-            divisors = _counted(x, over, count_include_pad, wide, f"{name}.count")
+    def element(*i: Index) -> Expr:
+        return e.cast(total[i] * (1.0 / count) if divisors is None else total[i] / divisors[i[2:]], x.dtype)
 
-        def element(*i: Index) -> Expr:
-            return e.cast(total[i] * (1.0 / count) if divisors is None else total[i] / divisors[i[2:]], x.dtype)
-
-        return compute(total.shape, element, name, axes=("n", "c", *SPATIAL[rank]))
-
-    return build
+    return compute(total.shape, element, name, axes=("n", "c", *SPATIAL[rank]))
 
 
-max_pool1d, max_pool2d, max_pool3d = (_max_pool(rank) for rank in (1, 2, 3))
-avg_pool1d, avg_pool2d, avg_pool3d = (_avg_pool(rank) for rank in (1, 2, 3))
+max_pool1d, max_pool2d, max_pool3d = (of_rank(_max_pool, rank) for rank in (1, 2, 3))
+avg_pool1d, avg_pool2d, avg_pool3d = (of_rank(_avg_pool, rank) for rank in (1, 2, 3))
 
 
 def max_pool_with_places(
@@ -187,10 +152,7 @@ def max_pool_with_places(
 
     def element(n: Index, c: Index, *at: Index) -> tuple[Reduce, ...]:
         places = over.places(at)
-        flat: Index = places[0]
-        for place, size in zip(places[1:], image[1:], strict=True):
-            flat = flat * size + place
-        position = e.cast(flat, "i64")
+        position = e.cast(row_major(places, image), "i64")
         if over.is_padded:
             inside = e.all_of(*(h for p, size in zip(places, image, strict=True) for h in (p >= 0, p < size)))
             position = e.select(inside, position, LAST)
@@ -219,25 +181,14 @@ def lp_pool(
     power = check_number("lp_pool", "p", p)
     if power <= 0:
         raise TeError(f"lp_pool: p is {p}, expected a number above 0")
-    over, wide = (
-        _window("lp_pool", check_float("lp_pool", x), kernel, stride, padding, dilation, ceil_mode),
-        accumulator(x.dtype),
-    )
-    shape, source = (*x.shape[:2], *over.positions(x.shape[2:])), over.source(x, 0)
-
-    def element(n: Index, c: Index, *at: Index) -> Reduce:
-        size = e.abs(e.cast(source[(n, c, *over.places(at))], wide))
-        return e.sum(size if power == 1 else size * size if power == 2 else e.pow(size, power), axis=over.taps)
-
-    axes = ("n", "c", *SPATIAL[x.rank - 2])
-    total = compute(shape, element, f"{name}.sum", axes=axes)
+    over = _window("lp_pool", check_float("lp_pool", x), kernel, stride, padding, dilation, ceil_mode)
+    wide = accumulator(x.dtype)
+    total = _pooled(x, over, e.sum, 0, wide, f"{name}.sum", lambda read: formulas.power(e.abs(read), power))
 
     def root(*i: Index) -> Expr:
-        value: Expr = total[i]
-        value = value if power == 1 else e.sqrt(value) if power == 2 else e.pow(value, 1.0 / power)
-        return e.cast(value, x.dtype)
+        return e.cast(formulas.root(total[i], power), x.dtype)
 
-    return compute(shape, root, name, axes=axes)
+    return compute(total.shape, root, name, axes=("n", "c", *SPATIAL[x.rank - 2]))
 
 
 def global_avg_pool(x: Tensor, name: str = "global_avg_pool") -> Tensor:

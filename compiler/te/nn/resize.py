@@ -6,7 +6,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index, IndexLike
-from compiler.te.nn.common import Pair, accumulator, check_flag, check_float, check_rank, pair, rounded
+from compiler.te.nn.common import Pair, accumulator, check_flag, check_float, check_rank, rounded, several
 from compiler.te.tensor import Tensor
 from compiler.types.elements import is_float
 
@@ -17,7 +17,7 @@ def resize_nearest(x: Tensor, size: int | Pair, name: str = "resize_nearest") ->
     x is [N, C, H, W] of any dtype, the result [N, C, OH, OW]. Raises TeError. Elsewhere: torch interpolate, nearest.
     """
     check_rank("resize_nearest", x, 4, "N, C, H, W")
-    oh, ow = pair("resize_nearest", "size", size, 1)
+    oh, ow = several("resize_nearest", "size", size, 1, 2)
     batch, channels, height, width = x.shape
 
     def element(n: Index, c: Index, h: Index, w: Index) -> Expr:
@@ -34,7 +34,7 @@ def resize_bilinear(x: Tensor, size: int | Pair, align_corners: bool = False, na
     in f32 where x is narrower. Raises TeError. Elsewhere: torch interpolate, bilinear.
     """
     check_float("resize_bilinear", check_rank("resize_bilinear", x, 4, "N, C, H, W"))
-    oh, ow = pair("resize_bilinear", "size", size, 1)
+    oh, ow = several("resize_bilinear", "size", size, 1, 2)
     check_flag("resize_bilinear", "align_corners", align_corners)
     rows = _linear(x, 2, oh, align_corners, f"{name}.rows")
     wide = x.dtype == accumulator(x.dtype)

@@ -4,54 +4,60 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
 
 from compiler.te import scalar as e
 from compiler.te.combiner import Combine, combiner, reduce
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Reduce
 from compiler.te.index import Index
-from compiler.te.nn.common import check_axis, check_flag, check_tensor, named
+from compiler.te.nn.common import check_axis, check_flag, check_tensor
 from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import is_float, limits
-
-
-class Selection(Protocol):
-    """Where the greatest or the least element along an axis is."""
-
-    def __call__(
-        self, x: Tensor, axis: int = -1, keepdims: bool = False, last: bool = False, name: str = ...
-    ) -> Tensor: ...
-
 
 LAST = 2**63 - 1
 """A place behind all others."""
 
 
-def _select(operator: str, better: Callable[[Expr, Expr], Expr], formula: str) -> Selection:
-    @named(
-        operator,
-        f"Y[i...] = the least k, an i64, at which X[i..., k, ...] is {formula} along one axis; NaN counts as such.\n\n"
-        "The axis is dropped, or kept with extent 1. Ties go to the first, or the last. Raises TeError.",
-    )
-    def build(x: Tensor, axis: int = -1, keepdims: bool = False, last: bool = False, name: str = operator) -> Tensor:
-        along = check_axis(operator, check_tensor(operator, x), axis)
-        check_flag(operator, "keepdims", keepdims)
-        check_flag(operator, "last", last)
-        k = reduce_axis(x.shape[along], f"k{along}")
-        shown = [d for d in range(x.rank) if keepdims or d != along]
-        worst_value = worst(x.dtype, lowest=operator == "argmax")
-        pick = combiner(best(better, x.dtype, last), (worst_value, -1 if last else LAST))
+def argmax(x: Tensor, axis: int = -1, keepdims: bool = False, last: bool = False, name: str = "argmax") -> Tensor:
+    """Y[i...] = the least k, an i64, at which X[i..., k, ...] is greatest along one axis; NaN counts as such.
 
-        def element(*i: Index) -> tuple[Reduce, ...]:
-            at = dict(zip(shown, i, strict=True)) | {along: k}
-            return reduce(pick, (x[tuple(at[d] for d in range(x.rank))], e.cast(k, "i64")), axis=k)
+    The axis is dropped, or kept with extent 1. Ties go to the first, or the last. Raises TeError.
+    """
+    return _selected("argmax", lambda a, b: a > b, x, axis, keepdims, last, name)
 
-        shape = [1 if d == along else x.shape[d] for d in shown]
-        _, place = compute(shape, element, name, axes=[f"i{d}" for d in shown])
-        return place
 
-    return build
+def argmin(x: Tensor, axis: int = -1, keepdims: bool = False, last: bool = False, name: str = "argmin") -> Tensor:
+    """Y[i...] = the least k, an i64, at which X[i..., k, ...] is least along one axis; NaN counts as such.
+
+    The axis is dropped, or kept with extent 1. Ties go to the first, or the last. Raises TeError.
+    """
+    return _selected("argmin", lambda a, b: a < b, x, axis, keepdims, last, name)
+
+
+def _selected(
+    operator: str,
+    better: Callable[[Expr, Expr], Expr],
+    x: Tensor,
+    axis: int,
+    keepdims: bool,
+    last: bool,
+    name: str,
+) -> Tensor:
+    along = check_axis(operator, check_tensor(operator, x), axis)
+    check_flag(operator, "keepdims", keepdims)
+    check_flag(operator, "last", last)
+    k = reduce_axis(x.shape[along], f"k{along}")
+    shown = [d for d in range(x.rank) if keepdims or d != along]
+    worst_value = worst(x.dtype, lowest=operator == "argmax")
+    pick = combiner(best(better, x.dtype, last), (worst_value, -1 if last else LAST))
+
+    def element(*i: Index) -> tuple[Reduce, ...]:
+        at = dict(zip(shown, i, strict=True)) | {along: k}
+        return reduce(pick, (x[tuple(at[d] for d in range(x.rank))], e.cast(k, "i64")), axis=k)
+
+    shape = [1 if d == along else x.shape[d] for d in shown]
+    _, place = compute(shape, element, name, axes=[f"i{d}" for d in shown])
+    return place
 
 
 def best(better: Callable[[Expr, Expr], Expr], dtype: str, last: bool = False) -> Combine:
@@ -75,7 +81,3 @@ def worst(dtype: str, lowest: bool) -> float:
         return -math.inf if lowest else math.inf
     low, high = limits(dtype)
     return low if lowest else high
-
-
-argmax = _select("argmax", lambda a, b: a > b, "greatest")
-argmin = _select("argmin", lambda a, b: a < b, "least")

@@ -13,6 +13,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
 from compiler.te.nn.common import check_axes, check_axis, check_tensor, is_count
+from compiler.te.nn.elementwise import read_at
 from compiler.te.tensor import Tensor
 
 
@@ -93,12 +94,7 @@ def broadcast_to(x: Tensor, shape: Sequence[int], name: str = "broadcast_to") ->
     fits = isinstance(shape, tuple | list) and len(last_extents) == x.rank and all(is_count(n) and n for n in wanted)
     if not fits or any(m not in (1, n) for m, n in zip(x.shape, last_extents, strict=True)):
         raise TeError(f"broadcast_to: '{x.name}' of shape {x.shape} does not broadcast to {shape!r}")
-
-    def element(*i: Index) -> Expr:
-        last = i[len(i) - x.rank :]
-        return x[tuple(0 if size == 1 else index for size, index in zip(x.shape, last, strict=True))]
-
-    return compute(wanted, element, name)
+    return compute(wanted, lambda *i: read_at(x, i), name)
 
 
 def concat(tensors: Sequence[Tensor], axis: int = 0, name: str = "concat") -> Tensor:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 from compiler.te import scalar as e
 from compiler.te.compute import compute
-from compiler.te.expr import Expr
-from compiler.te.index import Index
-from compiler.te.nn.common import Indices, accumulator, check_flag, check_float, check_number, check_tensor, named
+from compiler.te.expr import Expr, Reduce
+from compiler.te.index import Axis, Index
+from compiler.te.nn import formulas
+from compiler.te.nn.common import Indices, accumulator, check_flag, check_float, check_number, check_tensor
 from compiler.te.nn.normalisation import moments
 from compiler.te.nn.reduction import Axes, axes_of, reduced
 from compiler.te.tensor import Tensor
@@ -31,15 +31,13 @@ def norm(x: Tensor, p: float = 2, axis: Axes = None, keepdims: bool = False, nam
         size = e.abs(e.cast(x[at], wide))
         if power == 0:
             return e.cast(e.not_equal(size, 0.0), wide)
-        return size if extreme or power == 1 else size * size if power == 2 else e.pow(size, power)
+        return size if extreme else formulas.power(size, power)
 
     total = reduced(x.shape, along, keepdims, lambda at, axes: combine(powered(at), axes), f"{name}.sum")
 
-    def root(*i: Indices) -> Expr:
-        value: Expr = total[i]  # type: ignore[index]
-        if not extreme and power not in (0, 1):
-            value = e.sqrt(value) if power == 2 else e.pow(value, 1.0 / power)
-        return e.cast(value, x.dtype)
+    def root(*i: Index) -> Expr:
+        value: Expr = total[i]
+        return e.cast(value if extreme or power == 0 else formulas.root(value, power), x.dtype)
 
     return compute(total.shape, root, name)
 
@@ -74,32 +72,28 @@ def _spread(operator: str, x: Tensor, axis: Axes, correction: float, keepdims: b
     return compute([squares.shape[d] for d in shown], element, name)
 
 
-class Truth(Protocol):
-    """Whether elements over the given axes are true."""
+def any(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = "any") -> Tensor:
+    """Y = whether any of the elements over the given axes (all by default) are not 0, an i1.
 
-    def __call__(self, x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = ...) -> Tensor: ...
-
-
-def _truth(operator: str, combine: e.Reduction) -> Truth:
-    @named(
-        operator,
-        f"Y = whether {operator} of the elements over the given axes (all by default) are not 0, an i1.\n\n"
-        "Raises TeError.",
-    )
-    def build(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = operator) -> Tensor:
-        along = axes_of(operator, check_tensor(operator, x), axis)
-        check_flag(operator, "keepdims", keepdims)
-        reduced_value = reduced(
-            x.shape,
-            along,
-            keepdims,
-            lambda at, axes: combine(e.cast(e.cast(x[at], "i1"), "i32"), axes),
-            f"{name}.number",
-        )
-        return compute(reduced_value.shape, lambda *i: e.cast(reduced_value[i], "i1"), name)
-
-    return build
+    Raises TeError.
+    """
+    return _truth("any", e.max, x, axis, keepdims, name)
 
 
-any = _truth("any", e.max)
-all = _truth("all", e.min)
+def all(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = "all") -> Tensor:
+    """Y = whether all of the elements over the given axes (all by default) are not 0, an i1.
+
+    Raises TeError.
+    """
+    return _truth("all", e.min, x, axis, keepdims, name)
+
+
+def _truth(operator: str, combine: e.Reduction, x: Tensor, axis: Axes, keepdims: bool, name: str) -> Tensor:
+    along = axes_of(operator, check_tensor(operator, x), axis)
+    check_flag(operator, "keepdims", keepdims)
+
+    def number(at: Indices, axes: tuple[Axis, ...]) -> Reduce:
+        return combine(e.cast(e.cast(x[at], "i1"), "i32"), axes)
+
+    numbers = reduced(x.shape, along, keepdims, number, f"{name}.number")
+    return compute(numbers.shape, lambda *i: e.cast(numbers[i], "i1"), name)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
+from inspect import getdoc, signature
+from typing import Concatenate, ParamSpec
 
 from compiler.support.errors import TeError
 from compiler.te.expr import Number
 from compiler.te.index import Axis, Index
 from compiler.te.nn.common import Sizes, several
 from compiler.te.tensor import Padded, Tensor, reduce_axis
+
+P = ParamSpec("P")
 
 SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
 """The axes of an image."""
@@ -21,6 +25,40 @@ TAPS = {1: ("s",), 2: ("r", "s"), 3: ("q", "r", "s")}
 def listed(labels: Sequence[str]) -> str:
     """Axes as the extents of a layout: `H, W`."""
     return ", ".join(label.upper() for label in labels)
+
+
+def of_rank(build: Callable[Concatenate[int, P], Tensor], rank: int) -> Callable[P, Tensor]:
+    """The operator that `build` makes for images of a rank. The documentation of that, and the default of its last
+    parameter, the name, say `{rank}`; `{hw}` for the axes of an image, `{HW}` for their extents, `{h}` for the first;
+    and `{rs}`, `{RS}`, `{r}` for those of a window."""
+    image, taps = SPATIAL[rank], TAPS[rank]
+    words = {"rank": rank, "hw": ", ".join(image), "HW": listed(image), "h": image[0]}
+    words |= {"rs": ", ".join(taps), "RS": listed(taps), "r": taps[0]}
+    _, *parameters, last = signature(build).parameters.values()
+    name = last.default.format(**words)
+    own = signature(build).replace(parameters=[*parameters, last.replace(default=name)])
+
+    @wraps(build)
+    def operator(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+        try:
+            given = own.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}() {error}") from None
+        given.apply_defaults()
+        return build(rank, *given.args, **given.kwargs)
+
+    operator.__name__ = operator.__qualname__ = name
+    operator.__doc__ = (getdoc(build) or "").format(**words)
+    operator.__signature__ = own  # type: ignore[attr-defined]
+    return operator
+
+
+def row_major(places: Sequence[Index], image: Sequence[int]) -> Index:
+    """Places in an image as one place in row-major order."""
+    flat = places[0]
+    for place, size in zip(places[1:], image[1:], strict=True):
+        flat = flat * size + place
+    return flat
 
 
 @dataclass(frozen=True)

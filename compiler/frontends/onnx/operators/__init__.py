@@ -17,24 +17,9 @@ shape.py           operators that move elements
 """
 
 from importlib import import_module
+from pkgutil import iter_modules
 
 from compiler.frontends.onnx.table import HANDLERS as HANDLERS
 
-FAMILIES = (
-    "attention",
-    "constants",
-    "contraction",
-    "convolution",
-    "elementwise",
-    "fourier",
-    "indexing",
-    "normalisation",
-    "pooling",
-    "quantised",
-    "recurrent",
-    "reduction",
-    "resizing",
-    "shape",
-)
-for family in FAMILIES:
-    import_module(f"compiler.frontends.onnx.operators.{family}")
+for family in iter_modules(__path__):
+    import_module(f"{__name__}.{family.name}")

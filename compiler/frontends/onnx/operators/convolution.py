@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.frontends.onnx.table import Node, Refused, handles
 from compiler.te import nn
@@ -25,23 +25,31 @@ class Windows:
 
 def windows(node: Node, image: Sequence[int], kernel: Sequence[int], ceil: bool = False) -> Windows:
     """The windows over an image, with their padding. Raises Refused for windows without a te form."""
+    over = _stated(node, image, kernel)
+    auto = node.attribute("auto_pad", "NOTSET")
+    if auto not in ("VALID", "NOTSET"):
+        sizes = zip(image, kernel, over.strides, over.dilations, strict=True)
+        total = [max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0) for n, k, s, d in sizes]
+        over = replace(over, pads=_halves(total, auto))
+    if any(n < 0 for n in over.pads):
+        raise Refused("its padding is negative")
+    return over
+
+
+def _stated(node: Node, image: Sequence[int], kernel: Sequence[int]) -> Windows:
+    """The windows of a node, without the padding that follows from extents."""
     rank = len(image)
     if not 1 <= rank <= 3:
         raise Refused(f"its image has {rank} dimensions; there are windows over 1 to 3")
-    strides = node.attribute("strides") or [1] * rank
-    dilations = node.attribute("dilations") or [1] * rank
-    pads = node.attribute("pads") or [0] * (2 * rank)
-    auto = node.attribute("auto_pad", "NOTSET")
-    if auto == "VALID":
-        pads = [0] * (2 * rank)
-    elif auto != "NOTSET":
-        sizes = zip(image, kernel, strides, dilations, strict=True)
-        total = [max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0) for n, k, s, d in sizes]
-        less, more = [n // 2 for n in total], [n - n // 2 for n in total]
-        pads = less + more if auto == "SAME_UPPER" else more + less
-    if any(n < 0 for n in pads):
-        raise Refused("its padding is negative")
-    return Windows(list(kernel), list(strides), list(dilations), list(pads))
+    strides, dilations = (list(node.attribute(name) or [1] * rank) for name in ("strides", "dilations"))
+    pads, is_plain = node.attribute("pads"), node.attribute("auto_pad", "NOTSET") == "NOTSET"
+    return Windows(list(kernel), strides, dilations, list((is_plain and pads) or [0] * (2 * rank)))
+
+
+def _halves(total: Sequence[int], auto: str) -> list[int]:
+    """Padding as half before and half after, the odd one after for SAME_UPPER."""
+    less, more = [n // 2 for n in total], [n - n // 2 for n in total]
+    return less + more if auto == "SAME_UPPER" else more + less
 
 
 @handles("Conv")
@@ -59,7 +67,7 @@ def conv_transpose(node: Node) -> Tensor:
     """A transposed convolution; its padding may follow from the result's extents."""
     x, w = node.tensor(0), node.tensor(1)
     rank = x.rank - 2
-    over = _spread(node, x.shape[2:], w.shape[2:])
+    over = _stated(node, x.shape[2:], w.shape[2:])
     extra = node.attribute("output_padding") or [0] * rank
     stated, pads = node.attribute("output_shape"), over.pads
     full = [
@@ -70,21 +78,8 @@ def conv_transpose(node: Node) -> Tensor:
     if same in ("SAME_UPPER", "SAME_LOWER") and not stated:
         stated = [n * s for n, s in zip(x.shape[2:], over.strides, strict=True)]
     if stated:
-        total = [n - wanted for n, wanted in zip(full, stated[-rank:], strict=True)]
-        less, more = [n // 2 for n in total], [n - n // 2 for n in total]
-        pads = less + more if same == "SAME_UPPER" else more + less
+        pads = _halves([n - wanted for n, wanted in zip(full, stated[-rank:], strict=True)], same)
     return _placed(node, x, w, over, pads, extra)
-
-
-def _spread(node: Node, image: Sequence[int], kernel: Sequence[int]) -> Windows:
-    """The windows of a transposed convolution, whose automatic padding follows from the result."""
-    rank = len(image)
-    if not 1 <= rank <= 3:
-        raise Refused(f"its image has {rank} dimensions; there are windows over 1 to 3")
-    strides = node.attribute("strides") or [1] * rank
-    dilations = node.attribute("dilations") or [1] * rank
-    plain = node.attribute("auto_pad", "NOTSET") == "NOTSET"
-    return Windows(list(kernel), strides, dilations, (plain and node.attribute("pads")) or [0] * (2 * rank))
 
 
 def _placed(node: Node, x: Tensor, w: Tensor, over: Windows, pads: Sequence[int], extra: Sequence[int]) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from compiler.frontends.onnx.table import Handler, Node, Refused, Value, each, handles
+from compiler.frontends.onnx.table import Handler, Node, Refused, Value, each, enter, handles, plain
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
 from compiler.te import nn
 from compiler.te import scalar as e
@@ -19,45 +19,47 @@ from compiler.te.nn.elementwise import broadcast_shape, mapped, read_at
 from compiler.te.tensor import Tensor
 from compiler.types.elements import DTYPES, is_float
 
-
-def _of_one(function: Callable[..., Tensor]) -> Handler:
-    return lambda node: function(node.tensor(0), name=node.name)
-
-
-each(
+enter(
+    __name__,
     {
-        "Abs": nn.abs,
-        "Acos": nn.acos,
-        "Acosh": nn.acosh,
-        "Asin": nn.asin,
-        "Asinh": nn.asinh,
-        "Atan": nn.atan,
-        "Atanh": nn.atanh,
-        "BitwiseNot": nn.bitwise_not,
-        "Ceil": nn.ceil,
-        "Cos": nn.cos,
-        "Cosh": nn.cosh,
-        "Exp": nn.exp,
-        "Floor": nn.floor,
-        "IsNaN": nn.isnan,
-        "Log": nn.log,
-        "Mish": nn.mish,
-        "Neg": nn.neg,
-        "Not": nn.bitwise_not,
-        "Reciprocal": nn.reciprocal,
-        "Relu": nn.relu,
-        "Round": nn.round,
-        "Sigmoid": nn.sigmoid,
-        "Sign": nn.sign,
-        "Sin": nn.sin,
-        "Sinh": nn.sinh,
-        "Softplus": nn.softplus,
-        "Softsign": nn.softsign,
-        "Sqrt": nn.sqrt,
-        "Tan": nn.tan,
-        "Tanh": nn.tanh,
+        "Abs": plain(nn.abs),
+        "Acos": plain(nn.acos),
+        "Acosh": plain(nn.acosh),
+        "Asin": plain(nn.asin),
+        "Asinh": plain(nn.asinh),
+        "Atan": plain(nn.atan),
+        "Atanh": plain(nn.atanh),
+        "BitwiseNot": plain(nn.bitwise_not),
+        "Ceil": plain(nn.ceil),
+        "Celu": plain(nn.celu, alpha=1.0),
+        "Cos": plain(nn.cos),
+        "Cosh": plain(nn.cosh),
+        "Elu": plain(nn.elu, alpha=1.0),
+        "Exp": plain(nn.exp),
+        "Floor": plain(nn.floor),
+        "Gelu": plain(nn.gelu, approximate="none"),
+        "HardSigmoid": plain(nn.hardsigmoid, alpha=0.2, beta=0.5),
+        "IsNaN": plain(nn.isnan),
+        "LeakyRelu": plain(nn.leaky_relu, alpha=0.01),
+        "Log": plain(nn.log),
+        "Mish": plain(nn.mish),
+        "Neg": plain(nn.neg),
+        "Not": plain(nn.bitwise_not),
+        "Reciprocal": plain(nn.reciprocal),
+        "Relu": plain(nn.relu),
+        "Round": plain(nn.round),
+        "Sigmoid": plain(nn.sigmoid),
+        "Sign": plain(nn.sign),
+        "Sin": plain(nn.sin),
+        "Sinh": plain(nn.sinh),
+        "Softplus": plain(nn.softplus),
+        "Softsign": plain(nn.softsign),
+        "Sqrt": plain(nn.sqrt),
+        "Tan": plain(nn.tan),
+        "Tanh": plain(nn.tanh),
+        "ThresholdedRelu": plain(nn.threshold, alpha=1.0),
+        "Where": plain(nn.where, tensors=3),
     },
-    _of_one,
 )
 
 
@@ -193,12 +195,6 @@ def cast(node: Node) -> Value:
     return x if x.dtype == wanted else nn.cast(x, wanted, name=node.name)
 
 
-@handles("Where")
-def where(node: Node) -> Tensor:
-    """One of two, by a truth value."""
-    return nn.where(node.tensor(0), node.tensor(1), node.tensor(2), name=node.name)
-
-
 @handles("Clip")
 def clip(node: Node) -> Tensor:
     """min(max(x, low), high), of bounds that are given."""
@@ -227,12 +223,6 @@ def is_inf(node: Node) -> Tensor:
     return mapped("isinf", "", truth)(node.tensor(0), node.name)
 
 
-@handles("Gelu")
-def gelu(node: Node) -> Tensor:
-    """x * Phi(x), or its approximation by tanh."""
-    return nn.gelu(node.tensor(0), node.attribute("approximate", "none"), name=node.name)
-
-
 @handles("PRelu")
 def prelu(node: Node) -> Tensor:
     """x, or slope * x below 0."""
@@ -240,25 +230,6 @@ def prelu(node: Node) -> Tensor:
     if is_float(x.dtype):
         return nn.prelu(x, slope, name=node.name)
     return nn.where(nn.less(x, 0), nn.mul(x, slope), x, name=node.name)
-
-
-@handles("LeakyRelu")
-def leaky_relu(node: Node) -> Tensor:
-    """x, or alpha * x below 0."""
-    return nn.leaky_relu(node.tensor(0), node.attribute("alpha", 0.01), name=node.name)
-
-
-@handles("Elu", "Celu")
-def elu(node: Node) -> Tensor:
-    """x, or alpha * (exp(x) - 1) below 0; Celu divides x by alpha there."""
-    return (nn.elu if node.operator == "Elu" else nn.celu)(node.tensor(0), node.attribute("alpha", 1.0), name=node.name)
-
-
-@handles("HardSigmoid")
-def hard_sigmoid(node: Node) -> Tensor:
-    """min(max(alpha * x + beta, 0), 1)."""
-    slope, offset = node.attribute("alpha", 0.2), node.attribute("beta", 0.5)
-    return nn.hardsigmoid(node.tensor(0), slope, offset, name=node.name)
 
 
 @handles("HardSwish")
@@ -269,12 +240,6 @@ def hard_swish(node: Node) -> Tensor:
         return x * e.minimum(e.maximum(x * float(np.float32(1 / 6)) + 0.5, 0.0), 1.0)
 
     return mapped("hardswish", "", gated, narrow=False)(node.tensor(0), node.name)
-
-
-@handles("ThresholdedRelu")
-def thresholded_relu(node: Node) -> Tensor:
-    """x above alpha, else 0."""
-    return nn.threshold(node.tensor(0), node.attribute("alpha", 1.0), name=node.name)
 
 
 @handles("Swish")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.frontends.onnx.table import Node, Refused, handles
+from compiler.frontends.onnx.table import Node, Refused, enter, handles, plain
 from compiler.te import nn
 from compiler.te import scalar as e
 from compiler.te.compute import compute
@@ -10,17 +10,15 @@ from compiler.te.expr import Expr
 from compiler.te.index import Index
 from compiler.te.tensor import Tensor
 
-
-@handles("Softmax")
-def softmax(node: Node) -> Tensor:
-    """exp(x) over its sum along an axis."""
-    return nn.softmax(node.tensor(0), node.attribute("axis", -1), name=node.name)
-
-
-@handles("LogSoftmax")
-def log_softmax(node: Node) -> Tensor:
-    """The logarithm of the softmax."""
-    return nn.log_softmax(node.tensor(0), node.attribute("axis", -1), name=node.name)
+enter(
+    __name__,
+    {
+        "InstanceNormalization": plain(nn.instance_norm, tensors=3, epsilon=1e-5),
+        "LogSoftmax": plain(nn.log_softmax, axis=-1),
+        "LpNormalization": plain(nn.lp_normalize, p=2, axis=-1),
+        "Softmax": plain(nn.softmax, axis=-1),
+    },
+)
 
 
 @handles("Hardmax")
@@ -57,15 +55,7 @@ def batch_norm(node: Node) -> list[Tensor]:
 
 
 def _as(x: Tensor, dtype: str) -> Tensor:
-    """A tensor in a dtype."""
     return x if x.dtype == dtype else nn.cast(x, dtype)
-
-
-@handles("InstanceNormalization")
-def instance_norm(node: Node) -> Tensor:
-    """The norm of each channel of each image."""
-    eps = node.attribute("epsilon", 1e-5)
-    return nn.instance_norm(node.tensor(0), node.tensor(1), node.tensor(2), eps, name=node.name)
 
 
 @handles("GroupNormalization")
@@ -75,12 +65,8 @@ def group_norm(node: Node) -> Tensor:
     groups, eps = node.attribute("num_groups"), node.attribute("epsilon", 1e-5)
     if gamma.shape[0] != x.shape[1]:
         share = x.shape[1] // gamma.shape[0]
-        gamma, beta = (_repeated(t, share) for t in (gamma, beta))
+        gamma, beta = (nn.repeat(t, share, 0, f"{t.name}.repeated") for t in (gamma, beta))
     return nn.group_norm(x, groups, gamma, beta, eps, name=node.name)
-
-
-def _repeated(x: Tensor, count: int) -> Tensor:
-    return compute((x.shape[0] * count,), lambda i: x[i // count], f"{x.name}.repeated")
 
 
 @handles("LayerNormalization")
@@ -114,18 +100,9 @@ def _shaped(node: Node, position: int, x: Tensor, axes: tuple[int, ...]) -> Tens
         return given
     if any(n != 1 for n in given.shape[: -len(wanted)]) or given.rank > x.rank:
         raise Refused("its scale varies along a dimension that is not normalised")
-    reshaped = (
-        given
-        if given.rank == len(wanted)
-        else nn.reshape(given, (*(1,) * (len(wanted) - given.rank), *given.shape[-len(wanted) :]))
-    )
-    return nn.broadcast_to(reshaped, wanted)
-
-
-@handles("LpNormalization")
-def lp_norm(node: Node) -> Tensor:
-    """Divided by the p-norm along an axis."""
-    return nn.lp_normalize(node.tensor(0), node.attribute("p", 2), node.attribute("axis", -1), name=node.name)
+    if given.rank != len(wanted):
+        given = nn.reshape(given, (*(1,) * (len(wanted) - given.rank), *given.shape[-len(wanted) :]))
+    return nn.broadcast_to(given, wanted)
 
 
 @handles("LRN")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from compiler.frontends.onnx.operators.convolution import Windows, windows
-from compiler.frontends.onnx.table import Node, Refused, handles
+from compiler.frontends.onnx.table import Node, Refused, enter, handles, plain
 from compiler.te import nn
 from compiler.te import scalar as e
 from compiler.te.compute import compute
@@ -39,9 +41,7 @@ def max_pool(node: Node) -> list[Tensor]:
 def _flat(x: Tensor, places: Tensor, by_columns: bool, name: str) -> Tensor:
     """Places in images as places in the whole tensor; by columns, those within an image count so."""
     image = x.shape[2:]
-    size = 1
-    for extent in image:
-        size *= extent
+    size = prod(image)
 
     def element(n: Index, c: Index, *at: Index) -> Expr:
         place: Expr = places[(n, c, *at)]
@@ -79,10 +79,7 @@ def lp_pool(node: Node) -> Tensor:
     return nn.lp_pool(x, over.kernel, p, over.strides, over.pads, over.dilations, ceil, name=node.name)
 
 
-@handles("GlobalAveragePool")
-def global_average_pool(node: Node) -> Tensor:
-    """The mean of each image."""
-    return nn.global_avg_pool(node.tensor(0), name=node.name)
+enter(__name__, {"GlobalAveragePool": plain(nn.global_avg_pool)})
 
 
 @handles("GlobalMaxPool")

@@ -90,9 +90,7 @@ def shifted(x: Tensor, zero: Tensor | None, axis: int, name: str) -> Tensor:
     def element(*i: Index) -> Expr:
         if zero.rank == 0 or math.prod(zero.shape) == 1:
             return e.cast(x[i], "i32") - e.cast(zero[(0,) * zero.rank], "i32")
-        at = i[axis] if zero.rank == 1 else 0
-        zero_index = (at,) if zero.rank == 1 else tuple(0 if n == 1 else p for n, p in zip(zero.shape, i, strict=True))
-        return e.cast(x[i], "i32") - e.cast(zero[zero_index], "i32")
+        return e.cast(x[i], "i32") - e.cast(zero[i[axis]] if zero.rank == 1 else read_at(zero, i), "i32")
 
     return compute(x.shape, element, name)
 

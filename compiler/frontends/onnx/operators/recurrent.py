@@ -64,18 +64,8 @@ class Direction:
 def _rnn(direction: Direction, initial: Tensor | None) -> States:
     stated = direction.node.attribute("activations") or ["Tanh"] * (direction.number + 1)
     w, r, (bias, recurrent) = direction.needed(1), direction.needed(2), direction.biases()
-    return nn.rnn(
-        direction.x,
-        w,
-        r,
-        bias,
-        recurrent,
-        initial,
-        stated[direction.number].lower(),
-        direction.reverse,
-        direction.node.optional(LENGTHS),
-        name=direction.name,
-    )
+    way = (stated[direction.number].lower(), direction.reverse, direction.node.optional(LENGTHS))
+    return nn.rnn(direction.x, w, r, bias, recurrent, initial, *way, name=direction.name)
 
 
 def _gru(direction: Direction, initial: Tensor | None) -> States:

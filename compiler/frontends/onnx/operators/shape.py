@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from compiler.frontends.onnx.operators.elementwise import broadcast
-from compiler.frontends.onnx.table import Node, Refused, Value, handles, shape_of
+from compiler.frontends.onnx.table import Node, Refused, Value, enter, handles, plain, shape_of
 from compiler.frontends.onnx.types import Array
 from compiler.te import nn
 from compiler.te import scalar as e
@@ -56,13 +56,6 @@ def flatten(node: Node) -> Tensor:
     return nn.reshape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])), name=node.name)
 
 
-@handles("Squeeze")
-def squeeze(node: Node) -> Tensor:
-    """Without dimensions of extent 1."""
-    axes = node.list_of("axes", 1)
-    return nn.squeeze(node.tensor(0), axes, name=node.name)
-
-
 @handles("Unsqueeze")
 def unsqueeze(node: Node) -> Tensor:
     """With dimensions of extent 1 where the axes say."""
@@ -73,10 +66,15 @@ def unsqueeze(node: Node) -> Tensor:
     return nn.reshape(x, [1 if d in places else next(extents) for d in range(rank)], name=node.name)
 
 
-@handles("Transpose")
-def transpose(node: Node) -> Tensor:
-    """The dimensions in another order."""
-    return nn.transpose(node.tensor(0), node.attribute("perm"), name=node.name)
+enter(
+    __name__,
+    {
+        "ReverseSequence": plain(nn.reverse_sequence, tensors=2, time_axis=0, batch_axis=1),
+        "Squeeze": lambda node: nn.squeeze(node.tensor(0), node.list_of("axes", 1), name=node.name),
+        "Tile": lambda node: nn.tile(node.tensor(0), node.integers(1, "the counts"), name=node.name),
+        "Transpose": plain(nn.transpose, perm=None),
+    },
+)
 
 
 @handles("Concat")
@@ -149,12 +147,6 @@ def expand(node: Node) -> Tensor:
     return broadcast(node.tensor(0), tuple(wanted), node.name)
 
 
-@handles("Tile")
-def tile(node: Node) -> Tensor:
-    """Side by side, so many times in each dimension."""
-    return nn.tile(node.tensor(0), node.integers(1, "the counts"), name=node.name)
-
-
 @handles("DepthToSpace", "SpaceToDepth")
 def blocks(node: Node) -> Tensor | None:
     """Blocks of channels as blocks of the image, or these as channels; None unless images have two dimensions."""
@@ -183,13 +175,6 @@ def _trilu(x: Tensor, offset: Tensor, upper: bool, name: str) -> Tensor:
         return e.select(place >= limit if upper else place <= limit, x[i], 0)
 
     return compute(x.shape, element, name)
-
-
-@handles("ReverseSequence")
-def reverse_sequence(node: Node) -> Tensor:
-    """The first elements of each sequence in reverse order."""
-    axes = node.attribute("time_axis", 0), node.attribute("batch_axis", 1)
-    return nn.reverse_sequence(node.tensor(0), node.tensor(1), *axes, name=node.name)
 
 
 @handles("Pad")

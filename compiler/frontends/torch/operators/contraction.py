@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from compiler.frontends.torch.operators.elements import Operand, converted, pointwise, read
 from compiler.frontends.torch.table import Call, operator
@@ -16,34 +18,22 @@ from compiler.te.nn.reduction import reduced
 from compiler.te.tensor import Tensor, reduce_axis
 
 
-def _rounded(sums: Tensor, call: Call) -> Tensor:
-    return converted(sums, call.dtype, call.name)
+def _enter_products(plain: str, added: str, multiply: Callable[..., Tensor]) -> None:
+    """The product of two matrices, or of those of a batch, and beta bias + alpha x y."""
+
+    def product(call: Call, x: Tensor, y: Tensor) -> Tensor:
+        sums = multiply(x, y, dtype=accumulator(x.dtype), name=f"{call.name}.sum")
+        return converted(sums, call.dtype, call.name)
+
+    def biased(call: Call, bias: Tensor, x: Tensor, y: Tensor, beta: float = 1, alpha: float = 1) -> Tensor:
+        return _added(call, multiply(x, y, dtype=accumulator(x.dtype), name=f"{call.name}.sum"), bias, beta, alpha)
+
+    operator(plain)(product)
+    operator(added)(biased)
 
 
-@operator("mm")
-def mm(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    """The product of two matrices."""
-    return _rounded(nn.matmul(x, y, dtype=accumulator(x.dtype), name=f"{call.name}.sum"), call)
-
-
-@operator("bmm")
-def bmm(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    """The products of matrices, one for each index of a batch."""
-    return _rounded(nn.batch_matmul(x, y, dtype=accumulator(x.dtype), name=f"{call.name}.sum"), call)
-
-
-@operator("addmm")
-def addmm(call: Call, bias: Tensor, x: Tensor, y: Tensor, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta bias + alpha x y."""
-    sums = nn.matmul(x, y, dtype=accumulator(x.dtype), name=f"{call.name}.sum")
-    return _added(call, sums, bias, beta, alpha)
-
-
-@operator("baddbmm")
-def baddbmm(call: Call, bias: Tensor, x: Tensor, y: Tensor, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta bias + alpha x y, for each index of a batch."""
-    sums = nn.batch_matmul(x, y, dtype=accumulator(x.dtype), name=f"{call.name}.sum")
-    return _added(call, sums, bias, beta, alpha)
+_enter_products("mm", "addmm", nn.matmul)
+_enter_products("bmm", "baddbmm", nn.batch_matmul)
 
 
 def _added(call: Call, sums: Tensor, bias: Operand, beta: float, alpha: float) -> Tensor:
@@ -85,14 +75,14 @@ def trilinear(
 ) -> Tensor:
     """The sum over dimensions of products of three tensors, each with dimensions of extent 1 put in."""
     raised = [_raised(call, t, dims, n) for n, (t, dims) in enumerate(((x, expand1), (y, expand2), (z, expand3)))]
-    shape = broadcast(broadcast(raised[0].shape, raised[1].shape), raised[2].shape)
+    shape = np.broadcast_shapes(*(t.shape for t in raised))
     wide = accumulator(x.dtype)
 
     def element(at: Indices, axes: tuple[Axis, ...]) -> Reduce:
         a, b, c = (read(t, at, wide) for t in raised)
         return e.sum(a * b * c, axis=axes)
 
-    return _rounded(reduced(shape, sorted(sumdim), False, element, f"{call.name}.sum"), call)
+    return converted(reduced(shape, sorted(sumdim), False, element, f"{call.name}.sum"), call.dtype, call.name)
 
 
 def _raised(call: Call, x: Tensor, dims: Sequence[int], number: int) -> Tensor:
@@ -108,10 +98,10 @@ def linear(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None = None) ->
     rows = nn.reshape(x, (-1, x.shape[-1]), f"{call.name}.rows") if x.rank != 2 else x
     sums = nn.matmul(rows, weight, transpose_b=True, dtype=accumulator(x.dtype), name=f"{call.name}.sum")
     shaped = sums if x.rank == 2 else nn.reshape(sums, call.shape, f"{call.name}.shaped")
-    return _rounded(shaped, call) if bias is None else _added(call, shaped, bias, 1, 1)
+    return converted(shaped, call.dtype, call.name) if bias is None else _added(call, shaped, bias, 1, 1)
 
 
-@operator("matmul")
+@operator("matmul", "dot", "vdot", "mv")
 def matmul(call: Call, x: Tensor, y: Tensor) -> Tensor:
     """The product of the last two dimensions, or of vectors; those before them are broadcast."""
     left = nn.expand_dims(x, 0, f"{call.name}.row") if x.rank == 1 else x
@@ -122,11 +112,11 @@ def matmul(call: Call, x: Tensor, y: Tensor) -> Tensor:
     else:
         sums = _batched(call, left, right)
     shaped = sums if sums.shape == call.shape else nn.reshape(sums, call.shape, f"{call.name}.shaped")
-    return _rounded(shaped, call)
+    return converted(shaped, call.dtype, call.name)
 
 
 def _batched(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    batch = broadcast(x.shape[:-2], y.shape[:-2])
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     k, wide = reduce_axis(x.shape[-1], "k"), accumulator(x.dtype)
 
     def part(tensor: Tensor, at: Sequence[Index], last: tuple[Index, Index]) -> tuple[Index | int, ...]:
@@ -140,22 +130,3 @@ def _batched(call: Call, x: Tensor, y: Tensor) -> Tensor:
         return e.sum(e.cast(left, wide) * e.cast(right, wide), axis=k)
 
     return compute((*batch, x.shape[-2], y.shape[-1]), element, f"{call.name}.sum")
-
-
-def broadcast(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """The shape to which two shapes are broadcast."""
-    rank = max(len(a), len(b))
-    padded = [(1,) * (rank - len(s)) + tuple(s) for s in (a, b)]
-    return tuple(max(m, n) for m, n in zip(*padded, strict=True))
-
-
-@operator("dot", "vdot")
-def dot(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    """The sum of products of two vectors."""
-    return matmul(call, x, y)
-
-
-@operator("mv")
-def mv(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    """A matrix times a vector."""
-    return matmul(call, x, y)

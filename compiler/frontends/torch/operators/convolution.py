@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.frontends.torch.operators.elements import converted
+from compiler.frontends.torch.operators.elements import converted, each
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
 from compiler.te.tensor import Tensor
@@ -30,9 +30,9 @@ def convolution(
     rank = weight.rank - 2
     if x.rank != weight.rank:
         raise Unsupported("an image without a batch dimension")
-    steps, borders, spread = (_each(values, rank) for values in (stride, padding, dilation))
+    steps, borders, spread = (each(values, rank) for values in (stride, padding, dilation))
     if transposed:
-        extra = _each(output_padding, rank)
+        extra = each(output_padding, rank)
         build = _TRANSPOSED[rank]
         convolved = build(x, weight, bias, steps, borders, extra, spread, groups, name=call.name)
     elif rank == 2 and groups == x.shape[1] > 1:
@@ -40,8 +40,3 @@ def convolution(
     else:
         convolved = _PLAIN[rank](x, weight, bias, steps, borders, spread, groups, name=call.name)
     return converted(convolved, call.dtype, call.name)
-
-
-def _each(values: Sequence[int], rank: int) -> tuple[int, ...]:
-    """One number for each dimension: torch may give one for all."""
-    return tuple(values) if len(values) == rank else tuple(values) * rank

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 from compiler.frontends.torch.operators.elements import Operand, filled, read, working
 from compiler.frontends.torch.table import Call, operator
@@ -14,28 +14,10 @@ from compiler.te.tensor import Tensor
 from compiler.types.elements import is_float
 
 
-@operator("full", moves=True)
-def full(call: Call, size: Sequence[int], fill_value: float, **named: object) -> Tensor:
-    """A tensor of equal elements."""
-    return filled(call.shape, fill_value, call.dtype, call.name)
-
-
-@operator("full_like", "new_full", moves=True)
-def full_like(call: Call, x: Tensor, *given: float, **named: object) -> Tensor:
-    """A tensor of equal elements, of another's shape."""
+@operator("full", "full_like", "new_full", "fill.Scalar", "scalar_tensor", moves=True)
+def full(call: Call, *given: Any, **named: object) -> Tensor:
+    """A tensor of equal elements: of the last argument."""
     return filled(call.shape, given[-1], call.dtype, call.name)
-
-
-@operator("fill.Scalar", moves=True)
-def fill(call: Call, x: Tensor, value: float) -> Tensor:
-    """A tensor of equal elements, of another's shape."""
-    return filled(call.shape, value, call.dtype, call.name)
-
-
-@operator("scalar_tensor", moves=True)
-def scalar_tensor(call: Call, value: float, **named: object) -> Tensor:
-    """A number."""
-    return filled((), value, call.dtype, call.name)
 
 
 @operator(
@@ -58,10 +40,8 @@ def arange(call: Call, start: float, end: float, step: float = 1, **named: objec
     computed_in = working(call.dtype)
 
     def element(i: Index) -> Expr:
-        if isinstance(start, int) and isinstance(step, int):
-            return e.cast(
-                e.cast(i * int(step) + int(start), computed_in), call.dtype
-            )  # truth values are numbers to torch
+        if isinstance(start, int) and isinstance(step, int):  # truth values are numbers to torch
+            return e.cast(e.cast(i * int(step) + int(start), computed_in), call.dtype)
         return e.cast(e.cast(i, computed_in) * step + start, call.dtype)
 
     return compute(call.shape, element, call.name)

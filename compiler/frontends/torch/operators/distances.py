@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compiler.frontends.torch.operators.contraction import broadcast
 from compiler.frontends.torch.operators.elements import Operand, converted, filled, pointwise, read, working
 from compiler.frontends.torch.operators.reduction import vector_norm
 from compiler.frontends.torch.table import Call, Unsupported, operator
@@ -27,7 +26,7 @@ SEARCHED = 256
 @operator("_cdist_forward")
 def cdist(call: Call, x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -> Tensor:
     """The p-norm of the difference of each row of x and each of y."""
-    batch = broadcast(x.shape[:-2], y.shape[:-2])
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
 
     def difference(*at: Index) -> Expr:
         *first, i, j, k = at
@@ -62,7 +61,7 @@ def pdist(call: Call, x: Tensor, p: float = 2.0) -> Tensor:
 @operator("dist")
 def dist(call: Call, x: Tensor, y: Tensor, p: float = 2) -> Tensor:
     """The p-norm of the difference of two tensors."""
-    shape, wide = broadcast(x.shape, y.shape), working(call.dtype)
+    shape, wide = np.broadcast_shapes(x.shape, y.shape), working(call.dtype)
     differences = Call(f"{call.name}.differences", (shape,), (wide,), wide)
     return vector_norm(call, pointwise(differences, lambda a, b: a - b, x, y), p)
 

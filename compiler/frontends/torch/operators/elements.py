@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from compiler.frontends.torch.table import Call, Unsupported
+from compiler.te import nn
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Const, Expr, Scalar, as_expr
 from compiler.te.index import Index
 from compiler.te.nn.common import Indices, accumulator
+from compiler.te.nn.elementwise import read_at
 from compiler.te.tensor import Compute, Tensor
 from compiler.types.elements import is_float, width
 from compiler.types.rounding import rounded
@@ -32,9 +34,7 @@ def read(operand: Operand, at: Indices, dtype: str) -> Expr:
     stated = literal(operand)
     if stated is not None:
         return number(stated, dtype)
-    last_indices = at[len(at) - operand.rank :]
-    element = operand[tuple(0 if size == 1 else index for size, index in zip(operand.shape, last_indices, strict=True))]
-    return e.cast(element, dtype)
+    return e.cast(read_at(operand, at), dtype)
 
 
 def number(value: object, dtype: str) -> Const:
@@ -93,6 +93,19 @@ def converted(tensor: Tensor, dtype: str, name: str) -> Tensor:
     if tensor.dtype == dtype:
         return tensor
     return compute(tensor.shape, lambda *at: e.cast(read(tensor, at, tensor.dtype), dtype), name)
+
+
+def shaped(call: Call, tensor: Tensor, position: int = 0) -> Tensor:
+    """A tensor as a result of a call: in its shape and dtype."""
+    shape, name = call.shapes[position], f"{call.name}.{position}"
+    reshaped = tensor if tensor.shape == shape else nn.reshape(tensor, shape, f"{name}.shaped")
+    return converted(reshaped, call.dtypes[position], name)
+
+
+def each(values: Sequence[int] | int, rank: int) -> tuple[int, ...]:
+    """One number for each dimension: torch may give one for all."""
+    given = (values,) if isinstance(values, int) else tuple(values)
+    return given if len(given) == rank else given * rank
 
 
 def filled(shape: Sequence[int], value: float, dtype: str, name: str) -> Tensor:

@@ -12,8 +12,9 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Reduce
 from compiler.te.gather import gather as te_gather
-from compiler.te.index import Index, IndexLike
-from compiler.te.tensor import Read, TableRead, Tensor, reduce_axis
+from compiler.te.index import Index
+from compiler.te.nn.elementwise import read_at
+from compiler.te.tensor import TableRead, Tensor, reduce_axis
 from compiler.types.elements import INDICES
 
 BAGGED = 256
@@ -123,12 +124,7 @@ def index(call: Call, x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
     def element(*i: Index) -> TableRead:
         table_index, plain_index = i[first : first + rank], [*i[:first], *i[first + rank :]]
-
-        def place(table: Tensor) -> Read:
-            last = table_index[rank - table.rank :]
-            return table[tuple(0 if n == 1 else at for n, at in zip(table.shape, last, strict=True))]
-
-        at: list[IndexLike | Read] = [place(places[d]) if d in places else plain_index.pop(0) for d in range(x.rank)]
+        at = [read_at(places[d], table_index) if d in places else plain_index.pop(0) for d in range(x.rank)]
         return x.at(*at)
 
     return te_gather(call.shape, element, call.name)

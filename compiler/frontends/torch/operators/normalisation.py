@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from compiler.frontends.torch.operators.elements import converted, dimension, filled, pointwise, working
+from compiler.frontends.torch.operators.elements import converted, dimension, filled, pointwise, shaped, working
 from compiler.frontends.torch.table import Call, operator
 from compiler.te import nn
 from compiler.te import scalar as e
@@ -69,7 +69,7 @@ def instance_norm(
         normed = normed if weight is None else normed * e.cast(weight[c], wide)
         return e.cast(normed if bias is None else normed + e.cast(bias[c], wide), call.dtype)
 
-    return compute(x.shape, element, call.name), _statistic(call, 1, middle), _statistic(call, 2, scale)
+    return compute(x.shape, element, call.name), shaped(call, middle, 1), shaped(call, scale, 2)
 
 
 @operator("_native_batch_norm_legit_functional")
@@ -106,12 +106,6 @@ def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> tup
     return of_x.centred, of_x.middle, scale
 
 
-def _statistic(call: Call, position: int, kept: Tensor) -> Tensor:
-    shape = call.shapes[position]
-    shaped = kept if kept.shape == shape else nn.reshape(kept, shape, f"{call.name}.{position}")
-    return converted(shaped, call.dtypes[position], f"{call.name}.{position}")
-
-
 @operator("native_layer_norm")
 def layer_norm(
     call: Call, x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
@@ -126,7 +120,7 @@ def layer_norm(
         normed = normed if weight is None else normed * e.cast(weight[i[first:]], wide)
         return e.cast(normed if bias is None else normed + e.cast(bias[i[first:]], wide), call.dtype)
 
-    return compute(x.shape, element, call.name), _statistic(call, 1, middle), _statistic(call, 2, scale)
+    return compute(x.shape, element, call.name), shaped(call, middle, 1), shaped(call, scale, 2)
 
 
 @operator("native_group_norm")
@@ -156,4 +150,4 @@ def group_norm(
         normed = normed if weight is None else normed * e.cast(weight[c], wide)
         return e.cast(normed if bias is None else normed + e.cast(bias[c], wide), call.dtype)
 
-    return compute(x.shape, element, call.name), _statistic(call, 1, middle), _statistic(call, 2, scale)
+    return compute(x.shape, element, call.name), shaped(call, middle, 1), shaped(call, scale, 2)

@@ -16,26 +16,23 @@ SCANNED = 4096
 """The longest axis of a cumulative sum: beyond, torch's loop is faster."""
 
 
-def _cumulative(call: Call, scan: Callable[..., Tensor], x: Tensor, dim: int) -> Tensor:
-    if not x.rank:
-        return converted(x, call.dtype, call.name)
-    along = dimension(dim, x.rank)
-    if x.shape[along] > SCANNED:
-        raise Unsupported(f"an axis of {x.shape[along]} elements; up to {SCANNED} are scanned")
-    wide = converted(x, working(call.dtype), f"{call.name}.wide")
-    return converted(scan(wide, along, name=f"{call.name}.scan"), call.dtype, call.name)
+def _enter_cumulative(name: str, scan: Callable[..., Tensor]) -> None:
+    """The sum or product of all elements up to each, along a dimension."""
+
+    def convert(call: Call, x: Tensor, dim: int, dtype: object = None) -> Tensor:
+        if not x.rank:
+            return converted(x, call.dtype, call.name)
+        along = dimension(dim, x.rank)
+        if x.shape[along] > SCANNED:
+            raise Unsupported(f"an axis of {x.shape[along]} elements; up to {SCANNED} are scanned")
+        wide = converted(x, working(call.dtype), f"{call.name}.wide")
+        return converted(scan(wide, along, name=f"{call.name}.scan"), call.dtype, call.name)
+
+    operator(name)(convert)
 
 
-@operator("cumsum")
-def cumsum(call: Call, x: Tensor, dim: int, dtype: object = None) -> Tensor:
-    """The sum of all elements up to each, along a dimension."""
-    return _cumulative(call, nn.cumsum, x, dim)
-
-
-@operator("cumprod")
-def cumprod(call: Call, x: Tensor, dim: int, dtype: object = None) -> Tensor:
-    """The product of all elements up to each, along a dimension."""
-    return _cumulative(call, nn.cumprod, x, dim)
+_enter_cumulative("cumsum", nn.cumsum)
+_enter_cumulative("cumprod", nn.cumprod)
 
 
 def _ranked(call: Call, x: Tensor, k: int, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
@@ -95,15 +92,9 @@ def median(call: Call, x: Tensor) -> Tensor:
     return median_of(both, flat, 0)[0]
 
 
-@operator("sort")
-def sort(call: Call, x: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """The elements along a dimension in order, and where they were."""
-    return _ranked(call, x, x.shape[dimension(dim, x.rank)] if x.rank else 1, dim, descending)
-
-
-@operator("sort.stable")
-def sort_stable(
-    call: Call, x: Tensor, stable: bool | None = None, dim: int = -1, descending: bool = False
+@operator("sort", "sort.stable")
+def sort(
+    call: Call, x: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None
 ) -> tuple[Tensor, Tensor]:
     """The elements along a dimension in order, equal ones in theirs, and where they were."""
-    return sort(call, x, dim, descending)
+    return _ranked(call, x, x.shape[dimension(dim, x.rank)] if x.rank else 1, dim, descending)

@@ -26,10 +26,6 @@ def _exact(formula: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
     return lambda x: formula(x) if is_float(x.dtype) else x
 
 
-def _sign(x: Expr) -> Expr:
-    return e.cast(x > 0, x.dtype) - e.cast(x < 0, x.dtype)
-
-
 _UNARY: dict[str, Callable[[Expr], Scalar]] = {
     name: _function(name)
     for name in ELEMENTARY
@@ -44,10 +40,12 @@ _UNARY: dict[str, Callable[[Expr], Scalar]] = {
     "relu": lambda x: e.maximum(x, 0),
     "round": _exact(e.round),
     "sigmoid": e.sigmoid,
-    "sign": _sign,
+    "sign": lambda x: e.cast(x > 0, x.dtype) - e.cast(x < 0, x.dtype),
     "silu": lambda x: x * e.sigmoid(x),
     "trunc": _exact(_function("trunc")),
     "mish": formulas.mish,
+    "hardswish": lambda x: x * e.minimum(e.maximum(x + 3.0, 0.0), 6.0) * (1.0 / 6.0),
+    "hardsigmoid": lambda x: e.minimum(e.maximum(x + 3.0, 0.0), 6.0) * (1.0 / 6.0),
 }
 
 
@@ -95,18 +93,6 @@ def elu(call: Call, x: Tensor, alpha: float = 1.0, scale: float = 1.0, input_sca
 def leaky_relu(call: Call, x: Tensor, negative_slope: float = 0.01) -> Tensor:
     """x, or a part of it where it is below 0."""
     return pointwise(call, lambda v: e.select(v > 0, v, v * negative_slope), x)
-
-
-@operator("hardswish")
-def hardswish(call: Call, x: Tensor) -> Tensor:
-    """x min(max(x + 3, 0), 6) / 6."""
-    return pointwise(call, lambda v: v * e.minimum(e.maximum(v + 3.0, 0.0), 6.0) * (1.0 / 6.0), x)
-
-
-@operator("hardsigmoid")
-def hardsigmoid(call: Call, x: Tensor) -> Tensor:
-    """min(max(x + 3, 0), 6) / 6."""
-    return pointwise(call, lambda v: e.minimum(e.maximum(v + 3.0, 0.0), 6.0) * (1.0 / 6.0), x)
 
 
 @operator("softplus")
@@ -234,28 +220,11 @@ def _power(a: Expr, exponent: int) -> Expr:
     return squared * a if half is not None and exponent % 2 else squared
 
 
-@operator("maximum")
-def maximum(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    """The greater of x and y; NaN if one of them is."""
-    return _joined(call, e.maximum, x, y)
-
-
-@operator("minimum")
-def minimum(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    """The lesser of x and y; NaN if one of them is."""
-    return _joined(call, e.minimum, x, y)
-
-
-@operator("fmax")
-def fmax(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    """The greater of x and y; one that is NaN counts for nothing."""
-    return _joined(call, lambda a, b: _unless_nan(a, b, e.maximum(a, b)), x, y)
-
-
-@operator("fmin")
-def fmin(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    """The lesser of x and y; one that is NaN counts for nothing."""
-    return _joined(call, lambda a, b: _unless_nan(a, b, e.minimum(a, b)), x, y)
+def _hypot(a: Expr, b: Expr) -> Expr:
+    """The length of (a, b), computed so that squares of large numbers stay finite."""
+    longer, shorter = e.maximum(e.abs(a), e.abs(b)), e.minimum(e.abs(a), e.abs(b))
+    share = shorter / e.select(longer > 0.0, longer, 1.0)
+    return e.select(e.equal(longer, math.inf), math.inf, longer * e.sqrt(1.0 + share * share))
 
 
 def _unless_nan(a: Expr, b: Expr, both: Expr) -> Expr:
@@ -265,29 +234,32 @@ def _unless_nan(a: Expr, b: Expr, both: Expr) -> Expr:
     return e.select(e.not_equal(a, a), b, e.select(e.not_equal(b, b), a, both))
 
 
-@operator("hypot")
-def hypot(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    """The length of (x, y), computed so that squares of large numbers stay finite."""
+_BINARY: dict[str, Callable[[Expr, Expr], Scalar]] = {
+    "atan2": e.atan2,
+    "fmax": lambda a, b: _unless_nan(a, b, e.maximum(a, b)),
+    "fmin": lambda a, b: _unless_nan(a, b, e.minimum(a, b)),
+    "hypot": _hypot,
+    "maximum": e.maximum,
+    "minimum": e.minimum,
+}
+_EXACT: dict[tuple[str, ...], Callable[[Expr, Expr], Scalar]] = {
+    ("copysign.Tensor",): e.copysign,
+    ("__lshift__.Scalar", "__lshift__.Tensor"): lambda a, b: a << b,
+    ("bitwise_left_shift.Tensor", "bitwise_left_shift.Tensor_Scalar"): lambda a, b: a << b,
+    ("__rshift__.Scalar", "__rshift__.Tensor"): lambda a, b: a >> b,
+    ("bitwise_right_shift.Tensor", "bitwise_right_shift.Tensor_Scalar"): lambda a, b: a >> b,
+}
+"""Operators whose operands are not rounded to the common dtype before."""
 
-    def formula(a: Expr, b: Expr) -> Expr:
-        longer, shorter = e.maximum(e.abs(a), e.abs(b)), e.minimum(e.abs(a), e.abs(b))
-        share = shorter / e.select(longer > 0.0, longer, 1.0)
-        return e.select(e.equal(longer, math.inf), math.inf, longer * e.sqrt(1.0 + share * share))
 
-    return _joined(call, formula, x, y)
+def _enter_binary(names: Sequence[str], formula: Callable[[Expr, Expr], Scalar], join: Callable[..., Tensor]) -> None:
+    operator(*names)(lambda call, x, y: join(call, formula, x, y))
 
 
-@operator("copysign.Tensor")
-def copysign(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    """x with the sign of y."""
-    return pointwise(call, e.copysign, x, y)
-
-
-@operator("atan2")
-def atan2(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    """The angle of (y, x)."""
-    return _joined(call, e.atan2, x, y)
-
+for _name, _joint in _BINARY.items():
+    _enter_binary([_name], _joint, _joined)
+for _names, _joint in _EXACT.items():
+    _enter_binary(_names, _joint, pointwise)
 
 _RELATIONS: dict[str, Callable[[Expr, Expr], Scalar]] = {
     "eq": e.equal,
@@ -323,49 +295,28 @@ def logical_not(call: Call, x: Tensor) -> Tensor:
     return _truths(call, lambda a: ~a, x)
 
 
-@operator("logical_and")
-def logical_and(call: Call, x: Operand, y: Operand) -> Tensor:
-    """Whether neither is zero."""
-    return _truths(call, lambda a, b: a & b, x, y)
+def _enter_bits(truth: str, bits: str, formula: Callable[[Expr, Expr], Expr]) -> None:
+    """An operator of truth values, what is not 0 among them, and the same bit by bit."""
+
+    def of_truths(call: Call, x: Operand, y: Operand) -> Tensor:
+        return _truths(call, formula, x, y)
+
+    def of_bits(call: Call, x: Operand, y: Operand) -> Tensor:
+        return of_truths(call, x, y) if call.dtype == "i1" else pointwise(call, formula, x, y)
+
+    operator(truth)(of_truths)
+    operator(*(f"{bits}.{kind}" for kind in ("Tensor", "Scalar", "Scalar_Tensor")))(of_bits)
 
 
-@operator("logical_or")
-def logical_or(call: Call, x: Operand, y: Operand) -> Tensor:
-    """Whether one of them is not zero."""
-    return _truths(call, lambda a, b: a | b, x, y)
+_enter_bits("logical_and", "bitwise_and", lambda a, b: a & b)
+_enter_bits("logical_or", "bitwise_or", lambda a, b: a | b)
+_enter_bits("logical_xor", "bitwise_xor", lambda a, b: a ^ b)
 
 
-@operator("logical_xor")
-def logical_xor(call: Call, x: Operand, y: Operand) -> Tensor:
-    """Whether just one of them is not zero."""
-    return _truths(call, lambda a, b: (a | b) & ~(a & b), x, y)
-
-
-def _enter_bits(truth: Callable[..., Tensor], bits: Callable[..., Expr], *names: str) -> None:
-    def convert(call: Call, *operands: Operand) -> Tensor:
-        if call.dtype == "i1":
-            return truth(call, *operands)
-        return pointwise(call, bits, *operands)
-
-    operator(*names)(convert)
-
-
-_enter_bits(logical_not, lambda a: ~a, "bitwise_not")
-_enter_bits(logical_and, lambda a, b: a & b, *(f"bitwise_and.{kind}" for kind in ("Tensor", "Scalar", "Scalar_Tensor")))
-_enter_bits(logical_or, lambda a, b: a | b, *(f"bitwise_or.{kind}" for kind in ("Tensor", "Scalar", "Scalar_Tensor")))
-_enter_bits(logical_xor, lambda a, b: a ^ b, *(f"bitwise_xor.{kind}" for kind in ("Tensor", "Scalar", "Scalar_Tensor")))
-
-
-@operator("__lshift__.Scalar", "__lshift__.Tensor", "bitwise_left_shift.Tensor", "bitwise_left_shift.Tensor_Scalar")
-def left_shift(call: Call, x: Tensor, y: Operand) -> Tensor:
-    """The bits of x moved to the left."""
-    return pointwise(call, lambda a, b: a << b, x, y)
-
-
-@operator("__rshift__.Scalar", "__rshift__.Tensor", "bitwise_right_shift.Tensor", "bitwise_right_shift.Tensor_Scalar")
-def right_shift(call: Call, x: Tensor, y: Operand) -> Tensor:
-    """The bits of x moved to the right."""
-    return pointwise(call, lambda a, b: a >> b, x, y)
+@operator("bitwise_not")
+def bitwise_not(call: Call, x: Tensor) -> Tensor:
+    """All bits turned round, or not x of a truth value."""
+    return logical_not(call, x) if call.dtype == "i1" else pointwise(call, lambda a: ~a, x)
 
 
 @operator("isnan")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.frontends.torch.operators.elements import converted
+from compiler.frontends.torch.operators.elements import each, shaped
 from compiler.frontends.torch.table import Call, operator
 from compiler.te import nn
 from compiler.te.nn.adaptive import adaptive_max_pool_with_places
@@ -14,20 +14,9 @@ _MAX = {1: nn.max_pool1d, 2: nn.max_pool2d, 3: nn.max_pool3d}
 _AVG = {1: nn.avg_pool1d, 2: nn.avg_pool2d, 3: nn.avg_pool3d}
 
 
-def _each(values: Sequence[int] | int, rank: int) -> tuple[int, ...]:
-    given = (values,) if isinstance(values, int) else tuple(values)
-    return given if len(given) == rank else given * rank
-
-
 def _batched(call: Call, x: Tensor, rank: int) -> Tensor:
     """The image with a batch dimension."""
     return x if x.rank == rank + 2 else nn.expand_dims(x, 0, f"{call.name}.batch")
-
-
-def _shaped(call: Call, pooled: Tensor, position: int = 0) -> Tensor:
-    shape, label = call.shapes[position], f"{call.name}.{position}"
-    shaped = pooled if pooled.shape == shape else nn.reshape(pooled, shape, f"{label}.shaped")
-    return converted(shaped, call.dtypes[position], label)
 
 
 def _enter_max(rank: int) -> None:
@@ -40,12 +29,12 @@ def _enter_max(rank: int) -> None:
         dilation: Sequence[int] = (1,),
         ceil_mode: bool = False,
     ) -> tuple[Tensor, ...]:
-        sizes, images = _each(kernel, rank), _batched(call, x, rank)
-        steps = _each(stride, rank) if stride else sizes
-        window = (sizes, steps, _each(padding, rank), _each(dilation, rank), ceil_mode)
+        sizes, images = each(kernel, rank), _batched(call, x, rank)
+        steps = each(stride, rank) if stride else sizes
+        window = (sizes, steps, each(padding, rank), each(dilation, rank), ceil_mode)
         values = _MAX[rank](images, *window, name=call.name)
         _, places = nn.max_pool_with_places(images, *window, name=f"{call.name}.places")
-        return _shaped(call, values), _shaped(call, places, 1)
+        return shaped(call, values), shaped(call, places, 1)
 
     convert.__doc__ = "The greatest of each window, and its place in the image."
     operator(f"max_pool{rank}d_with_indices")(convert)
@@ -62,13 +51,13 @@ def _enter_avg(rank: int) -> None:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Tensor:
-        sizes, images = _each(kernel, rank), _batched(call, x, rank)
-        steps = _each(stride, rank) if stride else sizes
-        borders = _each(padding, rank)
+        sizes, images = each(kernel, rank), _batched(call, x, rank)
+        steps = each(stride, rank) if stride else sizes
+        borders = each(padding, rank)
         averages = _AVG[rank](
             images, sizes, steps, borders, count_include_pad, 1, ceil_mode, divisor_override, name=call.name
         )
-        return _shaped(call, averages)
+        return shaped(call, averages)
 
     convert.__doc__ = "The mean of each window."
     operator(f"avg_pool{rank}d")(convert)
@@ -85,8 +74,8 @@ def adaptive_avg_pool(call: Call, x: Tensor, size: Sequence[int]) -> Tensor:
     """The means of as many windows as the result has places."""
     rank = len(size)
     if all(n == 1 for n in size):
-        return _shaped(call, nn.mean(x, tuple(range(x.rank - rank, x.rank)), keepdims=True, name=call.name))
-    return _shaped(call, nn.adaptive_avg_pool(_batched(call, x, rank), tuple(size), name=call.name))
+        return shaped(call, nn.mean(x, tuple(range(x.rank - rank, x.rank)), keepdims=True, name=call.name))
+    return shaped(call, nn.adaptive_avg_pool(_batched(call, x, rank), tuple(size), name=call.name))
 
 
 @operator("adaptive_max_pool2d", "adaptive_max_pool3d")
@@ -95,4 +84,4 @@ def adaptive_max_pool(call: Call, x: Tensor, size: Sequence[int]) -> tuple[Tenso
     images = _batched(call, x, len(size))
     values = nn.adaptive_max_pool(images, tuple(size), name=call.name)
     _, places = adaptive_max_pool_with_places(images, tuple(size), name=f"{call.name}.places")
-    return _shaped(call, values), _shaped(call, places, 1)
+    return shaped(call, values), shaped(call, places, 1)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from compiler.frontends.torch.operators.elements import converted, dimension, dimensions, pointwise, working
+from compiler.frontends.torch.operators.elements import converted, dimension, dimensions, pointwise, shaped, working
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
 from compiler.te import scalar as e
@@ -36,11 +36,24 @@ def _over(
     return reduced(x.shape, along, keep, lambda at, axes: combine(value(e.cast(x[at], dtype)), axes), name)
 
 
-@operator("sum.dim_IntList", "sum")
-def sum(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: object = None) -> Tensor:
-    """The sum over dimensions."""
-    total = _over(call, e.sum, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
-    return converted(total, call.dtype, call.name)
+def _enter_reduction(combine: e.Reduction, *names: str) -> None:
+    """A reduction over dimensions, of all elements for None."""
+
+    def convert(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: object = None) -> Tensor:
+        return _reduced(call, combine, x, dim, keepdim)
+
+    operator(*names)(convert)
+
+
+def _reduced(call: Call, combine: e.Reduction, x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
+    combined = _over(call, combine, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
+    return converted(combined, call.dtype, call.name)
+
+
+_enter_reduction(e.sum, "sum.dim_IntList", "sum")
+_enter_reduction(e.prod, "prod", "prod.dim_int")
+_enter_reduction(e.max, "amax", "max")
+_enter_reduction(e.min, "amin", "min")
 
 
 @operator("mean.dim", "mean")
@@ -52,39 +65,6 @@ def mean(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: 
     return pointwise(call, lambda v: v * share, total)
 
 
-@operator("prod", "prod.dim_int")
-def prod(call: Call, x: Tensor, dim: int | None = None, keepdim: bool = False, dtype: object = None) -> Tensor:
-    """The product over a dimension, or of all elements."""
-    total = _over(call, e.prod, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
-    return converted(total, call.dtype, call.name)
-
-
-@operator("amax", "max")
-def amax(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The greatest over dimensions."""
-    greatest = _over(call, e.max, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
-    return converted(greatest, call.dtype, call.name)
-
-
-@operator("amin", "min")
-def amin(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The least over dimensions."""
-    smallest = _over(call, e.min, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
-    return converted(smallest, call.dtype, call.name)
-
-
-@operator("max.dim")
-def max_dim(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The greatest along a dimension, and where it is first."""
-    return amax(call, x, [dim], keepdim), _place(call, nn.argmax, x, dim, keepdim)
-
-
-@operator("min.dim")
-def min_dim(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The least along a dimension, and where it is first."""
-    return amin(call, x, [dim], keepdim), _place(call, nn.argmin, x, dim, keepdim)
-
-
 def _place(call: Call, select: Callable[..., Tensor], x: Tensor, dim: int, keepdim: bool) -> Tensor:
     if not x.rank:
         return pointwise(Call(call.name, ((),), ("i64",), "i64"), lambda: 0)
@@ -92,45 +72,44 @@ def _place(call: Call, select: Callable[..., Tensor], x: Tensor, dim: int, keepd
     return select(wide, dimension(dim, x.rank), keepdim, name=f"{call.name}.place")
 
 
-def _argument(call: Call, select: Callable[..., Tensor], x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    if dim is not None:
-        return _place(call, select, x, dim, keepdim)
-    flat = nn.reshape(x, (-1,), f"{call.name}.flat")
-    return nn.reshape(_place(call, select, flat, 0, False), call.shape, call.name)
+def _enter_extreme(side: str, combine: e.Reduction, select: Callable[..., Tensor]) -> None:
+    """The greatest or the least along a dimension, and where it is first."""
+
+    def extreme(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+        return _reduced(call, combine, x, [dim], keepdim), _place(call, select, x, dim, keepdim)
+
+    def place(call: Call, x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        if dim is not None:
+            return _place(call, select, x, dim, keepdim)
+        flat = nn.reshape(x, (-1,), f"{call.name}.flat")
+        return nn.reshape(_place(call, select, flat, 0, False), call.shape, call.name)
+
+    operator(f"{side}.dim")(extreme)
+    operator(f"arg{side}")(place)
 
 
-@operator("argmax")
-def argmax(call: Call, x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the greatest is first."""
-    return _argument(call, nn.argmax, x, dim, keepdim)
+_enter_extreme("max", e.max, nn.argmax)
+_enter_extreme("min", e.min, nn.argmin)
 
 
-@operator("argmin")
-def argmin(call: Call, x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the least is first."""
-    return _argument(call, nn.argmin, x, dim, keepdim)
+def _enter_truth(name: str, combine: e.Reduction) -> None:
+    """Whether any or all elements are not zero."""
+
+    def convert(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+        truths = converted(x, "i1", f"{call.name}.truth")
+        reduced = _over(call, combine, truths, dimensions(dim, x.rank), keepdim, "i8")
+        return converted(reduced, call.dtype, call.name)
+
+    operator(name, f"{name}.dim", f"{name}.dims")(convert)
 
 
-def _truth(call: Call, combine: e.Reduction, x: Tensor, dim: int | Sequence[int] | None, keepdim: bool) -> Tensor:
-    truths = converted(x, "i1", f"{call.name}.truth")
-    reduced = _over(call, combine, truths, dimensions(dim, x.rank), keepdim, "i8")
-    return converted(reduced, call.dtype, call.name)
+_enter_truth("any", e.max)
+_enter_truth("all", e.min)
 
 
-@operator("any", "any.dim", "any.dims")
-def any(call: Call, x: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether one element is not zero."""
-    return _truth(call, e.max, x, dim, keepdim)
-
-
-@operator("all", "all.dim", "all.dims")
-def all(call: Call, x: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-    """Whether no element is zero."""
-    return _truth(call, e.min, x, dim, keepdim)
-
-
-def _moments(call: Call, x: Tensor, along: Sequence[int], correction: float) -> tuple[Tensor, Tensor]:
+def _moments(call: Call, x: Tensor, along: Sequence[int], correction: float | None) -> tuple[Tensor, Tensor]:
     """Variance and mean over dimensions, kept with extent 1."""
+    correction = 1.0 if correction is None else correction
     count, wide = math.prod(x.shape[d] for d in along), working(x.dtype)
     if count <= correction:
         raise Unsupported("a variance of no more elements than its correction")
@@ -139,20 +118,10 @@ def _moments(call: Call, x: Tensor, along: Sequence[int], correction: float) -> 
     return pointwise(kept, lambda v: v * share, of_x.squares, name=f"{call.name}.variance"), of_x.middle
 
 
-def _correction(given: float | None) -> float:
-    return 1.0 if given is None else given
-
-
-def _shown(call: Call, kept: Tensor, position: int) -> Tensor:
-    shape = call.shapes[position]
-    shaped = kept if kept.shape == shape else nn.reshape(kept, shape, f"{call.name}.{position}.shaped")
-    return converted(shaped, call.dtypes[position], f"{call.name}.{position}")
-
-
 @operator("var.correction")
 def var(call: Call, x: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False) -> Tensor:
     """The variance over dimensions."""
-    return _shown(call, _moments(call, x, dimensions(dim, x.rank), _correction(correction))[0], 0)
+    return shaped(call, _moments(call, x, dimensions(dim, x.rank), correction)[0])
 
 
 @operator("var_mean.correction")
@@ -160,8 +129,8 @@ def var_mean(
     call: Call, x: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Variance and mean over dimensions."""
-    variance, middle = _moments(call, x, dimensions(dim, x.rank), _correction(correction))
-    return _shown(call, variance, 0), _shown(call, middle, 1)
+    variance, middle = _moments(call, x, dimensions(dim, x.rank), correction)
+    return shaped(call, variance), shaped(call, middle, 1)
 
 
 @operator("linalg_vector_norm")

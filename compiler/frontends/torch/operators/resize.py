@@ -71,21 +71,17 @@ def bilinear_sized(call: Call, x: Tensor, size: Sequence[int], align_corners: bo
     return bilinear(call, x, size, align_corners, scales)
 
 
-def _padded(call: Call, x: Tensor, pad: Sequence[int], mode: str) -> Tensor:
-    """A border of each dimension, the last one's first in the list."""
-    widths = [(0, 0)] * x.rank
-    for n in range(len(pad) // 2):
-        widths[x.rank - 1 - n] = (pad[2 * n], pad[2 * n + 1])
-    return nn.pad(x, widths, mode=mode, name=call.name)
+def _enter_pad(name: str, mode: str) -> None:
+    """A border that mirrors the image, or repeats its outermost pixels; that of the last dimension comes first."""
+
+    def convert(call: Call, x: Tensor, padding: Sequence[int]) -> Tensor:
+        widths = [(0, 0)] * x.rank
+        for n in range(len(padding) // 2):
+            widths[x.rank - 1 - n] = (padding[2 * n], padding[2 * n + 1])
+        return nn.pad(x, widths, mode=mode, name=call.name)
+
+    operator(*(f"{name}{rank}d" for rank in (1, 2, 3)))(convert)
 
 
-@operator("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
-def reflection_pad(call: Call, x: Tensor, padding: Sequence[int]) -> Tensor:
-    """A border that mirrors the image, the outermost pixels once."""
-    return _padded(call, x, padding, "reflect")
-
-
-@operator("replication_pad1d", "replication_pad2d", "replication_pad3d")
-def replication_pad(call: Call, x: Tensor, padding: Sequence[int]) -> Tensor:
-    """A border that repeats the outermost pixels."""
-    return _padded(call, x, padding, "edge")
+_enter_pad("reflection_pad", "reflect")
+_enter_pad("replication_pad", "edge")

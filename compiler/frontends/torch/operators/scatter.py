@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import and_
 from typing import TypeAlias
 
-from compiler.frontends.torch.operators.elements import Operand, converted, dimension, filled, pointwise, read, working
+import numpy as np
+
+from compiler.frontends.torch.operators.elements import (
+    Operand,
+    converted,
+    dimension,
+    each,
+    filled,
+    pointwise,
+    read,
+    working,
+)
 from compiler.frontends.torch.operators.indexing import wrapped
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
@@ -102,21 +115,18 @@ def _along(call: Call, x: Tensor, dim: int, index: Tensor, source: Operand) -> t
     d = dimension(dim, x.rank)
     window = tuple(x.shape[d] if n == d else size for n, size in enumerate(index.shape))
     part = x if window == x.shape else nn.slice(x, [0] * x.rank, list(window), name=f"{call.name}.window")
-
-    def at(i: At, k: Axis) -> tuple[Index, ...]:
-        return (*i[:d], k, *i[d + 1 :])
-
-    def meets(i: At, k: Axis) -> Expr:
-        return e.equal(e.cast(index[at(i, k)], "i64"), e.cast(i[d], "i64"))
-
     values = source if isinstance(source, Tensor) else filled(index.shape, source, x.dtype, f"{call.name}.value")
-    landing = Landing(
-        index.shape[d],
-        meets,
-        lambda i, k: values[at(i, k)],
+    return part, _landing(d, index.shape[d], lambda i, k: index[(*i[:d], k, *i[d + 1 :])], values)
+
+
+def _landing(d: int, count: int, index: Callable[[At, Axis], Expr], values: Tensor) -> Landing:
+    """What lands along a dimension, at an index: an element of some values at the same place otherwise."""
+    return Landing(
+        count,
+        lambda i, k: e.equal(e.cast(index(i, k), "i64"), e.cast(i[d], "i64")),
+        lambda i, k: values[(*i[:d], k, *i[d + 1 :])],
         lambda i, places: values.at(*i[:d], places[tuple(i)], *i[d + 1 :]),
     )
-    return part, landing
 
 
 def _scattered(
@@ -148,16 +158,10 @@ def _scattered(
 _REDUCTIONS = {"add": "sum", "multiply": "prod"}
 
 
-@operator("scatter.src", "scatter.value")
-def scatter(call: Call, x: Tensor, dim: int, index: Tensor, source: Operand) -> Tensor:
-    """Elements written along a dimension, each at an index of its own; of several the last."""
-    return _scattered(call, x, dim, index, source, None)
-
-
-@operator("scatter.reduce", "scatter.value_reduce")
-def scatter_by(call: Call, x: Tensor, dim: int, index: Tensor, source: Operand, reduce: str) -> Tensor:
-    """Elements added or multiplied along a dimension, each at an index of its own."""
-    return _scattered(call, x, dim, index, source, _REDUCTIONS[reduce])
+@operator("scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce")
+def scatter(call: Call, x: Tensor, dim: int, index: Tensor, source: Operand, reduce: str | None = None) -> Tensor:
+    """Elements written, added or multiplied along a dimension, each at an index of its own; written, the last stays."""
+    return _scattered(call, x, dim, index, source, None if reduce is None else _REDUCTIONS[reduce])
 
 
 @operator("scatter_add")
@@ -183,17 +187,7 @@ def index_reduce(
         return _scattered(call, x, dim, index, source, reduce, include_self)
     d = dimension(dim, x.rank)
     table = nn.reshape(index, (-1,), f"{call.name}.index") if index.rank != 1 else index
-
-    def at(i: At, k: Axis) -> tuple[Index, ...]:
-        return (*i[:d], k, *i[d + 1 :])
-
-    landing = Landing(
-        table.shape[0],
-        lambda i, k: e.equal(e.cast(table[k], "i64"), e.cast(i[d], "i64")),
-        lambda i, k: source[at(i, k)],
-        lambda i, places: source.at(*i[:d], places[tuple(i)], *i[d + 1 :]),
-    )
-    return _landed(call, x, landing, reduce, include_self)
+    return _landed(call, x, _landing(d, table.shape[0], lambda i, k: table[k], source), reduce, include_self)
 
 
 @operator("index_put", "_unsafe_index_put")
@@ -205,9 +199,8 @@ def index_put(
     if any(t.dtype not in INDICES for t in given.values()):
         return _masked(call, x, given, values, accumulate)
     places = {d: wrapped(t, x.shape[d], f"{call.name}.at{d}") for d, t in given.items()}
-    rank = max(t.rank for t in places.values())
-    shape = _shape(rank, list(places.values()))
-    count = math.prod(shape)
+    shape = np.broadcast_shapes(*(t.shape for t in places.values()))
+    rank, count = len(shape), math.prod(shape)
     flat = {d: _flat(t, shape, f"{call.name}.flat{d}") for d, t in places.items()}
     together = sorted(places) == list(range(min(places), max(places) + 1))
     first = min(places) if together else 0
@@ -219,23 +212,11 @@ def index_put(
     rows = nn.reshape(front, (count, *(x.shape[d] for d in plain)), f"{call.name}.rows")
     landing = Landing(
         count,
-        lambda i, k: _all([e.equal(t[k], e.cast(i[d], "i64")) for d, t in flat.items()]),
+        lambda i, k: functools.reduce(and_, [e.equal(t[k], e.cast(i[d], "i64")) for d, t in flat.items()]),
         lambda i, k: rows[(k, *(i[d] for d in plain))],
         lambda i, last: rows.at(last[tuple(i)], *(i[d] for d in plain)),
     )
     return _landed(call, x, landing, "sum" if accumulate else None)
-
-
-def _all(truths: Sequence[Expr]) -> Expr:
-    joined = truths[0]
-    for truth in truths[1:]:
-        joined = joined & truth
-    return joined
-
-
-def _shape(rank: int, tensors: Sequence[Tensor]) -> tuple[int, ...]:
-    padded = [(1,) * (rank - t.rank) + t.shape for t in tensors]
-    return tuple(max(sizes) for sizes in zip(*padded, strict=True))
 
 
 def _flat(t: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
@@ -280,11 +261,6 @@ def diagonal_scatter(call: Call, x: Tensor, source: Tensor, offset: int = 0, dim
     return compute(x.shape, element, call.name)
 
 
-def _of_image(sizes: Sequence[int]) -> list[int]:
-    """A size for each dimension of an image; one is for both."""
-    return [sizes[0], sizes[-1]]
-
-
 @operator("max_pool2d_with_indices_backward")
 def max_pool_backward(
     call: Call,
@@ -298,7 +274,7 @@ def max_pool_backward(
     indices: Tensor,
 ) -> Tensor:
     """The sum of the gradients of those windows whose greatest element each one is."""
-    window, steps, borders, spread = (_of_image(v or kernel) for v in (kernel, stride, padding, dilation))
+    window, steps, borders, spread = (each(v or kernel, 2) for v in (kernel, stride, padding, dilation))
     taps = [reduce_axis(size, f"k{d}") for d, size in enumerate(window)]
     width, windows = x.shape[-1], gradient.shape[-2:]
 

@@ -142,11 +142,8 @@ def roll(call: Call, x: Tensor, shifts: Sequence[int], dims: Sequence[int] = ())
     for shift, d in zip(shifts, dims, strict=True):
         moved[dimension(d, x.rank)] += shift
 
-    def element(*i: Index) -> Expr:
-        at = [(index - s) % n if s % n else index for index, s, n in zip(i, moved, x.shape, strict=True)]
-        return x[tuple(at)]
-
-    return compute(call.shape, element, call.name)
+    turned = [d for d, n in enumerate(x.shape) if moved[d] % n]
+    return nn.roll(x, [moved[d] for d in turned], turned, call.name)
 
 
 @operator("constant_pad_nd")
@@ -190,13 +187,13 @@ def unfold(call: Call, x: Tensor, dim: int, size: int, step: int) -> Tensor:
 @operator("tril")
 def tril(call: Call, x: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of each matrix, zero elsewhere."""
-    return compute(call.shape, lambda *i: e.select(i[-1] <= i[-2] + diagonal, x[i], _zero(x)), call.name)
+    return nn.tril(x, diagonal, call.name)
 
 
 @operator("triu")
 def triu(call: Call, x: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of each matrix, zero elsewhere."""
-    return compute(call.shape, lambda *i: e.select(i[-1] >= i[-2] + diagonal, x[i], _zero(x)), call.name)
+    return nn.triu(x, diagonal, call.name)
 
 
 def _zero(x: Tensor) -> int:

@@ -8,7 +8,7 @@ from compiler.affine import linear as lin
 from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
 from compiler.program.names import fresh
-from compiler.program.tree import Access, Block, Program
+from compiler.program.tree import Block, Program
 from compiler.schedule.parameters import BLOCK
 from compiler.schedule.plan import (
     Plan,
@@ -18,7 +18,7 @@ from compiler.schedule.plan import (
     refuse,
 )
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import WINDOW, insert_axis, moved_alloc, with_buffer
+from compiler.schedule.region import WINDOW, insert_axis, moved_alloc, touches, with_accesses, with_buffer
 
 
 @primitive(
@@ -48,16 +48,12 @@ def double_buffer(program: Program, block: str) -> Plan:
     half = lin.mod(lin.variable(loop.number), 2, program.ranges)
 
     def change(node: Block) -> Block:
-        if all(a.buffer != buffer for a in (*node.reads, *node.writes)):
+        if not touches(node, buffer):
             return node
         position = node.spatial
         label = fresh(f"{WINDOW}0", [axis.label for axis in node.axes])
         new = insert_axis(node, position, AxisAttr(label, 2), half)
-
-        def access(a: Access) -> Access:
-            return replace(a, index=(lin.variable(position), *a.index)) if a.buffer == buffer else a
-
-        return replace(new, reads=tuple(map(access, new.reads)), writes=tuple(map(access, new.writes)))
+        return with_accesses(new, buffer, lambda a: replace(a, index=(lin.variable(position), *a.index)))
 
     old = program.buffers[buffer]
     after = with_buffer(program.map_blocks(change), buffer, replace(old, shape=(2, *old.shape)))

@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.analysis.legal import Step
-from compiler.program.tree import (
-    Alloc,
-    Block,
-    Loop,
-    Node,
-    Program,
-    blocks_in,
-    map_blocks,
-    rebound,
-    touched,
-)
+from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, touched
 from compiler.schedule.parameters import INTS, LOOP
 from compiler.schedule.plan import (
     Plan,
@@ -28,6 +17,7 @@ from compiler.schedule.plan import (
     require_serial,
 )
 from compiler.schedule.primitive import primitive
+from compiler.schedule.region import limited
 
 
 @primitive(
@@ -69,13 +59,7 @@ def software_pipeline(program: Program, loop: int, stages: Sequence[int]) -> Pla
     for part, stage in zip(parts, stages, strict=True):
         late = lin.variable(number) - lin.constant(stage) if extent > 1 else lin.constant(0)
         limits = [Condition(late), Condition(lin.constant(node.extent - 1) - late)]
-        limits = [c for c in limits if not c.always(ranges)]
-
-        def change(block: Block, late: lin.Linear = late, limits: Sequence[Condition] = tuple(limits)) -> Block:
-            new = rebound(block, {loop: late}, ranges)
-            return replace(new, guard=tuple(dict.fromkeys((*new.guard, *limits))))
-
-        body += map_blocks([part], change)
+        body += limited([part], {loop: late}, limits, ranges)
         shifts |= {block.label: {loop: late} for block in blocks_in(part)}
     taken = {n.label for n in program.enclosing(loop)}
     new = Loop(number, new_label(node.label, taken), extent, tuple(body), "serial", node.attributes)

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import StringAttr
 from compiler.analysis.legal import Step
 from compiler.analysis.tensorized import loops_under, matched
 from compiler.intrinsics import Misfit, find
-from compiler.program.tree import INTRINSIC, Node, Program
+from compiler.program.tree import INTRINSIC, Program, nested
 from compiler.schedule.parameters import LOOP, TEXT
 from compiler.schedule.plan import Plan, loop_place, refuse, require_serial
 from compiler.schedule.primitive import primitive
@@ -49,8 +49,7 @@ def tensorize(program: Program, loop: int, intrinsic: str) -> Plan:
         matched(program, loop, declared)
     except Misfit as misfit:
         refuse(place, misfit)
-    named = tuple(sorted({**dict(loops[0].attributes), INTRINSIC: StringAttr(intrinsic)}.items()))
-    nest: Node = block
-    for node in reversed([replace(loops[0], attributes=named), *loops[1:]]):
-        nest = replace(node, kind="tensorized", body=(nest,))
+    attributes = tuple(sorted({**dict(loops[0].attributes), INTRINSIC: StringAttr(intrinsic)}.items()))
+    outermost = replace(loops[0], attributes=attributes)
+    nest = nested([replace(node, kind="tensorized") for node in (outermost, *loops[1:])], block)
     return Plan(Step(program.replaced(loop, lambda _: [nest]), keeps_order=True))

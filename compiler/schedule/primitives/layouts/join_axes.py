@@ -10,9 +10,8 @@ from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr, axis_attribute
-from compiler.program import body
 from compiler.program.names import fresh
-from compiler.program.tree import Access, Block, Program
+from compiler.program.tree import Access, Block, Program, renumbered
 from compiler.schedule.parameters import BLOCK
 from compiler.schedule.plan import Plan, block_place, no_gather, refuse
 from compiler.schedule.primitive import primitive
@@ -100,22 +99,15 @@ def _joined(block: Block, runs: Sequence[_Run]) -> Block:
 def _over(block: Block, values: dict[int, Linear]) -> Block:
     """The block whose forms are over former axes, with these as forms over its axes."""
     ranges = block.axis_ranges
-
-    def form(old: Linear) -> Linear:
-        return lin.joined(lin.substitute(old, values, ranges))
+    block = renumbered(block, values, ranges)
 
     def access(old: Access) -> Access:
-        where = tuple(condition.substitute(values, ranges) for condition in old.where)
-        return replace(old, index=tuple(map(form, old.index)), where=tuple(c for c in where if not c.always(ranges)))
+        where = tuple(condition for condition in old.where if not condition.always(ranges))
+        return replace(old, index=tuple(map(lin.joined, old.index)), where=where)
 
-    def leaf(node: body.Read | body.Index) -> body.Scalar:
-        return body.from_linear(values[node.axis]) if isinstance(node, body.Index) else node
-
-    origin = block.origin and (block.origin[0], tuple(map(form, block.origin[1])))
     return replace(
         block,
         reads=tuple(map(access, block.reads)),
         writes=tuple(map(access, block.writes)),
-        body=tuple(body.rewrite(node, leaf) for node in block.body),
-        origin=origin,
+        origin=block.origin and (block.origin[0], tuple(map(lin.joined, block.origin[1]))),
     )

@@ -8,14 +8,14 @@ from dataclasses import replace
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.analysis.legal import Step
 from compiler.dialects.combiner import identity
-from compiler.program.tree import Access, Alloc, Buffer, Program
-from compiler.schedule.copies import before_reads, copy_nest
+from compiler.program.tree import Access, Buffer, Program
+from compiler.schedule.copies import read_copy
 from compiler.schedule.layouts import blocked_shape, dimension_order, in_blocks, tiled_dimensions
 from compiler.schedule.parameters import BLOCK, INTS, SIZES, TEXT
-from compiler.schedule.plan import Plan, block_place, no_table, refuse
+from compiler.schedule.plan import Plan, block_place, no_table, require_read
 from compiler.schedule.primitive import primitive
+from compiler.schedule.region import with_accesses
 
 
 @primitive(
@@ -42,10 +42,7 @@ def pack(program: Program, block: str, buffer: str, tiles: Sequence[int], order:
     """
     reader = program.blocks[block]
     no_table(block_place(block), [reader], buffer)
-    if all(access.buffer != buffer for access in reader.reads):
-        refuse(block_place(block), f"it does not read '{buffer}'")
-    if any(access.buffer == buffer for access in reader.writes):
-        refuse(block_place(block), f"it writes '{buffer}' as well")
+    require_read(reader, buffer)
     source = program.buffers[buffer]
     order = dimension_order(block, buffer, source, tiles, order)
     shape, tiled = blocked_shape(source, tiles), tiled_dimensions(tiles)
@@ -62,17 +59,11 @@ def pack(program: Program, block: str, buffer: str, tiles: Sequence[int], order:
         beyond.append(Condition(lin.constant(size - 1) - form))
     where = tuple(c for c in beyond if not c.always(ranges))
     otherwise = identity("add", source.element) if where else None
-    place = before_reads(program, block, buffer)
     copy = Buffer(name, tuple(shape[d] for d in order), source.element)
-    source_access = Access(buffer, tuple(index), where, otherwise)
-    label, nest = copy_nest(program, name, copy.shape, [(source_access, copy)], place)
 
     def redirect(access: Access) -> Access:
-        if access.buffer != buffer:
-            return access
         index = in_blocks(access.index, tiles, order, reader.axis_ranges)
         return replace(access, buffer=name, index=tuple(index))
 
-    after = program.replaced(block, lambda _: [replace(reader, reads=tuple(map(redirect, reader.reads)))])
-    after = after.replaced(place, lambda node: [Alloc(copy), nest, node])
-    return Plan(Step(after), blocks=(label,))
+    through = with_accesses(reader, buffer, redirect)
+    return read_copy(program, reader, through, Access(buffer, tuple(index), where, otherwise), copy)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from compiler.affine import linear as lin
-from compiler.affine.condition import Condition
-from compiler.affine.linear import Linear
-from compiler.analysis.legal import Step
 from compiler.analysis.sets import Undecided, points, sample
-from compiler.program.tree import Access, Alloc, Block, Buffer, Program
-from compiler.schedule.copies import before_reads, copy_nest
+from compiler.program.tree import Access, Block, Buffer, Program
+from compiler.schedule.copies import read_copy
 from compiler.schedule.parameters import BLOCK, TEXT
-from compiler.schedule.plan import Plan, block_place, no_table, refuse
+from compiler.schedule.plan import Plan, block_place, no_table, refuse, require_read
 from compiler.schedule.primitive import primitive
+from compiler.schedule.region import inside, with_accesses
 
 
 @primitive(
@@ -37,11 +33,8 @@ def pad(program: Program, block: str, buffer: str) -> Plan:
     """
     reader, place = program.blocks[block], block_place(block)
     no_table(place, [reader], buffer)
+    require_read(reader, buffer)
     reads = [access for access in reader.reads if access.buffer == buffer]
-    if not reads:
-        refuse(place, f"it does not read '{buffer}'")
-    if any(access.buffer == buffer for access in reader.writes):
-        refuse(place, f"it writes '{buffer}' as well")
     if not any(access.where for access in reads):
         refuse(place, f"it reads '{buffer}' under no condition")
     paddings = {access.otherwise for access in reads if access.where}
@@ -56,24 +49,14 @@ def pad(program: Program, block: str, buffer: str) -> Plan:
     copy = Buffer(program.fresh_buffer(f"{buffer}.pad"), shape, source.element)
     index = [lin.variable(d) + lin.constant(low) for d, low in enumerate(lows)]
     box = {d: (0, size - 1) for d, size in enumerate(shape)}
-    edge = [c for form, size in zip(index, source.shape, strict=True) for c in _inside(form, size) if not c.always(box)]
+    edge = inside(index, source.shape, box)
     taken = Access(buffer, tuple(index), tuple(edge), next(iter(paddings)) if edge else None)
-    before = before_reads(program, block, buffer)
-    label, nest = copy_nest(program, copy.name, shape, [(taken, copy)], before)
 
     def redirect(access: Access) -> Access:
-        if access.buffer != buffer:
-            return access
         moved = tuple(form - lin.constant(low) for form, low in zip(access.index, lows, strict=True))
         return Access(copy.name, moved)
 
-    after = program.replaced(block, lambda _: [replace(reader, reads=tuple(map(redirect, reader.reads)))])
-    after = after.replaced(before, lambda node: [Alloc(copy), nest, node])
-    return Plan(Step(after), blocks=(label,))
-
-
-def _inside(form: Linear, size: int) -> list[Condition]:
-    return [Condition(form), Condition(lin.constant(size - 1) - form)]
+    return read_copy(program, reader, with_accesses(reader, buffer, redirect), taken, copy)
 
 
 def _require_edge(reader: Block, access: Access, source: Buffer) -> None:

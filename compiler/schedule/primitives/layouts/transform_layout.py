@@ -15,6 +15,7 @@ from compiler.schedule.layouts import blocked_shape, dimension_order, in_blocks,
 from compiler.schedule.parameters import BLOCK, INTS, MAP, SIZES, TEXT, Value
 from compiler.schedule.plan import Plan, block_place, no_table, refuse
 from compiler.schedule.primitive import primitive
+from compiler.schedule.region import touches
 
 
 def _one_way(stated: Mapping[str, Value], result_count: int) -> str:
@@ -78,7 +79,7 @@ def transform_layout(
     spans = [lin.bounds(form, ranges) for form in forms]
     if any(low < 0 for low, _ in spans):
         refuse(place, "the layout has negative places")
-    after = relaid(program, old, _shaped(old, spans), forms)
+    after = relaid(program, old, replace(old, shape=tuple(high + 1 for _, high in spans)), forms)
     if not is_injective(forms, old.shape):
         clashing = clash(program, buffer, forms)
         if clashing is not None:
@@ -99,15 +100,10 @@ def _in_block_layout(program: Program, block: str, old: Buffer, tiles: Sequence[
 def _laid(program: Program, block: str, buffer: str) -> Buffer:
     """The temporary that a block touches and that is laid out anew."""
     old = temporary(program, block, buffer)
-    node = program.blocks[block]
     no_table(f"buffer '{buffer}'", program.blocks.values(), buffer)
-    if all(a.buffer != buffer for a in (*node.reads, *node.writes)):
+    if not touches(program.blocks[block], buffer):
         refuse(f"buffer '{buffer}'", f"{block_place(block)} does not touch it")
     return old
-
-
-def _shaped(old: Buffer, spans: Sequence[lin.Range]) -> Buffer:
-    return replace(old, shape=tuple(high + 1 for _, high in spans))
 
 
 def _divides_badly(expr: AffineExpr) -> bool:

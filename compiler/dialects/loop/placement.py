@@ -33,21 +33,18 @@ from compiler.dialects.access import (
     AccessAttr,
     AxisAttr,
     names_of,
-    parse_access,
     parse_indices,
-    print_access,
     print_indices,
 )
 from compiler.dialects.checks import (
     Domain,
     check_access,
     check_condition,
-    element_type,
     refuse,
     shape_of,
 )
 from compiler.dialects.loop.loops import ConstantOp, ForOp, enclosing_loops, loop_of
-from compiler.dialects.te import parse_axis_head, parse_shaped_type
+from compiler.dialects.te import parse_accessed, parse_axis_head, print_accessed
 
 
 @dataclass(frozen=True)
@@ -168,7 +165,7 @@ class Placed(IRDLOperation):
         with printer.in_parens():
             printer.print_list(
                 list(zip(self.targets, self.writes, strict=True)),
-                lambda pair: _print_write(printer, pair[0], pair[1], names),
+                lambda pair: print_accessed(printer, pair[0], pair[1], names),
             )
         if self.origin_label is not None and self.origin_map is not None:
             printer.print_string(" origin ")
@@ -202,7 +199,7 @@ def parse_tail(parser: Parser, place: Header) -> Header:
     """Parse `-> (%S[] : memref<f32>) origin "S"[k]`."""
     names = names_of(place.axes)
     parser.parse_punctuation("->")
-    writes = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: _parse_write(parser, names))
+    writes = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: parse_accessed(parser, names))
     origin = None
     if parser.parse_optional_keyword("origin"):
         origin = (parser.parse_str_literal(), parse_indices(parser, names))
@@ -217,18 +214,3 @@ def _loop_names(printer: Printer, block: Placed) -> list[str]:
 def _bound_axis(axis: AxisAttr, expr: AffineExpr, loops: Sequence[str]) -> str:
     reduce = "reduce " if axis.is_reduce else ""
     return f"{reduce}{axis.label} = {axis.size} at {to_text(expr, loops)}"
-
-
-def _print_write(printer: Printer, target: SSAValue, access: AccessAttr, names: Sequence[str]) -> None:
-    printer.print_ssa_value(target)
-    print_access(printer, access, names, element_type(target))
-    printer.print_string(" : ")
-    printer.print_attribute(target.type)
-
-
-def _parse_write(parser: Parser, names: Sequence[str]) -> tuple[SSAValue, AccessAttr]:
-    operand = parser.parse_unresolved_operand()
-    access = parse_access(parser, names)
-    parser.parse_punctuation(":")
-    type = parse_shaped_type(parser)
-    return parser.resolve_operand(operand, type), access(type.get_element_type())

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from compiler.bench.bounded import Array
+from compiler.bench.error_bounds import Array
 from compiler.bench.workload import Step, Workload
 from compiler.support.errors import TargetError
 

@@ -8,12 +8,12 @@ from operator import is_
 
 from compiler.graph.hashing import NameColours
 from compiler.graph.laws.concatenations import read_parts
-from compiler.graph.laws.dead import drop_dead
-from compiler.graph.laws.equal import merge_equal
+from compiler.graph.laws.dead_nodes import drop_dead
+from compiler.graph.laws.equal_nodes import merge_equal
 from compiler.graph.laws.extents import drop_unit_axes
 from compiler.graph.laws.identities import drop_copies
 from compiler.graph.laws.views import absorb_views
-from compiler.graph.normal import normal
+from compiler.graph.normal_form import normal
 from compiler.graph.tree import Compute, Graph, Node
 
 LAWS: tuple[Callable[[Graph], Graph], ...] = (

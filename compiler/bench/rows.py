@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from compiler.bench import bounded as ref
-from compiler.bench.bounded import Array, Bounded
+from compiler.bench import error_bounds as ref
+from compiler.bench.error_bounds import Array, Bounded
+from compiler.bench.onnx_model import Graph
 from compiler.bench.workload import Input, Step, Workload
 
 EPS = 1e-5
@@ -128,10 +129,9 @@ def swish(rows: int, columns: int) -> Workload:
     def reference(x: Bounded, y: Bounded, bias: Bounded) -> Bounded:
         return ref.add(ref.mul(ref.mul(x, ref.sigmoid(x)), y), bias)
 
-    def onnx(graph: Any, x: str, y: str, bias: str) -> str:
+    def onnx(graph: Graph, x: str, y: str, bias: str) -> str:
         gated = graph("Mul", graph("Mul", x, graph("Sigmoid", x)), y)
-        output: str = graph("Add", gated, bias)
-        return output
+        return graph("Add", gated, bias)
 
     return Workload(
         name=f"swish_{rows}x{columns}",

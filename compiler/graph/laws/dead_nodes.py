@@ -26,10 +26,7 @@ def drop_dead(graph: Graph) -> Graph:
         if any(value.name in needed for value in node.results):
             kept.append(_needed_part(node, needed))
             needed.update(kept[-1].operands)
-    kept.reverse()
-    if all(a is b for a, b in zip(graph.nodes, kept, strict=False)) and len(kept) == len(graph.nodes):
-        return graph
-    return replace(graph, nodes=tuple(kept))
+    return graph.with_nodes(kept[::-1])
 
 
 def _needed_part(node: Node, needed: set[str]) -> Node:

@@ -11,9 +11,10 @@ from torch import fx
 from torch.export.graph_signature import ExportGraphSignature, InputKind, OutputKind
 
 from compiler.frontends.imported import Imported
-from compiler.frontends.torch.conversion import Names, Values, converted, input_of, why_not, without_checks
+from compiler.frontends.torch.conversion import Values, converted, input_of, name_of, why_not, without_checks
 from compiler.frontends.torch.table import Unsupported
 from compiler.frontends.torch.tracing import decompositions
+from compiler.program.names import Names
 from compiler.support.errors import InputError
 from compiler.te.function import function
 from compiler.te.tensor import Tensor
@@ -75,7 +76,7 @@ def _written(signature: ExportGraphSignature) -> str | None:
 
 
 def _imported(name: str, program: torch.export.ExportedProgram) -> Imported:
-    names, values = Names(), Values()
+    names, values = Names(separator="_"), Values()
     given: list[Tensor] = []
     fixed: list[Tensor] = []
     constants: dict[str, Any] = {}
@@ -85,7 +86,7 @@ def _imported(name: str, program: torch.export.ExportedProgram) -> Imported:
         node = nodes[spec.arg.name]
         if spec.kind in _FIXED and not node.users:
             continue
-        tensor = _input(node, names.fresh(spec.target if spec.kind in _FIXED else node.name))
+        tensor = _input(node, names.fresh(name_of(spec.target if spec.kind in _FIXED else node.name)))
         values[node] = tensor
         (fixed if spec.kind in _FIXED else given).append(tensor)
         if spec.kind in _FIXED:
@@ -96,7 +97,7 @@ def _imported(name: str, program: torch.export.ExportedProgram) -> Imported:
             values[node] = converted(node, values)
         elif node.op == "output":
             outputs = [_output(argument, values) for argument in node.args[0]]
-    return Imported(function(names.fresh(name), [*given, *fixed], outputs), constants)
+    return Imported(function(names.fresh(name_of(name)), [*given, *fixed], outputs), constants)
 
 
 def _input(node: fx.Node, name: str) -> Tensor:

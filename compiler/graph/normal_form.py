@@ -21,7 +21,7 @@ from compiler.graph.tree import Compute
 from compiler.program import body
 from compiler.program.body import Apply, Read, Scalar
 from compiler.program.combiner import Combiner, Joint
-from compiler.program.tree import Access, Block
+from compiler.program.tree import Access, Block, renumbered
 
 
 def node_digest(node: Compute, sources: Colours) -> bytes:
@@ -112,22 +112,7 @@ def _with_axes(block: Block, order: Sequence[int]) -> Block:
 def with_axes(block: Block, axes: Sequence[AxisAttr], moved: Mapping[int, Linear]) -> Block:
     """The block over other axes, by forms for the former ones: a form over one axis, or a constant."""
     new = replace(block, axes=tuple(axes))
-    ranges = new.axis_ranges
-
-    def form(former: Linear) -> Linear:
-        return lin.substitute(former, moved, ranges)
-
-    def leaf(node: Read | body.Index) -> Scalar:
-        return node if isinstance(node, Read) else body.from_linear(moved[node.axis])
-
-    table = block.table
-    if table is not None:
-        table = replace(table, index=tuple(d if isinstance(d, int) else form(d) for d in table.index))
-    reads = tuple(
-        replace(a, index=tuple(map(form, a.index)), where=tuple(c.substitute(moved, ranges) for c in a.where))
-        for a in block.reads
-    )
-    return replace(new, reads=reads, body=tuple(body.rewrite(value, leaf) for value in block.body), table=table)
+    return renumbered(new, moved, new.axis_ranges)
 
 
 def _sorted(access: Access, block: Block, inside: Digests) -> Access:
@@ -148,10 +133,8 @@ def _moved(value: Scalar, places: Mapping[int, int]) -> Scalar:
     if all(old == new for old, new in places.items()):
         return value
 
-    def leaf(node: Read | body.Index) -> Scalar:
-        return body.read(places[node.position], node.type) if isinstance(node, Read) else node
-
-    return body.rewrite(value, leaf)
+    reads = {n.position: body.read(places[n.position], n.type) for n in body.leaves([value]) if isinstance(n, Read)}
+    return body.rewrite(value, reads)
 
 
 def _ordered(value: Scalar, inside: Digests) -> Scalar:

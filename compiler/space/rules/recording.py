@@ -46,11 +46,9 @@ class _Template(Schedule):
         return super().value(parameter)
 
     def _planner(self, primitive: Primitive) -> Callable[[State, SchedOp], Plan]:
-        return _left if primitive.name == "auto" else super()._planner(primitive)
-
-
-def _left(state: State, op: SchedOp) -> Plan:
-    return unchanged(state.program)
+        if primitive.name == "auto":
+            return lambda state, op: unchanged(state.program)
+        return super()._planner(primitive)
 
 
 def recorded(function: Callable[[Schedule], object], schedule: Schedule) -> ModuleOp:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from compiler.affine import linear as lin
 from compiler.graph.hashing import NameColours, sample_digest
 from compiler.graph.laws.identities import copied
-from compiler.graph.normal import normal
+from compiler.graph.normal_form import normal
 from compiler.graph.rename import reading
 from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 from compiler.program import body
@@ -49,12 +49,8 @@ def merge_equal(graph: Graph) -> Graph:
     kept = {value.name for node in nodes for value in node.results}
     gone = {old: new for old, new in names.items() if old not in kept}
     result_names = _first_before(tuple(gone.get(name, name) for name in graph.results), twins)
-    same_nodes = len(nodes) == len(graph.nodes) and all(a is b for a, b in zip(graph.nodes, nodes, strict=True))
-    return (
-        graph
-        if same_nodes and result_names == graph.results
-        else replace(graph, nodes=tuple(nodes), results=result_names)
-    )
+    changed = graph.with_nodes(nodes)
+    return changed if result_names == graph.results else replace(changed, results=result_names)
 
 
 class _Seen:

@@ -1,4 +1,4 @@
-"""`Told`: what is asked of a task by the words about its runs; `SearchTask` has all of it."""
+"""`Subject`: what is asked of a task by the words about its runs; `SearchTask` has all of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compiler.schedule import Schedule
 from compiler.types.machines import Gpu, Machine
 
 
-class Told(Protocol):
+class Subject(Protocol):
     """A task, or a whole program with a task for each of its groups; see `SearchTask`."""
 
     name: str
@@ -26,10 +26,10 @@ class Told(Protocol):
         """The program as loops, unscheduled."""
 
     @property
-    def groups(self) -> Sequence[Told]:
+    def groups(self) -> Sequence[Subject]:
         """The tasks of the groups of a whole program."""
 
-    def group(self, name: str) -> Told:
+    def group(self, name: str) -> Subject:
         """The task of a group."""
 
     def script(self, record: Record) -> str:
