@@ -17,6 +17,7 @@ from compiler.driver.units.unit import Unit, UnitKey
 from compiler.schedule import Schedule
 from compiler.support import processes
 from compiler.support.errors import ScheduleError
+from compiler.support.worker_pool import STARTS
 
 
 def jobs(count: int = 4) -> list[Job]:
@@ -101,7 +102,7 @@ def test_what_a_dead_process_had_is_compiled_here(
 
     monkeypatch.setattr(processes, "start", killed)
     assert same(pool.compiled(jobs(), 3), alone)
-    assert len(started) == 2
+    assert 2 <= len(started) <= 2 * STARTS
 
 
 def test_a_refusal_is_raised_here(started: list[processes.Started]) -> None:

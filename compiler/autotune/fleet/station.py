@@ -12,10 +12,10 @@ from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.local import builder_of, builders_of
 from compiler.autotune.measure.timer import Timer, outcome_of
-from compiler.autotune.measure.worker_pool import WorkerPool
-from compiler.autotune.measure.worker_process import Death
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
+from compiler.support.processes import Death
+from compiler.support.worker_pool import WorkerPool
 from compiler.types.machines import VARIABLE, host, stated
 
 
