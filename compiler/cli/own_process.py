@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar, TypeVarTuple
 
 from compiler.support.errors import StrataError, TargetError
 from compiler.support.processes import Death
+from compiler.support.worker import Calls
 from compiler.support.worker_pool import WorkerPool
 
 Result = TypeVar("Result")
@@ -23,8 +23,8 @@ def in_own_process(what: str, function: Callable[[*Arguments], Result], *argumen
     Raises the StrataError or MemoryError of the function, and TargetError, which names `what` ran, where the process
     ends before.
     """
-    with closing(WorkerPool(_CallSetup(), 1, task="run it")) as pool:
-        ((_, answer),) = pool.map([partial(function, *arguments)])
+    with closing(WorkerPool(Calls(), 1, task="run it")) as pool:
+        ((_, answer),) = pool.map([partial(_result, function, *arguments)])
     if isinstance(answer, Death):
         raise TargetError(f"{what} {_end(answer)}")
     if isinstance(answer, StrataError | MemoryError):
@@ -32,20 +32,9 @@ def in_own_process(what: str, function: Callable[[*Arguments], Result], *argumen
     return answer  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True)
-class _CallSetup:
-    """The setup of a process whose jobs are calls; its replies are what they give or raise."""
-
-    memory_bytes: None = None
-
-    def start(self) -> Callable[[Callable[[], object]], object]:
-        """Nothing is prepared."""
-        return _result
-
-
-def _result(call: Callable[[], object]) -> object:
+def _result(function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result | StrataError | MemoryError:
     try:
-        return call()
+        return function(*arguments)
     except (StrataError, MemoryError) as error:
         return error
 

@@ -8,6 +8,7 @@ forked child lacks the threads of its parent's OpenMP runtime, and hangs.
 
 from __future__ import annotations
 
+import operator
 import os
 import pickle
 import resource
@@ -41,6 +42,16 @@ class Setup(Protocol):
     @property
     def memory_bytes(self) -> int | None:
         """Memory that the process may map beyond its size at the start; None is no limit."""
+
+
+class Calls:
+    """The setup of a worker whose jobs are calls of functions without arguments; nothing is prepared."""
+
+    memory_bytes: None = None
+
+    def start(self) -> Callable[[Callable[[], Reply]], Reply]:
+        """A job is called."""
+        return operator.call
 
 
 @dataclass(frozen=True)

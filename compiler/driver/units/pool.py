@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from threading import Thread
 
 from compiler.driver.cache import entries
 from compiler.driver.units.compile import Job, compile_unit
 from compiler.driver.units.unit import Unit
 from compiler.support.errors import StrataError, TargetError
+from compiler.support.worker import Calls
 from compiler.support.worker_pool import WorkerPool
 from compiler.targets.cpu.openmp import cores
 
@@ -86,19 +88,8 @@ def _kept(job: Job) -> Unit | None:
     return None if unit is None else replace(unit.named(job.name), seconds=0.0)
 
 
-@dataclass(frozen=True)
-class _CompilerSetup:
-    """The setup of a process that compiles: its replies are units, or None for what the parent has to refuse itself,
-    with the place."""
-
-    memory_bytes: None = None
-
-    def start(self) -> Callable[[Job], Unit | None]:
-        """Nothing is prepared."""
-        return _unit_or_none
-
-
 def _unit_or_none(job: Job) -> Unit | None:
+    """The unit; None for what the parent has to refuse itself, with the place."""
     try:
         return compile_unit(job)
     except StrataError:
@@ -109,7 +100,7 @@ class _Helper:
     """Another process that compiles, and the thread that gives it jobs."""
 
     def __init__(self, work: _Work) -> None:
-        self._pool = WorkerPool(_CompilerSetup(), 1, task="compile")
+        self._pool = WorkerPool(Calls(), 1, task="compile")
         self._work = work
         self.thread = Thread(target=self._serve, daemon=True)
         self.thread.start()
@@ -118,7 +109,7 @@ class _Helper:
         """Give jobs while there are some; none to a process that cannot start."""
         with suppress(TargetError, OSError):
             while (number := self._work.take()) is not None:
-                for _, reply in self._pool.map([self._work.jobs[number]]):
+                for _, reply in self._pool.map([partial(_unit_or_none, self._work.jobs[number])]):
                     if isinstance(reply, Unit):
                         self._work.done(number, reply)
 
