@@ -68,7 +68,7 @@ class Fleet:
     def turn_to(self, subject: Subject) -> None:
         """From now on candidates are of another subject."""
         self._subject = subject
-        assert subject.program, "read here, since it is used in another thread"
+        _ = subject.program  # read here, since it is used in another thread
 
     def measure(self, scripts: Sequence[str], say: Say = silent) -> Generator[tuple[int, Outcome]]:
         """The position of each script and its outcome, as they come; all are begun now."""
