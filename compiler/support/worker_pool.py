@@ -116,6 +116,8 @@ class WorkerPool:
 
     def turn_to(self, setup: Setup) -> None:
         """Let the workers do the jobs of another setup: they need not load again what all jobs need."""
+        if setup == self._setup:
+            return
         self._setup = setup
         self._drop([seat for seat in self._seats if not seat.worker.ready])
         for seat in self._seats:

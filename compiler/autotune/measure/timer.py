@@ -43,11 +43,12 @@ class Timer:
         self._runner: WorkerPool | None = None
         self._opened = ExitStack()
         self.file = self._opened.enter_context(unnamed()).fileno()
-        self.turn_to(subject)
+        self._subject, self._is_referenced, self._is_turned = subject, False, False
 
     def turn_to(self, subject: Subject) -> None:
         """From now on candidates are of another subject."""
-        self._subject, self._is_referenced, self._is_turned = subject, False, False
+        if subject != self._subject:
+            self._subject, self._is_referenced, self._is_turned = subject, False, False
 
     @property
     def reference_job(self) -> ReferenceJob | None:
