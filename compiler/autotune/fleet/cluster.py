@@ -7,11 +7,13 @@ tuner says who may be asked, and how long.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any, TypeVar
 
 from compiler.autotune.fleet import jobs
@@ -66,27 +68,35 @@ class Job:
 class Cluster:
     """The workers of the scheduler at an address, asked by one tuner; `patience` is how many seconds a job may take.
 
-    `notes` has a sentence for each worker that joined, left or failed. All but `begin` and `close` runs in the thread
-    of dask's client. Raises InputError where dask is missing or the address is none, TargetError where nobody answers
+    `notes` has a sentence for each worker that joined, left or failed. All but `begin` and `close` runs in a thread
+    of its own. Raises InputError where dask is missing or the address is none, TargetError where nobody answers
     there for as long as the patience lasts.
     """
 
     def __init__(self, address: str, patience: float) -> None:
-        self.address, self.patience = address, patience
+        self.address, self.patience = checked(address), patience
         self.notes: list[str] = []
         self.members: dict[str, Member] = {}
         self._ours = read_facts(own_facts())
         self._asked: set[Job] = set()
         self._begun: set[Future[Any]] = set()
-        self._client = self._connected()
+        self._loop = asyncio.new_event_loop()
+        Thread(target=self._loop.run_forever, daemon=True).start()
+        try:
+            self.begin(self._connect()).result()
+        except BaseException:
+            self.close()
+            raise
         self.begin(self._watch())
 
-    def _connected(self) -> Any:
-        checked(self.address)
+    async def _connect(self) -> None:
         from distributed import Client
 
         try:
-            return Client(self.address, timeout=max(1.0, self.patience), set_as_default=False)
+            self._client = Client(
+                self.address, timeout=max(1.0, self.patience), set_as_default=False, asynchronous=True
+            )
+            await self._client
         except (OSError, TimeoutError) as error:
             raise TargetError(f"no scheduler answers at {self.address}: {_sentence(error)}") from error
         except (ValueError, RuntimeError, TypeError) as error:
@@ -94,7 +104,7 @@ class Cluster:
 
     def begin(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
         """Let a coroutine run beside others."""
-        begun = asyncio.run_coroutine_threadsafe(work, self._client.loop.asyncio_loop)
+        begun = asyncio.run_coroutine_threadsafe(work, self._loop)
         self._begun.add(begun)
         begun.add_done_callback(self._begun.discard)
         return begun
@@ -103,8 +113,13 @@ class Cluster:
         """Forget all that was begun, and the connection."""
         for begun in list(self._begun):
             begun.cancel()
+        log = logging.getLogger("distributed.client")
+        level = log.level
+        log.setLevel(logging.CRITICAL)  # it calls it an error that a lost connection is not made again
         with suppress(Exception):  # whatever a lost connection is to dask
-            self._client.close(timeout=2)
+            self.begin(self._client.close(timeout=1)).result(timeout=1.5)
+        log.setLevel(level)
+        self._loop.call_soon_threadsafe(self._loop.stop)
 
     @property
     def is_connected(self) -> bool:

@@ -35,7 +35,7 @@ class Fleet:
     """Measures candidates of one machine model on the workers of a scheduler; has the methods of `Measurer`.
 
     Candidates are built by any worker, timed by those of the model. `measure` begins at once: its candidates are in
-    flight while others are chosen, each a coroutine in the thread of dask's client. What workers say is judged, see
+    flight while others are chosen, each a coroutine in the cluster's thread. What workers say is judged, see
     judge.py; one that leaves, hangs or lies costs nothing but time, and `notes` name it. Raises TargetError where for
     as long as the patience lasts no worker can be asked, InputError for a program that cannot be compiled.
     """
