@@ -105,6 +105,16 @@ def test_what_a_dead_process_had_is_compiled_here(
     assert 2 <= len(started) <= 2 * STARTS
 
 
+def test_an_interruption_leaves_no_process(started: list[processes.Started], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(job: Job) -> Unit:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pool, "compile_unit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pool.compiled(jobs(), 3)
+    assert len(started) == 2 and all(s.process.poll() is not None for s in started)
+
+
 def test_a_refusal_is_raised_here(started: list[processes.Started]) -> None:
     a = te.placeholder((8, 8), name="A")
     second = Schedule(compiler.lower(te.function("f", [a], te.nn.exp(a, name="another"))))
