@@ -1,4 +1,10 @@
-"""`WorkerPool`: jobs to worker processes; a worker that dies, or works for too long, costs its job and is replaced."""
+"""`WorkerPool`: jobs to worker processes; a worker that dies, or works for too long, costs its job and is replaced.
+
+Candidates are built and timed by such workers, programs are compiled by them, and what may crash is run by one. What
+holds for all: a dead pipe is the death of a worker, with its signal, its last words and whether memory was short; what
+others did to a worker is not its job's fault; a worker ends with its parent, whatever it does; an interruption of the
+terminal reaches the parent only, which leaves none behind.
+"""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class Paper:
         """The first of the able does it; a job's future is its worker, and what it was given."""
         return Job(SimpleNamespace(worker=able[0].address, function=function, given=given), {})
 
-    async def result(self, job: Job, more: float = 0.0) -> jobs.Reply:
+    async def result(self, job: Job, more: float = 0.0) -> jobs.Answer:
         worker, (first, *_) = job.future.worker, job.future.given
         if job.future.function is jobs.compare:
             outcomes = [self.answers[worker](built.given[1]) for built in first]
@@ -205,7 +205,7 @@ class Paper:
             value = self.answers[worker](script)
         if value is None:
             raise Lost("its worker has left")
-        return jobs.Reply(worker, value, getattr(first, "worker", worker))
+        return jobs.Answer(worker, value, getattr(first, "worker", worker))
 
     def close(self) -> None:
         return

@@ -19,7 +19,7 @@ BUILDERS = 0
 
 
 @dataclass(frozen=True)
-class Reply:
+class Answer:
     """What came of a job, and on which worker: a value, or why a worker can do no job of the subject. `builder` is the
     worker that has built what is timed."""
 
@@ -44,19 +44,19 @@ def facts_of_worker() -> dict[str, object]:
     return facts.own_facts(BUILDERS or None)
 
 
-def build(subject: Subject, script: str, machine: str) -> Reply:
+def build(subject: Subject, script: str, machine: str) -> Answer:
     """Build a candidate for a machine, whose facts are stated: Built, or the outcome that says why not."""
-    return Reply(_worker(), answered(lambda: station().build(subject, script, machine)))
+    return Answer(_worker(), answered(lambda: station().build(subject, script, machine)))
 
 
-def time(built: Reply, subject: Subject) -> Reply:
+def time(built: Answer, subject: Subject) -> Answer:
     """Check and time what was built; an outcome that says why it was not built, or a refusal, is passed on."""
     if not isinstance(built.value, Built):
-        return Reply(_worker() if built.refusal is None else built.worker, built.value, built.worker)
-    return Reply(_worker(), answered(lambda: station().time(subject, built.value)), built.worker)
+        return Answer(_worker() if built.refusal is None else built.worker, built.value, built.worker)
+    return Answer(_worker(), answered(lambda: station().time(subject, built.value)), built.worker)
 
 
-def compare(candidates: Sequence[Reply], subject: Subject, rounds: int) -> Reply:
+def compare(candidates: Sequence[Answer], subject: Subject, rounds: int) -> Answer:
     """Time candidates in turns; the outcomes that say why some were not built are passed on."""
     refused = next((built for built in candidates if built.refusal is not None), None)
     if refused is not None:
@@ -64,10 +64,10 @@ def compare(candidates: Sequence[Reply], subject: Subject, rounds: int) -> Reply
     ready = [built.value for built in candidates if isinstance(built.value, Built)]
     timed = answered(lambda: station().compare(subject, ready, rounds))
     if isinstance(timed, Refused | Unable):
-        return Reply(_worker(), timed)
+        return Answer(_worker(), timed)
     outcomes = iter(timed)
     value: list[Outcome] = [next(outcomes) if isinstance(c.value, Built) else c.value for c in candidates]
-    return Reply(_worker(), value)
+    return Answer(_worker(), value)
 
 
 def _worker() -> str:

@@ -128,7 +128,7 @@ class Fleet:
     def _build(self, crew: _Crew, subject: Subject, script: str) -> Job:
         return self.cluster.submit(BUILD, crew.builders, jobs.build, subject, script, self._stated)
 
-    async def _timed(self, crew: _Crew, built: Job, subject: Subject) -> jobs.Reply:
+    async def _timed(self, crew: _Crew, built: Job, subject: Subject) -> jobs.Answer:
         """What a worker found of what is built. Raises Lost where that cannot be believed, too."""
         job = self.cluster.submit(TIME, crew.timers, jobs.time, built.future, subject, after=[built])
         reply = self._believed(await self.cluster.result(job))
@@ -140,7 +140,7 @@ class Fleet:
             raise Lost(lie)
         return reply
 
-    def _believed(self, reply: jobs.Reply) -> jobs.Reply:
+    def _believed(self, reply: jobs.Answer) -> jobs.Answer:
         """A reply of a worker that is trusted. Raises Lost for others, InputError for a program that all refuse."""
         member = self.cluster.members.get(reply.worker)
         if reply.refusal is not None:
