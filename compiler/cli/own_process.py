@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 from collections.abc import Callable
-from multiprocessing.connection import Connection
+from contextlib import closing
+from functools import partial
 from typing import TypeVar, TypeVarTuple
 
 from compiler.support.errors import StrataError, TargetError
+from compiler.support.processes import Death
+from compiler.support.worker import Calls
+from compiler.support.worker_pool import WorkerPool
 
 Result = TypeVar("Result")
 Arguments = TypeVarTuple("Arguments")
@@ -20,34 +23,25 @@ def in_own_process(what: str, function: Callable[[*Arguments], Result], *argumen
     Raises the StrataError or MemoryError of the function, and TargetError, which names `what` ran, where the process
     ends before.
     """
-    spawn = multiprocessing.get_context("spawn")
-    receiver, sender = spawn.Pipe(duplex=False)
-    process = spawn.Process(target=_send, args=(sender, function, arguments), daemon=True)
-    process.start()
-    sender.close()
-    try:
-        answer = receiver.recv()
-    except EOFError:
-        process.join()
-        raise TargetError(f"{what} {_end(process.exitcode)}") from None
-    process.join()
+    with closing(WorkerPool(Calls(), 1, task="run it")) as pool:
+        ((_, answer),) = pool.map([partial(_result, function, *arguments)])
+    if isinstance(answer, Death):
+        raise TargetError(f"{what} {_end(answer)}")
     if isinstance(answer, StrataError | MemoryError):
         raise answer
     return answer  # type: ignore[no-any-return]
 
 
-def _send(sender: Connection, function: Callable[[*Arguments], object], arguments: tuple[*Arguments]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the process that waits for this one says that it was interrupted
+def _result(function: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result | StrataError | MemoryError:
     try:
-        answer = function(*arguments)
+        return function(*arguments)
     except (StrataError, MemoryError) as error:
-        answer = error
-    sender.send(answer)
+        return error
 
 
-def _end(status: int | None) -> str:
+def _end(death: Death) -> str:
     """How a process ended, in words."""
-    if status is None or status >= 0:
-        return f"ended with status {status} while it ran"
-    name = signal.Signals(-status).name
-    return f"died of {name} while it ran ({signal.strsignal(-status)})"
+    if death.status >= 0:
+        return f"ended with status {death.status} while it ran"
+    name = signal.Signals(-death.status).name
+    return f"died of {name} while it ran ({signal.strsignal(-death.status)})"

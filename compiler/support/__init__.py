@@ -8,7 +8,9 @@ display.py      objects as a line of a session and as small HTML of a notebook
 files.py        reading files, writing them in one step, finding programs
 validation.py   values of a caller, checked
 command.py      a command of the shell around its work: streams, errors as sentences, exit status
-processes.py    Python processes of this package that their parent talks to through a pipe
+worker_pool.py  jobs to worker processes, deaths and time limits included
+processes.py    one worker process as its parent sees it
+worker.py       what a worker process does
 plugins.py      what other packages and files add to the compiler
 lazy.py         names of a package that are loaded when they are first used
 gc.py           work that makes many objects, without the garbage collector

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from compiler.autotune.measure import Limits, Measurer, Sampling, worker_pool
+from compiler.autotune.measure import Limits, Measurer, Sampling
 from compiler.autotune.measure.local import EstimatingExecutor, LocalExecutor
-from compiler.autotune.measure.worker_pool import WorkerPool
-from compiler.autotune.measure.worker_process import Worker
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
+from compiler.support import worker_pool
 from compiler.support.errors import InputError, TargetError
-from compiler.support.processes import path
+from compiler.support.processes import Worker, path
+from compiler.support.worker_pool import WorkerPool
 from tests.measuring import (
     ABORT,
     EXIT,
@@ -196,8 +196,8 @@ def test_a_parent_that_was_stopped_excuses_its_workers(
         ahead[0] = 1000.0
         return actual
 
-    monkeypatch.setattr("compiler.autotune.measure.worker_pool.wait", late)
-    monkeypatch.setattr("compiler.autotune.measure.worker_pool.time.monotonic", lambda: clock() + ahead[0])
+    monkeypatch.setattr("compiler.support.worker_pool.wait", late)
+    monkeypatch.setattr("compiler.support.worker_pool.time.monotonic", lambda: clock() + ahead[0])
     assert all(outcome.ok for outcome in measured(processes, [NONE]))
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +18,7 @@ from compiler.autotune.tell.progress import Progress
 from compiler.database import Database
 from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import MACHINES, Machine, host
-from tests.fleet.clusters import Processes
+from tests.fleet.clusters import HERE, Processes
 
 pytest.importorskip("distributed", reason="dask.distributed is not installed")
 PATIENCE = 20.0
@@ -121,6 +125,16 @@ def test_the_groups_of_a_whole_program_are_in_flight_together(tmp_path: Path) ->
 def _as_worker_says(name: str) -> Machine:
     """A named machine as a worker here has it."""
     return replace(MACHINES[name], name=f"{host().name} as {name}", cores=host().cores)
+
+
+@pytest.mark.parametrize("seconds", [3.0, 6.0])
+def test_an_interruption_does_not_wait_for_a_scheduler(seconds: float) -> None:
+    words = ["tune", "matmul:16x16x16", "--no-database", "--scheduler", "tcp://127.0.0.1:1", "--patience", "600"]
+    tuner = subprocess.Popen([sys.executable, "-m", "compiler", *words], stderr=subprocess.PIPE, text=True, cwd=HERE)
+    time.sleep(seconds)
+    tuner.send_signal(signal.SIGINT)
+    _, said = tuner.communicate(timeout=30)
+    assert (tuner.returncode, said) == (130, "strata: interrupted\n")
 
 
 @pytest.mark.parametrize(

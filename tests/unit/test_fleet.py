@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 from types import SimpleNamespace
@@ -12,7 +14,7 @@ import pytest
 
 from compiler import te
 from compiler.autotune.fleet import facts, host_lock, jobs
-from compiler.autotune.fleet.cluster import BUILD, STRIKES, TIME, Ended, Job, Member
+from compiler.autotune.fleet.cluster import BUILD, STRIKES, TIME, Job, Lost, Member
 from compiler.autotune.fleet.judge import Judge, Said, impossible
 from compiler.autotune.fleet.measurer import LOSSES, Fleet
 from compiler.autotune.measure import Built
@@ -163,9 +165,9 @@ class Paper:
     answers: dict[str, Answer]
     address: str = "tcp://paper"
     patience: float = 0.0
+    is_connected: bool = True
     notes: list[str] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
-    ended: list[Ended] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.members = {name: Member(name, {BUILD: 2.0, TIME: 1.0}, facts=OURS, refusal=None) for name in self.answers}
@@ -174,8 +176,13 @@ class Paper:
     def trusted(self) -> list[Member]:
         return [member for member in self.members.values() if member.refusal is None]
 
-    def free(self, member: Member, kind: str) -> int:
-        return 1
+    def begin(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(asyncio.run(work))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
     def strike(self, member: Member, why: str, ends: bool = False) -> None:
         member.strikes += STRIKES if ends else 1
@@ -183,29 +190,22 @@ class Paper:
         if member.strikes >= STRIKES:
             member.refusal = why
 
-    def submit(self, member: Member, kind: str, function: object, *given: Any) -> Job:
-        job = Job(member.address, kind, kind != BUILD, future=SimpleNamespace(script=None))
-        if kind == BUILD:
-            job.future.script = given[1]
-            self.ended.append(Ended(job))
-            return job
-        if function is jobs.compare:
-            outcomes = [self.answers[member.address](future.script) for future in given[0]]
-            lost = None if all(outcomes) else "its worker has left"
-            self.ended.append(Ended(job, lost=lost) if lost else Ended(job, outcomes))
-            return job
-        script = given[0].script
-        self.asked.append((member.address, script))
-        answer = self.answers[member.address](script)
-        self.ended.append(Ended(job, answer) if answer is not None else Ended(job, lost="its worker has left"))
-        return job
+    def submit(self, kind: str, able: Sequence[Member], function: object, *given: Any, after: object = ()) -> Job:
+        """The first of the able does it; a job's future is its worker, and what it was given."""
+        return Job(SimpleNamespace(worker=able[0].address, function=function, given=given), {})
 
-    def cancel(self, dropped: object) -> None:
-        return
-
-    def wait(self) -> Iterator[Ended]:
-        ended, self.ended = self.ended, []
-        yield from ended
+    async def result(self, job: Job, more: float = 0.0) -> jobs.Answer:
+        worker, (first, *_) = job.future.worker, job.future.given
+        if job.future.function is jobs.compare:
+            outcomes = [self.answers[worker](built.given[1]) for built in first]
+            value: Any = outcomes if all(outcomes) else None
+        else:
+            script = first.given[1]
+            self.asked.append((worker, script))
+            value = self.answers[worker](script)
+        if value is None:
+            raise Lost("its worker has left")
+        return jobs.Answer(worker, value, getattr(first, "worker", worker))
 
     def close(self) -> None:
         return

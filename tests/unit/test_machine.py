@@ -15,10 +15,10 @@ import compiler
 from compiler import te
 from compiler.__main__ import main
 from compiler.autotune import SearchTask
-from compiler.autotune.measure.worker import Ready
-from compiler.autotune.measure.worker_process import Worker
 from compiler.driver import build_unit
 from compiler.support.errors import TargetError
+from compiler.support.processes import Worker
+from compiler.support.worker import Ready
 from compiler.types import machines as machines
 from compiler.types.machines import MACHINES, VARIABLE, Machine, detected, host, lacking
 

@@ -23,8 +23,6 @@ from compiler.autotune.measure.local import LocalExecutor
 from compiler.autotune.measure.runner import Affinity, MeasureJob, Runner, SampleJob, Yardstick
 from compiler.autotune.measure.timer import Timer
 from compiler.autotune.measure.timing import Clock, YardstickProbe, chosen, standard_error
-from compiler.autotune.measure.worker import Refused
-from compiler.autotune.measure.worker_process import Death
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.dialects.numbers import is_float
 from compiler.driver import build_unit
@@ -45,6 +43,8 @@ from compiler.interpret import te as evaluator
 from compiler.pipeline import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError
+from compiler.support.processes import Death
+from compiler.support.worker import Refused
 from compiler.targets.cpu import presence
 from compiler.targets.cpu.ceilings import Reading
 from compiler.targets.cpu.presence import QUIET, Disturbance, Taken

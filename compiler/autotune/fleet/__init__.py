@@ -8,7 +8,7 @@ host_lock.py  builds share a host; what is timed has it alone
 station.py    Station: what one worker builds and times with
 jobs.py       what a scheduler calls on workers
 serve.py      a worker that serves until it is interrupted
-cluster.py    Cluster: the workers of a scheduler, who is trusted, jobs and what came of them
+cluster.py    Cluster: the workers of a scheduler, who is trusted, and jobs that dask lets some of them do
 judge.py      which outcomes a second worker must confirm, and whom to believe
-measurer.py   Fleet: batches of candidates to outcomes, in flight while others are chosen
+measurer.py   Fleet: candidates to outcomes, each a coroutine, in flight while others are chosen
 """

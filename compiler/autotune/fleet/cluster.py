@@ -1,17 +1,20 @@
-"""`Cluster`: the workers of a scheduler, those that are trusted, jobs and what came of them.
+"""`Cluster`: the workers of a scheduler, those that are trusted, and jobs that the scheduler lets some of them do.
 
-The tuner decides which worker does what: so it knows whom it waits for, and how long. The scheduler carries jobs and
-results, and knows who is there.
+Which worker does a job, what a lost worker had, and the way back to a scheduler that was away are dask's business. The
+tuner says who may be asked, and how long.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
-from typing import Any
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any, TypeVar
 
 from compiler.autotune.fleet import jobs
 from compiler.autotune.fleet.address import checked
@@ -25,39 +28,27 @@ LOOK = 1.0
 """Seconds between two looks at which workers there are."""
 STRIKES = 3
 """After so many faults a worker is asked no more."""
-AHEAD = 1
-"""Jobs that wait at a worker beside those it can do at once: they hide the way there."""
+RETRIES = 1
+"""How often dask repeats a job that an error has ended."""
+Result = TypeVar("Result")
+DaskFuture = Any
 
 
-@dataclass(eq=False)
-class Job:
-    """A call on a worker: of which resource, since when, and whether its value is fetched when it has ended."""
-
-    worker: str
-    kind: str
-    fetched: bool
-    begun: float = field(default_factory=time.monotonic)
-    future: Any = None
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A job that has ended: its value if it was to be fetched, or why it is lost."""
-
-    job: Job
-    value: Any = None
-    lost: str | None = None
+class Lost(Exception):
+    """Why a job has no result, in one sentence: it may be asked again."""
 
 
 @dataclass(eq=False)
 class Member:
-    """A worker of the scheduler. `facts` are None until it has told them; it is asked while `refusal` is None."""
+    """A worker of the scheduler. `facts` are None until it has told them; it is asked while `refusal` is None.
+    `meeting` is the call that asks who it is."""
 
     address: str
     resources: dict[str, float]
     facts: WorkerFacts | None = None
     refusal: str | None = "it has not answered yet"
     strikes: int = 0
+    meeting: Future[None] | None = None
 
     @property
     def name(self) -> str:
@@ -65,25 +56,77 @@ class Member:
         return self.address if self.facts is None else f"{self.address} on {self.facts.host}"
 
 
+@dataclass(eq=False)
+class Job:
+    """A call that is on its way. `able` has the workers that may do it, by its key, and those of the jobs whose results
+    it takes."""
+
+    future: DaskFuture
+    able: dict[str, Sequence[Member]]
+
+
 class Cluster:
     """The workers of the scheduler at an address, asked by one tuner; `patience` is how many seconds a job may take.
 
-    `notes` has a sentence for each worker that joined, left or failed. Raises InputError where dask is missing or the
-    address is none, TargetError where nobody answers there for as long as the patience lasts.
+    `notes` has a sentence for each worker that joined, left or failed. All but `begin` and `close` runs in a thread
+    of its own. Raises InputError where dask is missing or the address is none, TargetError where nobody answers
+    there for as long as the patience lasts.
     """
 
     def __init__(self, address: str, patience: float) -> None:
-        self.address, self.patience = address, patience
+        self.address, self.patience = checked(address), patience
         self.notes: list[str] = []
         self.members: dict[str, Member] = {}
         self._ours = read_facts(own_facts())
-        self._jobs: set[Job] = set()
-        self._probes: dict[Job, Member] = {}
-        self._ended: SimpleQueue[Job] = SimpleQueue()
-        self._lost: list[Ended] = []
-        self._looked = 0.0
-        self._client = self._connected()
-        self.look()
+        self._asked: set[Job] = set()
+        self._begun: set[Future[Any]] = set()
+        self._loop = asyncio.new_event_loop()
+        Thread(target=self._loop.run_forever, daemon=True).start()
+        try:
+            self.begin(self._connect()).result()
+        except BaseException:
+            self.close()
+            raise
+        self.begin(self._watch())
+
+    async def _connect(self) -> None:
+        from distributed import Client
+
+        try:
+            self._client = Client(
+                self.address, timeout=max(1.0, self.patience), set_as_default=False, asynchronous=True
+            )
+            await self._client
+        except (OSError, TimeoutError) as error:
+            raise TargetError(f"no scheduler answers at {self.address}: {_sentence(error)}") from error
+        except (ValueError, RuntimeError, TypeError) as error:
+            raise InputError(f"no scheduler at {self.address}: {_sentence(error)}") from error
+
+    def begin(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        """Let a coroutine run beside others."""
+        begun = asyncio.run_coroutine_threadsafe(work, self._loop)
+        self._begun.add(begun)
+        begun.add_done_callback(self._begun.discard)
+        return begun
+
+    def close(self) -> None:
+        """Forget all that was begun, and the connection."""
+        for begun in list(self._begun):
+            begun.cancel()
+        log = logging.getLogger("distributed.client")
+        level = log.level
+        log.setLevel(logging.CRITICAL)  # it calls it an error that a lost connection is not made again
+        with suppress(Exception):  # whatever a lost connection is to dask
+            self.begin(self._client.close(timeout=1)).result(timeout=1.5)
+        log.setLevel(level)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the scheduler is there. Raises TargetError where dask has given it up."""
+        if self._client.status in ("closing", "closed"):
+            raise TargetError(f"no scheduler answers at {self.address}: it was there and has gone")
+        return bool(self._client.status == "running")
 
     # --- workers ----------------------------------------------------------------------------------------------------
 
@@ -95,185 +138,126 @@ class Cluster:
     @property
     def awaited(self) -> bool:
         """Whether a worker is being asked who it is."""
-        return bool(self._probes)
-
-    def free(self, member: Member, kind: str) -> int:
-        """How many more jobs of a kind a worker takes now."""
-        most = int(member.resources.get(kind, 0))
-        return most and most + AHEAD - sum(job.worker == member.address and job.kind == kind for job in self._jobs)
+        return any(member.meeting is not None and not member.meeting.done() for member in self.members.values())
 
     def strike(self, member: Member, why: str, ends: bool = False) -> None:
         """Note a worker's fault; after some, or one that `ends` it, it is asked no more."""
         member.strikes += STRIKES if ends else 1
         self.note(f"worker {member.name}: {why}")
         if member.strikes >= STRIKES and member.refusal is None:
-            self._refuse(member, why)
+            member.refusal = why
+            self.note(f"worker {member.name} is asked no more: {why}")
 
     def note(self, sentence: str) -> None:
         """Keep a sentence for people."""
         self.notes.append(sentence)
 
-    def _refuse(self, member: Member, why: str) -> None:
-        member.refusal = why
-        self.note(f"worker {member.name} is asked no more: {why}")
-        self._lose([job for job in self._jobs if job.worker == member.address], why)
+    async def _watch(self) -> None:
+        """Look who came and who left; jobs that nobody can do any more are lost."""
+        was_connected = True
+        while True:
+            if was_connected and self._client.status == "connecting":
+                self.note(f"the connection to the scheduler at {self.address} is lost: connecting again")
+            was_connected = self._client.status != "connecting"
+            await self._look()
+            trusted = set(self.trusted)
+            await self._lose([job for job in self._asked if any(trusted.isdisjoint(m) for m in job.able.values())])
+            await asyncio.sleep(LOOK)
 
-    # --- jobs -------------------------------------------------------------------------------------------------------
-
-    def submit(self, member: Member, kind: str, function: Callable[..., object], *given: object) -> Job:
-        """Let a worker do a job of a kind; what it gives is fetched unless it is a build, which stays there."""
-        job = Job(member.address, kind, kind != BUILD)
-        resources = {kind: 1} if kind in (BUILD, TIME) else {}
-        self._jobs.add(job)
+    async def _look(self) -> None:
         try:
-            job.future = self._client.submit(
-                function, *given, workers=[member.address], resources=resources, pure=False, retries=0
-            )
-            job.future.add_done_callback(lambda _: self._ended.put(job))
-        except Exception as error:  # whatever a lost connection is to dask: the job is asked again
-            self._lose([job], f"it could not be sent: {_sentence(error)}")
-        return job
-
-    def cancel(self, dropped: Iterable[Job]) -> None:
-        """Forget jobs."""
-        for job in dropped:
-            if job in self._jobs:
-                self._forget(job)
-
-    def wait(self) -> Iterator[Ended]:
-        """What has ended, after waiting until something has or a look is due."""
-        if time.monotonic() - self._looked >= LOOK:
-            self.look()
-        lost, self._lost = self._lost, []
-        yield from lost
-        with suppress(Empty):
-            job = self._ended.get(timeout=0.01 if lost else LOOK)
-            while True:
-                if job in self._jobs:
-                    yield from self._taken(job)
-                job = self._ended.get_nowait()
-
-    def _taken(self, job: Job) -> Iterator[Ended]:
-        """A job that has ended, if it was no probe."""
-        self._jobs.discard(job)
-        ended = _value(job)
-        member = self._probes.pop(job, None)
-        if member is None:
-            yield ended
-        elif self.members.get(member.address) is member:
-            self._met(member, ended)
-
-    def _forget(self, job: Job) -> None:
-        self._jobs.discard(job)
-        self._probes.pop(job, None)
-        if job.future is not None:
-            with suppress(Exception):
-                job.future.cancel()
-
-    def _lose(self, lost: Iterable[Job], why: str) -> None:
-        for job in lost:
-            is_probe = job in self._probes
-            self._forget(job)
-            if not is_probe:
-                self._lost.append(Ended(job, lost=why))
-
-    # --- who is there -----------------------------------------------------------------------------------------------
-
-    def look(self) -> None:
-        """Find who came and who left, and who takes too long. A scheduler that is lost is waited for."""
-        self._looked = time.monotonic()
-        present = self._present()
-        for address in [address for address in self.members if address not in present]:
-            member = self.members.pop(address)
-            self.note(f"worker {member.name} has left")
-            self._lose([job for job in self._jobs if job.worker == address], "its worker has left")
-        for address, resources in present.items():
-            if address not in self.members:
-                self._ask(self.members.setdefault(address, Member(address, resources)))
-        self._look_for_late()
-
-    def _look_for_late(self) -> None:
-        late = {job.worker for job in self._jobs if time.monotonic() - job.begun > self.patience}
-        for address in late:
-            member = self.members[address]
-            why = f"it has not answered for {self.patience:g} s"
-            self._lose([job for job in self._jobs if job.worker == address], why)
-            self.strike(member, why)
-            if member.strikes < STRIKES:
-                member.refusal = why
-                self._ask(member)
-
-    def _present(self) -> dict[str, dict[str, float]]:
-        """The addresses of the workers, and their resources."""
-        deadline = time.monotonic() + self.patience
-        while True:
-            try:
-                if self._client.status == "running":
-                    workers = self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=10)
-                    return {address: worker["resources"] for address, worker in workers["workers"].items()}
-            except Exception as error:  # whatever a lost connection is to dask: it is made again
+            workers = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), 10)
+        except Exception as error:  # whatever a lost connection is to dask, which makes it again
+            if self._client.status == "running":
                 self.note(f"the scheduler at {self.address} does not answer: {_sentence(error)}")
-            self._reconnect(deadline)
+            return
+        present = {address: worker["resources"] for address, worker in workers["workers"].items()}
+        for address in self.members.keys() - present.keys():
+            member = self.members.pop(address)
+            if member.meeting is not None:
+                member.meeting.cancel()
+            self.note(f"worker {member.name} has left")
+        for address in present.keys() - self.members.keys():
+            member = self.members[address] = Member(address, present[address])
+            member.meeting = self.begin(self._meet(member))
 
-    def _reconnect(self, deadline: float) -> None:
-        """A new connection, whose workers are asked anew; jobs that the old one had are lost."""
-        self.note(f"the connection to the scheduler at {self.address} is lost: connecting again")
-        with suppress(Exception):
-            self._client.close(timeout=1)
-        self.members.clear()
-        self._lose(list(self._jobs), "the scheduler was lost")
-        self._client = self._connected(deadline)
-
-    def _connected(self, deadline: float | None = None) -> Any:
-        checked(self.address)
-        from distributed import Client
-
-        deadline = time.monotonic() + self.patience if deadline is None else deadline
-        while True:
-            try:
-                return Client(self.address, timeout=max(1.0, min(10.0, self.patience)), set_as_default=False)
-            except (OSError, TimeoutError) as error:
-                if time.monotonic() > deadline:
-                    raise TargetError(f"no scheduler answers at {self.address}: {_sentence(error)}") from error
-                time.sleep(LOOK / 2)
-            except (ValueError, RuntimeError, TypeError) as error:
-                raise InputError(f"no scheduler at {self.address}: {_sentence(error)}") from error
-
-    def _ask(self, member: Member) -> None:
-        """Let a worker tell what it is."""
+    async def _meet(self, member: Member) -> None:
+        """Ask a worker what it is; it is trusted where it is as this process is."""
         if not {BUILD, TIME} & member.resources.keys():
-            self._declined(member, "it has neither of the resources build and time: start it with `strata worker`")
-            return
-        self._probes[self.submit(member, "facts", jobs.facts_of_worker)] = member
-
-    def _met(self, member: Member, ended: Ended) -> None:
-        if ended.lost is not None:
-            member.strikes += 1
-            self._declined(member, ended.lost)
-            if member.strikes < STRIKES:
-                self._ask(member)
-            return
-        member.facts = read_facts(ended.value)
+            return self._decline(
+                member, "it has neither of the resources build and time: start it with `strata worker`"
+            )
+        while True:
+            asked = self._client.submit(jobs.facts_of_worker, workers=[member.address], pure=False)
+            try:
+                plain = await asked.result(timeout=self.patience)
+                break
+            except Exception as error:  # of the worker or of the way there: it is asked again
+                member.strikes += 1
+                self._decline(member, _sentence(error))
+                if member.strikes >= STRIKES:
+                    return None
+        member.facts = read_facts(plain)
         if member.facts is None:
-            self._declined(member, "what it says of itself cannot be read: it is of another version")
-            return
+            return self._decline(member, "what it says of itself cannot be read: it is of another version")
         assert self._ours is not None
         differs = difference(member.facts, self._ours)
         if differs is not None:
-            self._declined(member, differs)
-            return
+            return self._decline(member, differs)
         member.refusal = None
         self.note(f"worker {member.name}: {member.facts.machine.name}, {member.facts.builders} builders")
 
-    def _declined(self, member: Member, why: str) -> None:
+    def _decline(self, member: Member, why: str) -> None:
         member.refusal = why
         self.note(f"worker {member.name} cannot be asked: {why}")
 
-    def close(self) -> None:
-        """Forget all jobs, and the connection."""
-        self.cancel(list(self._jobs))
-        with suppress(Exception):
-            self._client.close(timeout=2)
+    # --- jobs -------------------------------------------------------------------------------------------------------
+
+    def submit(self, kind: str, able: Sequence[Member], function: Any, *given: Any, after: Sequence[Job] = ()) -> Job:
+        """Let one of some workers do a job of a kind, with the results of jobs `after` which it comes first."""
+        future = self._client.submit(
+            function,
+            *given,
+            workers=[member.address for member in able],
+            resources={kind: 1},
+            retries=RETRIES,
+            pure=False,
+        )
+        return Job(future, {future.key: able} | {key: others for job in after for key, others in job.able.items()})
+
+    async def result(self, job: Job, more: float = 0.0) -> Any:
+        """The result of a job, which may take `more` seconds than others. Raises Lost."""
+        self._asked.add(job)
+        try:
+            return await job.future.result(timeout=self.patience + more)
+        except TimeoutError as error:
+            await self._strike_late(job)
+            raise Lost(f"there was no answer for {self.patience:g} s") from error
+        except Exception as error:  # of the job or of the way here: either costs the job, which is asked again
+            raise Lost(_sentence(error)) from error
+        finally:
+            self._asked.discard(job)
+            await self._lose([job])
+
+    async def _strike_late(self, late: Job) -> None:
+        """Ask the worker that has a job who it is; all that it has is lost."""
+        why = f"it has not answered for {self.patience:g} s"
+        with suppress(OSError, TimeoutError):
+            given = await asyncio.wait_for(self._client.scheduler.processing(workers=None), 10)
+            for member in self.trusted:
+                keys = given.get(member.address, ())
+                if late.able.keys().isdisjoint(keys):
+                    continue
+                self.strike(member, why)
+                if member.strikes < STRIKES:
+                    member.refusal = why
+                    member.meeting = self.begin(self._meet(member))
+                await self._lose([job for job in self._asked if not job.able.keys().isdisjoint(keys)])
+
+    async def _lose(self, lost: Sequence[Job]) -> None:
+        """Forget jobs; whoever waits for one is told."""
+        with suppress(Exception):  # a client that is closed has forgotten them
+            await self._client.cancel([job.future for job in lost], msg="its worker has left, or is asked no more")
 
 
 def machines_of(address: str, patience: float) -> list[Machine]:
@@ -282,24 +266,12 @@ def machines_of(address: str, patience: float) -> list[Machine]:
     deadline = time.monotonic() + patience
     with closing(Cluster(address, patience)) as cluster:
         while cluster.awaited or not cluster.trusted:
-            for _ in cluster.wait():
-                continue
+            time.sleep(LOOK / 10)
             if time.monotonic() > deadline:
                 why = "; ".join(cluster.notes) or "it has none"
                 raise TargetError(f"no worker of {address} measures: {why}")
         timing = [member.facts for member in cluster.trusted if TIME in member.resources]
         return sorted({facts.machine for facts in timing if facts is not None}, key=lambda machine: machine.name)
-
-
-def _value(job: Job) -> Ended:
-    """What came of a job."""
-    try:
-        if job.future.status == "finished":
-            return Ended(job, job.future.result(timeout=30) if job.fetched else None)
-        why = _sentence(job.future.exception(timeout=1)) if job.future.status == "error" else "it was lost on the way"
-    except Exception as error:  # of the job or of the way here: either costs the job, which is asked again
-        why = _sentence(error)
-    return Ended(job, lost=why)
 
 
 def _sentence(error: object) -> str:

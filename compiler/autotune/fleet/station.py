@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from threading import Lock
 
 from compiler.autotune.fleet import host_lock
@@ -12,20 +11,11 @@ from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.local import builder_of, builders_of
 from compiler.autotune.measure.timer import Timer, outcome_of
-from compiler.autotune.measure.worker_pool import WorkerPool
-from compiler.autotune.measure.worker_process import Death
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
+from compiler.support.processes import Death
+from compiler.support.worker_pool import WorkerPool
 from compiler.types.machines import VARIABLE, host, stated
-
-
-@dataclass
-class _Bench:
-    """A process that builds, the machine it builds for, and the subject it last built."""
-
-    pool: WorkerPool
-    machine: str
-    subject: Subject
 
 
 class Station:
@@ -39,15 +29,14 @@ class Station:
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
         self._opened = ExitStack()
-        self._idle: list[_Bench] = []
-        self._changing, self._timing = Lock(), Lock()
+        self._idle: dict[str, list[WorkerPool]] = {}
+        self._timing = Lock()
         self._timer: Timer | None = None
-        self._subject: Subject | None = None
 
     def build(self, subject: Subject, script: str, machine: str) -> Built | Outcome:
         """Apply a script, prove and compile it for a machine, whose facts are stated."""
-        with host_lock.building(), self._bench(subject, machine) as bench:
-            ((_, reply),) = bench.pool.map([script])
+        with host_lock.building(), self._builder(subject, machine) as builder:
+            ((_, reply),) = builder.map([script])
         return outcome_of(reply) if isinstance(reply, Death) else reply
 
     def time(self, subject: Subject, built: Built) -> Outcome:
@@ -69,34 +58,23 @@ class Station:
         if self._timer is None:
             self._timer = Timer(subject, self._limits)
             self._opened.callback(self._timer.close)
-        elif subject != self._subject:
-            self._timer.turn_to(subject)
-        self._subject = subject
+        self._timer.turn_to(subject)
         return self._timer
 
     @contextmanager
-    def _bench(self, subject: Subject, machine: str) -> Iterator[_Bench]:
+    def _builder(self, subject: Subject, machine: str) -> Iterator[WorkerPool]:
         """A process that nobody uses; it is kept afterwards, unless its work raised an error."""
-        bench = self._taken(subject, machine)
-        if bench.subject != subject:
-            bench.pool.turn_to(builder_of(subject, self._limits))
-            bench.subject = subject
+        idle = self._idle.setdefault(machine, [])
         try:
-            yield bench
+            pool = idle.pop()  # which no other thread gets
+        except IndexError:
+            elsewhere = {} if machine == stated(host()) else {VARIABLE: machine}
+            pool = builders_of(subject, self._limits, 1, elsewhere)
+            self._opened.callback(pool.close)
+        try:
+            pool.turn_to(builder_of(subject, self._limits))
+            yield pool
         except BaseException:
-            bench.pool.close()
+            pool.close()
             raise
-        with self._changing:
-            self._idle.append(bench)
-
-    def _taken(self, subject: Subject, machine: str) -> _Bench:
-        """An idle process for a machine, one of the subject if there is one, or a new one."""
-        with self._changing:
-            idle = [bench for bench in self._idle if bench.machine == machine]
-            for bench in sorted(idle, key=lambda bench: bench.subject != subject)[:1]:
-                self._idle.remove(bench)
-                return bench
-        elsewhere = {} if machine == stated(host()) else {VARIABLE: machine}
-        pool = builders_of(subject, self._limits, 1, elsewhere)
-        self._opened.callback(pool.close)
-        return _Bench(pool, machine, subject)
+        idle.append(pool)

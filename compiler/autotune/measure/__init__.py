@@ -4,9 +4,6 @@ limits.py          what a candidate may cost, and how long it is timed
 measurer.py        Measurer: batches and comparisons; the executor that does the work
 local.py           the executors of this machine: builders, then one runner or estimates
 timer.py           the runner and its reference: candidates are checked and timed, one at a time
-worker_pool.py     jobs to workers, deaths and time limits included
-worker_process.py  one worker as its parent sees it
-worker.py          what a worker process does
 builder.py         a script to an artefact
 runner.py          an artefact to times
 gpu_builder.py     a script to kernels that were simulated, and an estimate of their time

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from compiler.autotune.measure.worker import Reply, answered, said, unlimited_memory
 from compiler.database.outcome import Outcome
+from compiler.dialects.dominance import last_sentence
 from compiler.driver import build_unit
 from compiler.driver.reference.cases import ReferenceJob, write_reference
 from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Unit
 from compiler.pipeline import parse
 from compiler.schedule import Schedule
-from compiler.support.errors import ScheduleError, StrataError
+from compiler.support.errors import InputError, ScheduleError, StrataError
+from compiler.support.worker import Reply, answered, unlimited_memory
 from compiler.targets.gpus import GpuKernel
 
 
@@ -51,11 +53,17 @@ class BuilderSetup:
 
     def start(self) -> Callable[[BuilderJob], Reply]:
         """Parse the program, once."""
-        Schedule(self.subject.module, self.subject.name)
+        check(self.subject)
         return with_references(self.subject, lambda script: built(self.subject, script, self._compiled))
 
     def _compiled(self, schedule: Schedule) -> Unit:
         return build_unit(schedule, self.subject.threads, self.subject.policy, self.subject.name)
+
+
+def check(subject: Subject) -> None:
+    """Parse a program that is to be scheduled. Raises InputError."""
+    with _sentences():
+        Schedule(subject.module, subject.name)
 
 
 BuilderJob: TypeAlias = str | ReferenceJob
@@ -68,9 +76,14 @@ def with_references(subject: Subject, build: Callable[[str], Built | Outcome]) -
         if isinstance(job, str):
             return build(job)
         with unlimited_memory():
-            return answered(lambda: write_reference(subject, job))
+            return answered(lambda: _write_reference(subject, job))
 
     return do
+
+
+def _write_reference(subject: Subject, job: ReferenceJob) -> None:
+    with _sentences():
+        write_reference(subject, job)
 
 
 Compile = Callable[[Schedule], TargetArtefact | Outcome]
@@ -112,7 +125,23 @@ def applied(subject: Subject, script: str, judged: bool = True) -> Schedule | Ou
     except ScheduleError as error:
         return Outcome("refused", reason=_step(error) + str(error))
     except (StrataError, ParseError, VerifyException) as error:
-        return Outcome("refused", reason=f"the script cannot be read: {said(error)}")
+        return Outcome("refused", reason=f"the script cannot be read: {_said(error)}")
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """Raise InputError, with one sentence, where a text cannot be parsed or verified."""
+    try:
+        yield
+    except StrataError:  # some verify, too
+        raise
+    except (ParseError, VerifyException) as error:
+        raise InputError(_said(error)) from error
+
+
+def _said(error: Exception) -> str:
+    """The error of a text or a program, in one sentence."""
+    return last_sentence(error.msg if isinstance(error, ParseError) else str(error))
 
 
 def _step(error: ScheduleError) -> str:

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.autotune.measure.builder import BuilderJob, Built, GpuArtefact, applied, built, with_references
+from compiler.autotune.measure.builder import BuilderJob, Built, GpuArtefact, applied, built, check, with_references
 from compiler.autotune.measure.shrink import rounds, shrunk
-from compiler.autotune.measure.worker import Reply
 from compiler.database.outcome import Outcome
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import dtype_of
@@ -29,6 +28,7 @@ from compiler.program.tree import Alloc, Program
 from compiler.program.write import write
 from compiler.schedule import Schedule
 from compiler.space.gpu_features import estimate
+from compiler.support.worker import Reply
 from compiler.targets import simt
 from compiler.targets.arguments import Array
 from compiler.targets.gpus import GpuKernel, gpu_of
@@ -51,7 +51,7 @@ class GpuBuilderSetup:
 
     def start(self) -> Callable[[BuilderJob], Reply]:
         """Parse the program, once."""
-        Schedule(self.subject.module, self.subject.name)
+        check(self.subject)
         return with_references(self.subject, GpuBuilder(self.subject))
 
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from compiler.autotune.measure.builder import BuilderSetup, Built
 from compiler.autotune.measure.gpu_builder import PATIENCE, GpuBuilderSetup
 from compiler.autotune.measure.limits import Limits
-from compiler.autotune.measure.timer import Timer, outcome_of
-from compiler.autotune.measure.worker import Setup
-from compiler.autotune.measure.worker_pool import WorkerPool, caps
-from compiler.autotune.measure.worker_process import Death
+from compiler.autotune.measure.timer import Timer, caps, outcome_of
 from compiler.database.outcome import ESTIMATED, Outcome
 from compiler.driver.reference.subject import Subject
+from compiler.support.processes import Death
+from compiler.support.worker import Setup
+from compiler.support.worker_pool import WorkerPool
 from compiler.targets.cpu.openmp import cores
 
 

@@ -11,13 +11,13 @@ from compiler.autotune.measure.builder import BuilderSetup, Built
 from compiler.autotune.measure.gpu_runner import GpuRunnerSetup
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.runner import MeasureJob, RunnerSetup, SampleJob, Yardstick
-from compiler.autotune.measure.worker import Refused, Reply, Setup, Unable
-from compiler.autotune.measure.worker_pool import WorkerPool, caps
-from compiler.autotune.measure.worker_process import Death, unnamed
 from compiler.database.outcome import MEASURED, Outcome, together
 from compiler.driver.reference.cases import ReferenceJob
 from compiler.driver.reference.subject import Subject
 from compiler.support.errors import InputError, TargetError
+from compiler.support.processes import Death, unnamed
+from compiler.support.worker import Refused, Reply, Setup, Unable
+from compiler.support.worker_pool import WorkerPool
 from compiler.targets.cpu.openmp import cores
 
 SHORTER = 0.7
@@ -43,11 +43,12 @@ class Timer:
         self._runner: WorkerPool | None = None
         self._opened = ExitStack()
         self.file = self._opened.enter_context(unnamed()).fileno()
-        self.turn_to(subject)
+        self._subject, self._is_referenced, self._is_turned = subject, False, False
 
     def turn_to(self, subject: Subject) -> None:
         """From now on candidates are of another subject."""
-        self._subject, self._is_referenced, self._is_turned = subject, False, False
+        if subject != self._subject:
+            self._subject, self._is_referenced, self._is_turned = subject, False, False
 
     @property
     def reference_job(self) -> ReferenceJob | None:
@@ -136,6 +137,11 @@ class Timer:
     def close(self) -> None:
         """End the processes."""
         self._opened.close()
+
+
+def caps(threads: int) -> dict[str, str]:
+    """The environment of a worker: threads of parallel loops; numpy's libraries get one thread."""
+    return {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def outcome_of(death: Death) -> Outcome:

@@ -3,5 +3,4 @@
 unit.py    what machine code of a group depends on, and the machine code
 compile.py one unit
 pool.py    units from the cache, or compiled, in several processes where that pays
-worker.py  what such a process runs
 """

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from threading import Thread
 
 from compiler.driver.cache import entries
 from compiler.driver.units.compile import Job, compile_unit
 from compiler.driver.units.unit import Unit
-from compiler.support import processes
+from compiler.support.errors import StrataError, TargetError
+from compiler.support.worker import Calls
+from compiler.support.worker_pool import WorkerPool
 from compiler.targets.cpu.openmp import cores
 
 PAYS = 2.0
@@ -84,29 +88,33 @@ def _kept(job: Job) -> Unit | None:
     return None if unit is None else replace(unit.named(job.name), seconds=0.0)
 
 
+def _unit_or_none(job: Job) -> Unit | None:
+    """The unit; None for what the parent has to refuse itself, with the place."""
+    try:
+        return compile_unit(job)
+    except StrataError:
+        return None
+
+
 class _Helper:
     """Another process that compiles, and the thread that gives it jobs."""
 
     def __init__(self, work: _Work) -> None:
-        self._started = processes.start("compiler.driver.units.worker", processes.NOWHERE)
+        self._pool = WorkerPool(Calls(), 1, task="compile")
         self._work = work
         self.thread = Thread(target=self._serve, daemon=True)
         self.thread.start()
 
     def _serve(self) -> None:
-        connection = self._started.connection
-        while (number := self._work.take()) is not None:
-            try:
-                connection.send(self._work.jobs[number])
-                unit: Unit | None = connection.recv()
-            except (EOFError, OSError):
-                return
-            if unit is not None:
-                self._work.done(number, unit)
+        """Give jobs while there are some; none to a process that cannot start."""
+        with suppress(TargetError, OSError):
+            while (number := self._work.take()) is not None:
+                for _, reply in self._pool.map([partial(_unit_or_none, self._work.jobs[number])]):
+                    if isinstance(reply, Unit):
+                        self._work.done(number, reply)
 
     def end(self) -> None:
-        """End the process; its thread finds the pipe closed."""
-        self._started.process.kill()
-        self._started.process.wait()
+        """End the process, whatever it compiles."""
+        self._pool.interrupt()
         self.thread.join()
-        self._started.connection.close()
+        self._pool.close()

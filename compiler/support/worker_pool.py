@@ -1,4 +1,10 @@
-"""`WorkerPool`: jobs to worker processes; a worker that dies, or works for too long, costs its job and is replaced."""
+"""`WorkerPool`: jobs to worker processes; a worker that dies, or works for too long, costs its job and is replaced.
+
+Candidates are built and timed by such workers, programs are compiled by them, and what may crash is run by one. What
+holds for all: a dead pipe is the death of a worker, with its signal, its last words and whether memory was short; what
+others did to a worker is not its job's fault; a worker ends with its parent, whatever it does; an interruption of the
+terminal reaches the parent only, which leaves none behind.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +13,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from multiprocessing.connection import wait
 from typing import TypeVar
 
-from compiler.autotune.measure.worker import Ready, Refused, Reply, Setup, Unable
-from compiler.autotune.measure.worker_process import STOPPED, Death, Worker
 from compiler.support.errors import InputError, TargetError
+from compiler.support.processes import STOPPED, Death, Worker
+from compiler.support.worker import Ready, Refused, Reply, Setup, Unable
 
 STARTS = 3
 """How often in a row workers may die before they are ready."""
@@ -44,23 +51,27 @@ class WorkerPool:
 
     Workers inherit the open `files`. A job is given `seconds`, or those that it states. One whose worker was killed
     from outside is tried again, once; one whose worker was stopped by a signal is tried again until it is not, at most
-    STOPS times. While this process itself is stopped, or the machine asleep, no time passes.
+    STOPS times. While this process itself is stopped, or the machine asleep, no time passes. `task` is what they are
+    for, a verb: errors say it.
     """
 
     def __init__(
         self,
         setup: Setup,
         count: int,
-        environment: Mapping[str, str],
-        seconds: float,
-        start_seconds: float,
+        environment: Mapping[str, str] | None = None,
+        seconds: float = inf,
+        start_seconds: float = inf,
         files: Sequence[int] = (),
+        task: str = "measure",
     ) -> None:
         self._setup = setup
         self._start = partial(Worker, environment=environment, files=files)
         self._count = count
         self._seconds = seconds
         self._start_seconds = start_seconds
+        self._names = f"the processes that {task}"
+        self._is_interrupted = False
         self._failed_starts = 0
         self._seats: list[_Seat] = []
         self._fill()
@@ -86,7 +97,7 @@ class WorkerPool:
         tried: Counter[int] = Counter()
         left = len(inputs)
         try:
-            while left:
+            while left and not self._is_interrupted:
                 self._fill()
                 self._assign(waiting, lambda number: job(inputs[number]))
                 for number, reply in self._replies():
@@ -95,7 +106,7 @@ class WorkerPool:
                         waiting.appendleft(number)
                         continue
                     if isinstance(reply, Death) and reply.kind == STOPPED:
-                        raise TargetError(f"the processes that measure cannot work: {reply.reason} each time")
+                        raise TargetError(f"{self._names} cannot work: {reply.reason} each time")
                     left -= 1
                     yield number, reply
         finally:
@@ -111,12 +122,20 @@ class WorkerPool:
 
     def turn_to(self, setup: Setup) -> None:
         """Let the workers do the jobs of another setup: they need not load again what all jobs need."""
+        if setup == self._setup:
+            return
         self._setup = setup
         self._drop([seat for seat in self._seats if not seat.worker.ready])
         for seat in self._seats:
             seat.worker.begin(setup)
             seat.deadline = time.monotonic() + self._start_seconds
         self._fill()
+
+    def interrupt(self) -> None:
+        """End the workers, and the calls of `map` that other threads are in."""
+        self._is_interrupted = True
+        for seat in list(self._seats):
+            seat.worker.interrupt()
 
     def close(self) -> None:
         """End the workers."""
@@ -173,14 +192,14 @@ class WorkerPool:
         if isinstance(reply, Refused):
             raise InputError(reply)
         if isinstance(reply, Unable):
-            raise TargetError(f"the processes that measure cannot start: {reply}")
+            raise TargetError(f"{self._names} cannot start: {reply}")
         if isinstance(reply, Ready):
             self._failed_starts = 0
             seat.worker.ready = True
             return
         self._failed_starts += 1
         if self._failed_starts >= STARTS or reply.kind == "timeout":
-            raise TargetError(f"the processes that measure cannot start: {reply.reason}")
+            raise TargetError(f"{self._names} cannot start: {reply.reason}")
 
     def _drop(self, seats: Sequence[_Seat]) -> None:
         for seat in list(seats):
@@ -191,8 +210,3 @@ class WorkerPool:
 def _repeats(death: Death) -> int:
     """How often a job is tried again after a death that is not its fault."""
     return STOPS if death.kind == STOPPED else 1
-
-
-def caps(threads: int) -> dict[str, str]:
-    """The environment of a worker: threads of parallel loops; numpy's libraries get one thread."""
-    return {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -1,13 +1,14 @@
 """What a worker process does: a setup, then a reply to each job, until its parent closes the pipe or dies.
 
-A further setup takes the place of the one before: a process that has loaded what it needs turns to another program.
+A further setup takes the place of the one before: a process that has loaded what it needs turns to other work.
 
-Its first argument is the number of its end of the pipe; see worker_process.py. It is a fresh process, never a fork: a
+Its first argument is the number of its end of the pipe; see processes.py. It is a fresh process, never a fork: a
 forked child lacks the threads of its parent's OpenMP runtime, and hangs.
 """
 
 from __future__ import annotations
 
+import operator
 import os
 import pickle
 import resource
@@ -22,9 +23,6 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from xdsl.utils.exceptions import ParseError, VerifyException
-
-from compiler.dialects.dominance import last_sentence
 from compiler.support.errors import StrataError
 
 Job: TypeAlias = Any  # what a setup's own role takes; it pickles
@@ -35,14 +33,25 @@ Done = TypeVar("Done")
 
 
 class Setup(Protocol):
-    """The setup of a builder or a runner; it pickles."""
+    """What makes a process a worker of a kind; it pickles."""
 
     def start(self) -> Callable[[Job], Reply]:
-        """Prepare the process, and give the function of a job to its reply. Raises for a program that is refused."""
+        """Prepare the process, and give the function of a job to its reply. Raises StrataError for a program that is
+        refused."""
 
     @property
-    def memory_bytes(self) -> int:
-        """Memory that the process may map beyond its size at the start."""
+    def memory_bytes(self) -> int | None:
+        """Memory that the process may map beyond its size at the start; None is no limit."""
+
+
+class Calls:
+    """The setup of a worker whose jobs are calls of functions without arguments; nothing is prepared."""
+
+    memory_bytes: None = None
+
+    def start(self) -> Callable[[Callable[[], Reply]], Reply]:
+        """A job is called."""
+        return operator.call
 
 
 @dataclass(frozen=True)
@@ -64,9 +73,15 @@ class Unable(str):
     """The reply of a worker whose system refuses a resource, such as space on a disk."""
 
 
-def said(error: Exception) -> str:
-    """The error of a text or a program, in one sentence."""
-    return last_sentence(error.msg if isinstance(error, ParseError) else str(error))
+def answered(work: Callable[[], Done]) -> Done | Refused | Unable:
+    """The result of some work, or why there is none."""
+    try:
+        return work()
+    except StrataError as error:
+        return Refused(error)
+    except OSError as error:
+        place = "" if error.filename is None else f" ({error.filename})"
+        return Unable(f"{error.strerror or error}{place}")
 
 
 def serve(connection: Connection) -> None:
@@ -87,20 +102,21 @@ def serve(connection: Connection) -> None:
             connection.send(role(told))
 
 
-def answered(work: Callable[[], Done]) -> Done | Refused | Unable:
-    """The result of some work, or why there is none."""
+def _receive(connection: Connection, jobs: SimpleQueue[bytes]) -> None:
+    """Forward messages; the end of the pipe is the end of the parent, and of this process whatever it is doing."""
     try:
-        return work()
-    except (StrataError, ParseError, VerifyException) as error:
-        return Refused(str(error) if isinstance(error, StrataError) else said(error))
-    except OSError as error:
-        place = "" if error.filename is None else f" ({error.filename})"
-        return Unable(f"{error.strerror or error}{place}")
+        while True:
+            jobs.put(connection.recv_bytes())
+    except (EOFError, OSError):
+        os._exit(0)
 
 
 def _started(setup: Setup) -> Callable[[Job], Reply] | Refused | Unable:
     """The function from a job to its reply, or why there is none."""
-    _limit_memory(None)
+    if setup.memory_bytes is None:
+        return answered(setup.start)
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     role = answered(setup.start)
     _limit_memory(setup.memory_bytes)
     return role
@@ -117,24 +133,14 @@ def unlimited_memory() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (before, most))
 
 
-def _receive(connection: Connection, jobs: SimpleQueue[bytes]) -> None:
-    """Forward messages; the end of the pipe is the end of the parent, and of this process whatever it is doing."""
-    try:
-        while True:
-            jobs.put(connection.recv_bytes())
-    except (EOFError, OSError):
-        os._exit(0)
-
-
-def _limit_memory(headroom: int | None) -> None:
-    """Let the process map no more than that beyond its current size, if the system tells the size; None lifts the
-    limit."""
+def _limit_memory(headroom: int) -> None:
+    """Let the process map no more than that beyond its current size, if the system tells the size."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except OSError:
         return
     _, most = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = most if headroom is None else pages * resource.getpagesize() + headroom
+    wanted = pages * resource.getpagesize() + headroom
     resource.setrlimit(resource.RLIMIT_AS, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
 
 
