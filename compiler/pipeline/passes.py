@@ -62,7 +62,12 @@ def steps(text: str) -> list[Step]:
 
 def passes_from(level: str, policy: str) -> list[ModulePass]:
     """The passes from a level (te, loop or low) to the code that emission takes, under a floating-point policy."""
-    return [_under(policy, parsed) for parsed in parse_passes(_FROM[level])]
+    return under(policy, parse_passes(_FROM[level]))
+
+
+def under(policy: str, passes: Sequence[ModulePass]) -> list[ModulePass]:
+    """Passes under a floating-point policy."""
+    return [_under(policy, parsed) for parsed in passes]
 
 
 def _under(policy: str, unset: ModulePass) -> ModulePass:

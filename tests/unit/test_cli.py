@@ -25,7 +25,7 @@ from compiler.examples import FOLDER as EXAMPLE_FOLDER
 from compiler.opt import main as strata_opt
 from compiler.support.errors import InputError, TargetError
 from compiler.support.files import write
-from compiler.targets.gpus import gpu_of
+from compiler.targets.registry import gpu_of
 from tests.said import refusal
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,5 +1,6 @@
 """GPUs through CUDA C++: text that a person reads, machine code by NVRTC, calls by CuPy.
 
+target.py      the facts of GPUs of NVIDIA, for `compiler.targets.registry`
 emit.py        a host function's kernels as text, and their launches
 writer.py      one kernel
 expressions.py expressions, with parentheses where they are needed
