@@ -7,5 +7,6 @@ target.py      `Target`: what programs are compiled for, and the facts that othe
 registry.py    the targets by name, and those of plugins
 gpus.py        what the targets of GPUs have in common
 launches.py    the kernels that a host function launches
-cpu, cuda, simt   native code, CUDA C++, kernels run on numpy: none imports another
+clike          what the texts of C and of CUDA C++ have in common
+cpu, cuda, c, simt   native code, CUDA C++, C, kernels run on numpy: none imports another
 """
