@@ -13,6 +13,7 @@ from compiler.types.machines import Gpu
 TARGETS = {
     "cpu": "compiler.targets.cpu.target:CpuTarget",
     "cuda": "compiler.targets.cuda.target:CudaTarget",
+    "c": "compiler.targets.c.target:CTarget",
 }
 """The class of each target: one line for a new one."""
 CPU = "cpu"

@@ -36,6 +36,7 @@ class Target(ABC):
     name: how it is called.
     family: its kind of machine, `cpu` or `gpu`: what rooms above have for it they find by this word.
     texts: the texts that a kernel has, the usual one first: what `print_best` and `strata build --emit` take.
+    suffixes: the texts that files of some suffixes have.
     passes: by level (te as loops in the order written, loop, low) the passes to what `made` takes.
     refusal: why a program of another level is refused, behind `the program is at the low level`.
     in_units: the driver compiles programs group by group, links and caches them; else `made` makes a kernel of the
@@ -48,6 +49,7 @@ class Target(ABC):
     name: ClassVar[str]
     family: ClassVar[str]
     texts: ClassVar[tuple[str, ...]]
+    suffixes: ClassVar[Mapping[str, str]] = {}
     passes: ClassVar[Mapping[str, str]] = {}
     refusal: ClassVar[str] = ""
     in_units: ClassVar[bool] = False

@@ -51,13 +51,17 @@ class Statements(ABC):
     def name(self, value: SSAValue, default: str = "v") -> str:
         """A name of its own, like the one in the program."""
         stem = re.sub(r"\W", "_", value.name_hint or default, flags=re.ASCII)
-        stem = f"_{stem}" if stem[0].isdigit() or stem in self.reserved or stem[:2] == "__" else stem
+        stem = f"_{stem}" if stem[0].isdigit() or self.is_reserved(stem) else stem
         name, number = stem, 0
         while name in self.taken:
             number += 1
             name = f"{stem}_{number}"
         self.taken.add(name)
         return name
+
+    def is_reserved(self, stem: str) -> bool:
+        """Whether the text means something else by a name."""
+        return stem in self.reserved or stem[:2] == "__"
 
     def line(self, text: str) -> None:
         """Write a line."""
@@ -169,14 +173,21 @@ class Statements(ABC):
         """A body, a level deeper, whose yielded values are those of some variables."""
         self.depth += 1
         self.ops(body)
+        self.yielded(body, names)
+        self.depth -= 1
+
+    def yielded(self, body: Block, names: Sequence[str]) -> None:
+        """The values that a body yields, as those of some variables."""
         last = body.last_op
         if isinstance(last, scf.YieldOp):
-            given = [self.text(value).words for value in last.operands]
-            if len(names) > 1:  # a new value may read another variable's old one
-                given = [self._held(value, words) for value, words in zip(last.operands, given, strict=True)]
-            for name, words in zip(names, given, strict=True):
-                self.line(f"{name} = {words};")
-        self.depth -= 1
+            self.assigned(last.operands, names, [self.text(value).words for value in last.operands])
+
+    def assigned(self, values: Sequence[SSAValue], names: Sequence[str], given: Sequence[str]) -> None:
+        """New values of variables."""
+        if len(names) > 1:  # a new value may read another variable's old one
+            given = [self._held(value, words) for value, words in zip(values, given, strict=True)]
+        for name, words in zip(names, given, strict=True):
+            self.line(f"{name} = {words};")
 
     def _held(self, value: SSAValue, words: str) -> str:
         """A variable of its own with a value."""

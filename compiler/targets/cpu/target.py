@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from compiler.targets.cpu.openmp import thread_count, usable
 from compiler.targets.target import AnyKernel, Device, Target
 from compiler.types.machines import Gpu, Machine, host
@@ -12,6 +15,7 @@ class CpuTarget(Target):
 
     name = family = "cpu"
     texts = ("llvm", "asm")
+    suffixes: ClassVar[Mapping[str, str]] = {".ll": "llvm", ".s": "asm"}
     in_units = takes_threads = takes_constants = takes_databases = True
 
     def machine(self, arch: str) -> Machine:

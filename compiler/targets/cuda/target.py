@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -21,6 +22,7 @@ class CudaTarget(GpuTarget):
 
     name = "cuda"
     texts = ("cuda",)
+    suffixes: ClassVar[Mapping[str, str]] = {".cu": "cuda"}
 
     def machine(self, arch: str) -> Gpu:
         """The GPU that stands for an architecture."""
