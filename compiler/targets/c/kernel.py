@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -92,5 +92,5 @@ def made(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], poli
     """The kernel of a low-level function. Raises LoweringError for an op without a form in C."""
     constants, count = constant_values(function), outputs(function)
     source = emit(module, function, arguments, count)
-    taken = tuple(argument for number, argument in enumerate(arguments) if number not in constants)
+    taken = tuple(replace(a, alignment=1) for number, a in enumerate(arguments) if number not in constants)
     return CKernel(function.sym_name.data, taken, count, source, policy)

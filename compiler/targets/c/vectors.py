@@ -16,11 +16,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
+from compiler.dialects.intr import LdexpOp
 from compiler.dialects.upstream.arith import element_of
 from compiler.dialects.upstream.vector import GatherOp, ScatterOp
 from compiler.targets.c.language import C, lanes
 from compiler.targets.c.names import LANE
-from compiler.targets.clike.expressions import COMPARED, Text, chosen, infix
+from compiler.targets.clike.expressions import COMPARED, Text, called, chosen, infix
 from compiler.targets.clike.language import NARROW_FLOATS
 from compiler.targets.clike.operations import ARITHMETIC, expression
 from compiler.targets.clike.statements import Statements
@@ -290,10 +291,13 @@ class VectorStatements(Statements):
             self._infix(op)
             return
         texts = [self._lane(value) for value in op.operands]
-        if op.name == "arith.select":
+        if isinstance(op, LdexpOp):
+            function = self.language.function("ldexp", element_of(op.result.type))
+            self._by_lane(op, called(function, texts[:2]))
+        elif op.name == "arith.select":
             self._by_lane(op, chosen(*texts))
-            return
-        self._by_lane(op, expression(op, texts, self.language, [True] * len(texts), True))
+        else:
+            self._by_lane(op, expression(op, texts, self.language, [True] * len(texts), True))
 
     def _infix(self, op: Operation) -> None:
         """A sum, product and so on; one operand may be a scalar."""

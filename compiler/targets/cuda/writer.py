@@ -96,6 +96,7 @@ class Writer(Statements):
     # --- statements -----------------------------------------------------------------------------------------------
 
     def op(self, op: Operation) -> None:
+        """Write an op. Raises LoweringError for one that kernels lack."""
         match op:
             case arith.ConstantOp():
                 self._constant(op)
