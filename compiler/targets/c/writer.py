@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, NoneAttr, 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
+from compiler.analysis.index_forms import Ranges
 from compiler.dialects.functions import SLOT_ALIGNMENT
 from compiler.dialects.intr import LdexpOp
 from compiler.dialects.upstream.arith import element_of
@@ -20,8 +21,8 @@ from compiler.dialects.upstream.vector import ScatterOp
 from compiler.targets.c.language import C
 from compiler.targets.c.names import is_reserved
 from compiler.targets.c.vectors import VectorStatements
-from compiler.targets.clike.expressions import Text, called
-from compiler.targets.clike.operations import expression
+from compiler.targets.clike.expressions import Text, bare, called
+from compiler.targets.clike.operations import DIVISIONS, expression
 from compiler.targets.clike.statements import Statements
 from compiler.types.elements import element_bytes
 
@@ -59,6 +60,7 @@ class Writer(VectorStatements):
         self._constants = constants
         self.taken.update(constants.values())
         self._heap: list[list[str]] = []
+        self._ranges = Ranges()
         stored = _stored(function)
         for n, name in constants.items():
             if isinstance(n, int):
@@ -103,6 +105,10 @@ class Writer(VectorStatements):
         if isinstance(value.type, MemRefType):
             raise self.language.lacks("a buffer that is carried or chosen")
         return self.language.spelled(value.type)
+
+    def declared(self, value: SSAValue, words: str) -> None:
+        """A variable for a value."""
+        super().declared(value, bare(words))
 
     def element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
         """An element of an array."""
@@ -153,7 +159,15 @@ class Writer(VectorStatements):
         if not op.operands or len(op.results) != 1 or op.regions:
             raise self.language.lacks(f"'{op.name}'")
         texts = [self.text(value) for value in op.operands]
-        self.value(op, expression(op, texts, self.language, [True] * len(texts), True))
+        is_wide = any(isinstance(v.type, IndexType) and self._ranges.of(v)[0] < 0 for v in op.operands)
+        self.value(op, expression(op, texts, self.language, [is_wide] * len(texts), is_wide))
+
+    def value(self, op: Operation, text: Text) -> None:
+        """What an op gives: a quotient of indices that several use under a name, other indices in place."""
+        if type(op) in DIVISIONS and isinstance(op.results[0].type, IndexType) and len(list(op.results[0].uses)) > 1:
+            self.declared(op.results[0], text.words)
+        else:
+            super().value(op, text)
 
     def _scaled(self, op: LdexpOp, texts: Sequence[Text]) -> Text:
         return called(self.language.function("ldexp", op.result.type), texts)

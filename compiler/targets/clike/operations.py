@@ -54,7 +54,7 @@ _BITWISE: Mapping[type[Operation], tuple[str, int]] = {
 }
 """Those whose results the type of the operands holds."""
 
-_DIVISIONS: Mapping[type[Operation], tuple[str, str | None, bool]] = {
+DIVISIONS: Mapping[type[Operation], tuple[str, str | None, bool]] = {
     arith.DivSIOp: ("quotient", "/", False),
     arith.RemSIOp: ("remainder", "%", False),
     arith.DivUIOp: ("unsigned_quotient", "/", True),
@@ -131,7 +131,7 @@ def expression(op: Operation, texts: Texts, to: Language, wide: Sequence[bool], 
     else:
         at = to.integer(source, long)
         assert at is not None
-        text = _on_integers(op, texts, at, is_index, to)
+        text = _on_integers(op, texts, Numbers(at, is_index, is_index and not long), to)
     return cast("int", text) if long and not is_wide and isinstance(target, IndexType) else text
 
 
@@ -149,9 +149,19 @@ def _longer(text: Text) -> Text:
 # --- integers ---------------------------------------------------------------------------------------------------------
 
 
-def _on_integers(op: Operation, texts: Texts, at: Integer, is_index: bool, to: Language) -> Text:
+@dataclass(frozen=True)
+class Numbers:
+    """Integers that an op computes with: how they are spelled, whether they are indices, and such as are not wide: then
+    they are known not to be negative."""
+
+    spelling: Integer
+    are_indices: bool
+    are_natural: bool
+
+
+def _on_integers(op: Operation, texts: Texts, numbers: Numbers, to: Language) -> Text:
     """An op on integers of a width; indices never overflow."""
-    kind = type(op)
+    kind, at, is_index = type(op), numbers.spelling, numbers.are_indices
     if kind in _WRAPPING:
         sign, precedence = _WRAPPING[kind]
         if is_index:
@@ -161,8 +171,8 @@ def _on_integers(op: Operation, texts: Texts, at: Integer, is_index: bool, to: L
         return infix(_BITWISE[kind][0], texts[0], texts[1], _BITWISE[kind][1])
     if isinstance(op, arith.ShRUIOp):
         return cast(at.signed, infix(">>", cast(at.unsigned, texts[0]), texts[1], 11))
-    if kind in _DIVISIONS:
-        return _divided(kind, texts, at, is_index, to)
+    if kind in DIVISIONS:
+        return _divided(kind, texts, numbers, to)
     if kind in _EXTREMES:
         name, unsigned = _EXTREMES[kind]
         type_ = at.unsigned if unsigned else at.signed
@@ -177,10 +187,9 @@ def _on_integers(op: Operation, texts: Texts, at: Integer, is_index: bool, to: L
     raise to.lacks(f"'{op.name}'")
 
 
-def _divided(kind: type[Operation], texts: Texts, at: Integer, is_index: bool, to: Language) -> Text:
-    name, sign, unsigned = _DIVISIONS[kind]
-    is_small = is_index and at.bits < 64  # then it is known not to be negative
-    type_ = at.unsigned if unsigned and not is_small else at.signed
+def _divided(kind: type[Operation], texts: Texts, numbers: Numbers, to: Language) -> Text:
+    (name, sign, unsigned), at = DIVISIONS[kind], numbers.spelling
+    type_ = at.unsigned if unsigned and not numbers.are_natural else at.signed
     if sign is not None and re.fullmatch(r"[1-9]\d*(LL)?", texts[1].words):
         if type_ == at.signed:
             return infix(sign, texts[0], texts[1], PRODUCT)
