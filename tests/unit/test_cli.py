@@ -333,7 +333,7 @@ def test_a_target_by_the_name_that_others_have() -> None:
         for name, said in {
             "llvm -mcpu=skylake": "it has no options: STRATA_MACHINE names a processor",
             "cdua": "did you mean 'cuda'",
-            "metal": "there are cpu, which TVM calls llvm, and cuda",
+            "metal": "there are cpu, which TVM calls llvm, cuda and c",
         }.items():
             with pytest.raises(TargetError, match=said):
                 refused(f, target=name)
