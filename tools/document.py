@@ -35,6 +35,7 @@ PAGES = (
     WALK,
     TUNING,
     ROOT / "docs" / "start.md",
+    ROOT / "docs" / "c.md",
     *(path for folder in ("tutorials", "walks") for path in sorted((ROOT / "docs" / folder).glob("*.md"))),
 )
 """The documents whose blocks share their names and show their outputs."""

@@ -21,12 +21,14 @@ from compiler.schedule.recorder import Recorder
 from compiler.space.rules import Alternative
 from compiler.space.rules.draft import Draft
 from compiler.support import errors, plugins
+from compiler.targets.c.kernel import CKernel
 from compiler.targets.cpu.kernel import Kernel, Timing
 from compiler.targets.cuda.kernel import CudaKernel
+from compiler.targets.target import Target
 from compiler.types.machines import Gpu, Machine
 
 PROPERTIES = (property, cached_property)
-GIVEN = (Kernel, CudaKernel, Timing)
+GIVEN = (Kernel, CudaKernel, CKernel, Timing)
 """The classes whose objects others make: how is not shown."""
 LONGEST = 100
 """The columns of a signature on one line."""
@@ -160,7 +162,7 @@ def _tuning() -> Iterator[str]:
 
 
 def _kernels() -> Iterator[str]:
-    for kind in (Kernel, Timing, CudaKernel, Machine, Gpu):
+    for kind in (Kernel, Timing, CudaKernel, CKernel, Target, Machine, Gpu):
         yield from entry(f"{kind.__module__.replace('compiler', 'strata', 1)}.{kind.__name__}", kind)
 
 

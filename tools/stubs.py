@@ -39,9 +39,11 @@ PUBLIC = (
     "schedule.primitive",
     "schedule.primitives.split",
     "spans",
+    "targets.c.kernel",
     "targets.cpu.presence",
     "targets.cuda",
     "targets.simt",
+    "targets.target",
     "te",
     "types.machines",
 )

@@ -38,7 +38,7 @@ from compiler.pipeline import imported, parse
 from compiler.program.tree import Buffer, Program
 from compiler.program.write import write
 from compiler.schedule import Schedule
-from compiler.space.rules import GPU_RULES, RULES, Rule
+from compiler.space.rules import RULES_OF, Rule
 from compiler.space.rules.derive import Derived, as_written, derive
 from compiler.space.rules.recording import recorded
 from compiler.space.rules.template import from_template
@@ -49,8 +49,7 @@ from compiler.support.files import named
 from compiler.support.text import counted, duration, printable, remark
 from compiler.support.unpicklable import Unpicklable
 from compiler.support.validation import instance, line, several
-from compiler.targets.cpu.openmp import thread_count, usable
-from compiler.targets.gpus import DEFAULT_ARCH, at_hand, gpu_of, target_named
+from compiler.targets.registry import target_named
 from compiler.types.machines import Gpu, Machine, host
 from compiler.types.policies import policy_named
 
@@ -58,7 +57,8 @@ if TYPE_CHECKING:
     from compiler.autotune.tell.breakdown import Breakdown
     from compiler.autotune.tuner import Problem
 
-MODES = ("script", "python", "llvm", "asm")
+MODES = ("script", "python")
+"""The ways in which a record of any target can be printed."""
 Template: TypeAlias = ModuleOp | str | Callable[[Schedule], object]
 Best: TypeAlias = Any  # a Record, of a whole program one for each group by its name: the program tells, types do not
 
@@ -109,15 +109,14 @@ class SearchTask(Unpicklable):
         arch: str | None = None,
         timing: str = WARM,
     ) -> None:
-        target = target_named(line("the target", target))
-        arch = None if arch is None else line("the architecture", arch)
+        self._target = target_named(line("the target", target))
+        if not self._target.is_tuned:
+            raise TargetError(f"programs for {self._target.name} are not tuned: tune for cpu, and build its script")
+        self.arch = self._target.arch(None if arch is None else line("the architecture", arch))
         args = several("args", args, "arguments", lambda value: True)
         constants = several("constants", constants, "names of inputs", lambda value: isinstance(value, str))
-        here = at_hand(target) if target != "cpu" else None
-        arch = arch or (here[1] if here is not None else DEFAULT_ARCH)
-        gpu = gpu_of(target, arch) if target != "cpu" else None
-        if gpu is not None and (constants or threads is not None):
-            raise TargetError(f"threads and constants are the CPU's, not {target}'s")
+        self.machine = self._target.checked_machine(machine, self.arch)
+        self._target.check(threads, constants or None)
         policy_named(policy, TargetError)
         model = imported(func)
         self.known = dict(model.constants) if isinstance(model, Imported) else {}
@@ -127,23 +126,20 @@ class SearchTask(Unpicklable):
         self.constants = constants
         self.occurrences = 1
         self.provenance: Provenance | None = None
-        self._cut = cut(group or self.func, constants, in_groups=gpu is None, canonical=template is None)
+        self._cut = cut(group or self.func, constants, in_groups=self._target.in_units, canonical=template is None)
         self._whole, self._single, self.module = self._cut.whole, self._cut.single, self._cut.module
         if self._single is not None:
             self.provenance = self._single.names
         self._schedule = None if self._whole else Schedule(self.module)
         program_name = self._whole.function.sym_name.data if self._whole else self.schedule.name
         self.name = program_name if name is None else line("the name of a task", name)
-        self.policy, self.target, self.arch = policy, target, arch
+        self.policy, self.target = policy, self._target.name
         self.timing = _timing(timing)
-        self.device = here[0] if here is not None and here[1] == arch else None
-        given = (GPU_RULES if gpu else RULES) if rules is None else rules
+        self.device = self._target.device(self.machine, self.arch)
+        given = RULES_OF[self._target.family] if rules is None else rules
         self.rules: tuple[Rule, ...] = several("rules", given, "functions", callable)
         self.template = self._written(template)
-        self.threads = usable(thread_count(threads)) if gpu is None else 1
-        if machine is not None and not isinstance(machine, Gpu if gpu else Machine):
-            raise InputError(f"the machine is {short(machine)}, expected {'Gpu' if gpu else 'Machine'}")
-        self.machine = machine or gpu or host()
+        self.threads = self._target.threads(threads)
 
     def __repr__(self) -> str:
         groups = f", {counted(len(self._whole.groups), 'group')}" if self._whole else ""
@@ -155,7 +151,7 @@ class SearchTask(Unpicklable):
     @property
     def _device(self) -> str:
         """The machine and what it runs there on."""
-        return self.place if isinstance(self.machine, Gpu) else f"{self.machine.name}, {self.place}"
+        return self.machine.described(self.threads)
 
     def _written(self, template: Template | None) -> ModuleOp | None:
         """A template as it was given, parsed, or written by a function."""
@@ -231,27 +227,27 @@ class SearchTask(Unpicklable):
     def _place(self) -> str:
         """The machine's name in keys; estimates have a name of their own, since they do not compare with
         measurements."""
-        machine = self.machine
-        if isinstance(machine, Gpu):
-            return f"{self.place}, estimated" if self.estimated else str(self.device)
-        return machine.name
+        return f"{self.place}, estimated" if self.device is None else self.device
 
     @property
     def estimated(self) -> bool:
         """Whether times are estimates, because the machine is not at hand."""
-        return isinstance(self.machine, Gpu) and self.device is None
+        return self.device is None
 
     @property
     def place(self) -> str:
         """Where it runs, for people."""
-        if isinstance(self.machine, Gpu):
-            return f"{self.machine.name}, {self.machine.arch}"
-        return counted(self.threads, "thread")
+        return self.machine.place(self.threads)
+
+    @property
+    def _team(self) -> int | None:
+        """The threads that `build` is told."""
+        return self.threads if self._target.takes_threads else None
 
     @property
     def modes(self) -> tuple[str, ...]:
         """The ways in which the best record can be printed."""
-        return MODES if self.target == "cpu" else (*MODES[:2], self.target)
+        return (*MODES, *self._target.texts)
 
     @property
     def compute_dag(self) -> str:
@@ -376,9 +372,7 @@ class SearchTask(Unpicklable):
             return self._built(best, given)
         except ScheduleError as error:
             warnings.warn(f"{self.name} is built as without a database: its record is not used: {error}", stacklevel=2)
-        if self.target != "cpu":
-            return build(self.func, self.target, policy=self.policy, arch=self.arch)
-        return build(self.func, "cpu", self.threads, self.policy, None, given or None, schedule="auto")
+        return build(self.func, self.target, self._team, self.policy, None, given or None, self.arch, schedule="auto")
 
     def breakdown(self, records: Mapping[str, Record]) -> Breakdown:
         """What the groups of a whole program take together under some records, by their names as from `tune` and
@@ -448,10 +442,8 @@ class SearchTask(Unpicklable):
             from compiler.schedule.python import as_python
 
             return as_python(self._spelled(replay(record).script))
-        if mode == self.target:
-            return str(self._built(record, {}).text)
         nothing = {b.name: np.zeros(b.shape, dtype_of(b.element)) for b in self._fixed}
-        return str(self._built(record, nothing).text(mode))
+        return self._target.text(self._built(record, nothing), mode)
 
     @property
     def _fixed(self) -> list[Buffer]:
@@ -472,11 +464,9 @@ class SearchTask(Unpicklable):
 
     def _built(self, record: Record, constants: Mapping[str, object]) -> Any:
         schedule = self._scheduled(record)
-        if self.target != "cpu":
-            return driver.build_as_written(schedule, self.target, policy=self.policy, arch=self.arch)
-        if not constants:
-            return driver.build_as_written(schedule, threads=self.threads, policy=self.policy)
-        return driver.build_as_written(schedule, threads=self.threads, policy=self.policy, constants=constants)
+        return driver.build_as_written(
+            schedule, self.target, self._team, self.policy, None, constants or None, self.arch
+        )
 
     def _scheduled(self, record: Record) -> ModuleOp | Schedule:
         """The program's loops under a record, with its own arguments."""

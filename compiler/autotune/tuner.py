@@ -11,7 +11,7 @@ from functools import partial
 from math import exp
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 from uuid import uuid4
 
 from compiler.autotune.budget import DESCENT, HALF, Budget
@@ -107,7 +107,7 @@ class Workers:
     needed: where they cannot, TargetError. With a scheduler they are those of its cluster."""
 
     def __init__(self, options: TuningOptions, machine: Machine | Gpu) -> None:
-        if options.scheduler is not None and not isinstance(machine, Machine):
+        if options.scheduler is not None and not machine.in_clusters:
             raise InputError("a cluster measures for CPUs, not for GPUs")
         self._options, self._machine = options, machine
         self._measurer: Measurer | Fleet | None = None
@@ -150,8 +150,8 @@ class Workers:
             return Measurer(subject, builders=self._options.builders)
         from compiler.autotune.fleet.measurer import Fleet
 
-        assert isinstance(self._machine, Machine)
-        fleet = Fleet(self._options.scheduler, self._machine, self._options.patience)
+        machine = cast("Machine", self._machine)
+        fleet = Fleet(self._options.scheduler, machine, self._options.patience)
         fleet.turn_to(subject)
         return fleet
 

@@ -16,24 +16,27 @@ from compiler.cli.printing import refused
 from compiler.cli.values import positive
 from compiler.support.errors import InputError
 from compiler.support.files import read, write
+from compiler.targets.gpus import DEFAULT_ARCH
+from compiler.targets.registry import CPU, target_named
 from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from compiler.frontends.imported import Imported
-    from compiler.targets.cpu import Kernel
+    from compiler.targets.target import AnyKernel, Target
 
 Made = TypeVar("Made")
 LEVELS = ("te", "loop", "low", "llvm", "asm")
-SUFFIXES = {".ll": "llvm", ".s": "asm"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments."""
     program_arguments(parser)
-    parser.add_argument("-o", "--output", help="the file to write; .ll is LLVM IR, .s is assembly")
+    parser.add_argument("-o", "--output", help="the file to write; .ll is LLVM IR, .s is assembly, .c is C")
     parser.add_argument("--emit", choices=LEVELS, help="the level, where the output's name does not say it")
+    parser.add_argument("--target", default=CPU, help="what it is for: cpu, the default, c, or a GPU's target")
+    parser.add_argument("--arch", default=DEFAULT_ARCH, help="of a GPU: the architecture (default: %(default)s)")
 
 
 def program_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,11 +86,13 @@ def _is_workload(name: str) -> bool:
     return (name in PRESETS or name.partition(":")[0] in FAMILIES) and not Path(name).exists()
 
 
-def built(options: argparse.Namespace, module: ModuleOp | Imported) -> Kernel:
+def built(
+    options: argparse.Namespace, module: ModuleOp | Imported, target: str = CPU, arch: str = DEFAULT_ARCH
+) -> AnyKernel:
     """The kernel of a module or model as the arguments say. Raises InputError as `parsed` does."""
     from compiler.driver.building import build
 
-    return compiled(options, module, partial(build, schedule=options.schedule))
+    return compiled(options, module, partial(build, target=target, arch=arch, schedule=options.schedule))
 
 
 def compiled(options: argparse.Namespace, module: ModuleOp | Imported, how: Callable[..., Made]) -> Made:
@@ -100,8 +105,12 @@ def compiled(options: argparse.Namespace, module: ModuleOp | Imported, how: Call
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    level = options.emit or _level(options.output)
-    text = built(options, parsed(options)).text(level)
+    target = target_named(options.target)
+    name = options.emit or _text(target, options.output)
+    if name not in (*LEVELS[:3], *target.texts) or (name not in target.texts and not target.in_units):
+        raise InputError(f"the target {target.name} has no text '{name}' (it has {', '.join(target.texts)})")
+    kernel = built(options, parsed(options), target.name, options.arch)
+    text = target.text(kernel, name)
     if options.output is None:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
         return 0
@@ -109,9 +118,12 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _level(output: str | None) -> str:
-    level = SUFFIXES.get(Path(output).suffix) if output is not None else None
-    if level is None:
+def _text(target: Target, output: str | None) -> str:
+    """The text of a kernel that the name of a file stands for; the only one of a target that has no other."""
+    name = target.suffixes.get(Path(output).suffix) if output is not None else None
+    if name is None and len(target.texts) == 1:
+        name = target.texts[0]
+    if name is None:
         asked = "-o FILE.ll, -o FILE.s, or --emit with a level"
         raise InputError(f"it is not said what to build: give {asked} ({', '.join(LEVELS)})")
-    return level
+    return name

@@ -12,7 +12,8 @@ from compiler.cli import program
 from compiler.cli.model import shape_argument
 from compiler.cli.printing import show
 from compiler.cli.values import scale, seconds, seed
-from compiler.targets.gpus import DEFAULT_ARCH, DEFAULT_TARGET
+from compiler.targets.gpus import DEFAULT_ARCH
+from compiler.targets.registry import DEFAULT_GPU
 from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--scale", type=scale, default=scale("1"), help="multiply every extent of a workload: 1/4 or 0.25")
     add("--function", help="which of several functions of a file")
     add("--group", metavar="NAME", help="that group of a whole program alone")
-    add("--target", default=DEFAULT_TARGET, help="what the kernels are for: a GPU's target (default: %(default)s)")
+    add("--target", default=DEFAULT_GPU, help="what the kernels are for: a GPU's target (default: %(default)s)")
     add("--arch", default=DEFAULT_ARCH, help="the architecture whose limits launches must keep (default: %(default)s)")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
     add("--seed", type=seed, default=0, help="of the random inputs (default 0)")
@@ -79,8 +80,8 @@ def _checked(options: argparse.Namespace, steps: Steps) -> int:
     from compiler.driver.reference.subject import Subject
     from compiler.driver.reference.tolerance import fault
     from compiler.pipeline import lower, lower_to_kernels, unbound
-    from compiler.targets.gpus import gpu_of
     from compiler.targets.launches import launches
+    from compiler.targets.registry import gpu_of
     from compiler.targets.simt import run as simulated
 
     steps.now = "lowering the program"

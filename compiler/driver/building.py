@@ -31,14 +31,15 @@ from compiler.driver.plan import Plan
 from compiler.driver.units.unit import WRITTEN as AS_WRITTEN
 from compiler.driver.units.unit import Source
 from compiler.schedule import Schedule
-from compiler.space.rules import GPU_RULES
+from compiler.space.rules import RULES_OF
 from compiler.space.rules.derive import in_default_order, preferred
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.support.text import counted
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.cpu.facts import RUN_ONCE
 from compiler.targets.cpu.openmp import usable
-from compiler.targets.gpus import at_hand, gpu_of, target_named
+from compiler.targets.registry import target_named
+from compiler.targets.target import AnyKernel, Target
 
 UNUSED = "its record is not used"
 """The beginning of the verdict of a group whose record was refused; the reason follows."""
@@ -100,16 +101,16 @@ def build(
     run here, once; see the pass split-constants, and `Kernel.fixed`. Constants that the rest still reads are copied, so
     that what happens to the arrays later changes nothing. Other levels than te and loop have no constants.
 
-    `target` is cpu, which TVM calls llvm, or a GPU's. For a GPU (see `compiler.targets.gpus`) loops bound to blocks
-    and threads become kernels; what is not bound runs on one thread. `arch` is what they are compiled for where no
-    GPU says another; launches that it does not take are refused. `threads` and `constants` are the CPU's, a
-    database too.
+    `target` is cpu, which TVM calls llvm, c for the text of C, or a GPU's (see `compiler.targets.registry`). For a GPU
+    loops bound to blocks and threads become kernels; what is not bound runs on one thread. `arch` is what they are
+    compiled for where no GPU says another; launches that it does not take are refused. `constants` and a database are
+    the CPU's; `threads` are C's, too: how many its loops are cut for.
 
     Raises TargetError or InputError, also for constants that are no inputs, are written, or do not fit; and xDSL's
     ParseError and VerifyException for text that is not a valid program.
     """
     pipeline.check_words(target, policy, name, arch)
-    target = target_named(target)
+    chosen = target_named(target)
     way = way_of(schedule)
     x, constants = pipeline.apart(x, constants)
     given = None if constants is None else dict(named(constants))
@@ -119,16 +120,16 @@ def build(
     module = pipeline.module_of(x)
     if way == WRITTEN or pipeline.level_of(module) != "te":
         return kernels.build_as_written(x, target, threads, policy, name, given, arch)
-    if target == "cpu" and name is None and hasattr(x, "inputs"):
+    if chosen.in_units and name is None and hasattr(x, "inputs"):
         return _for_cpu(x, threads, policy, given, way)
     checked_module = pipeline.verified(module, policy, name)
-    if target == "cpu":
+    if chosen.in_units:
         return _for_cpu(checked_module, threads, policy, given, way)
-    if isinstance(way, Path):
+    if isinstance(way, Path) and not chosen.takes_databases:
         raise TargetError(
-            f"the database '{way}' is the CPU's, not {target}'s: apply_best of a task has a GPU's records"
+            f"the database '{way}' is the CPU's, not {chosen.name}'s: apply_best of a task has a GPU's records"
         )
-    return _for_gpu(checked_module, target, threads, policy, given, arch)
+    return _by_rules(checked_module, chosen, threads, policy, given, arch)
 
 
 def _scripted(module: ModuleOp, script: NamedSequenceOp) -> ModuleOp | Schedule:
@@ -281,16 +282,17 @@ def _judged(task: Schedulable, origin: str, schedule: Schedule) -> Source:
     return Source(str(schedule.script), origin, verdict, schedule.program)
 
 
-def _for_gpu(module: ModuleOp, target: str, threads: int | None, policy: str, constants: object, arch: str) -> Any:
-    """Kernels of the schedule that a GPU's rules prefer; of one that is not proved, each block spread over threads."""
-    if constants is not None or threads is not None:
-        raise TargetError(f"threads and constants are the CPU's, not {target}'s")
-    here = at_hand(target)
+def _by_rules(
+    module: ModuleOp, target: Target, threads: int | None, policy: str, constants: object, arch: str
+) -> AnyKernel:
+    """The kernel of the schedule that a target's rules prefer; of one that is not proved, that of the default order."""
+    target.check(threads, constants)
+    here = target.at_hand()
     if is_main(find_function(module)):
-        return kernels.build_as_written(module, target, policy=policy, arch=arch)  # which refuses it
+        return kernels.build_as_written(module, target.name, policy=policy, arch=arch)  # which refuses it
     original = Schedule(pipeline.lower(module))
-    machine = gpu_of(target, here[1] if here else arch)
-    schedule = preferred(original, GPU_RULES, machine).draft.schedule
+    machine = target.machine(here.arch if here else arch)
+    schedule = preferred(original, RULES_OF[target.family], machine, target.threads(threads)).draft.schedule
     if not verify_schedule(schedule.program, original.program):
         schedule = in_default_order(original, machine)
-    return kernels.build_as_written(schedule, target, policy=policy, arch=arch)
+    return kernels.build_as_written(schedule, target.name, policy=policy, arch=arch)

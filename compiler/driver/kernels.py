@@ -17,12 +17,12 @@ from compiler.driver.plan import Plan, of_groups
 from compiler.driver.recipe import Recipe
 from compiler.driver.units.unit import Settings, Source
 from compiler.graph.whole import grouped, whole
-from compiler.pipeline.loops import lower_to_kernels
+from compiler.pipeline.loops import lower_for
 from compiler.pipeline.source import check_words, level_of, module_of, verified
-from compiler.support.errors import InputError, TargetError
+from compiler.support.errors import InputError
 from compiler.support.gc import paused
 from compiler.targets.cpu import Kernel, thread_count
-from compiler.targets.gpus import kernel_maker, target_named
+from compiler.targets.registry import target_named
 
 
 @overload
@@ -59,15 +59,13 @@ def build_as_written(
 ) -> Any:
     """Compile what `compiler.build` takes, te programs as they are written; see there for arguments and errors."""
     check_words(target, policy, name, arch)
-    target = target_named(target)
-    if target != "cpu":
-        maker = kernel_maker(target)
-        if constants is not None or threads is not None:
-            raise TargetError(f"threads and constants are the CPU's, not {target}'s")
-        with paused():
-            module = verified(x, policy, name)
-        return maker(*lower_to_kernels(module, name, policy), policy, arch)
-    return build_planned(x, written, (), threads, policy, name, constants)
+    chosen = target_named(target)
+    if chosen.in_units:
+        return build_planned(x, written, (), threads, policy, name, constants)
+    chosen.check(threads, constants)
+    with paused():
+        module = verified(x, policy, name)
+    return chosen.made(*lower_for(chosen, module, name, policy), policy, arch)
 
 
 def build_groups(

@@ -1,8 +1,8 @@
-"""Pipelines: what a caller gives, its level, and the passes from it: the only place where pass order is written.
+"""Pipelines: what a caller gives, its level, and the passes from it: pass order is written here, and by targets.
 
 source.py   the verified module of whatever a caller gives, and its level
 models.py   models of other tools: `from_onnx`
-loops.py    `lower`: to loops, for a schedule; `lower_to_kernels`: to those that a GPU runs
+loops.py    `lower`: to loops, for a schedule; `lower_for`: to what a target takes; `lower_to_kernels`: to a GPU's
 text.py     the parts of a pipeline's text, each with its place
 options.py  the options of a pass, from their text to the fields of the pass
 passes.py   the passes of a text, named pipelines expanded, and how they run

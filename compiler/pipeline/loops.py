@@ -1,24 +1,26 @@
-"""`lower`: to loops, for a schedule; `lower_to_kernels`: to those that a GPU runs."""
+"""`lower`: to loops, for a schedule; `lower_for`: to what a target takes; `lower_to_kernels`: to what a GPU runs."""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from compiler import universe
 from compiler.dialects import loop
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.functions import (
-    find_function,
-)
+from compiler.dialects.functions import find_function, positions
 from compiler.lowering.te_to_loop import program_of
 from compiler.passes.lift_constants import has_constants, lift_constants
-from compiler.pipeline.passes import parse_passes, run
+from compiler.pipeline.passes import parse_passes, run, under
 from compiler.pipeline.source import LOWER, argument, check_is_program, level_of, module_of
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.support.errors import InputError
-from compiler.targets.arguments import Argument
+from compiler.targets.arguments import Argument, argument_dtype
+from compiler.targets.gpus import KERNELS, UNBOUND
+from compiler.targets.target import Target
 
 
 def lower(x: object) -> ModuleOp:
@@ -53,20 +55,45 @@ def lower_to_kernels(
 
     Raises InputError for the low level, LoweringError for loops that no kernel can have.
     """
-    from compiler.lowering.loop_to_gpu import LoopToGpuPass  # programs for the CPU do without it
-    from compiler.passes.extend_floats import ExtendFloatsPass
+    return _lowered(module, KERNELS, UNBOUND, name, policy)
 
+
+def lower_for(
+    target: Target, module: ModuleOp, name: str | None, policy: str
+) -> tuple[ModuleOp, FuncOp, list[Argument]]:
+    """A module, lowered in place to what a target makes kernels of, with its function and what that takes.
+
+    Raises InputError for a level that the target does not take, LoweringError for loops that it cannot have.
+    """
+    return _lowered(module, target.passes, target.refusal, name, policy)
+
+
+def _lowered(
+    module: ModuleOp, passes: Mapping[str, str], refusal: str, name: str | None, policy: str
+) -> tuple[ModuleOp, FuncOp, list[Argument]]:
+    """A module after the passes of its level, te as loops first."""
     level = level_of(module)
-    if level == "low":
-        raise InputError("the program is at the low level, where no loop is bound to a GPU's threads")
+    if level not in passes:
+        raise InputError(f"the program is at the {level} level, {refusal}")
     if level == "te":
         run(universe.context(), module, parse_passes(LOWER))
     function = find_function(module, name)
-    arguments = [argument(buffer) for buffer in read(function).arguments]
-    LoopToGpuPass(policy).apply(universe.context(), module)
-    ExtendFloatsPass().apply(universe.context(), module)
+    arguments = [argument(buffer) for buffer in read(function).arguments] if level != "low" else _arguments(function)
+    run(universe.context(), module, under(policy, parse_passes(passes[level])))
     verify_module(module)
     return module, find_function(module, name), arguments
+
+
+def _arguments(function: FuncOp) -> list[Argument]:
+    """The arguments of a function at the low level. Raises InputError for one that is no buffer."""
+    unsigned, arguments = positions(function, "unsigned"), []
+    for value in function.args:
+        name, type_ = value.name_hint or f"arg{value.index}", value.type
+        if not isinstance(type_, MemRefType):
+            raise InputError(f"the argument '{name}' of @{function.sym_name.data} is no buffer, but {type_}")
+        dtype = argument_dtype(type_.element_type, value.index in unsigned)
+        arguments.append(Argument(name, type_.get_shape(), dtype))
+    return arguments
 
 
 def unbound(module: ModuleOp) -> ModuleOp:

@@ -64,7 +64,12 @@ def steps(text: str) -> list[Step]:
 @cache
 def passes_from(level: str, policy: str) -> tuple[ModulePass, ...]:
     """The passes from a level (te, loop or low) to the code that emission takes, under a floating-point policy."""
-    return tuple(_under(policy, parsed) for parsed in parse_passes(_FROM[level]))
+    return tuple(under(policy, parse_passes(_FROM[level])))
+
+
+def under(policy: str, passes: Sequence[ModulePass]) -> list[ModulePass]:
+    """Passes under a floating-point policy."""
+    return [_under(policy, parsed) for parsed in passes]
 
 
 def to_code(module: ModuleOp, level: str, policy: str) -> None:

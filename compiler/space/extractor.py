@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from compiler.program.tree import Program
 from compiler.space import cpu_features, gpu_features
 from compiler.space.cpu_features import Extracted
 from compiler.types.machines import Gpu, Machine
 
+AnyMachine: TypeAlias = Any  # the Machine or Gpu of a family, by which extractors are registered
+
 
 @dataclass(frozen=True)
 class FeatureExtractor:
     """The features of a target: their number, the reasons why a program is not built, and what gives both for a program
-    that does so many useful operations."""
+    that does so many useful operations. `seconds` tells the estimated times (n,) of candidates of a program from the
+    values (n, features) of their features, where these hold an estimate."""
 
     width: int
     reasons: tuple[str, ...]
     of: Callable[[Program, float], Extracted]
+    seconds: Callable[[Program, float, NDArray[np.float32]], NDArray[np.float64]] | None = None
+
+
+def _of_cpu(machine: AnyMachine) -> FeatureExtractor:
+    return FeatureExtractor(cpu_features.WIDTH, cpu_features.REASONS, partial(cpu_features.extract, machine=machine))
+
+
+def _of_gpu(machine: AnyMachine) -> FeatureExtractor:
+    def seconds(program: Program, useful: float, values: NDArray[np.float32]) -> NDArray[np.float64]:
+        perfect = gpu_features.ideal(program, useful, machine)
+        return np.asarray(values[:, gpu_features.ESTIMATE].astype(np.float64) * perfect)
+
+    extract = partial(gpu_features.extract, gpu=machine)
+    return FeatureExtractor(gpu_features.WIDTH, gpu_features.REASONS, extract, seconds)
+
+
+EXTRACTORS: Mapping[str, Callable[[AnyMachine], FeatureExtractor]] = {"cpu": _of_cpu, "gpu": _of_gpu}
+"""The feature extractors by families of machines."""
 
 
 def extractor_for(machine: Machine | Gpu) -> FeatureExtractor:
-    """The feature extractor of a machine, a CPU or a GPU."""
-    if isinstance(machine, Machine):
-        return FeatureExtractor(
-            cpu_features.WIDTH, cpu_features.REASONS, partial(cpu_features.extract, machine=machine)
-        )
-    return FeatureExtractor(gpu_features.WIDTH, gpu_features.REASONS, partial(gpu_features.extract, gpu=machine))
+    """The feature extractor of a machine."""
+    return EXTRACTORS[machine.family](machine)

@@ -16,7 +16,6 @@ from compiler.passes.split_constants import called
 from compiler.program.tree import Program
 from compiler.space.candidates import LATER, Candidate, Features
 from compiler.space.extractor import extractor_for
-from compiler.space.gpu_features import ESTIMATE, ideal
 from compiler.space.sketch import Sketch
 from compiler.space.structures import Runs, Structure
 from compiler.space.trace import Graph
@@ -92,10 +91,9 @@ class SketchSpace:
     def costs(self, values: NDArray[np.float32]) -> NDArray[np.float64] | None:
         """The seconds (n,) that candidates are thought to take, by the values (n, features) of their features; None
         where only trials tell."""
-        if not self.estimated or not isinstance(self.machine, Gpu):
+        if not self.estimated or self._extractor.seconds is None:
             return None
-        perfect = ideal(self.sketches[0].program, self._useful, self.machine)
-        return np.asarray(values[:, ESTIMATE].astype(np.float64) * perfect)
+        return self._extractor.seconds(self.sketches[0].program, self._useful, values)
 
     @property
     def structures(self) -> int:

@@ -30,8 +30,12 @@ OWN = {
     "dialect": "compiler.universe:own_dialects",
     "primitive": "compiler.schedule.primitives:PRIMITIVES",
     "operator": "compiler.te.nn:__all__",
+    "target": "compiler.targets.registry:TARGETS",
 }
 """By kind of part the compiler's own names, or the function that gives them."""
+
+OBJECTS = ("dialect", "target")
+"""The kinds of parts that are objects; others are functions and classes."""
 
 Value = TypeVar("Value")
 _plugins: dict[str, Registry] = {}
@@ -44,7 +48,8 @@ class PluginError(StrataError):
 
 @dataclass(frozen=True)
 class Part:
-    """What a plugin adds: a pass, dialect, primitive, operator, grouping rule, search rule or GPU search rule."""
+    """What a plugin adds: a pass, dialect, primitive, operator, target, grouping rule, search rule or GPU search
+    rule."""
 
     plugin: str
     kind: str
@@ -127,9 +132,13 @@ class Registry:
         """Add a rule of the search space of CPUs, or of GPUs, which is asked before the compiler's own."""
         return self._add("GPU search rule" if gpu else "search rule", rule)
 
+    def target(self, target: Value) -> Value:
+        """Add a target: an object of a class that extends `compiler.targets.target.Target`."""
+        return self._add("target", target)
+
     def _add(self, kind: str, value: Value) -> Value:
         name = getattr(value, "name", None) or getattr(value, "__name__", None)
-        if not isinstance(name, str) or (kind != "dialect" and not callable(value)):
+        if not isinstance(name, str) or (kind not in OBJECTS and not callable(value)):
             raise PluginError(f"plugin {self.plugin} registers {value!r}, which is no {kind}")
         parts = [part for registry in (*_plugins.values(), self) for part in registry.parts]
         taken = next((part.plugin for part in parts if (part.kind, part.name) == (kind, name)), "")

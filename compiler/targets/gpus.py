@@ -1,26 +1,28 @@
-"""The GPUs that kernels are made for, by name, loaded when used."""
+"""`GpuTarget`: what the targets of GPUs have in common, and what the tuner needs of their kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Protocol
 
-from compiler.support.errors import TargetError
-from compiler.support.text import meant
 from compiler.targets.arguments import Array
-from compiler.types.machines import Gpu
+from compiler.targets.target import Target
 
-TARGETS = {"cuda": "compiler.targets.cuda"}
-"""Modules with three functions. `made` makes a kernel that can be called, of a lowered module, its host function, what
-that takes, a floating-point policy and an architecture; `machine` says what is known of an architecture's GPUs, and
-`at_hand` the name and the architecture of the GPU here, if any."""
-
-CPU = "cpu"
-ALIASES = {"llvm": CPU}
-"""Targets by the names that other compilers have for them."""
-DEFAULT_TARGET, DEFAULT_ARCH = next(iter(TARGETS)), "sm_80"
+DEFAULT_ARCH = "sm_80"
 """The default architecture of kernels."""
+KERNELS = {"te": "loop-to-gpu,extend-floats", "loop": "loop-to-gpu,extend-floats"}
+"""By level the passes from loops to kernels."""
+UNBOUND = "where no loop is bound to a GPU's threads"
+"""Why a program of the low level has no kernels."""
+
+
+class GpuTarget(Target):
+    """A target whose kernels loops become that are bound to blocks and threads."""
+
+    family = "gpu"
+    passes: ClassVar[Mapping[str, str]] = KERNELS
+    refusal = UNBOUND
+    default_arch = DEFAULT_ARCH
 
 
 class KernelResources(Protocol):
@@ -63,39 +65,3 @@ class GpuKernel(Protocol):
 
     def on_device(self) -> KernelArrays:
         """The kernels loaded, with arrays of their own."""
-
-
-def target_named(name: str) -> str:
-    """The target of a name, which may be that of another compiler. Raises TargetError for an unknown name."""
-    target = ALIASES.get(name, name)
-    if target in (CPU, *TARGETS):
-        return target
-    head = name.partition(" ")[0]
-    there = f" (there are {CPU}, which TVM calls llvm, and {', '.join(TARGETS)})"
-    options = "; it has no options: STRATA_MACHINE names a processor, `arch` the architecture of a GPU"
-    is_near = head != name and ALIASES.get(head, head) in (CPU, *TARGETS)
-    raise TargetError(f"unknown target '{name}'{options if is_near else meant(name, [*ALIASES, CPU, *TARGETS], there)}")
-
-
-def kernel_maker(name: str) -> Callable[..., Any]:
-    """The function that makes kernels for a GPU. Raises TargetError for an unknown name."""
-    maker: Callable[..., Any] = _module(name).made
-    return maker
-
-
-def gpu_of(name: str, arch: str) -> Gpu:
-    """The GPU that stands for an architecture of a target. Raises TargetError for names that there are not."""
-    gpu: Gpu = _module(name).machine(arch)
-    return gpu
-
-
-def at_hand(name: str) -> tuple[str, str] | None:
-    """The name and the architecture of the GPU of a target that can be used here, if there is one."""
-    name_and_arch: tuple[str, str] | None = _module(name).at_hand()
-    return name_and_arch
-
-
-def _module(name: str) -> Any:
-    if name == CPU:
-        raise TargetError(f"the target cpu has no kernels of a GPU: give {' or '.join(TARGETS)}")
-    return import_module(TARGETS[target_named(name)])

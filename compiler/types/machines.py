@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 import platform
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 from compiler.support.errors import TargetError
+from compiler.support.text import counted
 from compiler.types.processors import processors
 
 VARIABLE = "STRATA_MACHINE"
@@ -36,6 +38,23 @@ class Machine:
     l1_bytes: int
     l2_bytes: int
     l3_bytes: int
+
+    family: ClassVar[str] = "cpu"
+    in_clusters: ClassVar[bool] = True
+    """Whether a cluster measures for such machines."""
+
+    @property
+    def lanes(self) -> int:
+        """The numbers of 32 bits that an instruction computes."""
+        return self.vector_bits // 32
+
+    def place(self, threads: int) -> str:
+        """Where a program runs on it, for people."""
+        return counted(threads, "thread")
+
+    def described(self, threads: int) -> str:
+        """It and where a program runs on it, for people."""
+        return f"{self.name}, {self.place(threads)}"
 
     @property
     def present(self) -> frozenset[str]:
@@ -72,6 +91,19 @@ class Gpu:
     tensor_fmas: int = 512
     grid_extents: tuple[int, int, int] = ((1 << 31) - 1, 65_535, 65_535)
     block_extents: tuple[int, int, int] = (1024, 1024, 64)
+
+    family: ClassVar[str] = "gpu"
+    in_clusters: ClassVar[bool] = False
+    lanes: ClassVar[int] = 1
+    """A thread computes one number at a time."""
+
+    def place(self, threads: int) -> str:
+        """Where a program runs on it, for people: all of it."""
+        return f"{self.name}, {self.arch}"
+
+    def described(self, threads: int) -> str:
+        """It and where a program runs on it, for people."""
+        return self.place(threads)
 
 
 _LEVEL_2 = ("cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3")
@@ -137,7 +169,7 @@ def _of_stated(text: str) -> Machine:
         machine = Machine(**json.loads(text))
     except (TypeError, ValueError) as error:
         raise TargetError(f"{VARIABLE} states no machine: {error}") from error
-    for name, kind in Machine.__annotations__.items():
+    for name, kind in ((field.name, field.type) for field in fields(Machine)):
         if type(getattr(machine, name)).__name__ != kind:
             raise TargetError(f"{VARIABLE} states no machine: its {name} is {getattr(machine, name)!r}")
     return machine

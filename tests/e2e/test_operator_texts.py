@@ -1,13 +1,15 @@
-"""The CUDA text of every operator of te.nn, compiled by g++ and run on adversarial inputs, beside the evaluator.
+"""The CUDA text of every operator of te.nn, compiled by g++ and run on adversarial inputs, beside the evaluator; and
+its C, compiled by gcc.
 
-Two schedules: every block's results spread over threads, and what the tuner's search begins with.
+Two schedules of CUDA: every block's results spread over threads, and what the tuner's search begins with; of C the one
+that the rules prefer.
 """
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from compiler.schedule import Schedule, replay
 from compiler.space.rules import GPU_RULES
 from compiler.space.rules.derive import derive
 from compiler.space.space import SketchSpace
+from compiler.targets.c import compilers
 from compiler.targets.cuda import CudaKernel, machine
 from tests.adversarial import KINDS, arrays
 from tests.agreement import bound, error, widened
@@ -66,7 +69,11 @@ def dtypes(operator: Operator) -> Sequence[str]:
 
 def faults(cases: Sequence[Case], kernels: Sequence[CudaKernel], folder: Path) -> Iterator[str]:
     """What the kernels of some cases compute otherwise than the evaluator."""
-    on_host = OnHost(kernels, folder)
+    yield from wrong_results(cases, OnHost(kernels, folder))
+
+
+def wrong_results(cases: Sequence[Case], on_host: Callable[[int, Sequence[Array]], Sequence[Array]]) -> Iterator[str]:
+    """What is computed otherwise than by the evaluator, a case by its number."""
     for number, each in enumerate(cases):
         for kind in KINDS:
             inputs = arrays(each.operator, each.function, kind)
@@ -94,6 +101,20 @@ def test_what_a_search_begins_with(name: str, tmp_path: Path) -> None:
     each = case(operator, "f32" if "f32" in operator.dtypes else operator.dtypes[0])
     kernel = compiler.build(first_candidate(each.function), "cuda")
     assert not (wrong := list(faults([each], [kernel], tmp_path))), "\n".join(wrong)
+
+
+@pytest.mark.skipif(compilers.compiler() is None, reason="there is no C compiler")
+@pytest.mark.parametrize("name", some(OPERATORS, 13))
+def test_the_text_of_c(name: str) -> None:
+    operator = OPERATORS[name]
+    cases = [case(operator, dtype) for dtype in dtypes(operator)]
+    kernels = [compiler.build(each.function, "c", schedule="auto") for each in cases]
+
+    def run(number: int, inputs: Sequence[Array]) -> Sequence[Array]:
+        results = kernels[number](*inputs)
+        return results if isinstance(results, tuple) else (results,)
+
+    assert not (wrong := list(wrong_results(cases, run))), "\n".join(wrong)
 
 
 def first_candidate(function: te.Function) -> Schedule:

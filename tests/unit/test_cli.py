@@ -25,7 +25,7 @@ from compiler.examples import FOLDER as EXAMPLE_FOLDER
 from compiler.opt import main as strata_opt
 from compiler.support.errors import InputError, TargetError
 from compiler.support.files import write
-from compiler.targets.gpus import gpu_of
+from compiler.targets.registry import gpu_of
 from tests.said import refusal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -333,7 +333,7 @@ def test_a_target_by_the_name_that_others_have() -> None:
         for name, said in {
             "llvm -mcpu=skylake": "it has no options: STRATA_MACHINE names a processor",
             "cdua": "did you mean 'cuda'",
-            "metal": "there are cpu, which TVM calls llvm, and cuda",
+            "metal": "there are cpu, which TVM calls llvm, cuda and c",
         }.items():
             with pytest.raises(TargetError, match=said):
                 refused(f, target=name)

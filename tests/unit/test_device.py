@@ -25,7 +25,7 @@ from compiler.pipeline import lower
 from compiler.schedule import Schedule, library
 from compiler.schedule.library import ThreadTiles
 from compiler.support.errors import InputError, TargetError
-from compiler.targets.gpus import at_hand
+from compiler.targets.registry import target_named
 from tests.gpu_schedules import product
 from tests.host_cuda import needs_gxx
 
@@ -58,7 +58,7 @@ def _tiled(m: int, n: int, k: int, panel: int = 4) -> Schedule:
 
 
 def test_without_a_gpu_there_is_a_sentence() -> None:
-    assert at_hand("cuda") is None
+    assert target_named("cuda").at_hand() is None
     with pytest.raises(TargetError, match=r"CuPy, which is not installed|there is no GPU"):
         compiler.build(_tiled(8, 8, 8), "cuda")(np.ones((8, 8), np.float32), np.ones((8, 8), np.float32))
 

@@ -34,7 +34,7 @@ from compiler.space.space import SketchSpace, work
 from compiler.support.errors import InputError, ScheduleError, TargetError
 from compiler.targets.cuda import ARCHITECTURES, nvrtc
 from compiler.targets.cuda.machines import MACHINES, machine
-from compiler.targets.gpus import gpu_of
+from compiler.targets.registry import gpu_of
 from tests.gpu_schedules import product
 from tests.sample import some
 from tests.unit.test_library_gpu import convolution

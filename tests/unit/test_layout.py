@@ -16,6 +16,7 @@ from xdsl.transforms import get_all_passes
 import compiler
 from compiler import pipeline, universe
 from compiler.schedule.primitives import PRIMITIVES
+from compiler.targets import registry
 from tests import random_scripts
 
 ROOT = Path(__file__).parents[2] / "compiler"
@@ -69,7 +70,7 @@ EDGES: dict[str, set[str]] = {
     },
 }
 """What targets import from lowerings: the edge to LLVM, and what it says of the code that it has emitted."""
-TARGETS = {"cpu", "cuda", "simt"}
+TARGETS = {"c", "cpu", "cuda", "simt"}
 FILES = sorted(ROOT.rglob("*.py"))
 MOST_LINES = 60
 """The most lines of a function."""
@@ -210,6 +211,7 @@ def public(node: ast.Module | ast.ClassDef) -> Iterator[ast.ClassDef | ast.Funct
 STARTS = re.compile(r"subprocess|find_library|os\.(system|popen|exec|spawn|posix_spawn|fork)|shutil\.which")
 STARTERS = {
     "bench/c_loops.py": "gcc of the PATH, where it is named as a contender",
+    "targets/c/compilers.py": "gcc or clang of an absolute folder of the PATH, started in a temporary one",
     "support/processes.py": "workers, which look for modules where their parent does",
 }
 """The files that start processes, or look for programs, and what keeps those of the current folder out."""
@@ -223,6 +225,52 @@ def test_processes_are_started_in_known_places() -> None:
 def test_the_word_cuda_appears_in_targets_only() -> None:
     for path in ROOT.rglob("*.py"):
         assert "cuda" not in path.read_text() or "targets" in path.parts
+
+
+def questions(text: str) -> list[str]:
+    """Where a file asks which target something is for: comparisons with a target's name, cases of a match, and tests
+    whether a machine is a CPU or a GPU."""
+    return [ast.unparse(node) for node in ast.walk(ast.parse(text)) if _asks(node)]
+
+
+def _asks(node: ast.AST) -> bool:
+    if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        named = any(_names(inner) for side in sides for inner in ast.walk(side))
+        return named and any(re.search(r"target(\.name|_name)?$", ast.unparse(side)) for side in sides)
+    if isinstance(node, ast.MatchValue):
+        return _names(node.value)
+    called = isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass")
+    if called:
+        kinds = ast.unparse(node.args[1])  # type: ignore[attr-defined]
+        return re.search(r"\b(Gpu|Machine|CpuTarget|GpuTarget|CudaTarget|CTarget)\b", kinds) is not None
+    return False
+
+
+def _names(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value in (*TARGETS, *registry.TARGETS, registry.DEFAULT_GPU)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_only_targets_ask_which_target_it_is(path: Path) -> None:
+    assert "targets" in path.relative_to(ROOT).parts or questions(path.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'x = 1 if target == "cpu" else 2',
+        'if subject.target != "cuda": pass',
+        'if options.target in ("c", "cpu"): pass',
+        "isinstance(machine, Gpu)",
+        "y = isinstance(task.machine, types.Machine | str)",
+        'match target:\n    case "simt":\n        pass',
+        "isinstance(target_named(name), GpuTarget)",
+    ],
+)
+def test_a_question_is_seen(text: str) -> None:
+    assert len(questions(text)) == 1
+    assert questions('build(x, "cpu"); target = "cuda"; isinstance(x, Kernel); level == "cpu"') == []
 
 
 @pytest.mark.parametrize("name", universe.DIALECTS | universe.UPSTREAM)

@@ -23,6 +23,7 @@ from compiler.opt import main as strata_opt
 from compiler.schedule import Schedule
 from compiler.space.rules import RULES as SEARCH_RULES
 from compiler.support import plugins
+from compiler.support.errors import InputError, TargetError
 from compiler.support.plugins import PluginError, Registry
 from tests.said import refusal
 
@@ -76,6 +77,10 @@ WRONG = {
     "taken": (PASS.replace("swap-loops", "te-to-loop") % "pass", "cannot add the pass 'te-to-loop': the compiler has"),
     "xDSL's": (PASS.replace("swap-loops", "cse") % "pass", "cannot add the pass 'cse': the compiler has"),
     "operator": (PLUGIN + "def relu(x): ...\n    registry.operator(relu)\n", "the operator 'relu': the compiler has"),
+    "target": (
+        PLUGIN + "class Mine: name = 'c'\n    registry.target(Mine())\n",
+        "cannot add the target 'c': the compiler has",
+    ),
     "undeclared": (PLUGIN + "def skew(p): ...\n    registry.primitive(skew)\n", "'skew' .* is not declared"),
     "twice": (PASS % "pass" + "    registry.pass_(Swap)\n", "the pass 'swap-loops': mine has one"),
 }
@@ -261,3 +266,40 @@ def test_a_file_with_a_primitive_is_loaded_again_also_from_elsewhere() -> None:
     Path("other.py").write_text(PEEL)
     with plugins.loaded(["again.py"]), pytest.raises(PluginError, match="a primitive 'peel' already"):
         plugins.load_file("other.py")
+
+
+TARGET = """
+from strata.targets.target import Device, Target
+from strata.types.machines import host
+
+class Lowered(Target):
+    name, family, texts, is_tuned = "lowered", "cpu", ("low",), False
+    passes = {"te": "loop-to-low", "loop": "loop-to-low"}
+    refusal = "which is lowered already"
+    def machine(self, arch): return host()
+    def at_hand(self): return Device(host().name, "")
+    def made(self, module, host, arguments, policy, arch):
+        return type("Text", (), {"text": str(module)})()
+
+def register(registry):
+    registry.target(Lowered())
+"""
+
+
+def test_a_target(capsys: Said) -> None:
+    Path("mine.py").write_text(TARGET)
+    with plugins.loaded(["mine.py"]):
+        kernel = compiler.build(PROGRAM, "lowered")
+        assert "scf.for" in kernel.text
+        with pytest.raises(InputError, match="the program is at the low level, which is lowered already"):
+            compiler.build(kernel.text, "lowered")
+        with pytest.raises(TargetError, match="threads and constants are the CPU's, not lowered's"):
+            compiler.build(PROGRAM, "lowered", threads=2)
+        with pytest.raises(TargetError, match="programs for lowered are not tuned"):
+            SearchTask(te.function("f", [X := te.placeholder((4,), name="X")], te.nn.relu(X)), target="lowered")
+        with pytest.raises(TargetError, match="did you mean 'lowered'"):
+            compiler.build(PROGRAM, "lowerd")
+    assert strata(["build", "in.mlir", "--target", "lowered", "--load", "mine.py"]) == 0
+    assert "scf.for" in capsys.readouterr().out
+    assert strata(["build", "in.mlir", "--target", "lowered"]) == 1
+    assert "unknown target 'lowered'" in refusal(capsys.readouterr().err)

@@ -602,7 +602,7 @@ WRONG = {
     "log in no folder": (["tune", NAME, "--log", "no/x"], "no/x cannot be written"),
     "target": (
         ["tune", NAME, "--target", "moon"],
-        "unknown target 'moon' (there are cpu, which TVM calls llvm, and cuda)",
+        "unknown target 'moon' (there are cpu, which TVM calls llvm, cuda and c)",
     ),
     "architecture": (
         ["space", NAME, "--target", "cuda", "--arch", "sm_1"],

@@ -31,7 +31,8 @@ from compiler.space.gpu_features import estimate
 from compiler.support.worker import Reply
 from compiler.targets import simt
 from compiler.targets.arguments import Array
-from compiler.targets.gpus import GpuKernel, gpu_of
+from compiler.targets.gpus import GpuKernel
+from compiler.targets.registry import gpu_of
 
 SAMPLE = simt.Sample(blocks=3, steps=40_000)
 """The sample of each kernel that runs on numpy."""

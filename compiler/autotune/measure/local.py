@@ -6,7 +6,8 @@ time, with several its caches and its memory bandwidth.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from compiler.autotune.measure.builder import BuilderSetup, Built
 from compiler.autotune.measure.gpu_builder import PATIENCE, GpuBuilderSetup
@@ -18,6 +19,19 @@ from compiler.support.processes import Death
 from compiler.support.worker import Setup
 from compiler.support.worker_pool import WorkerPool
 from compiler.targets.cpu.openmp import cores
+from compiler.targets.registry import target_named
+
+
+@dataclass(frozen=True)
+class Builders:
+    """The builders of a family of targets: what makes a worker one, and how many times the usual seconds it takes."""
+
+    setup: Callable[[Subject, int], Setup]
+    patience: float = 1.0
+
+
+BUILDERS: Mapping[str, Builders] = {"cpu": Builders(BuilderSetup), "gpu": Builders(GpuBuilderSetup, PATIENCE)}
+"""The builders by families of targets."""
 
 
 def builders_of(
@@ -29,16 +43,15 @@ def builders_of(
 ) -> WorkerPool:
     """The builders of a subject's target, as many as cores where not stated; `environment` is added to theirs, and they
     inherit the open `files`."""
-    patience = 1.0 if subject.target == "cpu" else PATIENCE
-    setup, seconds = builder_of(subject, limits), patience * limits.build_seconds
+    builders = BUILDERS[target_named(subject.target).family]
+    setup, seconds = builder_of(subject, limits), builders.patience * limits.build_seconds
     environment = {**caps(1), **(environment or {})}
     return WorkerPool(setup, count or cores(), environment, seconds, limits.start_seconds, files)
 
 
 def builder_of(subject: Subject, limits: Limits) -> Setup:
     """What makes a worker a builder of a subject's candidates."""
-    kind = BuilderSetup if subject.target == "cpu" else GpuBuilderSetup
-    return kind(subject, limits.memory_bytes)
+    return BUILDERS[target_named(subject.target).family].setup(subject, limits.memory_bytes)
 
 
 class EstimatingExecutor:

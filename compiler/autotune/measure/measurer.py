@@ -11,7 +11,7 @@ from compiler.autotune.measure.local import EstimatingExecutor, LocalExecutor
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
 from compiler.targets.cpu.openmp import cores
-from compiler.targets.gpus import at_hand
+from compiler.targets.registry import target_named
 
 Say = Callable[[str], object]
 """What is told in a few words how far a batch is."""
@@ -64,7 +64,8 @@ class Measurer:
         builders: int | None = None,
         executor: Executor | None = None,
     ) -> None:
-        kind = LocalExecutor if _is_at_hand(subject) else EstimatingExecutor
+        is_at_hand = target_named(subject.target).is_at_hand(subject.arch)
+        kind = LocalExecutor if is_at_hand else EstimatingExecutor
         self._wave = builders or cores()
         self._executor: Executor = executor or kind(subject, limits or Limits(), builders)
 
@@ -133,11 +134,3 @@ class Measurer:
         compared = self._executor.compare([built[position] for position in positions], rounds)
         outcomes.update(zip(positions, compared, strict=True))
         return [outcomes[position] for position in range(len(scripts))]
-
-
-def _is_at_hand(subject: Subject) -> bool:
-    """Whether what a subject is compiled for is on this machine."""
-    if subject.target == "cpu":
-        return True
-    here = at_hand(subject.target)
-    return here is not None and here[1] == subject.arch

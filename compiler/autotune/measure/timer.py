@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from statistics import median
@@ -19,7 +19,10 @@ from compiler.support.processes import Death, unnamed
 from compiler.support.worker import Refused, Reply, Setup, Unable
 from compiler.support.worker_pool import WorkerPool
 from compiler.targets.cpu.openmp import cores
+from compiler.targets.registry import target_named
 
+RUNNERS: Mapping[str, Callable[[Subject, Limits, str], Setup]] = {"cpu": RunnerSetup, "gpu": GpuRunnerSetup}
+"""What makes a worker a runner, by families of targets."""
 SHORTER = 0.7
 """A candidate cheaper than this part of the yardstick's cost becomes the yardstick."""
 
@@ -80,7 +83,7 @@ class Timer:
 
     @property
     def _runner_setup(self) -> Setup:
-        kind = RunnerSetup if self._subject.target == "cpu" else GpuRunnerSetup
+        kind = RUNNERS[target_named(self._subject.target).family]
         return kind(self._subject, self.limits, self._path)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +40,15 @@ def preferred_schedule(task: Schedulable) -> Schedule | None:
     program = task.schedule.program
     threads = task.threads if seconds(program) > PAYS else 1
     schedule = preferred(task.schedule, task.rules, task.machine, threads).draft.schedule
-    if schedule.program is program or not isinstance(task.machine, Machine):
-        return None if schedule.program is program else schedule
-    if threads == 1 and gains_nothing(task.schedule, schedule.program, task.machine):
+    machine = cast("Machine", task.machine)  # what is compiled in units is for CPUs
+    if schedule.program is program:
+        return None
+    if threads == 1 and gains_nothing(task.schedule, schedule.program, machine):
         return None
     forest = shipped()
-    if forest is None or not forest.knows(task.machine):
+    if forest is None or not forest.knows(machine):
         return schedule
-    return filled(task.schedule, schedule, task.machine, forest)
+    return filled(task.schedule, schedule, machine, forest)
 
 
 def filled(original: Schedule, schedule: Schedule, machine: Machine, forest: Forest) -> Schedule:

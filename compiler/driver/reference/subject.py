@@ -86,9 +86,8 @@ def work(program: Program, machine: Machine) -> float | None:
 def cycles(program: Program, machine: Machine | Gpu) -> float:
     """About how many cycles of one core a perfect implementation takes: what moves its bytes or does its operations,
     whichever takes longer."""
-    lanes = machine.vector_bits // 32 if isinstance(machine, Machine) else 1
     moved = sum(map(_bytes, program.arguments))
-    return max(moved / BYTES, _operations(program) / (2 * FMAS * lanes))
+    return max(moved / BYTES, _operations(program) / (2 * FMAS * machine.lanes))
 
 
 def least_seconds(program: Program, machine: Machine, threads: int) -> float:

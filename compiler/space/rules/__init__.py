@@ -24,7 +24,7 @@ A rule is a generator function of a draft and a block: it yields the ways to dea
 first. `RULES` are tried in order, each on the blocks that are left, in the order of the program.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from compiler.space.rules.attention import shared_rows
 from compiler.space.rules.convolution import implicit_gemm
@@ -73,4 +73,7 @@ RULES: Sequence[Rule] = Extended("search rule", _CPU_RULES)
 GPU_RULES: Sequence[Rule] = Extended("GPU search rule", _GPU_RULES)
 """The rules of GPUs: plugins' rules, then ours, the most specific first."""
 
-__all__ = ["GPU_RULES", "RULES", "Alternative", "Draft", "Rule"]
+RULES_OF: Mapping[str, Sequence[Rule]] = {"cpu": RULES, "gpu": GPU_RULES}
+"""The rules by families of machines."""
+
+__all__ = ["GPU_RULES", "RULES", "RULES_OF", "Alternative", "Draft", "Rule"]

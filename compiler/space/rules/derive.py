@@ -8,7 +8,7 @@ alternatives, not as many as their combinations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.graph.provenance import Provenance
@@ -83,12 +83,22 @@ def in_default_order(schedule: Schedule, machine: Machine | Gpu) -> Schedule:
     """An unscheduled program with its loops in the order that `build` gives them, on a GPU each block spread over
     threads."""
     fresh = schedule.fork()[0]
-    for label, block in schedule.program.blocks.items():
-        if isinstance(machine, Machine):
-            library.contiguous(fresh, fresh.get_block(label))
-        elif any(not axis.is_reduce for axis in block.axes):
-            library.spread(fresh, fresh.get_block(label))
+    for label in schedule.program.blocks:
+        IN_ORDER[machine.family](fresh, label)
     return fresh
+
+
+def _contiguous(schedule: Schedule, label: str) -> None:
+    library.contiguous(schedule, schedule.get_block(label))
+
+
+def _spread(schedule: Schedule, label: str) -> None:
+    if any(not axis.is_reduce for axis in schedule.program.blocks[label].axes):
+        library.spread(schedule, schedule.get_block(label))
+
+
+IN_ORDER: Mapping[str, Callable[[Schedule, str], None]] = {"cpu": _contiguous, "gpu": _spread}
+"""By families of machines the schedule of a block for which there is no other."""
 
 
 def derivations(draft: Draft, rules: Sequence[Rule], dropped: dict[str, None]) -> list[Derivation]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
@@ -35,14 +35,12 @@ class Draft:
     @property
     def machine(self) -> Machine:
         """What a CPU's rules write for."""
-        assert isinstance(self.target, Machine)
-        return self.target
+        return cast("Machine", self.target)
 
     @property
     def gpu(self) -> Gpu:
         """What a GPU's rules write for."""
-        assert isinstance(self.target, Gpu)
-        return self.target
+        return cast("Gpu", self.target)
 
     def fork(self) -> Draft:
         """The same draft, to be continued on its own."""

@@ -1,5 +1,6 @@
 """The CPU through llvmlite.
 
+target.py      the facts of the CPU, for `compiler.targets.registry`
 compile.py     LLVM IR text to machine code in this process
 openmp.py      the runtime of parallel loops, and how many threads they get
 kernel.py      a compiled function as a Python callable

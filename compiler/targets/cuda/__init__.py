@@ -1,9 +1,9 @@
 """GPUs through CUDA C++: text that a person reads, machine code by NVRTC, calls by CuPy.
 
+target.py      the facts of GPUs of NVIDIA, for `compiler.targets.registry`
 emit.py        a host function's kernels as text, and their launches
 writer.py      one kernel
-expressions.py expressions, with parentheses where they are needed
-operations.py  scalar operations as expressions
+language.py    how CUDA C++ spells what it has in common with C
 indices.py     which indices are int, and which long long
 types.py       types and literals
 constants.py   constants that kernels read, as arrays of the text

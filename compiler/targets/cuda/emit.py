@@ -63,7 +63,7 @@ def emit(module: ModuleOp, host: FuncOp) -> Source:
     for call in program.calls:
         name = call.kernel.sym_name.data
         writer = Writer(call, helpers)
-        written[name] = writer.text()
+        written[name] = writer.kernel()
         arguments = tuple(places[v] for v in call.operands)
         declared = shared_bytes(call.kernel) - writer.dynamic
         emitted.append(Launch(name, call.grid, call.block, writer.dynamic, arguments, declared))

@@ -2,32 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
-NUMBERS: Mapping[str, str] = {
-    "maximum": "a != a || b != b ? a + b : a > b ? a : b > a ? b : a == T(0) ? a + b : a",
-    "minimum": "a != a || b != b ? a + b : a < b ? a : b < a ? b : a == T(0) ? -(-a - b) : a",
-    "absolute": "a < 0 ? T(0 - (unsigned long long)a) : a",
-    "integer_power": "b < 0 ? (a * a == 1 ? T(b & 1 ? a : T(1)) : T(0)) : b == 0 ? T(1) : T((b & 1 ? "
-    "(unsigned long long)a : 1ULL) * integer_power(T((unsigned long long)a * (unsigned long long)a), T(b >> 1)))",
-    "quotient": "b == 0 ? T(0) : b == T(-1) ? T(0 - (unsigned long long)a) : T(a / b)",
-    "remainder": "b == 0 || b == T(-1) ? T(0) : T(a % b)",
-    "unsigned_quotient": "b == 0 ? T(0) : T(a / b)",
-    "unsigned_remainder": "b == 0 ? T(0) : T(a % b)",
-    "floor_quotient": "quotient(a, b) - (remainder(a, b) != 0 && (a < 0) != (b < 0))",
-    "ceil_quotient": "quotient(a, b) + (remainder(a, b) != 0 && (a < 0) == (b < 0))",
-    "unsigned_ceil_quotient": "unsigned_quotient(a, b) + (unsigned_remainder(a, b) != 0)",
-}
-"""Functions of numbers. Of NaN the maximum is NaN, of two zeros the positive one, as MLIR's are. A quotient by zero is
-zero, and that of the least integer by -1 is itself, as in the code for the CPU."""
-
-_USED = {
-    "floor_quotient": ("quotient", "remainder"),
-    "ceil_quotient": ("quotient", "remainder"),
-    "unsigned_ceil_quotient": ("unsigned_quotient", "unsigned_remainder"),
-}
-"""The functions that a function is made of."""
+from compiler.targets.clike.numbers import NUMBERS, parameters, with_parts
 
 _FRAGMENT = """template <class T, int n> struct Fragment {
   T at[n];
@@ -106,11 +83,10 @@ COPIES: Mapping[str, str] = {
 
 def defined(names: Collection[str]) -> list[str]:
     """The definitions of some helpers, dependencies first. The type of an MMA tile is one of them."""
-    needed = {*names, *(part for name in names for part in _USED.get(name, ()))}
-    texts = [text for name, text in {**WARPS, **COPIES}.items() if name in needed]
-    return [*texts, *(_function(name, value) for name, value in NUMBERS.items() if name in needed)]
+    texts = [text for name, text in {**WARPS, **COPIES}.items() if name in names]
+    return [*texts, *(_function(name) for name in with_parts(names))]
 
 
-def _function(name: str, value: str) -> str:
-    takes = "T a, T b" if re.search(r"\bb\b", value) else "T a"
-    return f"template <class T> __device__ __forceinline__ T {name}({takes}) {{ return {value}; }}"
+def _function(name: str) -> str:
+    takes = ", ".join(f"T {parameter}" for parameter in parameters(name))
+    return f"template <class T> __device__ __forceinline__ T {name}({takes}) {{ return {NUMBERS[name]}; }}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from compiler.targets.cuda.expressions import KEYWORDS
-from compiler.targets.cuda.helpers import COPIES, NUMBERS, WARPS
-from compiler.targets.cuda.operations import FUNCTIONS
+from compiler.targets.clike.expressions import KEYWORDS
+from compiler.targets.clike.numbers import NUMBERS
+from compiler.targets.clike.operations import FUNCTIONS
+from compiler.targets.cuda.helpers import COPIES, WARPS
 from compiler.types.elements import DTYPES
 
 _MATHEMATICS = frozenset(name + single for name in FUNCTIONS.values() for single in ("", "f"))

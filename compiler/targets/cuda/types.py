@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isinf, isnan
 
 from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
     Float32Type,
     Float64Type,
     FloatAttr,
@@ -20,23 +17,11 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from compiler.support.errors import LoweringError
+from compiler.targets.clike.language import Integer
 from compiler.types.elements import DTYPES, element_bytes, row_of
 
 COMPONENTS = "xyzw"
 """The lanes of short vectors."""
-
-NARROW_FLOATS = (Float16Type, BFloat16Type)
-
-
-@dataclass(frozen=True)
-class Integer:
-    """Integers of a width: their types with a sign and without one, and that in which arithmetic wraps."""
-
-    bits: int
-    signed: str
-    unsigned: str
-    wrapping: str
-
 
 _INTEGERS = {
     row.bits: Integer(row.bits, DTYPES[f"i{row.bits}"].c, row.c, DTYPES[f"u{max(32, row.bits)}"].c)

@@ -26,6 +26,10 @@ class Text:
         """In parentheses."""
         return Text(f"({self.words})")
 
+    def enclosed_unless_atom(self) -> Text:
+        """In parentheses, but for a name, a call and the like."""
+        return self if self.precedence >= ATOM else self.enclosed()
+
 
 def is_number(text: Text) -> bool:
     """Whether a text is an integer constant without a suffix."""

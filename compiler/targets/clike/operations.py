@@ -1,19 +1,19 @@
-"""Scalar operations as expressions of CUDA C++ with MLIR's semantics: integers wrap at their width, the operation
+"""Scalar operations as expressions of C and CUDA C++ with MLIR's semantics: integers wrap at their width, the operation
 decides about signs, and comparisons define NaN."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import arith, math, vector
-from xdsl.dialects.builtin import Float32Type, Float64Type, IndexType, IntegerType, i1
+from xdsl.dialects.builtin import IndexType, IntegerType, f32, i1
 from xdsl.ir import Attribute, Operation
 
 from compiler.dialects.mathematics import ELEMENTARY
 from compiler.dialects.upstream.arith import CMPF, CMPI, element_of
-from compiler.support.errors import LoweringError
-from compiler.targets.cuda.expressions import (
+from compiler.targets.clike.expressions import (
     COMPARED,
     NEGATIVE,
     PRODUCT,
@@ -26,11 +26,11 @@ from compiler.targets.cuda.expressions import (
     infix,
     is_number,
 )
-from compiler.targets.cuda.types import NARROW_FLOATS, Integer, integer, spelled
+from compiler.targets.clike.language import NARROW_FLOATS, Integer, Language
 
 Texts = Sequence[Text]
 
-_FLOAT: Mapping[type[Operation], tuple[str, int]] = {
+ARITHMETIC: Mapping[type[Operation], tuple[str, int]] = {
     arith.AddfOp: ("+", SUM),
     arith.SubfOp: ("-", SUM),
     arith.MulfOp: ("*", PRODUCT),
@@ -54,7 +54,7 @@ _BITWISE: Mapping[type[Operation], tuple[str, int]] = {
 }
 """Those whose results the type of the operands holds."""
 
-_DIVISIONS: Mapping[type[Operation], tuple[str, str | None, bool]] = {
+DIVISIONS: Mapping[type[Operation], tuple[str, str | None, bool]] = {
     arith.DivSIOp: ("quotient", "/", False),
     arith.RemSIOp: ("remainder", "%", False),
     arith.DivUIOp: ("unsigned_quotient", "/", True),
@@ -93,7 +93,7 @@ FUNCTIONS: Mapping[type[Operation], str] = {
     arith.MinnumfOp: "fmin",
     vector.FMAOp: "fma",
 }
-"""Functions of CUDA's mathematics; f in single precision, in which narrower floats are computed, too."""
+"""Functions of the libraries of mathematics; f in single precision, in which narrower floats are computed, too."""
 
 _SPECIAL = {
     arith.MaximumfOp: "maximum",
@@ -106,21 +106,20 @@ _SPECIAL = {
 _RELATIONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _COMPLEMENTS = {"gt": "<=", "ge": "<", "lt": ">=", "le": ">"}
 """Of a relation that also holds of NaN: the one that then does not."""
-_ROUNDED: Mapping[type[Operation], str] = {arith.AddfOp: "add", arith.SubfOp: "sub", arith.MulfOp: "mul"}
 
 
-def expression(op: Operation, texts: Texts, helpers: set[str], wide: Sequence[bool], is_wide: bool = False) -> Text:
+def expression(op: Operation, texts: Texts, to: Language, wide: Sequence[bool], is_wide: bool = False) -> Text:
     """An op on scalars, or on one lane of vectors, as an expression of its operands with the value range of its type.
 
     `wide` says which operands are indices of 64 bits, `is_wide` whether the result is. Helpers that it needs are added
-    to `helpers`. Raises LoweringError for what kernels lack.
+    to those of the language. Raises LoweringError for what the language lacks.
     """
     source = element_of(op.operands[-1].type)
     target = element_of(op.results[0].type)
     if op.name in _CONVERSIONS:
-        return _CONVERSIONS[op.name](texts[0], source, integer(target, is_wide), target)
+        return _CONVERSIONS[op.name](to, texts[0], Types(source, target, to.integer(target, is_wide)))
     if not isinstance(source, IntegerType | IndexType):
-        return _on_floats(op, texts, target, helpers)
+        return _on_floats(op, texts, target, to)
     is_index = isinstance(source, IndexType)
     long = is_index and (is_wide or any(wide))
     if long:
@@ -128,11 +127,11 @@ def expression(op: Operation, texts: Texts, helpers: set[str], wide: Sequence[bo
     if op.name == "arith.select":
         text = chosen(*texts)
     elif source == i1:
-        return _on_truth(op, texts)
+        return _on_truth(op, texts, to)
     else:
-        at = integer(source, long)
+        at = to.integer(source, long)
         assert at is not None
-        text = _on_integers(op, texts, at, is_index, helpers)
+        text = _on_integers(op, texts, Numbers(at, is_index, is_index and not long), to)
     return cast("int", text) if long and not is_wide and isinstance(target, IndexType) else text
 
 
@@ -150,9 +149,19 @@ def _longer(text: Text) -> Text:
 # --- integers ---------------------------------------------------------------------------------------------------------
 
 
-def _on_integers(op: Operation, texts: Texts, at: Integer, is_index: bool, helpers: set[str]) -> Text:
+@dataclass(frozen=True)
+class Numbers:
+    """Integers that an op computes with: how they are spelled, whether they are indices, and such as are not wide: then
+    they are known not to be negative."""
+
+    spelling: Integer
+    are_indices: bool
+    are_natural: bool
+
+
+def _on_integers(op: Operation, texts: Texts, numbers: Numbers, to: Language) -> Text:
     """An op on integers of a width; indices never overflow."""
-    kind = type(op)
+    kind, at, is_index = type(op), numbers.spelling, numbers.are_indices
     if kind in _WRAPPING:
         sign, precedence = _WRAPPING[kind]
         if is_index:
@@ -162,32 +171,30 @@ def _on_integers(op: Operation, texts: Texts, at: Integer, is_index: bool, helpe
         return infix(_BITWISE[kind][0], texts[0], texts[1], _BITWISE[kind][1])
     if isinstance(op, arith.ShRUIOp):
         return cast(at.signed, infix(">>", cast(at.unsigned, texts[0]), texts[1], 11))
-    if kind in _DIVISIONS:
-        return _divided(kind, texts, at, is_index, helpers)
+    if kind in DIVISIONS:
+        return _divided(kind, texts, numbers, to)
     if kind in _EXTREMES:
         name, unsigned = _EXTREMES[kind]
-        if not unsigned and at.bits >= 32:
-            return called(name, texts)
         type_ = at.unsigned if unsigned else at.signed
-        return cast(at.signed, called(name, [cast(type_, text) for text in texts]))
+        function = to.helper(name, type_)
+        if not unsigned and at.bits >= 32:
+            return called(function, texts)
+        return cast(at.signed, called(function, [cast(type_, text) for text in texts]))
     if op.name == "arith.cmpi":
         return _compared_integers(CMPI[op.properties["predicate"].value.data], texts, at, is_index)  # type: ignore[attr-defined]
     if kind in _SPECIAL:
-        helpers.add(_SPECIAL[kind])
-        return called(f"{_SPECIAL[kind]}<{at.signed}>", texts)
-    raise LoweringError(f"kernels have no '{op.name}'")
+        return called(to.helper(_SPECIAL[kind], at.signed), texts)
+    raise to.lacks(f"'{op.name}'")
 
 
-def _divided(kind: type[Operation], texts: Texts, at: Integer, is_index: bool, helpers: set[str]) -> Text:
-    name, sign, unsigned = _DIVISIONS[kind]
-    is_small = is_index and at.bits < 64  # then it is known not to be negative
-    type_ = at.unsigned if unsigned and not is_small else at.signed
+def _divided(kind: type[Operation], texts: Texts, numbers: Numbers, to: Language) -> Text:
+    (name, sign, unsigned), at = DIVISIONS[kind], numbers.spelling
+    type_ = at.unsigned if unsigned and not numbers.are_natural else at.signed
     if sign is not None and re.fullmatch(r"[1-9]\d*(LL)?", texts[1].words):
         if type_ == at.signed:
             return infix(sign, texts[0], texts[1], PRODUCT)
         return cast(at.signed, infix(sign, cast(type_, texts[0]), cast(type_, texts[1]), PRODUCT))
-    helpers.add(name)
-    call = called(f"{name}<{type_}>", texts)
+    call = called(to.helper(name, type_), texts)
     return call if type_ == at.signed else cast(at.signed, call)
 
 
@@ -200,27 +207,27 @@ def _compared_integers(predicate: str, texts: Texts, at: Integer, is_index: bool
     return infix(_RELATIONS[predicate[-2:]], left, right, COMPARED).enclosed()
 
 
-def _on_truth(op: Operation, texts: Texts) -> Text:
+def _on_truth(op: Operation, texts: Texts, to: Language) -> Text:
     """An op on truth values; as a signed integer true is -1."""
     if op.name == "arith.cmpi":
         predicate = CMPI[op.properties["predicate"].value.data]  # type: ignore[attr-defined]
         left, right = reversed(texts) if predicate.startswith("s") else texts
         return infix(_RELATIONS[predicate[-2:]], left, right, COMPARED).enclosed()
     if type(op) not in _LOGICAL:
-        raise LoweringError(f"kernels have no '{op.name}' on truth values")
+        raise to.lacks(f"'{op.name}' on truth values")
     return infix(_LOGICAL[type(op)][0], texts[0], texts[1], _LOGICAL[type(op)][1])
 
 
 # --- floats -----------------------------------------------------------------------------------------------------------
 
 
-def _on_floats(op: Operation, texts: Texts, target: Attribute, helpers: set[str]) -> Text:
+def _on_floats(op: Operation, texts: Texts, target: Attribute, to: Language) -> Text:
     kind = type(op)
-    exact = rounded(op, texts)
+    exact = to.exact(op, texts)
     if exact is not None:
         return exact
-    if kind in _FLOAT:
-        sign, precedence = _FLOAT[kind]
+    if kind in ARITHMETIC:
+        sign, precedence = ARITHMETIC[kind]
         return infix(sign, texts[0], texts[1], precedence)
     if op.name == "arith.select":
         return chosen(*texts)
@@ -229,13 +236,13 @@ def _on_floats(op: Operation, texts: Texts, target: Attribute, helpers: set[str]
     if isinstance(op, arith.NegfOp):
         return Text(f"(-({texts[0].words}))")
     if kind in _SPECIAL:
-        helpers.add(_SPECIAL[kind])
-        return called(f"{_SPECIAL[kind]}<{spelled(target)}>", texts)
+        return called(to.helper(_SPECIAL[kind], to.spelled(target)), texts)
     if kind not in FUNCTIONS:
-        raise LoweringError(f"kernels have no '{op.name}'")
+        raise to.lacks(f"'{op.name}'")
     if isinstance(target, NARROW_FLOATS):
-        return cast(spelled(target), called(f"{FUNCTIONS[kind]}f", [cast("float", text) for text in texts]))
-    return called(f"{FUNCTIONS[kind]}{'f' if isinstance(target, Float32Type) else ''}", texts)
+        wide = [to.converted(text, target, f32) for text in texts]
+        return to.converted(called(to.function(FUNCTIONS[kind], f32), wide), f32, target)
+    return called(to.function(FUNCTIONS[kind], target), texts)
 
 
 def _compared_floats(predicate: str, texts: Texts) -> Text:
@@ -258,57 +265,62 @@ def _compared_floats(predicate: str, texts: Texts) -> Text:
     return Text(f"({a} {_RELATIONS[relation]} {b})")
 
 
-def rounded(op: Operation, texts: Texts) -> Text | None:
-    """A sum or product that must not be contracted, as the intrinsic that never is; None where it may be."""
-    name, type_ = _ROUNDED.get(type(op)), element_of(op.results[0].type)
-    flags = getattr(op, "fastmath", None)
-    if name is None or not isinstance(type_, Float32Type | Float64Type):
-        return None
-    if flags is not None and any(str(flag) in ("contract", "fast") or "contract" in str(flag) for flag in flags.data):
-        return None
-    return called(f"__{'f' if isinstance(type_, Float32Type) else 'd'}{name}_rn", texts)
-
-
 # --- conversions ------------------------------------------------------------------------------------------------------
 
-Conversion = Callable[[Text, Attribute, Integer | None, Attribute], Text]
+
+@dataclass(frozen=True)
+class Types:
+    """The types of a conversion; `to` is how an integer that it gives is spelled, None for floats and truth values."""
+
+    source: Attribute
+    target: Attribute
+    to: Integer | None
 
 
-def _signed(text: Text, source: Attribute, to: Integer | None, target: Attribute) -> Text:
+Conversion = Callable[[Language, Text, Types], Text]
+
+
+def _signed(language: Language, text: Text, types: Types) -> Text:
     """An integer with its sign, as one of another width or as a float."""
-    value = chosen(text, Text("-1", NEGATIVE), Text("0")) if source == i1 else text
-    return cast(to.signed if to is not None else spelled(target), value)
+    value = chosen(text, Text("-1", NEGATIVE), Text("0")) if types.source == i1 else text
+    return _number(language, value, types)
 
 
-def _unsigned(text: Text, source: Attribute, to: Integer | None, target: Attribute) -> Text:
+def _unsigned(language: Language, text: Text, types: Types) -> Text:
     """The bits of an integer without a sign, as one of another width or as a float."""
-    of = integer(source)
-    value = cast("int", text) if of is None else cast(of.unsigned, text)
-    return cast(to.signed if to is not None else spelled(target), value)
+    of = language.integer(types.source)
+    return _number(language, cast("int" if of is None else of.unsigned, text), types)
 
 
-def _truncated(text: Text, source: Attribute, to: Integer | None, target: Attribute) -> Text:
+def _number(language: Language, value: Text, types: Types) -> Text:
+    """An integer as one of another width, or as a float."""
+    if types.to is not None:
+        return cast(types.to.signed, value)
+    return language.converted(value, types.source, types.target)
+
+
+def _truncated(language: Language, text: Text, types: Types) -> Text:
     """The low bits of an integer."""
-    if to is not None:
-        return cast(to.signed, text)
+    if types.to is not None:
+        return cast(types.to.signed, text)
     return infix("!=", infix("&", text, Text("1"), 8).enclosed(), Text("0"), COMPARED).enclosed()
 
 
 def _whole(unsigned: bool) -> Conversion:
-    def convert(text: Text, source: Attribute, to: Integer | None, target: Attribute) -> Text:
+    def convert(language: Language, text: Text, types: Types) -> Text:
         """A float without its fraction; beyond the limits of the integer it is undefined."""
-        if to is None:
-            raise LoweringError("kernels make no truth values of floats")
-        value = cast("float", text) if isinstance(source, NARROW_FLOATS) else text
-        return cast(to.signed, cast(to.unsigned, value) if unsigned else value)
+        if types.to is None:
+            raise language.lacks("conversion of floats to truth values")
+        is_narrow = isinstance(types.source, NARROW_FLOATS)
+        value = language.converted(text, types.source, f32) if is_narrow else text
+        return cast(types.to.signed, cast(types.to.unsigned, value) if unsigned else value)
 
     return convert
 
 
-def _float(text: Text, source: Attribute, to: Integer | None, target: Attribute) -> Text:
-    """A float of another width: narrow ones become doubles by way of single precision."""
-    by_single = isinstance(source, NARROW_FLOATS) and isinstance(target, Float64Type)
-    return cast(spelled(target), cast("float", text) if by_single else text)
+def _float(language: Language, text: Text, types: Types) -> Text:
+    """A float of another width."""
+    return language.converted(text, types.source, types.target)
 
 
 _CONVERSIONS: Mapping[str, Conversion] = {

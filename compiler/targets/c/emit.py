@@ -1,0 +1,106 @@
+"""A low-level function as a file of C."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from compiler.dialects.dense import DenseAttr
+from compiler.dialects.functions import constant_values
+from compiler.dialects.upstream.memref import GlobalOp
+from compiler.targets.arguments import Argument
+from compiler.targets.c.constants import WIDTH, declaration
+from compiler.targets.c.language import C
+from compiler.targets.c.names import is_reserved, symbol
+from compiler.targets.c.writer import Writer
+
+HEADERS = ("math", "stdbool", "stdint", "stdlib", "string")
+_CONTRACTED = (arith.AddfOp, arith.SubfOp, arith.MulfOp)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of C: its text, the function's name in it, and whether compilers may fuse its products and sums."""
+
+    text: str
+    symbol: str
+    contracts: bool
+
+
+def emit(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], outputs: int) -> Source:
+    """The C of a function of a low-level module. Raises LoweringError for an op without a form in C."""
+    language, name = C(), symbol(function.sym_name.data)
+    names, arrays = dict[str | int, str](), list[str]()
+    for key, stem, value, type_ in _constants(language, module, function):
+        names[key] = _free(stem, {name, *names.values()})
+        arrays.append(declaration(language, names[key], value, type_))
+    writer = Writer(function, language, names)
+    body = writer.body()
+    shown = [argument for number, argument in enumerate(arguments) if number not in names]
+    declarations = [parameter.declaration for parameter in writer.parameters]
+    contracts = all(map(_is_contracted, function.walk()))
+    parts = [
+        _comment(name, [p.name for p in writer.parameters], shown, outputs, contracts),
+        "\n".join(f"#include <{header}.h>" for header in HEADERS),
+        *language.helpers.definitions(),
+        *arrays,
+        "\n".join(filter(None, (f"{_head(name, declarations)} {{", body, "}"))),
+    ]
+    return Source("\n\n".join(parts) + "\n", name, contracts)
+
+
+def _head(name: str, parameters: Sequence[str]) -> str:
+    """The head of a function: in one line, or with a line for each parameter."""
+    line = f"void {name}({', '.join(parameters) or 'void'})"
+    return line if len(line) <= WIDTH else f"void {name}(\n    " + ",\n    ".join(parameters) + ")"
+
+
+def _constants(
+    language: C, module: ModuleOp, function: FuncOp
+) -> Iterator[tuple[str | int, str, DenseAttr, MemRefType]]:
+    """The constants of a program: the name of a global or the position of an argument, a name, elements, the type."""
+    for op in module.ops:
+        if isinstance(op, GlobalOp):
+            if op.constant is None or not isinstance(op.initial_value, DenseAttr):
+                raise language.lacks(f"the memref.global @{op.sym_name.data}, which is no constant with a value,")
+            assert isinstance(op.type, MemRefType)
+            yield op.sym_name.data, op.sym_name.data, op.initial_value, op.type
+        elif op is not function:
+            raise language.lacks(f"'{op.name}' beside the function @{function.sym_name.data}")
+    for number, value in constant_values(function).items():
+        type_ = function.args[number].type
+        assert isinstance(type_, MemRefType)
+        yield number, function.args[number].name_hint or f"constant{number}", value, type_
+
+
+def _free(stem: str, taken: set[str]) -> str:
+    """A name like another one that is not taken."""
+    plain = re.sub(r"\W", "_", stem, flags=re.ASCII)
+    plain = f"constant_{plain}" if plain[:1].isdigit() or plain[:1] == "_" or is_reserved(plain) else plain
+    return next(name for name in (plain, *(f"{plain}_{n}" for n in range(1, len(taken) + 2))) if name not in taken)
+
+
+def _comment(name: str, names: Sequence[str], arguments: Sequence[Argument], outputs: int, contracts: bool) -> str:
+    """What a caller has to know: the arguments, how they are compiled."""
+    width = max(map(len, names), default=0)
+    first = len(arguments) - outputs
+    lines = [f"/* {name}: arrays in row-major order, none of which overlaps one that is written."]
+    for number, (spelling, argument) in enumerate(zip(names, arguments, strict=True)):
+        shape = " x ".join(map(str, argument.shape)) or "one number"
+        lines.append(f" *   {spelling:{width}}  {argument.dtype} {shape}, {'input' if number < first else 'output'}")
+    fused = "fast" if contracts else "off"
+    lines.append(f" * gcc or clang: -std=c11 -O3 -march=native -fopenmp -ffp-contract={fused} -lm */")
+    return "\n".join(lines)
+
+
+def _is_contracted(op: Operation) -> bool:
+    """Whether an op may be fused with another one, or is none that could be."""
+    if not isinstance(op, _CONTRACTED):
+        return True
+    return op.fastmath is not None and any("contract" in str(f) or str(f) == "fast" for f in op.fastmath.data)

@@ -1,0 +1,152 @@
+"""`Helpers`: the types and functions that a text defines because it uses them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from compiler.targets.clike.numbers import NUMBERS, parameters, with_parts
+
+SUFFIXES = {
+    "float": "f32",
+    "double": "f64",
+    "_Float16": "f16",
+    **{f"int{bits}_t": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}_t": f"u{bits}" for bits in (8, 16, 32, 64)},
+}
+"""The ends of the names of functions, by the types that they are for."""
+
+WIDTH = 118
+EXTREMES = {"min": "a < b ? a : b", "max": "a > b ? a : b"}
+"""What CUDA C++ has and C has not."""
+
+CONVERSIONS = {
+    "bf16": "typedef uint16_t bf16;",
+    "float_of_bf16": """static inline float float_of_bf16(bf16 a) {
+  const uint32_t bits = (uint32_t)a << 16;
+  float number;
+  memcpy(&number, &bits, sizeof number);
+  return number;
+}""",
+    "bf16_of_float": """static inline bf16 bf16_of_float(float a) {
+  uint32_t bits;
+  memcpy(&bits, &a, sizeof bits);
+  return (bf16)(a != a ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}""",
+    "float_to_odd": """static inline float float_to_odd(double a) {
+  float nearest = (float)a;
+  uint32_t bits;
+  memcpy(&bits, &nearest, sizeof bits);
+  if (nearest == a || a != a) return nearest;
+  if (fabs((double)nearest) > fabs(a)) --bits;
+  bits |= 1;
+  memcpy(&nearest, &bits, sizeof bits);
+  return nearest;
+}""",
+}
+"""Conversions to bf16, which C lacks. Rounded to odd, a number is rounded again without harm (Boldo, Melquiond)."""
+
+VECTORS = {
+    "splat": "static inline {v} splat_{v}({e} a) {{ return {splat}; }}",
+    "load": """static inline {v} load_{v}(const void *from) {{
+  {v} v{zero};
+  memcpy(&v, from, {size});
+  return v;
+}}""",
+    "store": "static inline void store_{v}(void *to, {v} v) {{ memcpy(to, &v, {size}); }}",
+    "load_first": """static inline {v} load_first_{v}(const void *from, int64_t count, {v} v) {{
+  if (count > 0) memcpy(&v, from, (size_t)(count < {n} ? count : {n}) * sizeof({e}));
+  return v;
+}}""",
+    "store_first": """static inline void store_first_{v}(void *to, int64_t count, {v} v) {{
+  if (count > 0) memcpy(to, &v, (size_t)(count < {n} ? count : {n}) * sizeof({e}));
+}}""",
+    "load_where": """static inline {v} load_where_{v}(const {m} *from, {mask} mask, {v} v) {{
+  for (int lane = 0; lane < {n}; ++lane)
+    if (mask[lane]) v[lane] = from[lane];
+  return v;
+}}""",
+    "store_where": """static inline void store_where_{v}({m} *to, {mask} mask, {v} v) {{
+  for (int lane = 0; lane < {n}; ++lane)
+    if (mask[lane]) to[lane] = v[lane];
+}}""",
+}
+"""Functions on a vector v of n lanes of the type e, which are m in memory; masks have a byte for each lane."""
+
+
+@dataclass
+class Helpers:
+    """Definitions by name, in an order in which each follows those that it needs."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def definitions(self) -> list[str]:
+        """All of them, the types first, each behind what it needs."""
+        types = [text for text in self.texts.values() if text.startswith("typedef")]
+        types.sort(key=lambda text: "vector_size" in text)
+        return [*filter(None, ["\n".join(types)]), *(text for text in self.texts.values() if text not in types)]
+
+    def add(self, name: str) -> str:
+        """A conversion."""
+        if name != "float_to_odd":
+            self.texts.setdefault("bf16", CONVERSIONS["bf16"])
+        self.texts.setdefault(name, CONVERSIONS[name])
+        return name
+
+    def number(self, name: str, type_: str) -> str:
+        """A function of numbers of a type."""
+        suffix = SUFFIXES[type_]
+        for part in with_parts([name]) or [name]:
+            self.texts.setdefault(f"{part}_{suffix}", _function(part, type_, suffix))
+        return f"{name}_{suffix}"
+
+    def vector(self, dtype: str, element: str, count: int) -> str:
+        """A type of vectors; the compilers take powers of two, so that there may be more lanes than are used."""
+        name = f"{dtype}x{count}"
+        size = f"{1 << (count - 1).bit_length()} * sizeof({element})"
+        self.texts.setdefault(name, f"typedef {element} {name} __attribute__((vector_size({size})));")
+        return name
+
+    def on_vector(self, kind: str, dtype: str, element: str, count: int) -> str:
+        """A function on a type of vectors."""
+        v = self.vector(dtype, element, count)
+        mask = self.vector("i1", "int8_t", count) if "where" in kind else ""
+        is_whole = count & (count - 1) == 0
+        words = {
+            "v": v,
+            "e": element,
+            "m": "bool" if dtype == "i1" else element,
+            "n": count,
+            "mask": mask,
+            "size": "sizeof v" if is_whole else f"{count} * sizeof({element})",
+            "zero": "" if is_whole else " = {0}",
+            "splat": _splat(dtype, v),
+        }
+        self.texts.setdefault(f"{kind}_{v}", VECTORS[kind].format(**words))
+        return f"{kind}_{v}"
+
+    def define(self, name: str, text: str) -> str:
+        """A function of some other text."""
+        self.texts.setdefault(name, text)
+        return name
+
+
+def _splat(dtype: str, v: str) -> str:
+    """A scalar a as each lane of a vector; C computes with f16 in single precision, so that lanes are written out."""
+    if dtype == "f16":
+        return f"({v}){{{', '.join(['a'] * int(v.partition('x')[2]))}}}"
+    return f"a {'-' if dtype[0] == 'f' else '+'} ({v}){{0}}"  # -0.0 - 0 is -0.0
+
+
+def _function(name: str, type_: str, suffix: str) -> str:
+    """A function of numbers: of the table, its type and the names of its parts made those of C."""
+    if name == "rsqrt":
+        root = "sqrtf" if type_ == "float" else "sqrt"
+        return f"static inline {type_} {name}_{suffix}({type_} a) {{ return 1 / {root}(a); }}"
+    body = EXTREMES.get(name) or NUMBERS[name]
+    body = re.sub(r"\b([a-z_]+)\((?=a|\(T\))", lambda call: f"{call[1]}_{suffix}(", body)
+    body = re.sub(r"\bT\b", type_, body)
+    names = ("a", "b") if name in EXTREMES else parameters(name)
+    head = f"static inline {type_} {name}_{suffix}({', '.join(f'{type_} {n}' for n in names)})"
+    line = f"{head} {{ return {body}; }}"
+    return line if len(line) <= WIDTH else f"{head} {{\n  return {body};\n}}"

@@ -1,0 +1,146 @@
+"""`C`: C11 with the vectors of gcc and clang as a language of the C family."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import isinf, isnan
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+    f32,
+    f64,
+    i1,
+)
+from xdsl.ir import Attribute, Operation
+
+from compiler.dialects.upstream.arith import element_of
+from compiler.support.errors import LoweringError
+from compiler.targets.c.helpers import Helpers
+from compiler.targets.clike.expressions import Text, called, cast, infix
+from compiler.targets.clike.language import Integer, Language
+from compiler.targets.clike.operations import ARITHMETIC
+from compiler.types.elements import row_of
+
+SCALARS = {"f16": "_Float16", "bf16": "bf16", "f32": "float", "f64": "double", "i1": "bool"}
+"""The types of numbers that are no integers, by dtypes."""
+_INTEGERS = {bits: Integer(bits, f"int{bits}_t", f"uint{bits}_t", f"uint{max(32, bits)}_t") for bits in (8, 16, 32, 64)}
+
+
+@dataclass
+class C(Language):
+    """C11; `helpers` gains the functions and types that a text needs."""
+
+    subject = "texts of C"
+    helpers: Helpers = field(default_factory=Helpers)
+
+    def lacks(self, what: str) -> LoweringError:
+        """The refusal of something that C has no form for."""
+        return LoweringError(f"{what} has no form in C")
+
+    def dtype(self, type_: Attribute) -> str:
+        """The name of the dtype of a scalar type: `i64` for an index."""
+        row = row_of(type_)
+        if row is None and not isinstance(type_, IndexType):
+            raise self.lacks(f"the type {type_}")
+        return row.name if row is not None else "i64"
+
+    def spelled(self, type_: Attribute) -> str:
+        """A scalar, or a vector, which the text defines."""
+        if isinstance(type_, VectorType):
+            if len(type_.get_shape()) != 1 or type_.get_num_scalable_dims():
+                raise self.lacks(f"the type {type_}")
+            return self.helpers.vector(self.dtype(type_.element_type), self.stored(type_.element_type), lanes(type_))
+        dtype = self.dtype(type_)
+        if dtype == "bf16":
+            self.helpers.add("bf16")
+        return SCALARS[dtype] if dtype in SCALARS else _INTEGERS[int(dtype[1:])].signed
+
+    def stored(self, type_: Attribute) -> str:
+        """The type of a lane: truth values are bytes."""
+        return "int8_t" if type_ == i1 else self.spelled(type_)
+
+    def integer(self, type_: Attribute, is_wide: bool = False) -> Integer | None:
+        """How integers are spelled; indices have 64 bits."""
+        if isinstance(type_, IndexType):
+            return _INTEGERS[64]
+        if not isinstance(type_, IntegerType) or type_ == i1:
+            return None
+        if type_.width.data not in _INTEGERS:
+            raise self.lacks(f"the type {type_}")
+        return _INTEGERS[type_.width.data]
+
+    def helper(self, name: str, type_: str) -> str:
+        """A function on numbers of a type."""
+        return self.helpers.number(name, type_)
+
+    def exact(self, op: Operation, texts: Sequence[Text]) -> Text | None:
+        """Arithmetic on f16 rounds at once: C may compute it in single precision and round later."""
+        if not isinstance(element_of(op.results[0].type), Float16Type) or type(op) not in ARITHMETIC:
+            return None
+        sign, precedence = ARITHMETIC[type(op)]
+        return cast("_Float16", infix(sign, texts[0], texts[1], precedence))
+
+    def function(self, name: str, type_: Attribute) -> str:
+        """The function of the library of mathematics, or the one of ours where that has none."""
+        if name == "rsqrt":
+            return self.helpers.number(name, self.spelled(type_))
+        return super().function(name, type_)
+
+    def converted(self, text: Text, source: Attribute, target: Attribute) -> Text:
+        """A number as a float of another type; to bf16 doubles and integers go by a float that is rounded to odd."""
+        if isinstance(source, BFloat16Type):
+            return self.converted(called(self.helpers.add("float_of_bf16"), [text]), f32, target)
+        if not isinstance(target, BFloat16Type):
+            return text if source == target else cast(self.spelled(target), text)
+        if isinstance(source, Float16Type):
+            return self.converted(cast("float", text), f32, target)
+        if source == f32:
+            return called(self.helpers.add("bf16_of_float"), [text])
+        wide = text if source == f64 else cast("double", text)
+        return self.converted(called(self.helpers.add("float_to_odd"), [wide]), f32, target)
+
+    def literal(self, value: Attribute) -> str:
+        """A constant. Raises LoweringError for one that is no number."""
+        if isinstance(value, IntegerAttr):
+            return self.whole(value.value.data, value.type)
+        if isinstance(value, FloatAttr):
+            return self.real(value.value.data, value.type)
+        raise self.lacks(f"the constant {value}")
+
+    def whole(self, number: int, type_: Attribute) -> str:
+        """An integer, wrapped to its type; the least of a type has no literal in C."""
+        if type_ == i1:
+            return "true" if number % 2 else "false"
+        spelling = self.integer(type_)
+        assert spelling is not None
+        half = 1 << spelling.bits - 1
+        wrapped = (number + half) % (2 * half) - half
+        suffix = "LL" if not -(1 << 31) < wrapped < 1 << 31 else ""
+        return f"(-{half - 1}{suffix} - 1)" if wrapped == -half and spelling.bits >= 32 else f"{wrapped}{suffix}"
+
+    def real(self, number: float, type_: Attribute) -> str:
+        """A float; of bf16 its bits."""
+        if isinstance(type_, BFloat16Type):
+            self.spelled(type_)
+            return f"0x{struct.unpack('>H', struct.pack('>f', number)[:2])[0]:04x}"
+        if isinf(number) or isnan(number):
+            text = "NAN" if isnan(number) else "INFINITY" if number > 0 else "-INFINITY"
+        else:
+            text = f"{float(number)!r}{'' if isinstance(type_, Float64Type) else 'f'}"
+        return text if isinstance(type_, Float32Type | Float64Type) else f"({self.spelled(type_)}){text}"
+
+
+def lanes(type_: Attribute) -> int:
+    """The lanes of a vector."""
+    assert isinstance(type_, VectorType)
+    return int(type_.get_shape()[0])

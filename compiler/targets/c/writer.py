@@ -1,0 +1,299 @@
+"""A function of the low level as a function of C: names of the program, arrays with their shapes, loops as loops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects import arith, func, memref, scf, vector
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, NoneAttr, VectorType, i1
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+
+from compiler.analysis.index_forms import Ranges
+from compiler.dialects.functions import SLOT_ALIGNMENT
+from compiler.dialects.intr import LdexpOp
+from compiler.dialects.upstream.arith import element_of
+from compiler.dialects.upstream.memref import PrefetchOp
+from compiler.dialects.upstream.vector import ScatterOp
+from compiler.targets.c.language import C
+from compiler.targets.c.names import is_reserved
+from compiler.targets.c.vectors import VectorStatements
+from compiler.targets.clike.expressions import Text, bare, called
+from compiler.targets.clike.operations import DIVISIONS, expression
+from compiler.targets.clike.statements import Statements
+from compiler.types.elements import element_bytes
+
+ON_STACK = 16 << 10
+"""The most bytes of a temporary that is a variable; a larger one is on the heap."""
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of the function: the argument, its name and its declaration."""
+
+    argument: BlockArgument
+    name: str
+    declaration: str
+    is_written: bool
+
+
+class Writer(VectorStatements):
+    """A function under construction; `constants` are the names of the arrays that the text has for arguments and
+    globals."""
+
+    changes = (
+        *Statements.changes,
+        scf.ParallelOp,
+        vector.MaskedStoreOp,
+        ScatterOp,
+        memref.CopyOp,
+    )
+
+    def __init__(self, function: FuncOp, language: C, constants: Mapping[str | int, str]) -> None:
+        super().__init__(language)
+        self.language: C = language
+        self.function = function
+        self._constants = constants
+        self.taken.update(constants.values())
+        self._heap: list[list[str]] = []
+        self._ranges = Ranges()
+        stored = _stored(function)
+        for n, name in constants.items():
+            if isinstance(n, int):
+                self.texts[function.args[n]] = Text(name)
+        self.parameters = [self._parameter(a, a in stored) for a in function.args if a.index not in constants]
+
+    def body(self) -> str:
+        """The lines of the function's body."""
+        self._scope(self.function.body.block)
+        return "\n".join(self.lines)
+
+    def _parameter(self, argument: BlockArgument, is_written: bool) -> Parameter:
+        if not isinstance(argument.type, MemRefType):
+            raise self.language.lacks(f"the argument '{argument.name_hint}' of type {argument.type}")
+        name, shape = self.name(argument), self.shape(argument.type)
+        self.texts[argument] = Text(name)
+        first, *inner = shape or (1,)
+        extents = f"[restrict static {max(1, first)}]{_row(inner)}"
+        const = "" if is_written else "const "
+        declaration = f"{const}{self.language.spelled(argument.type.element_type)} {name}{extents}"
+        return Parameter(argument, name, declaration, is_written)
+
+    def shape(self, type_: Attribute) -> Shape:
+        """The extents of a buffer, which lies in row-major order. Raises LoweringError for any other one."""
+        is_plain = isinstance(type_, MemRefType) and isinstance(type_.layout, NoneAttr)
+        if not is_plain or any(extent < 0 for extent in type_.get_shape()):  # type: ignore[attr-defined]
+            raise self.language.lacks(f"the buffer type {type_}")
+        return tuple(type_.get_shape())  # type: ignore[attr-defined]
+
+    def is_reserved(self, stem: str) -> bool:
+        """Whether the text means something else by a name."""
+        return is_reserved(stem)
+
+    def name(self, value: SSAValue, default: str = "v") -> str:
+        """A name of its own; conditions and masks are called so."""
+        if element_of(value.type) == i1:
+            default = "mask" if isinstance(value.type, VectorType) else "holds"
+        return super().name(value, default)
+
+    def type_of(self, value: SSAValue) -> str:
+        """The type of a variable that holds a value."""
+        if isinstance(value.type, MemRefType):
+            raise self.language.lacks("a buffer that is carried or chosen")
+        return self.language.spelled(value.type)
+
+    def declared(self, value: SSAValue, words: str) -> None:
+        """A variable for a value."""
+        super().declared(value, bare(words))
+
+    def element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
+        """An element of an array."""
+        self.shape(buffer.type)
+        texts = [self.text(index).words for index in indices] or ["0"]
+        return self.text(buffer).words + "".join(f"[{words}]" for words in texts)
+
+    # --- statements ---------------------------------------------------------------------------------------------------
+
+    def op(self, op: Operation) -> None:
+        """Write an op. Raises LoweringError for one that C has no form for."""
+        match op:
+            case func.ReturnOp() if not op.arguments:
+                pass
+            case scf.YieldOp() | scf.ReduceOp() | memref.DeallocOp():
+                pass
+            case scf.ForOp():
+                self.loop(op)
+            case scf.IfOp():
+                self.branch(op)
+            case scf.ParallelOp():
+                self._parallel(op)
+            case memref.AllocOp() | memref.AllocaOp():
+                self._buffer(op)
+            case memref.GetGlobalOp():
+                self.texts[op.memref] = Text(self._constants[op.name_.string_value()])
+            case memref.LoadOp():
+                self._load(op)
+            case memref.StoreOp():
+                self.store(op, self.element(op.memref, op.indices))
+            case memref.CopyOp():
+                size = f"sizeof({self.language.spelled(op.source.type.element_type)})"  # type: ignore[attr-defined]
+                bytes_ = f"{prod(self.shape(op.source.type))} * {size}"
+                self.line(f"memcpy({self.text(op.destination).words}, {self.text(op.source).words}, {bytes_});")
+            case PrefetchOp():
+                write, locality = int(bool(op.isWrite.value.data)), op.localityHint.value.data
+                self.line(f"__builtin_prefetch(&{self.element(op.memref, op.indices)}, {write}, {locality});")
+            case arith.ConstantOp() if not isinstance(op.result.type, VectorType):
+                self.texts[op.result] = self.literal(self.language.literal(op.value))
+            case LdexpOp() if not isinstance(op.result.type, VectorType):
+                self.value(op, self._scaled(op, [self.text(op.x), self.text(op.n)]))
+            case arith.BitcastOp() if not isinstance(op.result.type, VectorType):
+                self._bits(op)
+            case _ if not self.vector_op(op):
+                self._scalar(op)
+
+    def _scalar(self, op: Operation) -> None:
+        if not op.operands or len(op.results) != 1 or op.regions:
+            raise self.language.lacks(f"'{op.name}'")
+        texts = [self.text(value) for value in op.operands]
+        is_wide = any(isinstance(v.type, IndexType) and self._ranges.of(v)[0] < 0 for v in op.operands)
+        self.value(op, expression(op, texts, self.language, [is_wide] * len(texts), is_wide))
+
+    def value(self, op: Operation, text: Text) -> None:
+        """What an op gives: a quotient of indices that several use under a name, other indices in place."""
+        if type(op) in DIVISIONS and isinstance(op.results[0].type, IndexType) and len(list(op.results[0].uses)) > 1:
+            self.declared(op.results[0], text.words)
+        else:
+            super().value(op, text)
+
+    def _scaled(self, op: LdexpOp, texts: Sequence[Text]) -> Text:
+        return called(self.language.function("ldexp", op.result.type), texts)
+
+    def _load(self, op: memref.LoadOp) -> None:
+        words = self.element(op.memref, op.indices)
+        if isinstance(op.res.type, IndexType):
+            self.declared(op.res, words)
+        else:
+            self.value(op, Text(words))
+
+    def _bits(self, op: arith.BitcastOp) -> None:
+        """The bits of a scalar as another type."""
+        name, source = self.name(op.result), self.type_of(op.input)
+        self.line(f"{self.type_of(op.result)} {name};")
+        self.line(f"memcpy(&{name}, &({source}){{{self.text(op.input).words}}}, sizeof {name});")
+        self.texts[op.result] = Text(name)
+
+    # --- buffers ------------------------------------------------------------------------------------------------------
+
+    def _buffer(self, op: memref.AllocOp | memref.AllocaOp) -> None:
+        """A temporary, where the program allocates it: a variable, or memory that the end of the scope frees."""
+        type_ = op.memref.type
+        shape = self.shape(type_)
+        assert isinstance(type_, MemRefType)
+        stated = op.alignment.value.data if isinstance(op.alignment, IntegerAttr) else 1
+        alignment, element = max(SLOT_ALIGNMENT, stated), self.language.spelled(type_.element_type)
+        name = self.name(op.memref, "buffer")
+        self.texts[op.memref] = Text(name)
+        first, *inner = shape or (1,)
+        size = max(1, prod(shape)) * element_bytes(type_.element_type)
+        if size <= ON_STACK:
+            self.line(f"_Alignas({alignment}) {element} {name}[{max(1, first)}]{_row(inner)};")
+            return
+        pointer = f"{element} (*{name}){_row(inner)}" if inner else f"{element} *{name}"
+        self.line(f"{pointer} = aligned_alloc({alignment}, {-(-size // alignment) * alignment});")
+        self.line(f"if (!{name}) abort();")
+        self._heap[-1].append(name)
+
+    def _scope(self, block: Block, names: Sequence[str] = ()) -> None:
+        """The ops of a block, and the end of what it allocates."""
+        self._heap.append([])
+        self.ops(block)
+        self.yielded(block, names)
+        for name in reversed(self._heap.pop()):
+            self.line(f"free({name});")
+
+    def nested(self, body: Block, names: Sequence[str] = ()) -> None:
+        """A body, a level deeper."""
+        self.depth += 1
+        self._scope(body, names)
+        self.depth -= 1
+
+    def assigned(self, values: Sequence[SSAValue], names: Sequence[str], given: Sequence[str]) -> None:
+        """New values of variables, at once where none reads another's old one."""
+        for position, words in enumerate(given):
+            if any(re.search(rf"\b{re.escape(name)}\b", words) for name in names[:position]):
+                super().assigned(values, names, given)
+                return
+        for value, name, words in zip(values, names, given, strict=True):
+            addend = self._addend(value, name)
+            if addend is not None:
+                self.line(f"{name} += {addend.words};")
+            elif name != words:
+                self.line(f"{name} = {words};")
+
+    def _addend(self, value: SSAValue, name: str) -> Text | None:
+        """What a new value of a variable adds to the old one; None for any other new value."""
+        owner = value.owner
+        is_exact = isinstance(owner, arith.AddfOp) and self.language.exact(owner, (Text(""), Text(""))) is None
+        if not is_exact or self.is_named(value):
+            return None
+        sides = ((owner.lhs, owner.rhs), (owner.rhs, owner.lhs))  # type: ignore[union-attr]
+        addends = (addend for old, addend in sides if self.is_named(old) and self.text(old).words == name)
+        return next((self.operand(addend) for addend in addends), None)
+
+    # --- parallel loops -----------------------------------------------------------------------------------------------
+
+    def _parallel(self, op: scf.ParallelOp) -> None:
+        """A nest whose iterations are independent: of threads, and of vectors where its body is plain."""
+        if op.initVals:
+            raise self.language.lacks("an scf.parallel that reduces")
+        indices = op.body.block.args
+        before, depth, is_plain = self.depth, len(indices), _is_plain(op)
+        collapsed = depth - 1 if is_plain and depth > 1 else depth
+        simd = " simd" if is_plain and depth == 1 else ""
+        self.line(f"#pragma omp parallel for{simd}{f' collapse({collapsed})' if collapsed > 1 else ''}")
+        names = []
+        bounds = zip(op.lowerBound, op.upperBound, op.step, strict=True)
+        for number, (index, (low, high, step)) in enumerate(zip(indices, bounds, strict=True)):
+            names.append(self.name(index, "i"))
+            self.texts[index] = Text(names[-1])
+            if number and number == collapsed:
+                self.line("#pragma omp simd")
+            words = (self.text(low).words, self.text(high).words, self.text(step).words)
+            self.line(f"{self.header(index, words)}{' {' if number == depth - 1 else ''}")
+            self.depth += number < depth - 1
+        self.nested(op.body.block)
+        self.line("}")
+        self.depth = before
+        self.taken.difference_update(names)
+
+
+def _row(extents: Sequence[int]) -> str:
+    return "".join(f"[{max(1, extent)}]" for extent in extents)
+
+
+def _is_plain(op: scf.ParallelOp) -> bool:
+    """Whether the iterations of a loop can be lanes: there are no loops, vectors or temporaries in it."""
+    kinds = (scf.ForOp, scf.WhileOp, scf.ParallelOp, memref.AllocOp, memref.AllocaOp)
+    inner = [other for other in op.body.walk() if other is not op]
+    values = (value for other in inner for value in (*other.operands, *other.results))
+    return not any(isinstance(other, kinds) for other in inner) and not any(
+        isinstance(value.type, VectorType) for value in values
+    )
+
+
+def _stored(function: FuncOp) -> set[SSAValue]:
+    """The buffers that a function writes."""
+    stored = set[SSAValue]()
+    for op in function.walk():
+        match op:
+            case memref.StoreOp():
+                stored.add(op.memref)
+            case vector.StoreOp() | vector.MaskedStoreOp() | ScatterOp():
+                stored.add(op.base)
+            case memref.CopyOp():
+                stored.add(op.destination)
+    return stored

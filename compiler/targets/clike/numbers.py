@@ -1,0 +1,41 @@
+"""Functions of numbers that texts define where they use them, by what they return; T is the type of the numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+NUMBERS: Mapping[str, str] = {
+    "maximum": "a != a || b != b ? a + b : a > b ? a : b > a ? b : a == (T)0 ? a + b : a",
+    "minimum": "a != a || b != b ? a + b : a < b ? a : b < a ? b : a == (T)0 ? -(-a - b) : a",
+    "absolute": "a < 0 ? (T)(0 - (unsigned long long)a) : a",
+    "integer_power": "b < 0 ? (a * a == 1 ? (T)(b & 1 ? a : (T)1) : (T)0) : b == 0 ? (T)1 : (T)((b & 1 ? "
+    "(unsigned long long)a : 1ULL) * integer_power((T)((unsigned long long)a * (unsigned long long)a), (T)(b >> 1)))",
+    "quotient": "b == 0 ? (T)0 : b == (T)-1 ? (T)(0 - (unsigned long long)a) : (T)(a / b)",
+    "remainder": "b == 0 || b == (T)-1 ? (T)0 : (T)(a % b)",
+    "unsigned_quotient": "b == 0 ? (T)0 : (T)(a / b)",
+    "unsigned_remainder": "b == 0 ? (T)0 : (T)(a % b)",
+    "floor_quotient": "quotient(a, b) - (remainder(a, b) != 0 && (a < 0) != (b < 0))",
+    "ceil_quotient": "quotient(a, b) + (remainder(a, b) != 0 && (a < 0) == (b < 0))",
+    "unsigned_ceil_quotient": "unsigned_quotient(a, b) + (unsigned_remainder(a, b) != 0)",
+}
+"""Functions of numbers. Of NaN the maximum is NaN, of two zeros the positive one, as MLIR's are. A quotient by zero is
+zero, and that of the least integer by -1 is itself, as in the code for the CPU."""
+
+_USED = {
+    "floor_quotient": ("quotient", "remainder"),
+    "ceil_quotient": ("quotient", "remainder"),
+    "unsigned_ceil_quotient": ("unsigned_quotient", "unsigned_remainder"),
+}
+"""The functions that a function is made of."""
+
+
+def with_parts(names: Collection[str]) -> list[str]:
+    """Some functions and those that they are made of, which come first."""
+    needed = {*names, *(part for name in names for part in _USED.get(name, ()))}
+    return [name for name in NUMBERS if name in needed]
+
+
+def parameters(name: str) -> tuple[str, ...]:
+    """The parameters of a function."""
+    return ("a", "b") if re.search(r"\bb\b", NUMBERS[name]) else ("a",)

@@ -1,0 +1,1 @@
+from compiler.targets.target import *
