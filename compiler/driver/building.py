@@ -35,6 +35,7 @@ from compiler.schedule import Schedule
 from compiler.space.rules import GPU_RULES
 from compiler.space.rules.derive import in_default_order, preferred
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
+from compiler.support.gc import paused
 from compiler.support.text import counted
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.cpu.facts import RUN_ONCE
@@ -71,6 +72,7 @@ def build(
 ) -> Any: ...  # what a target makes
 
 
+@paused()
 def build(
     x: object,
     target: str = "cpu",

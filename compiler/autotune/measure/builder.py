@@ -18,6 +18,7 @@ from compiler.driver.reference.subject import Subject
 from compiler.pipeline import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import ScheduleError, StrataError
+from compiler.support.gc import paused
 from compiler.targets.cpu.artefact import Artefact
 from compiler.targets.gpus import GpuKernel
 
@@ -80,7 +81,8 @@ Compile = Callable[[Schedule], TargetArtefact | Outcome]
 def built(subject: Subject, script: str, compile: Compile) -> Built | Outcome:
     """Apply a script to the program, prove the schedule, compile it."""
     start = time.perf_counter()
-    artefact = _artefact(subject, script, compile)
+    with paused():
+        artefact = _artefact(subject, script, compile)
     seconds = time.perf_counter() - start
     return replace(artefact, build_seconds=seconds) if isinstance(artefact, Outcome) else Built(artefact, seconds)
 
