@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.arith import IntegerOverflowAttr
 from xdsl.dialects.builtin import BoolAttr, MemRefType, VectorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from compiler.dialects.upstream.vector import ScatterOp
 
@@ -82,6 +82,11 @@ def added(lhs: SSAValue, rhs: SSAValue) -> arith.AddiOp:
 def multiplied(lhs: SSAValue, rhs: SSAValue) -> arith.MuliOp:
     """The product of integers."""
     return arith.MuliOp.create(operands=[lhs, rhs], result_types=[lhs.type], properties=_MAY_WRAP)
+
+
+def elementwise(kind: type[Operation], *operands: SSAValue) -> Operation:
+    """An op on values of one type, whose result has it too, with the default properties."""
+    return kind.create(operands=operands, result_types=[operands[0].type])
 
 
 def constant(value: Constant) -> arith.ConstantOp:

@@ -118,9 +118,10 @@ class Accessor:
 
     def _element(self, access: Access) -> Element:
         """The element of an access; a buffer that lives inside a vectorized loop has the lane as its last dimension."""
-        if access not in self._by_access:
-            self._by_access[access] = self._find_element(access)
-        return self._by_access[access]
+        element = self._by_access.get(access)
+        if element is None:
+            element = self._by_access[access] = self._find_element(access)
+        return element
 
     def _find_element(self, access: Access) -> Element:
         forms = self.context.over(self.axes, access.index)

@@ -95,7 +95,10 @@ class Context:
 
     def _replaced(self, form: Linear, values: Mapping[int, Linear]) -> Linear:
         """A form with variables replaced; most have none of these or are one of them, and need no new sum."""
-        if all(isinstance(atom, int) and atom not in values for atom, _ in form.terms):
+        for atom, _ in form.terms:
+            if not isinstance(atom, int) or atom in values:
+                break
+        else:
             return form
         match form.terms:
             case ((int() as variable, 1),) if form.constant == 0:
@@ -108,7 +111,7 @@ class Context:
 
     def has_lanes(self, form: Linear) -> bool:
         """Whether a form differs from lane to lane."""
-        return self.lane is not None and self.lane in form.variables()
+        return self.lane is not None and form.depends_on(self.lane)
 
     def conditions(self, given: Iterable[Condition], values: Mapping[int, Linear]) -> list[Condition]:
         """Conditions with variables replaced. On a GPU, which has no masks, conditions lose the lanes that cannot
