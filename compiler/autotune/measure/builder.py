@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from xdsl.ir import Operation
@@ -52,7 +53,7 @@ class BuilderSetup:
 
     def start(self) -> Callable[[BuilderJob], Reply]:
         """Parse the program, once."""
-        Schedule(self.subject.module, self.subject.name)
+        original(self.subject)
         return with_references(self.subject, lambda script: built(self.subject, script, self._compiled))
 
     def _compiled(self, schedule: Schedule) -> Artefact:
@@ -110,11 +111,17 @@ def _proved(subject: Subject, script: str) -> Schedule | Outcome:
 def applied(subject: Subject, script: str, judged: bool = True) -> Schedule | Outcome:
     """A script applied to the program, or the outcome that says which step was refused. See `Schedule.apply`."""
     try:
-        return Schedule(subject.module, subject.name).apply(parse(script, "the script"), judged)
+        return original(subject).fork()[0].apply(parse(script, "the script"), judged)
     except ScheduleError as error:
         return Outcome("refused", reason=_step(error) + str(error))
     except (StrataError, ParseError, VerifyException) as error:
         return Outcome("refused", reason=f"the script cannot be read: {said(error)}")
+
+
+@lru_cache(maxsize=1)
+def original(subject: Subject) -> Schedule:
+    """The schedule of a program without a step, which those of all candidates begin as copies of."""
+    return Schedule(subject.module, subject.name)
 
 
 def _step(error: ScheduleError) -> str:

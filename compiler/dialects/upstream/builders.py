@@ -3,7 +3,7 @@ sort and check their arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ from xdsl.dialects.arith import IntegerOverflowAttr
 from xdsl.dialects.builtin import BoolAttr, MemRefType, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.dialects.upstream.vector import ScatterOp
 
 Constant: TypeAlias = Any  # an attribute of arith.constant: xDSL's are generic in an element type that is not static
@@ -72,6 +73,17 @@ def scatter(
 ) -> ScatterOp:
     """The store of the lanes that a mask has, each so many elements behind an index."""
     return ScatterOp.create(operands=[buffer, *indices, steps, mask, value])
+
+
+def prefetch(buffer: SSAValue, indices: Sequence[SSAValue], written: bool, locality: int) -> PrefetchOp:
+    """The prefetch of an element's cache line, to read it or to write it."""
+    return PrefetchOp.create(operands=[buffer, *indices], properties=_prefetching(written, locality))
+
+
+@lru_cache(maxsize=8)
+def _prefetching(written: bool, locality: int) -> Mapping[str, Attribute]:
+    """The properties of a prefetch; there are few."""
+    return PrefetchOp.stated(written, locality)
 
 
 def added(lhs: SSAValue, rhs: SSAValue) -> arith.AddiOp:

@@ -121,8 +121,11 @@ class Context:
 
     def open(self, block: Block) -> list[Condition]:
         """The conditions of a block's guard that no surrounding test has settled and no fact implies."""
+        if not block.guard:
+            return []
+        settled = set[Condition]().union(*self.settled)
         guard = self.conditions(block.guard, self.values)
-        return [c for c in guard if not any(c in settled for settled in self.settled) and not self.is_implied(c)]
+        return [c for c in guard if c not in settled and not self.is_implied(c)]
 
     def shared(self, node: Node) -> list[Condition]:
         """The open conditions that every block at or inside a node has in its guard, in the first block's order."""
