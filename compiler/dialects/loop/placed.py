@@ -47,6 +47,7 @@ from compiler.dialects.checks import (
     shape_of,
 )
 from compiler.dialects.loop.loops import ConstantOp, ForOp, enclosing_loops, loop_of
+from compiler.dialects.printing import print_label, print_type
 from compiler.dialects.te import parse_axis_head, parse_shaped_type
 
 
@@ -154,7 +155,7 @@ class Placed(IRDLOperation):
         """Print ` "S" [k = 10 at %k.0 * 4 + %k.1] where (...)`."""
         loops = _loop_names(printer, self)
         printer.print_string(" ")
-        printer.print_string_literal(self.label.data)
+        print_label(printer, self.label.data)
         bound = zip(self.axes, self.bindings.data.results, strict=True)
         printer.print_string(f" [{', '.join(_bound_axis(axis, expr, loops) for axis, expr in bound)}]")
         if self.guard is not None:
@@ -172,7 +173,7 @@ class Placed(IRDLOperation):
             )
         if self.origin_label is not None and self.origin_map is not None:
             printer.print_string(" origin ")
-            printer.print_string_literal(self.origin_label.data)
+            print_label(printer, self.origin_label.data)
             print_indices(printer, self.origin_map.data, names)
 
 
@@ -223,7 +224,7 @@ def _print_write(printer: Printer, target: SSAValue, access: AccessAttr, names: 
     printer.print_ssa_value(target)
     print_access(printer, access, names, element_type(target))
     printer.print_string(" : ")
-    printer.print_attribute(target.type)
+    print_type(printer, target.type)
 
 
 def _parse_write(parser: Parser, names: Sequence[str]) -> tuple[SSAValue, AccessAttr]:
