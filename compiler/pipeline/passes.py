@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
@@ -60,9 +61,10 @@ def steps(text: str) -> list[Step]:
     return [step for part in elements(Part.of(text)) for step in _steps(part)]
 
 
-def passes_from(level: str, policy: str) -> list[ModulePass]:
+@lru_cache(maxsize=16)
+def passes_from(level: str, policy: str) -> tuple[ModulePass, ...]:
     """The passes from a level (te, loop or low) to the code that emission takes, under a floating-point policy."""
-    return [_under(policy, parsed) for parsed in parse_passes(_FROM[level])]
+    return tuple(_under(policy, parsed) for parsed in parse_passes(_FROM[level]))
 
 
 def _under(policy: str, unset: ModulePass) -> ModulePass:

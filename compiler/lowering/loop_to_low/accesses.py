@@ -109,7 +109,7 @@ class Accessor:
         self.guard = list(guard)
         self.free = list(free)
         self.blended = blended
-        self._by_access: dict[Access, Element] = {}
+        self._by_access: dict[int, Element] = {}  # by identity: they are the block's
         self.mask = self._mask(self.guard)
         if blended:
             self.kept = self._mask(self.free)
@@ -118,9 +118,9 @@ class Accessor:
 
     def _element(self, access: Access) -> Element:
         """The element of an access; a buffer that lives inside a vectorized loop has the lane as its last dimension."""
-        element = self._by_access.get(access)
+        element = self._by_access.get(id(access))
         if element is None:
-            element = self._by_access[access] = self._find_element(access)
+            element = self._by_access[id(access)] = self._find_element(access)
         return element
 
     def _find_element(self, access: Access) -> Element:
