@@ -19,8 +19,8 @@ from compiler.dialects.combiner import identity
 from compiler.dialects.upstream.arith import SelectOp
 from compiler.dialects.upstream.nvgpu import CopyOp
 from compiler.lowering.loop_to_low import scalars
-from compiler.lowering.loop_to_low.accesses import Accessor, under
-from compiler.lowering.loop_to_low.context import Context
+from compiler.lowering.loop_to_low.accesses import Accessor
+from compiler.lowering.loop_to_low.context import Context, under
 from compiler.program.body import Index, Read, read
 from compiler.program.combiner import Joint
 from compiler.program.tree import Access, Block, Loop, Program, blocks_in, touched

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects import scf
 from xdsl.dialects.arith import AndIOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Region, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
@@ -155,3 +156,15 @@ class Context:
         for truth in truths[1:]:
             conjunction = self.scopes.add(AndIOp(conjunction, truth))
         return conjunction
+
+
+def under(context: Context, tests: Sequence[Condition], emit: Callable[[], None]) -> None:
+    """Emit under the conjunction of tests without lanes."""
+    if not tests:
+        emit()
+        return
+    truth = context.all_of(tests)
+    with context.scopes.region() as body:
+        emit()
+    body.add_op(scf.YieldOp())
+    context.scopes.run(scf.IfOp(truth, [], Region(body)))
