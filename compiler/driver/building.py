@@ -23,7 +23,7 @@ from compiler.dialects.functions import find_function, is_main
 from compiler.driver import kernels
 from compiler.driver.choice.mode import WRITTEN, Way, way_of
 from compiler.driver.choice.preferred import preferred_schedule
-from compiler.driver.choice.verdict import judged
+from compiler.driver.choice.verdict import judged, proved
 from compiler.driver.inputs import named
 from compiler.driver.parts.cut import Cut, Schedulable, cut
 from compiler.driver.parts.single import single_of
@@ -280,7 +280,7 @@ def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | No
     steps judged, which they are only where it is not proved as a whole. Raises ScheduleError as `make` does."""
     schedule, proof = make(False), None
     if schedule is not None:
-        proof = verify_schedule(schedule.program, task.schedule.program)
+        proof = proved(schedule, task.schedule)
         schedule = schedule if proof else make(True)
     if schedule is None:
         return AS_WRITTEN
