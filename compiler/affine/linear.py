@@ -68,11 +68,23 @@ class Linear:
                 variables |= atom.form.variables()
         return variables
 
+    def depends_on(self, variable: int) -> bool:
+        """Whether a variable occurs, also inside floordiv and mod."""
+        for atom, _ in self.terms:
+            if atom.form.depends_on(variable) if isinstance(atom, Quotient) else atom == variable:
+                return True
+        return False
+
     def coefficient(self, variable: int) -> int | None:
         """The factor of a variable, or None if it also occurs inside a floordiv or mod."""
-        if any(isinstance(atom, Quotient) and variable in _atom_variables(atom) for atom, _ in self.terms):
-            return None
-        return dict(self.terms).get(variable, 0)
+        coefficient = 0
+        for atom, factor in self.terms:
+            if isinstance(atom, Quotient):
+                if atom.form.depends_on(variable):
+                    return None
+            elif atom == variable:
+                coefficient = factor
+        return coefficient
 
 
 def constant(value: int) -> Linear:
@@ -292,7 +304,10 @@ def _divided(form: Linear, divisor: int) -> tuple[Linear, Linear]:
 def _form(terms: Mapping[Atom, int], constant: int) -> Linear:
     kept = [(a, f) for a, f in terms.items() if f]
     if len(kept) > 1:
-        kept.sort(key=_atom_key)
+        try:
+            kept.sort()
+        except TypeError:  # quotients have no order of their own
+            kept.sort(key=_atom_key)
     return Linear(tuple(kept), constant)
 
 
@@ -303,10 +318,6 @@ def _atom_key(term: tuple[Atom, int]) -> tuple[Any, ...]:
         return (atom,)
     inner = tuple((*_atom_key(t), t[1]) for t in atom.form.terms)
     return (1 << 30, inner, atom.form.constant, atom.is_mod, atom.divisor)
-
-
-def _atom_variables(atom: Atom) -> set[int]:
-    return {atom} if isinstance(atom, int) else atom.form.variables()
 
 
 def _atom_bounds(atom: Atom, ranges: Ranges) -> Range:

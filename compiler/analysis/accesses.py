@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects import memref, vector
@@ -46,26 +47,43 @@ class LowAccess:
 
 def access(op: Operation) -> LowAccess | None:
     """The access that an op is, if it is a load or store of an element or of neighbouring lanes."""
-    accessed = _access(op)
-    flat = accessed is not None and not (isinstance(accessed.type, VectorType) and accessed.type.get_num_dims() != 1)
-    return accessed if flat else None
+    kind = _ACCESSES.get(type(op))
+    if kind is None:
+        return None
+    accessed = kind(op)
+    is_flat = not isinstance(accessed.type, VectorType) or accessed.type.get_num_dims() == 1
+    return accessed if is_flat else None
 
 
-def _access(op: Operation) -> LowAccess | None:
-    match op:
-        case memref.LoadOp():
-            return LowAccess(op, op.memref, tuple(op.indices), op.res.type, False)
-        case vector.LoadOp():
-            return LowAccess(op, op.base, tuple(op.indices), op.result.type, False)
-        case memref.StoreOp():
-            return LowAccess(op, op.memref, tuple(op.indices), op.value.type, True)
-        case vector.StoreOp():
-            return LowAccess(op, op.base, tuple(op.indices), op.vector.type, True)
-        case vector.MaskedLoadOp():
-            return LowAccess(op, op.base, tuple(op.indices), op.result.type, False, op.mask)
-        case vector.MaskedStoreOp():
-            return LowAccess(op, op.base, tuple(op.indices), op.value_to_store.type, True, op.mask)
-    return None
+def _load(op: Operation) -> LowAccess:
+    buffer, *indices = op.operands
+    return LowAccess(op, buffer, tuple(indices), op.results[0].type, False)
+
+
+def _store(op: Operation) -> LowAccess:
+    value, buffer, *indices = op.operands
+    return LowAccess(op, buffer, tuple(indices), value.type, True)
+
+
+def _masked_load(op: Operation) -> LowAccess:
+    buffer, *indices, mask, _ = op.operands
+    return LowAccess(op, buffer, tuple(indices), op.results[0].type, False, mask)
+
+
+def _masked_store(op: Operation) -> LowAccess:
+    buffer, *indices, mask, value = op.operands
+    return LowAccess(op, buffer, tuple(indices), value.type, True, mask)
+
+
+_ACCESSES: Mapping[type[Operation], Callable[[Operation], LowAccess]] = {
+    memref.LoadOp: _load,
+    memref.StoreOp: _store,
+    vector.LoadOp: _load,
+    vector.StoreOp: _store,
+    vector.MaskedLoadOp: _masked_load,
+    vector.MaskedStoreOp: _masked_store,
+}
+"""The access of an op by its class."""
 
 
 def touched(op: Operation) -> set[SSAValue]:

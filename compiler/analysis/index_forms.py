@@ -24,9 +24,10 @@ class Forms:
 
     def of(self, value: SSAValue) -> Linear:
         """The form of an index value."""
-        if value not in self._by_value:
-            self._by_value[value] = self._form(value)
-        return self._by_value[value]
+        form = self._by_value.get(value)
+        if form is None:
+            form = self._by_value[value] = self._form(value)
+        return form
 
     def _form(self, value: SSAValue) -> Linear:
         match value.owner:

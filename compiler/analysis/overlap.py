@@ -3,24 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from compiler.affine.linear import Linear
+from compiler.affine.linear import Atom
 from compiler.analysis.accesses import LowAccess
 from compiler.analysis.index_forms import Forms
 
-_Row = dict[int, list[LowAccess]]
-"""Accesses that differ in the last index only, by its constant part."""
-
 
 @dataclass(frozen=True)
-class _Where:
-    """The indices of an access, split: the variable part, the constants of all dimensions but the last, and the
-    constant of the last."""
+class _Place:
+    """An access, and its index split: the variable parts of all dimensions, and their constants."""
 
-    variable: tuple[Linear, ...]
-    leading: tuple[int, ...]
-    last: int
+    access: LowAccess
+    variable: tuple[tuple[tuple[Atom, int], ...], ...]
+    constants: tuple[int, ...]
+
+    @property
+    def leading(self) -> tuple[int, ...]:
+        """The constants of all dimensions but the last."""
+        return self.constants[:-1]
+
+    @property
+    def last(self) -> int:
+        """The constant of the last dimension."""
+        return self.constants[-1] if self.constants else 0
+
+    def is_apart(self, place: _Place) -> bool:
+        """Whether two accesses never touch a common element; False if that is not evident."""
+        last = len(self.constants) - 1
+        for dim, (mine, its) in enumerate(zip(self.variable, place.variable, strict=True)):
+            if mine == its:
+                gap = self.constants[dim] - place.constants[dim]
+                if gap != 0 if dim != last else not -self.access.lanes < gap < place.access.lanes:
+                    return True
+        return False
+
+
+_Row = dict[int, list[_Place]]
+"""Accesses that differ in the last index only, by its constant part."""
 
 
 class Overlaps:
@@ -28,48 +48,35 @@ class Overlaps:
 
     def __init__(self, forms: Forms) -> None:
         self._forms = forms
-        self._rows: dict[tuple[Linear, ...], dict[tuple[int, ...], _Row]] = {}
+        self._rows: dict[object, dict[tuple[int, ...], _Row]] = {}
         self._widest = 1
 
     def add(self, access: LowAccess) -> None:
         """Take an access in."""
-        where = self._where(access)
-        row = self._rows.setdefault(where.variable, {}).setdefault(where.leading, {})
-        row.setdefault(where.last, []).append(access)
+        place = self._place(access)
+        row = self._rows.setdefault(place.variable, {}).setdefault(place.leading, {})
+        row.setdefault(place.last, []).append(place)
         self._widest = max(self._widest, access.lanes)
 
     def remove(self, access: LowAccess) -> None:
         """Leave out an access that was taken in."""
-        where = self._where(access)
-        self._rows[where.variable][where.leading][where.last].remove(access)
+        place = self._place(access)
+        self._rows[place.variable][place.leading][place.last].remove(place)
 
     def meeting(self, access: LowAccess) -> list[LowAccess]:
         """The accesses that may touch an element which another one touches."""
-        return [near for near in self._near(access) if not self._disjoint(near, access)]
+        place = self._place(access)
+        return [near.access for near in self._near(place) if not near.is_apart(place)]
 
-    def _near(self, access: LowAccess) -> Iterator[LowAccess]:
-        where = self._where(access)
+    def _near(self, place: _Place) -> Iterator[_Place]:
         for variable, rows in self._rows.items():
-            if variable != where.variable:
-                yield from (
-                    near_access for row in rows.values() for accesses in row.values() for near_access in accesses
-                )
-            elif where.leading in rows:
-                row = rows[where.leading]
-                for last in range(where.last - self._widest + 1, where.last + access.lanes):
+            if variable != place.variable:
+                yield from (near for row in rows.values() for places in row.values() for near in places)
+            elif place.leading in rows:
+                row = rows[place.leading]
+                for last in range(place.last - self._widest + 1, place.last + place.access.lanes):
                     yield from row.get(last, ())
 
-    def _where(self, access: LowAccess) -> _Where:
+    def _place(self, access: LowAccess) -> _Place:
         forms = [self._forms.of(index) for index in access.indices]
-        constants = [form.constant for form in forms]
-        variable = tuple(replace(form, constant=0) for form in forms)
-        return _Where(variable, tuple(constants[:-1]), constants[-1] if constants else 0)
-
-    def _disjoint(self, a: LowAccess, b: LowAccess) -> bool:
-        """Whether two accesses never touch a common element; False if that is not evident."""
-        last = len(a.indices) - 1
-        for dim, (i, j) in enumerate(zip(a.indices, b.indices, strict=True)):
-            gap = self._forms.of(i) - self._forms.of(j)
-            if gap.is_constant and (gap.constant != 0 if dim != last else not -a.lanes < gap.constant < b.lanes):
-                return True
-        return False
+        return _Place(access, tuple(form.terms for form in forms), tuple(form.constant for form in forms))

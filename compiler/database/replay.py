@@ -26,8 +26,8 @@ from compiler.support.errors import ScheduleError
 from compiler.support.spans import Span, of_op
 
 
-def replay(record: Record) -> Schedule:
-    """The schedule of a record: its stored program, and every step of its script.
+def replay(record: Record, judged: bool = True) -> Schedule:
+    """The schedule of a record: its stored program, and every step of its script; `judged` as in `Schedule.apply`.
 
     Raises ScheduleError where the program or the script cannot be read, and for a step that does not apply, or is a
     choice without a decision; it says which step, counted from 1, and which line of the script: 'step 7, sched.split:
@@ -38,7 +38,7 @@ def replay(record: Record) -> Schedule:
     schedule = Schedule(program)
     _check_script(script, record.script)
     try:
-        return schedule.apply(script)
+        return schedule.apply(script, judged)
     except ScheduleError as error:
         raise _at_step(error, script, record.script) from error
 

@@ -19,7 +19,7 @@ from compiler.support.errors import LoweringError
 Level = Literal["te", "loop", "low"]
 
 _SHAPED = {"te": (TensorType, "tensor"), "loop": (MemRefType, "memref")}
-_UPPER = ("te", "loop")
+_UPPER_OPS = ("te.", "loop.")
 Upper = Literal["te", "loop"]
 
 
@@ -47,7 +47,7 @@ def has_tensors(function: FuncOp) -> bool:
 
 def _require_low(module: ModuleOp, by: str) -> None:
     for op in ops_in(module):
-        if _dialect(op) in _UPPER or (isinstance(op, FuncOp) and has_tensors(op)):
+        if op.name.startswith(_UPPER_OPS) or (type(op) is FuncOp and has_tensors(op)):
             raise LoweringError(f"{by} takes the low level, which '{op.name}' here is above").at(op)
 
 

@@ -8,6 +8,7 @@ at a data-dependent index. `te.constant` is a tensor whose elements the program 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, MemRefType, StringAttr, TensorType
 from xdsl.ir import Attribute, Dialect, Region, SSAValue
@@ -38,6 +39,7 @@ from compiler.dialects.checks import check_access, check_axes, check_body, eleme
 from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
 from compiler.dialects.dense import DenseAttr, parse_dense
 from compiler.dialects.gather import Gathered, Gathering, parse_gather
+from compiler.dialects.printing import print_label, print_type
 from compiler.types.elements import scalar_type
 
 __all__ = ["TE", "AccessAttr", "AxisAttr", "ComputeOp", "ConstantOp", "GatherOp", "IndexOp", "YieldOp"]
@@ -130,12 +132,12 @@ class ComputeOp(Combining):
     def print(self, printer: Printer) -> None:
         names = names_of(self.axes.data)
         printer.print_string(" ")
-        printer.print_string_literal(self.label.data)
+        print_label(printer, self.label.data)
         printer.print_string(f" [{', '.join(_axis_text(axis) for axis in self.axes)}]")
         print_combination(printer, self)
         print_reads(printer, self.body.block.args, self.inputs, self.reads.data, names)
         printer.print_string(" -> ")
-        printer.print_list(self.outputs.types, printer.print_attribute)
+        printer.print_list(self.outputs.types, partial(print_type, printer))
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
         printer.print_op_attributes(self.attributes, print_keyword=True)
@@ -203,7 +205,7 @@ def print_accessed(printer: Printer, value: SSAValue, access: AccessAttr, names:
     printer.print_ssa_value(value)
     print_access(printer, access, names, element_type(value))
     printer.print_string(" : ")
-    printer.print_attribute(value.type)
+    print_type(printer, value.type)
 
 
 def parse_accessed(parser: Parser, names: Sequence[str]) -> tuple[SSAValue[TensorType | MemRefType], AccessAttr]:
@@ -351,11 +353,11 @@ class GatherOp(Gathering):
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        printer.print_string_literal(self.label.data)
+        print_label(printer, self.label.data)
         printer.print_string(f" [{', '.join(_axis_text(axis) for axis in self.axes)}]")
         self.print_gather(printer)
         printer.print_string(" -> ")
-        printer.print_attribute(self.output.type)
+        print_type(printer, self.output.type)
         printer.print_op_attributes(self.attributes, print_keyword=True)
 
     @classmethod

@@ -23,7 +23,7 @@ from compiler.dialects.functions import find_function, is_main
 from compiler.driver import kernels
 from compiler.driver.choice.mode import WRITTEN, Way, way_of
 from compiler.driver.choice.preferred import preferred_schedule
-from compiler.driver.choice.verdict import judged
+from compiler.driver.choice.verdict import judged, proved
 from compiler.driver.inputs import named
 from compiler.driver.parts.cut import Cut, Schedulable, cut
 from compiler.driver.parts.single import single_of
@@ -34,6 +34,7 @@ from compiler.schedule import Schedule
 from compiler.space.rules import RULES_OF
 from compiler.space.rules.derive import in_default_order, preferred
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
+from compiler.support.gc import paused
 from compiler.support.text import counted
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.cpu.facts import RUN_ONCE
@@ -71,6 +72,7 @@ def build(
 ) -> Any: ...  # what a target makes
 
 
+@paused()
 def build(
     x: object,
     target: str = "cpu",
@@ -263,20 +265,26 @@ def source_of(task: Schedulable, record: Record | None = None) -> Source:
     refusal = ""
     if record is not None:
         try:
-            source = _judged(task, "record", replay(record))
+            source = _judged(task, "record", partial(replay, record))
         except ScheduleError as error:  # of an older version
             source = Source(verdict=str(error))
         if source.script is not None:
             return source
         refusal = f"{UNUSED}: {source.verdict}"
-    preferred = preferred_schedule(task)
-    source = AS_WRITTEN if preferred is None else _judged(task, "model", preferred)
+    source = _judged(task, "model", partial(preferred_schedule, task))
     return replace(source, verdict="; ".join(filter(None, (source.verdict, refusal))))
 
 
-def _judged(task: Schedulable, origin: str, schedule: Schedule) -> Source:
-    """A schedule that may be used, else the program as written; with the verdict."""
-    usable, verdict = judged(schedule, task.schedule, task.policy, task.threads)
+def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | None]) -> Source:
+    """A schedule that may be used, else the program as written; with the verdict. `make` gives it with or without its
+    steps judged, which they are only where it is not proved as a whole. Raises ScheduleError as `make` does."""
+    schedule, proof = make(False), None
+    if schedule is not None:
+        proof = proved(schedule, task.schedule)
+        schedule = schedule if proof else make(True)
+    if schedule is None:
+        return AS_WRITTEN
+    usable, verdict = judged(schedule, task.schedule, task.policy, task.threads, proof)
     if not usable:
         return replace(AS_WRITTEN, verdict=verdict)
     return Source(str(schedule.script), origin, verdict, schedule.program)

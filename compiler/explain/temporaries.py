@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block
 
 from compiler.explain.builds import Builds
-from compiler.lowering.low_to_llvm.signature import parallel_loops, slot_offsets, slots, workspace
+from compiler.lowering.low_to_llvm.signature import outlined_in, slot_offsets, slots, workspace
 from compiler.lowering.low_to_llvm.types import buffer_bytes
 
 
@@ -36,7 +36,7 @@ def temporaries(b: Builds) -> Temporaries:
     block = b.function.body.block
     shared = slot_offsets(block)[-1]
     buffers = _in_slots(block, 0)
-    for loop in parallel_loops(b.function):
+    for loop in outlined_in(b.function).loops:
         buffers += _in_slots(loop.body.block, shared)
     stack = [op.memref for op in b.function.walk() if isinstance(op, memref.AllocaOp)]
     buffers += [_temporary(v.name_hint, v.type, None) for v in stack if isinstance(v.type, MemRefType)]

@@ -136,6 +136,11 @@ def _name_and_options(part: Part) -> tuple[Part, Part]:
     return name, options
 
 
+def verifies_each() -> bool:
+    """Whether the environment says that what the compiler makes is verified too."""
+    return os.environ.get(VERIFY_EACH) == "1"
+
+
 def run(
     ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], after: Watch | None = None, each: bool = False
 ) -> None:
@@ -145,7 +150,7 @@ def run(
     in the tests; a build trusts its passes. Raises what the passes do, and InputError for a program that is nested too
     deeply for them.
     """
-    verify_each = each or os.environ.get(VERIFY_EACH) == "1"
+    verify_each = each or verifies_each()
     try:
         for applied in passes:
             applied.apply(ctx, module)

@@ -108,6 +108,12 @@ class Recorder(Unpicklable):
         new._state = self._state.fork(script_of(new.script).body.block, handles)
         return new, handles
 
+    def unjudged(self) -> Self:
+        """A copy whose steps are not judged, whatever applies them; whether the schedule is legal `verify` tells."""
+        new = self.fork()[0]
+        new._state.judged = False
+        return new
+
     def __copy__(self) -> Self:
         return self.fork()[0]
 

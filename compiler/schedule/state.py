@@ -38,6 +38,7 @@ class State:
     names: dict[SSAValue, str] = field(default_factory=dict)
     consumed: dict[SSAValue, str] = field(default_factory=dict)
     decided: dict[SSAValue, Program] = field(default_factory=dict)
+    judged: bool = True
 
     @property
     def function(self) -> SSAValue:
@@ -53,14 +54,15 @@ class State:
         consumed = {handles[handle]: by for handle, by in self.consumed.items()}
         by_value = {value: [handles[handle] for handle in same] for value, same in self.handles.items()}
         decided = {handles[handle]: program for handle, program in self.decided.items()}
-        return State(self.program, draws, script, values, by_value, names, consumed, decided)
+        return State(self.program, draws, script, values, by_value, names, consumed, decided, self.judged)
 
     def apply(self, op: SchedOp, call: Callable[[State, SchedOp], Plan], judged: bool = True) -> None:
         """Plan an op, judge the plan, and only then take it over and record the op.
 
-        Without `judged` an illegal plan is taken over, too: the caller proves the whole schedule. Raises
-        ScheduleError, after which nothing has changed.
+        Without `judged`, here or of the state, an illegal plan is taken over, too: the caller proves the whole
+        schedule. Raises ScheduleError, after which nothing has changed.
         """
+        judged = judged and self.judged
         with refused_by(op.primitive):
             try:
                 op.verify_()

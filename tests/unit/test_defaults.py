@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,14 +18,16 @@ from compiler.analysis.verify.prove import Verdict
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.database import Database, Record
-from compiler.database.outcome import Outcome
+from compiler.database.outcome import WARM, Outcome
 from compiler.driver import Plan, building, in_groups
+from compiler.driver.building import source_of
 from compiler.driver.choice import verdict as judged
 from compiler.driver.choice.mode import way_of
 from compiler.driver.choice.preferred import PAYS, preferred_schedule, seconds
-from compiler.driver.parts.cut import Cut
+from compiler.driver.parts.cut import Cut, Part
 from compiler.driver.units.unit import Source
 from compiler.schedule import Schedule
+from compiler.space.rules.draft import Alternative, Draft
 from compiler.support.errors import InputError, LoweringError, ScheduleError, StrataError, TargetError
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
@@ -300,3 +302,22 @@ def test_a_build_loads_no_library_of_the_search() -> None:
     script = "import sys; import compiler; compiler.build; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert "compiler.driver.building" in loaded and not {"sklearn", "scipy", "rich"} & set(loaded)
+
+
+def _parallel_sums_or_rows(draft: Draft, label: str) -> Iterator[Alternative]:
+    """The first alternative is illegal: the iterations of the sum depend on each other."""
+
+    def parallel(draft: Draft, position: int) -> list[str]:
+        draft.schedule.parallel(draft.schedule.get_loops(draft.schedule.get_block(label))[position])
+        return [label]
+
+    yield Alternative("sums", lambda draft: parallel(draft, 2))
+    yield Alternative("rows", lambda draft: parallel(draft, 0))
+
+
+def test_steps_are_judged_where_the_whole_is_not_proved() -> None:
+    x, y = _in(400, 800), _in(800, 600, name="Y")
+    loops = compiler.lower(te.function("f", [x, y], nn.matmul(x, y)))
+    source = source_of(Part("f", loops, 2, "contract", WARM, [_parallel_sums_or_rows]))
+    assert source.verdict == "proved" and source.tree is not None
+    assert [loop.kind for loop in source.tree.loops.values()] == ["parallel", "serial", "serial"]

@@ -284,6 +284,9 @@ def test_what_is_not_judged_is_refuted() -> None:
     with pytest.raises(ScheduleError, match="iterations of loop 'k' depend on each other"):
         Schedule(lowered(mm_exp_mm())).apply(fault)
     assert Schedule(lowered(mm_exp_mm())).apply(fault, judged=False).verify().answer == "refuted"
+    copy = Schedule(lowered(mm_exp_mm())).unjudged().fork()[0]
+    copy.parallel("C.k")
+    assert copy.verify().answer == "refuted"
 
 
 def test_a_refused_script_knows_the_op() -> None:

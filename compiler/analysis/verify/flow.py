@@ -221,12 +221,20 @@ class Flow(Spaces):
     ) -> isl.UnionMap:
         """From the last reset, and all updates since, to the instances that find them."""
         # By definition, with neither isl's compute_flow nor its lexmax: both were seen to lose quasi-affine pairs.
-        earlier = self._earlier(sink, before, resets)
+        last = self._last(self._earlier(sink, before, resets), resets)
+        if not updates:
+            return last.reverse()
+        since = self._earlier(sink, before, updates).subtract(last.apply_range(self._before(resets, updates)))
+        return last.union(since).reverse()
+
+    def _last(self, earlier: isl.UnionMap, resets: Sequence[tuple[Key, Use]]) -> isl.UnionMap:
+        """From instances to the last of the resets that touched their cells before: the only one, for most."""
+        if earlier.is_single_valued():
+            return earlier
         last = earlier.subtract(earlier.apply_range(self._before(resets, resets)))
         if not last.is_single_valued() or not last.domain().is_equal(earlier.domain()):
             raise Unknown("the last writers of a buffer could not be told")
-        since = self._earlier(sink, before, updates).subtract(last.apply_range(self._before(resets, updates)))
-        return last.union(since).reverse()
+        return last
 
     def _earlier(self, sink: isl.UnionMap, before: Before, writers: Sequence[tuple[Key, Use]]) -> isl.UnionMap:
         """From instances to those of some writers that touched their cells before."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from xdsl.ir import Operation
@@ -20,6 +21,7 @@ from compiler.driver.units.unit import Unit
 from compiler.pipeline import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError, StrataError
+from compiler.support.gc import paused
 from compiler.support.worker import Reply, answered, unlimited_memory
 from compiler.targets.gpus import GpuKernel
 
@@ -63,7 +65,7 @@ class BuilderSetup:
 def check(subject: Subject) -> None:
     """Parse a program that is to be scheduled. Raises InputError."""
     with _sentences():
-        Schedule(subject.module, subject.name)
+        original(subject)
 
 
 BuilderJob: TypeAlias = str | ReferenceJob
@@ -93,7 +95,8 @@ Compile = Callable[[Schedule], TargetArtefact | Outcome]
 def built(subject: Subject, script: str, compile: Compile) -> Built | Outcome:
     """Apply a script to the program, prove the schedule, compile it."""
     start = time.perf_counter()
-    artefact = _artefact(subject, script, compile)
+    with paused():
+        artefact = _artefact(subject, script, compile)
     seconds = time.perf_counter() - start
     return replace(artefact, build_seconds=seconds) if isinstance(artefact, Outcome) else Built(artefact, seconds)
 
@@ -121,7 +124,7 @@ def _proved(subject: Subject, script: str) -> Schedule | Outcome:
 def applied(subject: Subject, script: str, judged: bool = True) -> Schedule | Outcome:
     """A script applied to the program, or the outcome that says which step was refused. See `Schedule.apply`."""
     try:
-        return Schedule(subject.module, subject.name).apply(parse(script, "the script"), judged)
+        return original(subject).fork()[0].apply(parse(script, "the script"), judged)
     except ScheduleError as error:
         return Outcome("refused", reason=_step(error) + str(error))
     except (StrataError, ParseError, VerifyException) as error:
@@ -142,6 +145,12 @@ def _sentences() -> Iterator[None]:
 def _said(error: Exception) -> str:
     """The error of a text or a program, in one sentence."""
     return last_sentence(error.msg if isinstance(error, ParseError) else str(error))
+
+
+@lru_cache(maxsize=1)
+def original(subject: Subject) -> Schedule:
+    """The schedule of a program without a step, which those of all candidates begin as copies of."""
+    return Schedule(subject.module, subject.name)
 
 
 def _step(error: ScheduleError) -> str:

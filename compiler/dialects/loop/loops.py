@@ -27,6 +27,7 @@ from compiler.affine.limits import bad_extent
 from compiler.dialects.access import parse_attributes
 from compiler.dialects.checks import element_type, refuse
 from compiler.dialects.dense import DenseAttr, parse_dense
+from compiler.dialects.printing import print_label, print_type
 from compiler.types.scopes import SCOPES
 
 KINDS = (
@@ -120,7 +121,7 @@ class ForOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        printer.print_string_literal(self.label.data)
+        print_label(printer, self.label.data)
         printer.print_string(" ")
         printer.print_ssa_value(self.iv)
         printer.print_string(f" = {self.size} ")
@@ -179,11 +180,11 @@ class AllocOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        printer.print_string_literal(self.label.data)
+        print_label(printer, self.label.data)
         if self.scope.data != "global":
             printer.print_string(f" {self.scope.data}")
         printer.print_string(" : ")
-        printer.print_attribute(self.buffer.type)
+        print_type(printer, self.buffer.type)
         printer.print_op_attributes(self.attributes, print_keyword=True)
 
     @classmethod
@@ -236,7 +237,7 @@ class ConstantOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        printer.print_string_literal(self.label.data)
+        print_label(printer, self.label.data)
         printer.print_string(" ")
         printer.print_attribute(self.value)
         printer.print_op_attributes(self.attributes, print_keyword=True)

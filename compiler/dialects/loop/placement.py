@@ -44,6 +44,7 @@ from compiler.dialects.checks import (
     shape_of,
 )
 from compiler.dialects.loop.loops import ConstantOp, ForOp, enclosing_loops, loop_of
+from compiler.dialects.printing import print_label
 from compiler.dialects.te import parse_accessed, parse_axis_head, print_accessed
 
 
@@ -151,7 +152,7 @@ class Placed(IRDLOperation):
         """Print ` "S" [k = 10 at %k.0 * 4 + %k.1] where (...)`."""
         loops = _loop_names(printer, self)
         printer.print_string(" ")
-        printer.print_string_literal(self.label.data)
+        print_label(printer, self.label.data)
         bound = zip(self.axes, self.bindings.data.results, strict=True)
         printer.print_string(f" [{', '.join(_bound_axis(axis, expr, loops) for axis, expr in bound)}]")
         if self.guard is not None:
@@ -169,7 +170,7 @@ class Placed(IRDLOperation):
             )
         if self.origin_label is not None and self.origin_map is not None:
             printer.print_string(" origin ")
-            printer.print_string_literal(self.origin_label.data)
+            print_label(printer, self.origin_label.data)
             print_indices(printer, self.origin_map.data, names)
 
 

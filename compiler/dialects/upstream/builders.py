@@ -3,15 +3,16 @@ sort and check their arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.arith import IntegerOverflowAttr
 from xdsl.dialects.builtin import BoolAttr, MemRefType, VectorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.dialects.upstream.vector import ScatterOp
 
 Constant: TypeAlias = Any  # an attribute of arith.constant: xDSL's are generic in an element type that is not static
@@ -74,6 +75,17 @@ def scatter(
     return ScatterOp.create(operands=[buffer, *indices, steps, mask, value])
 
 
+def prefetch(buffer: SSAValue, indices: Sequence[SSAValue], written: bool, locality: int) -> PrefetchOp:
+    """The prefetch of an element's cache line, to read it or to write it."""
+    return PrefetchOp.create(operands=[buffer, *indices], properties=_prefetching(written, locality))
+
+
+@lru_cache(maxsize=8)
+def _prefetching(written: bool, locality: int) -> Mapping[str, Attribute]:
+    """The properties of a prefetch; there are few."""
+    return PrefetchOp.stated(written, locality)
+
+
 def added(lhs: SSAValue, rhs: SSAValue) -> arith.AddiOp:
     """The sum of integers."""
     return arith.AddiOp.create(operands=[lhs, rhs], result_types=[lhs.type], properties=_MAY_WRAP)
@@ -82,6 +94,11 @@ def added(lhs: SSAValue, rhs: SSAValue) -> arith.AddiOp:
 def multiplied(lhs: SSAValue, rhs: SSAValue) -> arith.MuliOp:
     """The product of integers."""
     return arith.MuliOp.create(operands=[lhs, rhs], result_types=[lhs.type], properties=_MAY_WRAP)
+
+
+def elementwise(kind: type[Operation], *operands: SSAValue) -> Operation:
+    """An op on values of one type, whose result has it too, with the default properties."""
+    return kind.create(operands=operands, result_types=[operands[0].type])
 
 
 def constant(value: Constant) -> arith.ConstantOp:

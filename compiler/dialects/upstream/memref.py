@@ -59,14 +59,16 @@ class PrefetchOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect())
 
     def __init__(self, buffer: SSAValue, indices: Sequence[SSAValue], write: bool, locality: int) -> None:
-        super().__init__(
-            operands=[buffer, indices],
-            properties={
-                "isWrite": BoolAttr.from_bool(write),
-                "localityHint": IntegerAttr(locality, i32),
-                "isDataCache": BoolAttr.from_bool(True),
-            },
-        )
+        super().__init__(operands=[buffer, indices], properties=self.stated(write, locality))
+
+    @staticmethod
+    def stated(write: bool, locality: int) -> dict[str, Attribute]:
+        """The properties of a prefetch into the data caches."""
+        return {
+            "isWrite": BoolAttr.from_bool(write),
+            "localityHint": IntegerAttr(locality, i32),
+            "isDataCache": BoolAttr.from_bool(True),
+        }
 
     def verify_(self) -> None:
         if not 0 <= self.localityHint.value.data <= 3:

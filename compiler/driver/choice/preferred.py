@@ -30,16 +30,16 @@ MARGIN = 0.1
 """By how much (log time) a forest must prefer other sizes than the rules'."""
 
 
-def preferred_schedule(task: Schedulable) -> Schedule | None:
+def preferred_schedule(task: Schedulable, judged: bool = True) -> Schedule | None:
     """The schedule that the rules of a task prefer; None where they leave the program as it is written, and where
-    nothing is to be gained on one thread.
+    nothing is to be gained on one thread. Without `judged` its steps are not judged: the caller proves it.
 
     It runs on the task's threads if the whole program is long enough for that. The shipped forest chooses open sizes if
     its preference is clear and it knows such machines.
     """
     program = task.schedule.program
     threads = task.threads if seconds(program) > PAYS else 1
-    schedule = preferred(task.schedule, task.rules, task.machine, threads).draft.schedule
+    schedule = preferred(task.schedule, task.rules, task.machine, threads, judged).draft.schedule
     machine = cast("Machine", task.machine)  # what is compiled in units is for CPUs
     if schedule.program is program:
         return None
@@ -48,16 +48,16 @@ def preferred_schedule(task: Schedulable) -> Schedule | None:
     forest = shipped()
     if forest is None or not forest.knows(machine):
         return schedule
-    return filled(task.schedule, schedule, machine, forest)
+    return filled(task.schedule, schedule, machine, forest, judged)
 
 
-def filled(original: Schedule, schedule: Schedule, machine: Machine, forest: Forest) -> Schedule:
+def filled(original: Schedule, schedule: Schedule, machine: Machine, forest: Forest, judged: bool = True) -> Schedule:
     """A schedule with the open choices that a forest clearly prefers; unchanged if those are its own."""
     sketch = Sketch.of("preferred", original.program, schedule)
     positions = best_positions(sketch, machine, forest)
     if positions == sketch.recorded:
         return schedule
-    return original.fork()[0].apply(sketch.decided(positions))
+    return original.fork()[0].apply(sketch.decided(positions), judged)
 
 
 def best_positions(sketch: Sketch, machine: Machine, forest: Forest) -> tuple[int, ...]:

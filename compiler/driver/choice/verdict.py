@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.analysis.verify.prove import verify_schedule
+from compiler.analysis.verify.prove import Verdict, verify_schedule
 from compiler.dialects.functions import find_function
 from compiler.driver.kernels import build_as_written
 from compiler.driver.reference.cases import Case, reference
@@ -15,10 +15,17 @@ from compiler.schedule import Schedule
 UNDECIDED = "undecided"
 
 
-def judged(schedule: Schedule, original: Schedule, policy: str, threads: int) -> tuple[bool, str]:
-    """Whether a schedule may be used, and the verdict: what verify-schedule said, and where that is undecided what a
-    run on random inputs gave, with poisoned outputs, beside the program as it is written."""
-    verdict = verify_schedule(schedule.program, original.program)
+def proved(schedule: Schedule, original: Schedule) -> Verdict:
+    """What verify-schedule says of a schedule."""
+    return verify_schedule(schedule.program, original.program)
+
+
+def judged(
+    schedule: Schedule, original: Schedule, policy: str, threads: int, proof: Verdict | None = None
+) -> tuple[bool, str]:
+    """Whether a schedule may be used, and the verdict: its proof, or what verify-schedule says, and where that is
+    undecided what a run on random inputs gave, with poisoned outputs, beside the program as it is written."""
+    verdict = proof or proved(schedule, original)
     if verdict.answer != UNDECIDED:
         return bool(verdict), str(verdict)
     difference = differs(schedule, original, policy, threads)

@@ -10,7 +10,9 @@ bounds.py      the bounds of a loop, narrowed by guards
 literals.py    constants: buffers of the module, numbers where the index is known
 widened.py     temporaries that grow, so that a tile that is not whole reads what is there
 cuts.py        where a loop of vectors is cut into whole iterations and a masked end
-accesses.py    the reads and writes of a block: plain, masked, lane by lane
+lanes.py       where the accesses of a block are, and in which lanes: elements, strides, masks
+reads.py       the reads of a block: plain, masked, lane by lane
+accesses.py    the same with the writes
 blocks.py      one block: reads, body, combination, writes; lanes where a loop is vectorized
 gathers.py     one gather: index values, the element or the value outside, the write
 scalars.py     the body's operations on scalars or vectors, with the floating-point policy's flags

@@ -19,8 +19,8 @@ from compiler.dialects.combiner import identity
 from compiler.dialects.upstream.arith import SelectOp
 from compiler.dialects.upstream.nvgpu import CopyOp
 from compiler.lowering.loop_to_low import scalars
-from compiler.lowering.loop_to_low.accesses import Accessor, under
-from compiler.lowering.loop_to_low.context import Context
+from compiler.lowering.loop_to_low.accesses import Accessor
+from compiler.lowering.loop_to_low.context import Context, under
 from compiler.program.body import Index, Read, read
 from compiler.program.combiner import Joint
 from compiler.program.tree import Access, Block, Loop, Program, blocks_in, touched
@@ -181,9 +181,10 @@ class Emitter(Accessor):
     def _is_async(self) -> bool:
         """Whether the block copies whole elements from global to shared memory asynchronously: its loop asks for it,
         and nothing else in the stage touches the elements, since a stage has no wait."""
+        if self.context.threads is None or self.mask is not None:
+            return False
         block, around = self.block, self.context.program.enclosing(self.block.label)
-        asked = any(ASYNC in dict(loop.attributes) for loop in around)
-        if self.context.threads is None or not asked or self.mask is not None:
+        if not any(ASYNC in dict(loop.attributes) for loop in around):
             return False
         if block.combiners or len(block.reads) != 1 or block.body != (read(0, block.read_types[0]),):
             return False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects import scf
 from xdsl.dialects.arith import AndIOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Region, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
@@ -95,7 +96,10 @@ class Context:
 
     def _replaced(self, form: Linear, values: Mapping[int, Linear]) -> Linear:
         """A form with variables replaced; most have none of these or are one of them, and need no new sum."""
-        if all(isinstance(atom, int) and atom not in values for atom, _ in form.terms):
+        for atom, _ in form.terms:
+            if not isinstance(atom, int) or atom in values:
+                break
+        else:
             return form
         match form.terms:
             case ((int() as variable, 1),) if form.constant == 0:
@@ -108,7 +112,7 @@ class Context:
 
     def has_lanes(self, form: Linear) -> bool:
         """Whether a form differs from lane to lane."""
-        return self.lane is not None and self.lane in form.variables()
+        return self.lane is not None and form.depends_on(self.lane)
 
     def conditions(self, given: Iterable[Condition], values: Mapping[int, Linear]) -> list[Condition]:
         """Conditions with variables replaced. On a GPU, which has no masks, conditions lose the lanes that cannot
@@ -118,8 +122,11 @@ class Context:
 
     def open(self, block: Block) -> list[Condition]:
         """The conditions of a block's guard that no surrounding test has settled and no fact implies."""
+        if not block.guard:
+            return []
+        settled = set[Condition]().union(*self.settled)
         guard = self.conditions(block.guard, self.values)
-        return [c for c in guard if not any(c in settled for settled in self.settled) and not self.is_implied(c)]
+        return [c for c in guard if c not in settled and not self.is_implied(c)]
 
     def shared(self, node: Node) -> list[Condition]:
         """The open conditions that every block at or inside a node has in its guard, in the first block's order."""
@@ -149,3 +156,15 @@ class Context:
         for truth in truths[1:]:
             conjunction = self.scopes.add(AndIOp(conjunction, truth))
         return conjunction
+
+
+def under(context: Context, tests: Sequence[Condition], emit: Callable[[], None]) -> None:
+    """Emit under the conjunction of tests without lanes."""
+    if not tests:
+        emit()
+        return
+    truth = context.all_of(tests)
+    with context.scopes.region() as body:
+        emit()
+    body.add_op(scf.YieldOp())
+    context.scopes.run(scf.IfOp(truth, [], Region(body)))

@@ -20,9 +20,10 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.upstream.arith import CmpiOp, SelectOp
 from compiler.lowering.loop_to_low import scalars
-from compiler.lowering.loop_to_low.accesses import Accessor, Element
+from compiler.lowering.loop_to_low.accesses import Accessor
 from compiler.lowering.loop_to_low.blocks import under_guard
 from compiler.lowering.loop_to_low.context import Context
+from compiler.lowering.loop_to_low.lanes import Element
 from compiler.lowering.loop_to_low.scopes import INDEX
 from compiler.program.tree import Block, Table
 from compiler.support.errors import LoweringError

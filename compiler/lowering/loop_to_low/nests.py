@@ -294,5 +294,5 @@ _KINDS = {
 
 
 def _ended(body: Block) -> Block:
-    body.add_op(scf.YieldOp())
+    body.add_op(scf.YieldOp.create())
     return body

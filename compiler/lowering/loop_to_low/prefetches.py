@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Atom, Linear
-from compiler.dialects.upstream.memref import PrefetchOp
+from compiler.dialects.upstream import builders
 from compiler.lowering.loop_to_low.context import Context
 from compiler.program.tree import Access, Loop, blocks_in, loops_in
 from compiler.program.tree import Block as Computed
@@ -199,7 +199,7 @@ def _one(context: Context, window: _Window, places: Sequence[int | SSAValue], st
         else:
             scaled = scopes.add(arith.MuliOp(place, scopes.index_constant(scale))) if scale > 1 else place
             indices.append(scopes.add(arith.AddiOp(scopes.index(start), scaled)))
-    scopes.run(PrefetchOp(window.buffer, indices, window.written, window.locality))
+    scopes.run(builders.prefetch(window.buffer, indices, window.written, window.locality))
 
 
 def _split(number: int, counts: Sequence[int]) -> list[int]:

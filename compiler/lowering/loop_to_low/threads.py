@@ -16,8 +16,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.analysis.barriers import THREADS, is_stage
 from compiler.dialects.upstream.nvgpu import GroupOp, WaitOp
-from compiler.lowering.loop_to_low.accesses import under
-from compiler.lowering.loop_to_low.context import BlockThreads, Context
+from compiler.lowering.loop_to_low.context import BlockThreads, Context, under
 from compiler.lowering.loop_to_low.warp import fragment_of
 from compiler.program.tree import Block, Buffer, Loop, key_of, loops_in
 from compiler.program.write import hint

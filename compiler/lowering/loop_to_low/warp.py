@@ -20,8 +20,7 @@ from compiler.dialects.upstream.nvgpu import LoadMatrixOp, MmaOp
 from compiler.intrinsics import NestOperand, Reference, find
 from compiler.intrinsics.warp import LANES, ROWS, held, matrix
 from compiler.lowering.loop_to_low import scalars
-from compiler.lowering.loop_to_low.accesses import under
-from compiler.lowering.loop_to_low.context import Context
+from compiler.lowering.loop_to_low.context import Context, under
 from compiler.lowering.loop_to_low.operands import Operands
 from compiler.program.tree import Buffer, Program
 from compiler.support.errors import LoweringError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import gcd, prod
 
 from xdsl.dialects import scf
@@ -13,7 +12,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear, Range
-from compiler.lowering.low_to_llvm.function import FunctionEmitter
+from compiler.lowering.low_to_llvm.function import FunctionEmitter, Layout
 from compiler.lowering.low_to_llvm.types import buffer_type, byte_size, strides
 from compiler.support.errors import LoweringError
 
@@ -28,26 +27,18 @@ class Address:
 
 def place(f: FunctionEmitter, op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) -> Address:
     """Where an op accesses a buffer; its `alignment` attribute, if any, is taken at its word."""
-    layout = _layout(buffer.type)
+    layout = f.layouts.get(buffer)
+    if layout is None:
+        layout = f.layouts[buffer] = _layout(buffer.type)
     form = _total(f, indices, layout.strides)
     pointer = _address(f, buffer, form, layout)
     factors = [factor * layout.size for factor in divisors(f, form)]
     return Address(pointer, max(_stated(op), gcd(_base(f, buffer), form.constant * layout.size, *factors)))
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """The elements of a buffer: how many, the bytes of each, and the strides of the dimensions in elements."""
-
-    length: int
-    size: int
-    strides: Sequence[int]
-
-
-@lru_cache(maxsize=256)
-def _layout(type: Attribute) -> _Layout:
+def _layout(type: Attribute) -> Layout:
     shape = buffer_type(type).get_shape()
-    return _Layout(prod(shape), byte_size(buffer_type(type).element_type), strides(shape))
+    return Layout(prod(shape), byte_size(buffer_type(type).element_type), strides(shape))
 
 
 def _total(f: FunctionEmitter, indices: Sequence[SSAValue], factors: Sequence[int]) -> Linear:
@@ -74,7 +65,7 @@ def _base(f: FunctionEmitter, buffer: SSAValue) -> int:
     return f.alignments[buffer]
 
 
-def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, layout: _Layout) -> str:
+def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, layout: Layout) -> str:
     """The varying part alone may leave the buffer, until the constant is added: then it is not inbounds."""
     varying, size, pointer = Linear(form.terms, 0), layout.size, f.use(buffer)
     flag = "inbounds" if _stays(f, varying, layout.length) else "nusw"

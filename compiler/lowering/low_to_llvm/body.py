@@ -22,10 +22,9 @@ from compiler.lowering.low_to_llvm.control import leave
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.signature import (
     buffer_parameter,
-    called_by,
     internal,
     is_written,
-    parallel_loops,
+    outlined_in,
     quoted,
     slot_offsets,
     slot_parameter,
@@ -151,9 +150,9 @@ class _Team:
 
 
 def _team(function: FuncOp) -> _Team:
-    sizes = workspace(function)
-    private = sizes.shared if sizes.private and parallel_loops(function) else None
-    return _Team(bool(called_by(function)), private, takes_threads(function))
+    sizes, outlined = workspace(function), outlined_in(function)
+    private = sizes.shared if sizes.private and outlined.loops else None
+    return _Team(bool(outlined.callees), private, takes_threads(function))
 
 
 def _parameter(f: FunctionEmitter, number: int, argument: BlockArgument) -> str:

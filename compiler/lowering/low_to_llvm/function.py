@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.func import FuncOp
@@ -23,6 +24,15 @@ PURE = "nounwind willreturn memory(none)"
 """The attributes of a function of the C library that is used as a mathematical one (errno is not read)."""
 
 
+@dataclass(frozen=True)
+class Layout:
+    """The elements of a buffer: how many, the bytes of each, and the strides of the dimensions in elements."""
+
+    length: int
+    size: int
+    strides: Sequence[int]
+
+
 class FunctionEmitter:
     """Collects the text of one function; values are known by name, constants by their literal."""
 
@@ -34,6 +44,7 @@ class FunctionEmitter:
         self.alloca_bytes = 0
         self.names: dict[SSAValue, str] = {}
         self.alignments: dict[SSAValue, int] = {}
+        self.layouts: dict[SSAValue, Layout] = {}
         self.externals: set[str] = set()
         self.outlined: list[str] = []
         self.label = "entry"

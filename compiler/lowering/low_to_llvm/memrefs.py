@@ -51,11 +51,13 @@ def to_memory(f: FunctionEmitter, value: SSAValue) -> str:
 
 
 def _load(f: FunctionEmitter, op: memref.LoadOp) -> None:
-    load(f, op, op.memref, op.indices)
+    buffer, *indices = op.operands
+    load(f, op, buffer, indices)
 
 
 def _store(f: FunctionEmitter, op: memref.StoreOp) -> None:
-    store(f, op, op.value, op.memref, op.indices)
+    value, buffer, *indices = op.operands
+    store(f, op, value, buffer, indices)
 
 
 def _alloc(f: FunctionEmitter, op: memref.AllocOp) -> None:

@@ -57,9 +57,10 @@ def workspace(function: FuncOp) -> Workspace:
     """
     if not function.body.blocks:
         return _declared_workspace(function)
-    parts = [slot_offsets(op.body.block)[-1] for op in parallel_loops(function)]
+    outlined = outlined_in(function)
+    parts = [slot_offsets(op.body.block)[-1] for op in outlined.loops]
     largest = max(parts, default=0)
-    inner = [workspace(callee) for callee in called_by(function)]
+    inner = [workspace(callee) for callee in outlined.callees]
     private = -(-largest // _PAGE) * _PAGE + 64 if largest else 0
     return Workspace(
         slot_offsets(function.body.block)[-1] + max((w.shared for w in inner), default=0),
@@ -83,17 +84,24 @@ def takes_threads(function: FuncOp) -> bool:
     without a body says so by the attribute `parallel`."""
     if not function.body.blocks:
         return "parallel" in function.attributes
-    return bool(parallel_loops(function)) or any(map(takes_threads, called_by(function)))
+    outlined = outlined_in(function)
+    return bool(outlined.loops) or any(map(takes_threads, outlined.callees))
 
 
-def parallel_loops(function: FuncOp) -> list[scf.ParallelOp]:
-    """The parallel loops of a function."""
-    return [op for op in ops_in(function) if type(op) is scf.ParallelOp]
+@dataclass(frozen=True)
+class Outlined:
+    """What of a function is in functions of its own: its parallel loops, and the different functions that it calls, in
+    the order of their first calls."""
+
+    loops: list[scf.ParallelOp]
+    callees: list[FuncOp]
 
 
-def called_by(function: FuncOp) -> list[FuncOp]:
-    """The different functions that a function calls, in the order of their first calls; most call none."""
-    return callees(function) if any(type(op) is CallOp for op in ops_in(function)) else []
+def outlined_in(function: FuncOp) -> Outlined:
+    """The parallel loops of a function, and what it calls; most have neither."""
+    ops = [op for op in ops_in(function) if type(op) in (scf.ParallelOp, CallOp)]
+    loops = [op for op in ops if isinstance(op, scf.ParallelOp)]
+    return Outlined(loops, callees(function) if len(loops) < len(ops) else [])
 
 
 def slots(block: Block) -> list[memref.AllocOp]:

@@ -21,14 +21,17 @@ _DYNAMIC = -(1 << 63)
 
 
 def _load(f: FunctionEmitter, op: vector.LoadOp) -> None:
-    load(f, op, op.base, op.indices)
+    buffer, *indices = op.operands
+    load(f, op, buffer, indices)
 
 
 def _store(f: FunctionEmitter, op: vector.StoreOp) -> None:
-    if op.nontemporal is not None and op.nontemporal.value.data:
+    streamed = op.properties.get("nontemporal")
+    if isinstance(streamed, IntegerAttr) and streamed.value.data:
         _streamed(f, op)
-    else:
-        store(f, op, op.vector, op.base, op.indices)
+        return
+    value, buffer, *indices = op.operands
+    store(f, op, value, buffer, indices)
 
 
 def _streamed(f: FunctionEmitter, op: vector.StoreOp) -> None:
@@ -56,13 +59,14 @@ def _streamed(f: FunctionEmitter, op: vector.StoreOp) -> None:
 
 
 def _masked_load(f: FunctionEmitter, op: vector.MaskedLoadOp) -> None:
-    type, at = memory_type(op.result.type), place(f, op, op.base, op.indices)
-    name = f"llvm.masked.load.{_memory_suffix(op.result.type)}.p0"
-    f.declare(type, name, ["ptr", llvm_type(op.mask.type), type])
-    otherwise = to_memory(f, op.pass_thru)
+    (result,), (buffer, *indices, mask, rest) = op.results, op.operands
+    type, at = memory_type(result.type), place(f, op, buffer, indices)
+    name = f"llvm.masked.load.{_memory_suffix(result.type)}.p0"
+    f.declare(type, name, ["ptr", llvm_type(mask.type), type])
+    otherwise = to_memory(f, rest)
     pointer = f"ptr align {at.alignment} {at.pointer}"
-    f.set(op.result, f"call {type} @{name}({pointer}, {f.typed(op.mask)}, {type} {otherwise})")
-    from_memory(f, op.result)
+    f.set(result, f"call {type} @{name}({pointer}, {f.typed(mask)}, {type} {otherwise})")
+    from_memory(f, result)
 
 
 def _masked_store(f: FunctionEmitter, op: vector.MaskedStoreOp) -> None:

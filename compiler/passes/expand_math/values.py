@@ -8,7 +8,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, math, scf
@@ -32,6 +31,7 @@ from xdsl.rewriter import InsertPoint
 
 from compiler.dialects.intr import LIBRARY, LdexpOp
 from compiler.dialects.upstream.arith import CmpfOp, CmpiOp, ExtUIOp, SelectOp, SIToFPOp, TruncFOp, TruncIOp
+from compiler.dialects.upstream.builders import elementwise, vector_type
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Constants:
 
     def get(self, value: float, scalar: Attribute, lanes: int | None) -> SSAValue:
         """A constant, or the same in each of several lanes (broadcast: xDSL misreads the bits of floats in `dense`)."""
-        type = scalar if lanes is None else VectorType(scalar, [lanes])
+        type = scalar if lanes is None else vector_type(scalar, lanes)
         key = (type, repr(value))
         if key not in self._by_number:
             self._by_number[key] = self._insert(value, scalar, type)
@@ -124,7 +124,7 @@ class Site:
 
     def shaped(self, scalar: Attribute) -> Attribute:
         """A scalar type in the site's number of lanes."""
-        return scalar if self.lanes is None else VectorType(scalar, [self.lanes])
+        return scalar if self.lanes is None else vector_type(scalar, self.lanes)
 
     def real(self, value: Real | float) -> Real:
         """A number as a constant of the format; other values stay."""
@@ -154,17 +154,14 @@ class Truth:
         return self.site.add(ReductionOp.create(operands=[self.ssa], result_types=[i1], properties={"kind": kind}))
 
 
-Binary: TypeAlias = Callable[[SSAValue, SSAValue], Operation]
-
-
-def _on_bits(kind: Binary) -> Callable[[Bits, Bits | int], Bits]:
+def _on_bits(kind: type[Operation]) -> Callable[[Bits, Bits | int], Bits]:
     """The operator of integers that an op computes."""
-    return lambda a, b: Bits(a.site, a.site.add(kind(a.ssa, a.site.bits(b).ssa)))
+    return lambda a, b: Bits(a.site, a.site.add(elementwise(kind, a.ssa, a.site.bits(b).ssa)))
 
 
-def _on_reals(kind: Binary) -> Callable[[Real, Real | float], Real]:
+def _on_reals(kind: type[Operation]) -> Callable[[Real, Real | float], Real]:
     """The operator of floats that an op computes."""
-    return lambda a, b: Real(a.site, a.site.add(kind(a.ssa, a.site.real(b).ssa)))
+    return lambda a, b: Real(a.site, a.site.add(elementwise(kind, a.ssa, a.site.real(b).ssa)))
 
 
 def _test_of_bits(predicate: str) -> Callable[[Bits, int], Truth]:
@@ -249,7 +246,7 @@ class Real:
 
 def fma(a: Real, b: Real | float, c: Real | float) -> Real:
     """a * b + c, rounded once."""
-    return Real(a.site, a.site.add(math.FmaOp(a.ssa, a.site.real(b).ssa, a.site.real(c).ssa)))
+    return Real(a.site, a.site.add(elementwise(math.FmaOp, a.ssa, a.site.real(b).ssa, a.site.real(c).ssa)))
 
 
 def horner(x: Real, coefficients: Sequence[float]) -> Real:

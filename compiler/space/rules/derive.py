@@ -66,10 +66,14 @@ def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, th
         return Derived((*by_script.values(), as_written(schedule, machine)), tuple(dropped), follower.unused)
 
 
-def preferred(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derivation:
+def preferred(
+    schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1, judged: bool = True
+) -> Derivation:
     """The derivation that takes the first alternative everywhere, without any other: `draft.schedule` is the schedule,
-    its choices decided as the rules would begin."""
-    draft = Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program))
+    its choices decided as the rules would begin. Without `judged` no step is refused as illegal: the caller proves the
+    schedule."""
+    fresh = schedule.fork()[0] if judged else schedule.unjudged()
+    draft = Draft(fresh, machine, threads, to_schedule(schedule.program))
     with paused():
         return _Follower(rules, {}).follow(Derivation(draft, unseen=draft.left), deviate=False)[0]
 

@@ -11,8 +11,10 @@ from functools import cache
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.tile_intrinsics import TileDotOp, TileLoadOp, TileStoreOp
+from compiler.dialects.upstream.walk import ops_in
 from compiler.support.errors import TargetError
 
+_TILE_OPS = (TileDotOp, TileLoadOp, TileStoreOp)
 _ARCH_PRCTL = 158
 _ARCH_REQ_XCOMP_PERM = 0x1023
 _XFEATURE_XTILEDATA = 18
@@ -20,7 +22,7 @@ _XFEATURE_XTILEDATA = 18
 
 def uses_tiles(module: ModuleOp) -> bool:
     """Whether a low-level module has an op on tiles."""
-    return any(isinstance(op, TileDotOp | TileLoadOp | TileStoreOp) for op in module.walk())
+    return any(type(op) in _TILE_OPS for op in ops_in(module))
 
 
 @cache
