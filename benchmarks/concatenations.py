@@ -63,7 +63,7 @@ def kernels(f: te.Function) -> list[Kernel]:
     """The kernel with slices, and the one that copies."""
     module = in_groups(f)
     sources = dict(schedules(module))
-    return [build_program(module, sources, Settings("contract", 1, 0.0, 1, slices=on)) for on in (True, False)]
+    return [build_program(module, sources, Settings("contract", 1, 0.0, slices=on)) for on in (True, False)]
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -25,9 +25,10 @@ from compiler.driver.choice.mode import WRITTEN, Way, way_of
 from compiler.driver.choice.preferred import preferred_schedule
 from compiler.driver.choice.verdict import judged, proved
 from compiler.driver.inputs import named
-from compiler.driver.parts.cut import Cut, Schedulable, cut
+from compiler.driver.parts.cut import Cut, Part, Schedulable, cut
 from compiler.driver.parts.single import single_of
 from compiler.driver.plan import Plan
+from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import WRITTEN as AS_WRITTEN
 from compiler.driver.units.unit import Source
 from compiler.schedule import Schedule
@@ -171,11 +172,15 @@ class Selection:
     parts: Mapping[str, Schedulable]
     database: Path | None = None
 
-    @cached_property
-    def sources(self) -> dict[str, Source]:
-        """The schedules by the names of the parts."""
+    def sources(self, team: Team) -> dict[str, Source]:
+        """The schedules by the names of the parts, found by a team of processes; those of tasks, which do not pickle,
+        here."""
         records = {} if self.database is None else records_of(self.parts, self.database)
-        return {name: source_of(part, records.get(name)) for name, part in self.parts.items()}
+        parts = [part for part in self.parts.values() if isinstance(part, Part)]
+        if len(parts) < len(self.parts):
+            return {name: source_of(part, records.get(name)) for name, part in self.parts.items()}
+        calls = [partial(source_of, replace(part), records.get(part.name)) for part in parts]
+        return dict(zip(self.parts, team.map(calls, [part.size for part in parts]), strict=True))
 
     def refused(self, reason: str) -> dict[str, Source]:
         """All parts as they are written, for a reason."""
@@ -217,9 +222,9 @@ def _planned(
 ) -> Kernel:
     """The kernel of a program by selected schedules; as written where that is not compiled."""
 
-    def plan(module: ModuleOp) -> Plan:
+    def plan(module: ModuleOp, team: Team) -> Plan:
         selected = selection()
-        return selected.program.plan(selected.sources, module)
+        return selected.program.plan(selected.sources(team), module, team)
 
     try:
         return kernels.build_planned(x, plan, words, threads, policy, constants=constants)

@@ -15,6 +15,7 @@ from compiler.driver.memory import Request, remembered
 from compiler.driver.nests import of_nests
 from compiler.driver.plan import Plan, of_groups
 from compiler.driver.recipe import Recipe
+from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import Settings, Source
 from compiler.graph.whole import grouped, whole
 from compiler.pipeline.loops import lower_for
@@ -82,7 +83,7 @@ def build_groups(
     Raises InputError, too, for a name that no group has, ScheduleError for a script that does not apply to its group.
     """
 
-    def plan(grouped_module: ModuleOp) -> Plan:
+    def plan(grouped_module: ModuleOp, team: Team) -> Plan:
         names = [callee.sym_name.data for callee in callees(find_function(grouped_module))]
         for group in sources:
             if group not in names:
@@ -95,7 +96,7 @@ def build_groups(
 
 def build_planned(
     x: object,
-    plan: Callable[[ModuleOp], Plan],
+    plan: Callable[[ModuleOp, Team], Plan],
     words: Sequence[object],
     threads: int | None = None,
     policy: str = "contract",
@@ -116,15 +117,17 @@ def build_planned(
         module = verified(x, policy, name)
     request = Request(x, module, name, constants, Settings(policy, thread_count(threads), start), words)
 
-    def recipe() -> Recipe:
-        with paused():
-            made = plan(module)
-        return _recipe(request, made)
+    with Team() as team:
 
-    return remembered(request, recipe)
+        def recipe() -> Recipe:
+            with paused():
+                made = plan(module, team)
+            return _recipe(request, made, team)
+
+        return remembered(request, recipe)
 
 
-def written(module: ModuleOp) -> Plan:
+def written(module: ModuleOp, team: Team) -> Plan:
     """A program as it is written, a te program in groups."""
     if level_of(module) != "te":
         return Plan(module)
@@ -132,10 +135,10 @@ def written(module: ModuleOp) -> Plan:
     return Plan(cut.module, hashes=cut.hashes)
 
 
-def _recipe(request: Request, plan: Plan) -> Recipe:
+def _recipe(request: Request, plan: Plan, team: Team) -> Recipe:
     name, constants = request.name, request.constants
     if level_of(plan.module) == "te" and is_main(find_function(plan.module, name)):
-        return of_groups(request.x, plan, name, constants or {}, request.settings)
+        return of_groups(request.x, plan, name, constants or {}, request.settings, team)
     return of_nests(request.x, plan, name, constants, request.settings)
 
 

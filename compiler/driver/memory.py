@@ -116,7 +116,7 @@ def _words(request: Request) -> Sequence[object]:
         [tensor.name for tensor in getattr(request.x, "inputs", ())] if request.constants else None,
         request.name,
         request.constants if request.constants is None else sorted(map(repr, request.constants)),
-        replace(request.settings, start=0.0, processes=None),
+        replace(request.settings, start=0.0),
         host(),
         *request.words,
     )

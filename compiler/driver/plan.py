@@ -14,6 +14,7 @@ from compiler.dialects.functions import constant_values, find_function
 from compiler.driver.inputs import all_constants, by_name, face_of
 from compiler.driver.main.assemble import Assembled, assembled
 from compiler.driver.recipe import Recipe, Texts
+from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import Settings, Source
 from compiler.graph.main import read_tensors
 from compiler.program.tree import Program
@@ -36,7 +37,9 @@ class Plan:
     tree: Program | None = None
 
 
-def of_groups(x: object, plan: Plan, name: str | None, constants: Mapping[str, object], settings: Settings) -> Recipe:
+def of_groups(
+    x: object, plan: Plan, name: str | None, constants: Mapping[str, object], settings: Settings, team: Team
+) -> Recipe:
     """How to compile a te module of groups. Raises InputError for constants that are no inputs, or are known, and for
     regions that are no combiners."""
     check_combiners(plan.module)
@@ -49,7 +52,7 @@ def of_groups(x: object, plan: Plan, name: str | None, constants: Mapping[str, o
 
     @cache
     def made() -> Assembled:
-        return assembled(plan.module, plan.sources, settings, names, name, plan.hashes)
+        return assembled(plan.module, plan.sources, settings, team, names, name, plan.hashes)
 
     inner_constants = {name: DenseAttr(dense) for name, dense in main.elements.items()}
     return Recipe(face, stated | inner_constants, lambda: made().linked, lambda: Texts(made().texts))

@@ -29,6 +29,11 @@ def jobs(count: int = 4) -> list[Job]:
     return collected
 
 
+def compiled(jobs: list[Job], most: int) -> list[Unit]:
+    with pool.Team(most) as team:
+        return pool.compiled(jobs, team)
+
+
 def same(found: list[Unit], expected: list[Unit]) -> bool:
     return [replace(u, seconds=0.0) for u in found] == [replace(u, seconds=0.0) for u in expected]
 
@@ -54,7 +59,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[processes.Started]:
 
 
 def test_several_processes_compile_what_one_does(started: list[processes.Started], alone: list[Unit]) -> None:
-    assert same(pool.compiled(jobs(), 2), alone)
+    assert same(compiled(jobs(), 2), alone)
     assert len(started) == 1 and started[0].process.poll() is not None
 
 
@@ -67,27 +72,33 @@ def test_a_difference_is_seen(alone: list[Unit]) -> None:
 def test_small_programs_start_no_process(
     seconds: float, pays: bool, monkeypatch: pytest.MonkeyPatch, alone: list[Unit]
 ) -> None:
-    units = {job.name: replace(unit, seconds=seconds) for job, unit in zip(jobs(), alone, strict=True)}
-    monkeypatch.setattr(pool, "compile_unit", lambda job: units[job.name])
+    units, now = {job.name: unit for job, unit in zip(jobs(), alone, strict=True)}, [0.0]
+
+    def taking(job: Job) -> Unit:
+        now[0] += seconds
+        return units[job.name]
+
+    monkeypatch.setattr(pool, "compile_unit", taking)
+    monkeypatch.setattr(pool, "perf_counter", lambda: now[0])
     monkeypatch.setattr(processes, "start", None)
     if pays:
         with pytest.raises(TypeError):
-            pool.compiled(jobs(), 2)
+            compiled(jobs(), 2)
     else:
-        assert same(pool.compiled(jobs(), 2), alone)
+        assert same(compiled(jobs(), 2), alone)
 
 
 def test_many_units_start_a_process_before_any_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "compile_unit", lambda _: pytest.fail("compiled first"))
     monkeypatch.setattr(processes, "start", None)
     with pytest.raises(TypeError):
-        pool.compiled(jobs() * round(1 + pool.PAYS / pool.LEAST / 4), 2)
+        compiled(jobs() * round(1 + pool.PAYS / pool.LEAST / 4), 2)
 
 
 def test_one_process_is_this_one(monkeypatch: pytest.MonkeyPatch, alone: list[Unit]) -> None:
     monkeypatch.setattr(processes, "start", None)
     monkeypatch.setattr(pool, "PAYS", 0.0)
-    assert same(pool.compiled(jobs(), 1), alone)
+    assert same(compiled(jobs(), 1), alone)
 
 
 def test_what_a_dead_process_had_is_compiled_here(
@@ -101,7 +112,7 @@ def test_what_a_dead_process_had_is_compiled_here(
         return actual
 
     monkeypatch.setattr(processes, "start", killed)
-    assert same(pool.compiled(jobs(), 3), alone)
+    assert same(compiled(jobs(), 3), alone)
     assert 2 <= len(started) <= 2 * STARTS
 
 
@@ -111,7 +122,7 @@ def test_an_interruption_leaves_no_process(started: list[processes.Started], mon
 
     monkeypatch.setattr(pool, "compile_unit", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        pool.compiled(jobs(), 3)
+        compiled(jobs(), 3)
     assert len(started) == 2 and all(s.process.poll() is not None for s in started)
 
 
@@ -121,5 +132,5 @@ def test_a_refusal_is_raised_here(started: list[processes.Started]) -> None:
     second.vectorize(second.get_loops(second.get_block("another"))[1])
     wrong = [replace(job, key=replace(job.key, script=str(second.script))) for job in jobs(2)]
     with pytest.raises(ScheduleError, match="another"):
-        pool.compiled([*jobs(3), *wrong], 2)
+        compiled([*jobs(3), *wrong], 2)
     assert all(s.process.poll() is not None for s in started)

@@ -19,7 +19,7 @@ from compiler.driver.main.linked import Linked, load_linked
 from compiler.driver.main.occurrences import Once, Units, once, replaceable, standing
 from compiler.driver.main.slices import joins, sliced
 from compiler.driver.main.texts import empty, te_text, texts
-from compiler.driver.units.pool import compiled
+from compiler.driver.units.pool import Team, compiled
 from compiler.driver.units.unit import WRITTEN, Code, Settings, Source, Unit
 from compiler.graph.canonical import canonical_hash
 from compiler.graph.main import Call, Main, read_tensors, size, write_low
@@ -73,7 +73,8 @@ def build_program(
     """The kernel of a program that `assembled` compiles; `constants` are arrays of inputs that never change, contiguous
     and of the inputs' types, by the names of the inputs. Raises what `assembled` does."""
     elements = read_tensors(find_function(module, name)).elements
-    assembled_program = assembled(module, sources, settings, tuple(constants), name, hashes)
+    with Team() as team:
+        assembled_program = assembled(module, sources, settings, team, tuple(constants), name, hashes)
     arrays = {name: array_of(dense) for name, dense in elements.items()} | dict(constants)
     return load_linked(assembled_program.linked, arrays, assembled_program.texts, settings.start)
 
@@ -82,11 +83,12 @@ def assembled(
     module: ModuleOp,
     sources: Mapping[str, Source],
     settings: Settings,
+    team: Team,
     constants: Sequence[str] = (),
     name: str | None = None,
     hashes: Mapping[str, str] = MappingProxyType({}),
 ) -> Assembled:
-    """Compile a te module whose function calls others, each once.
+    """Compile a te module whose function calls others, each once, by a team of processes.
 
     `sources` are the schedules of functions by their names; those of others are as written. `constants` are the names
     of inputs that never change. `hashes` are canonical hashes of functions, by their names, where they are known.
@@ -96,7 +98,8 @@ def assembled(
     require(module, "te", "build")
     function = find_function(module, name)
     called_main = read_tensors(function)
-    planned = _planned(called_main, callees(function), sources, settings, [*called_main.elements, *constants])
+    inner = [*called_main.elements, *constants]
+    planned = _planned(called_main, callees(function), sources, settings, team, inner)
     main, machine, preparing = planned.main, host(), planned.preparing
     low = _module(main, planned.codes)
     main_code = object_code(emit(low, machine), machine, MAIN_LEVEL, [code.interface.name for code in planned.codes])
@@ -120,6 +123,7 @@ def _planned(
     called: Sequence[FuncOp],
     sources: Mapping[str, Source],
     settings: Settings,
+    team: Team,
     constants: Collection[str],
 ) -> Planned:
     for callee in called:
@@ -132,7 +136,7 @@ def _planned(
     before = [units.number(call.callee) for call in parts.before]
     shared = replaceable(parts.main) if settings.in_place else {}
     after = [units.number(c.callee, _constant(c, parts), shared.get(c.callee, ())) for c in parts.main.calls]
-    units_done = compiled(units.jobs, settings.processes)
+    units_done = compiled(units.jobs, team)
     pairs = ((call, units_done[number].shared) for call, number in zip(parts.main.calls, after, strict=True))
     preparing = Preparing(called_main, parts.main, standing(pairs, parts.main.wholes))
     for call, number in zip(parts.before, before, strict=True):

@@ -18,6 +18,7 @@ from compiler.driver.kernels import written
 from compiler.driver.parts.groups import Group, Whole, whole_of
 from compiler.driver.parts.single import Single, single_of
 from compiler.driver.plan import Plan
+from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import WRITTEN, Source
 from compiler.pipeline import lower, parse
 from compiler.program.tree import Program
@@ -77,6 +78,11 @@ class Part:
         return Schedule(self.loops)
 
     @property
+    def size(self) -> int:
+        """How long a schedule takes to find, beside other parts: its blocks."""
+        return len(self.loops.blocks) if isinstance(self.loops, Program) else 1
+
+    @property
     def key(self) -> Key:
         """The key of its records."""
         program = hash_of(text_of(find_function(self.schedule.original)))
@@ -107,17 +113,17 @@ class Cut:
         name = self.single.graph.name if self.single else find_function(self.module).sym_name.data
         return [Part(name, loops, threads, policy, WARM)]
 
-    def plan(self, sources: Mapping[str, Source], module: ModuleOp) -> Plan:
+    def plan(self, sources: Mapping[str, Source], module: ModuleOp, team: Team) -> Plan:
         """How the program's module is compiled under the schedules that `sources` have by the names of its parts; as
         written where they have none. Raises ScheduleError for a script that does not apply."""
         if self.whole is not None:
             return Plan(self.whole.module, sources, self.whole.hashes)
         source, single = next(iter(sources.values()), WRITTEN), self.single
         if single is None:
-            return written(module)
+            return written(module, team)
         group = Facts(single.graph.name, single.form.hash, 1, source.origin, source.verdict, 0.0)
         if source.script is None:
-            return replace(written(module), group=group)
+            return replace(written(module, team), group=group)
         tree = None if source.tree is None else single.spelled(single.signed(source.tree))
         tree = tree or single.scheduled(parse(source.script, "the script"))
         return Plan(module, group=group, tree=tree)

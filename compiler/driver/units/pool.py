@@ -1,13 +1,15 @@
-"""Units from the cache; the others compiled in this process and, where that pays, in others beside it."""
+"""`Team`: the calls of a build, made by this process and, where that pays, by others beside it; units by such calls."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from threading import Thread
+from time import perf_counter
+from typing import Any, Generic, Self, TypeVar
 
 from compiler.driver.cache import entries
 from compiler.driver.units.compile import Job, compile_unit
@@ -20,66 +22,23 @@ from compiler.targets.cpu.openmp import cores
 PAYS = 2.0
 """Seconds of work left from which on a further process pays: one takes about a second to start."""
 LEAST = 0.1
-"""Seconds that a unit takes at least, on average; what is left is judged by it until one has been timed."""
+"""Seconds that a call takes at least, on average; what is left is judged by it until one has been timed."""
+
+Result = TypeVar("Result")
 
 
-def compiled(jobs: Sequence[Job], most: int | None = None) -> list[Unit]:
-    """The units of jobs, in their order, compiled in at most so many processes; None is as many as there are cores.
+def compiled(jobs: Sequence[Job], team: Team) -> list[Unit]:
+    """The units of jobs, in their order. What the cache has took no second; what is compiled is kept there."""
+    units = {n: unit for n, job in enumerate(jobs) if (unit := _kept(job)) is not None}
+    left = [n for n in range(len(jobs)) if n not in units]
+    sizes = [len(jobs[n].key.text) + len(jobs[n].key.script or "") for n in left]
 
-    What the cache has took no second. What is compiled is kept there, whoever compiled it.
-    Others start as soon as that pays, as many as it pays for: at once where there are many units, else when the time of
-    what is left can be told from the time of what is done. What they give is what this process would; what one does not
-    give, because it died or because the unit is refused, this process compiles itself.
-    """
-    work = _Work(jobs)
-    limit = cores() if most is None else most
-    helpers: list[_Helper] = []
-    try:
-        while True:
-            while len(helpers) + 1 < limit and work.seconds_left() > PAYS * (len(helpers) + 1):
-                helpers.append(_Helper(work))
-            number = work.take()
-            if number is None:
-                break
-            work.done(number, compile_unit(jobs[number]))
-        for helper in helpers:
-            helper.thread.join()
-    finally:
-        for helper in helpers:
-            helper.end()
-    return [work.units.get(n) or compile_unit(job) for n, job in enumerate(jobs)]
+    def done(position: int, unit: Unit) -> None:
+        entries.put(unit, [jobs[left[position]].key])
 
-
-class _Work:
-    """The jobs that nobody has taken and the cache has not, the largest first, and the units that are done."""
-
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        self.jobs = jobs
-        self.units = {n: unit for n, job in enumerate(jobs) if (unit := _kept(job)) is not None}
-        self._sizes = [len(job.key.text) + len(job.key.script or "") for job in jobs]
-        left = set(range(len(jobs))) - self.units.keys()
-        self._left = deque(sorted(left, key=lambda n: -self._sizes[n]))
-        self._finished = 0
-
-    def take(self) -> int | None:
-        """The number of a job that nobody has taken; None where all are."""
-        try:
-            return self._left.popleft()
-        except IndexError:
-            return None
-
-    def done(self, number: int, unit: Unit) -> None:
-        """Keep a unit, in the cache as well."""
-        self.units[number] = unit
-        self._finished += self._sizes[number]
-        entries.put(unit, [self.jobs[number].key])
-
-    def seconds_left(self) -> float:
-        """What the jobs that nobody has taken would take here, judged by the lengths of their texts."""
-        if not self._finished:
-            return LEAST * len(self._left)
-        spent = sum(unit.seconds for unit in list(self.units.values()))
-        return spent * sum(self._sizes[n] for n in list(self._left)) / self._finished
+    made = team.map([partial(compile_unit, jobs[n]) for n in left], sizes, done)
+    units |= zip(left, made, strict=True)
+    return [units[n] for n in range(len(jobs))]
 
 
 def _kept(job: Job) -> Unit | None:
@@ -88,33 +47,121 @@ def _kept(job: Job) -> Unit | None:
     return None if unit is None else replace(unit.named(job.name), seconds=0.0)
 
 
-def _unit_or_none(job: Job) -> Unit | None:
-    """The unit; None for what the parent has to refuse itself, with the place."""
+class Team:
+    """This process and others, at most so many; None is as many as there are cores.
+
+    Others start as soon as that pays, as many as it pays for: at once where there are many calls, else when the time of
+    what is left can be told from the time of what is done. They stay for further calls. What they give is what this
+    process would; what one does not give, because it died or because the call is refused, this process does itself.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._limit = cores() if most is None else most
+        self._helpers: list[_Helper] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        for helper in self._helpers:
+            helper.end()
+
+    def map(
+        self,
+        calls: Sequence[Callable[[], Result]],
+        sizes: Sequence[int],
+        done: Callable[[int, Result], object] = lambda position, result: None,
+    ) -> list[Result]:
+        """The results of calls, which pickle, in their order; the largest are made first. `done` is told each, with its
+        position, as soon as it is there. Raises what the calls do."""
+        work = _Work(calls, sizes, done)
+        for helper in self._helpers:
+            helper.help(work)
+        while True:
+            while len(self._helpers) + 1 < self._limit and work.seconds_left() > PAYS * (len(self._helpers) + 1):
+                self._helpers.append(_Helper(work))
+            position = work.take()
+            if position is None:
+                break
+            work.do(position)
+        for helper in self._helpers:
+            helper.thread.join()
+        for position in range(len(calls)):
+            if position not in work.results:
+                work.do(position)
+        return [work.results[position] for position in range(len(calls))]
+
+
+class _Work(Generic[Result]):
+    """The calls that nobody has taken, the largest first, and the results of those that are done."""
+
+    def __init__(
+        self, calls: Sequence[Callable[[], Result]], sizes: Sequence[int], done: Callable[[int, Result], object]
+    ) -> None:
+        self.calls = calls
+        self.results: dict[int, Result] = {}
+        self._sizes, self._done = sizes, done
+        self._left = deque(sorted(range(len(calls)), key=lambda n: -sizes[n]))
+        self._seconds, self._finished = 0.0, 0
+
+    def take(self) -> int | None:
+        """The position of a call that nobody has taken; None where all are."""
+        try:
+            return self._left.popleft()
+        except IndexError:
+            return None
+
+    def do(self, position: int) -> None:
+        """Make a call here."""
+        start = perf_counter()
+        result = self.calls[position]()
+        self.finish(position, result, perf_counter() - start)
+
+    def finish(self, position: int, result: Result, seconds: float) -> None:
+        """Keep a result that took so long."""
+        self.results[position] = result
+        self._finished += self._sizes[position]
+        self._seconds += seconds
+        self._done(position, result)
+
+    def seconds_left(self) -> float:
+        """What the calls that nobody has taken would take here, judged by their sizes."""
+        if not self._finished:
+            return LEAST * len(self._left)
+        return self._seconds * sum(self._sizes[n] for n in list(self._left)) / self._finished
+
+
+def _tried(call: Callable[[], Result]) -> tuple[Result, ...]:
+    """The result; nothing for what the parent has to refuse itself, with the place."""
     try:
-        return compile_unit(job)
+        return (call(),)
     except StrataError:
-        return None
+        return ()
 
 
 class _Helper:
-    """Another process that compiles, and the thread that gives it jobs."""
+    """Another process, and the thread that gives it calls."""
 
-    def __init__(self, work: _Work) -> None:
+    def __init__(self, work: _Work[Any]) -> None:
         self._pool = WorkerPool(Calls(), 1, task="compile")
-        self._work = work
-        self.thread = Thread(target=self._serve, daemon=True)
+        self.help(work)
+
+    def help(self, work: _Work[Any]) -> None:
+        """Take calls of some work while there are some."""
+        self.thread = Thread(target=self._serve, args=(work,), daemon=True)
         self.thread.start()
 
-    def _serve(self) -> None:
-        """Give jobs while there are some; none to a process that cannot start."""
+    def _serve(self, work: _Work[Any]) -> None:
+        """Give calls while there are some; none to a process that cannot start."""
         with suppress(TargetError, OSError):
-            while (number := self._work.take()) is not None:
-                for _, reply in self._pool.map([partial(_unit_or_none, self._work.jobs[number])]):
-                    if isinstance(reply, Unit):
-                        self._work.done(number, reply)
+            while (position := work.take()) is not None:
+                start = perf_counter()
+                for _, reply in self._pool.map([partial(_tried, work.calls[position])]):
+                    if isinstance(reply, tuple) and reply:
+                        work.finish(position, reply[0], perf_counter() - start)
 
     def end(self) -> None:
-        """End the process, whatever it compiles."""
+        """End the process, whatever it does."""
         self._pool.interrupt()
         self.thread.join()
         self._pool.close()

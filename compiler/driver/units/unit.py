@@ -18,15 +18,13 @@ from compiler.types.machines import host, lacking
 class Settings:
     """What holds for a program: the floating-point policy, the threads of parallel loops, and when its build began.
 
-    processes: in how many it is compiled at most; None is as many as there are cores. in_place: whether a group may
-    write its result where an input stands that nothing reads afterwards. slices: whether groups write the parts of
-    concatenations into their slices.
+    in_place: whether a group may write its result where an input stands that nothing reads afterwards. slices: whether
+    groups write the parts of concatenations into their slices.
     """
 
     policy: str
     threads: int
     start: float
-    processes: int | None = None
     in_place: bool = True
     slices: bool = True
 
