@@ -25,6 +25,9 @@ from compiler.support.gc import paused
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.registry import target_named
 
+EACH = 0.04
+"""Seconds that a program takes to build for each of its ops, roughly."""
+
 
 @overload
 def build_as_written(
@@ -120,6 +123,7 @@ def build_planned(
     with Team() as team:
 
         def recipe() -> Recipe:
+            team.expect(EACH * sum(1 for function in functions(module) for _ in function.body.ops))
             with paused():
                 made = plan(module, team)
             return _recipe(request, made, team)

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from threading import Thread
+from importlib import import_module
+from queue import SimpleQueue
+from threading import Condition, Thread
 from time import perf_counter
 from typing import Any, Generic, Self, TypeVar
 
@@ -66,6 +68,11 @@ class Team:
         for helper in self._helpers:
             helper.end()
 
+    def expect(self, seconds: float) -> None:
+        """Start as many others as pay for so much work that is to come, while this process still prepares it."""
+        while len(self._helpers) + 1 < self._limit and seconds > PAYS * (len(self._helpers) + 1):
+            self._helpers.append(_Helper(_Work([_ready], [1])))
+
     def map(
         self,
         calls: Sequence[Callable[[], Result]],
@@ -76,7 +83,7 @@ class Team:
         position, as soon as it is there. Raises what the calls do."""
         work = _Work(calls, sizes, done)
         for helper in self._helpers:
-            helper.help(work)
+            helper.works.put(work)
         while True:
             while len(self._helpers) + 1 < self._limit and work.seconds_left() > PAYS * (len(self._helpers) + 1):
                 self._helpers.append(_Helper(work))
@@ -84,8 +91,7 @@ class Team:
             if position is None:
                 break
             work.do(position)
-        for helper in self._helpers:
-            helper.thread.join()
+        work.wait()
         for position in range(len(calls)):
             if position not in work.results:
                 work.do(position)
@@ -96,13 +102,17 @@ class _Work(Generic[Result]):
     """The calls that nobody has taken, the largest first, and the results of those that are done."""
 
     def __init__(
-        self, calls: Sequence[Callable[[], Result]], sizes: Sequence[int], done: Callable[[int, Result], object]
+        self,
+        calls: Sequence[Callable[[], Result]],
+        sizes: Sequence[int],
+        done: Callable[[int, Result], object] = lambda position, result: None,
     ) -> None:
         self.calls = calls
         self.results: dict[int, Result] = {}
         self._sizes, self._done = sizes, done
         self._left = deque(sorted(range(len(calls)), key=lambda n: -sizes[n]))
         self._seconds, self._finished = 0.0, 0
+        self._lent, self._change = set[int](), Condition()
 
     def take(self) -> int | None:
         """The position of a call that nobody has taken; None where all are."""
@@ -110,6 +120,24 @@ class _Work(Generic[Result]):
             return self._left.popleft()
         except IndexError:
             return None
+
+    def lend(self) -> int | None:
+        """The position of a call that a helper takes: `returned` follows."""
+        with self._change:
+            position = self.take()
+            self._lent |= set() if position is None else {position}
+        return position
+
+    def returned(self, position: int) -> None:
+        """A helper has made a call, or cannot."""
+        with self._change:
+            self._lent.discard(position)
+            self._change.notify_all()
+
+    def wait(self) -> None:
+        """Wait for what helpers have taken."""
+        with self._change:
+            self._change.wait_for(lambda: not self._lent)
 
     def do(self, position: int) -> None:
         """Make a call here."""
@@ -131,6 +159,11 @@ class _Work(Generic[Result]):
         return self._seconds * sum(self._sizes[n] for n in list(self._left)) / self._finished
 
 
+def _ready() -> bool:
+    """Import what calls need."""
+    return bool(import_module("compiler.driver.building"))
+
+
 def _tried(call: Callable[[], Result]) -> tuple[Result, ...]:
     """The result; nothing for what the parent has to refuse itself, with the place."""
     try:
@@ -140,28 +173,29 @@ def _tried(call: Callable[[], Result]) -> tuple[Result, ...]:
 
 
 class _Helper:
-    """Another process, and the thread that gives it calls."""
+    """Another process, and the thread that gives it the calls of one work after the other."""
 
     def __init__(self, work: _Work[Any]) -> None:
         self._pool = WorkerPool(Calls(), 1, task="compile")
-        self.help(work)
+        self.works = SimpleQueue[_Work[Any] | None]()
+        self.works.put(work)
+        self._thread = Thread(target=self._serve, daemon=True)
+        self._thread.start()
 
-    def help(self, work: _Work[Any]) -> None:
-        """Take calls of some work while there are some."""
-        self.thread = Thread(target=self._serve, args=(work,), daemon=True)
-        self.thread.start()
-
-    def _serve(self, work: _Work[Any]) -> None:
-        """Give calls while there are some; none to a process that cannot start."""
-        with suppress(TargetError, OSError):
-            while (position := work.take()) is not None:
-                start = perf_counter()
-                for _, reply in self._pool.map([partial(_tried, work.calls[position])]):
-                    if isinstance(reply, tuple) and reply:
-                        work.finish(position, reply[0], perf_counter() - start)
+    def _serve(self) -> None:
+        while (work := self.works.get()) is not None:
+            while (position := work.lend()) is not None:
+                start, reply = perf_counter(), None
+                with suppress(TargetError, OSError):  # a process that cannot start gives nothing
+                    for _, reply in self._pool.map([partial(_tried, work.calls[position])]):  # noqa: B007
+                        pass
+                if isinstance(reply, tuple) and reply:
+                    work.finish(position, reply[0], perf_counter() - start)
+                work.returned(position)
 
     def end(self) -> None:
         """End the process, whatever it does."""
+        self.works.put(None)
         self._pool.interrupt()
-        self.thread.join()
+        self._thread.join()
         self._pool.close()
