@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -183,15 +182,21 @@ class _Helper:
         self._thread.start()
 
     def _serve(self) -> None:
+        """Give calls until there is no further work, or the process cannot start."""
         while (work := self.works.get()) is not None:
             while (position := work.lend()) is not None:
-                start, reply = perf_counter(), None
-                with suppress(TargetError, OSError):  # a process that cannot start gives nothing
-                    for _, reply in self._pool.map([partial(_tried, work.calls[position])]):  # noqa: B007
-                        pass
-                if isinstance(reply, tuple) and reply:
-                    work.finish(position, reply[0], perf_counter() - start)
-                work.returned(position)
+                try:
+                    self._give(work, position)
+                except (TargetError, OSError):
+                    return
+                finally:
+                    work.returned(position)
+
+    def _give(self, work: _Work[Any], position: int) -> None:
+        start = perf_counter()
+        for _, reply in self._pool.map([partial(_tried, work.calls[position])]):
+            if isinstance(reply, tuple) and reply:
+                work.finish(position, reply[0], perf_counter() - start)
 
     def end(self) -> None:
         """End the process, whatever it does."""
