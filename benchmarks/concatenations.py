@@ -16,7 +16,7 @@ from compiler.bench.schedules.matmul import matmul
 from compiler.dialects.functions import callees, find_function
 from compiler.driver import in_groups
 from compiler.driver.main.assemble import build_program
-from compiler.driver.units.unit import Settings, Source
+from compiler.driver.units.unit import Scheduled, Settings
 from compiler.graph.grouping.facts import Kind, kind_of
 from compiler.graph.read import read
 from compiler.graph.tree import Compute
@@ -49,14 +49,14 @@ def dense(layers: int = 12, growth: int = 32) -> te.Function:
     return te.function("dense", [x, *weights], [joined])
 
 
-def schedules(module: ModuleOp) -> Iterator[tuple[str, Source]]:
+def schedules(module: ModuleOp) -> Iterator[tuple[str, Scheduled]]:
     """Packed tiles for the groups that are products."""
     for group in callees(find_function(module)):
         nodes = [node for node in read(group).nodes if isinstance(node, Compute)]
         if [kind_of(node.block) for node in nodes] == [Kind.CONTRACTION]:
             s = Schedule(compiler.lower(ModuleOp([group.clone()])))
             matmul(s, host(), 1)
-            yield group.sym_name.data, Source(str(s.script))
+            yield group.sym_name.data, Scheduled(str(s.script))
 
 
 def kernels(f: te.Function) -> list[Kernel]:

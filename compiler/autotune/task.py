@@ -28,7 +28,7 @@ from compiler.driver.building import Selection, build, built, by_records, record
 from compiler.driver.parts.cut import cut
 from compiler.driver.parts.groups import Group
 from compiler.driver.reference.subject import Subject
-from compiler.driver.units.unit import Source
+from compiler.driver.units.unit import Scheduled
 from compiler.frontends.imported import Imported
 from compiler.graph.provenance import Provenance
 from compiler.graph.scripts import renamed
@@ -396,7 +396,7 @@ class SearchTask(Unpicklable):
             seconds_of(kernel, host()),
         )
 
-    def built(self, sources: Mapping[str, Source], constants: Mapping[str, object] | None = None) -> Any:
+    def built(self, sources: Mapping[str, Scheduled], constants: Mapping[str, object] | None = None) -> Any:
         """The kernel of the program under the schedules that `sources` have by the names of its groups, of one program
         by its own; as written where they have none. `constants` are arrays of the inputs that are constant.
 
@@ -454,12 +454,12 @@ class SearchTask(Unpicklable):
         stated = dict(program.values)
         return [b for b in program.arguments if b.name in program.constants and b.name not in stated]
 
-    def _source(self, record: Record | None) -> Source:
+    def _source(self, record: Record | None) -> Scheduled:
         """The schedule of a record, which was proved when it was measured; without one, or where it no longer applies,
         that of a build without a database."""
         if record is not None:
             with suppress(ScheduleError):
-                return Source(str(replay(record).script), "record")
+                return Scheduled(str(replay(record).script), "record")
         return source_of(self)
 
     def _built(self, record: Record, constants: Mapping[str, object]) -> Any:

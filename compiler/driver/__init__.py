@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from compiler.driver.inputs import with_constants
     from compiler.driver.kernels import build_as_written, build_groups, build_planned, in_groups
     from compiler.driver.nests import build_unit
-    from compiler.driver.plan import Plan
+    from compiler.driver.plan import BuildPlan
 
 __all__ = [
-    "Plan",
+    "BuildPlan",
     "build",
     "build_as_written",
     "build_groups",
@@ -41,7 +41,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "Plan": "plan",
+        "BuildPlan": "plan",
         "build": "building",
         "build_as_written": "kernels",
         "build_groups": "kernels",

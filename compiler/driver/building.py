@@ -27,10 +27,10 @@ from compiler.driver.choice.verdict import judged, proved
 from compiler.driver.inputs import named
 from compiler.driver.parts.cut import Cut, Part, Schedulable, cut
 from compiler.driver.parts.single import single_of
-from compiler.driver.plan import Plan
+from compiler.driver.plan import BuildPlan
 from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import WRITTEN as AS_WRITTEN
-from compiler.driver.units.unit import Source
+from compiler.driver.units.unit import Scheduled
 from compiler.schedule import Schedule
 from compiler.space.rules import RULES_OF
 from compiler.space.rules.derive import in_default_order, preferred
@@ -172,7 +172,7 @@ class Selection:
     parts: Mapping[str, Schedulable]
     database: Path | None = None
 
-    def sources(self, team: Team) -> dict[str, Source]:
+    def sources(self, team: Team) -> dict[str, Scheduled]:
         """The schedules by the names of the parts, found by a team of processes; those of tasks, which do not pickle,
         here."""
         records = {} if self.database is None else records_of(self.parts, self.database)
@@ -182,7 +182,7 @@ class Selection:
         calls = [partial(source_of, replace(part), records.get(part.name)) for part in parts]
         return dict(zip(self.parts, team.map(calls, [part.size for part in parts]), strict=True))
 
-    def refused(self, reason: str) -> dict[str, Source]:
+    def refused(self, reason: str) -> dict[str, Scheduled]:
         """All parts as they are written, for a reason."""
         return dict.fromkeys(self.parts, replace(AS_WRITTEN, verdict=reason))
 
@@ -222,7 +222,7 @@ def _planned(
 ) -> Kernel:
     """The kernel of a program by selected schedules; as written where that is not compiled."""
 
-    def plan(module: ModuleOp, team: Team) -> Plan:
+    def plan(module: ModuleOp, team: Team) -> BuildPlan:
         selected = selection()
         return selected.program.plan(selected.sources(team), module, team)
 
@@ -237,7 +237,7 @@ def _planned(
 def built(
     program: Cut,
     x: object,
-    sources: Mapping[str, Source],
+    sources: Mapping[str, Scheduled],
     threads: int,
     policy: str,
     constants: Mapping[str, object] | None = None,
@@ -264,7 +264,7 @@ def _digest(database: Path) -> str:
     return sha256(database.read_bytes() + (log.read_bytes() if log.exists() else b"")).hexdigest()
 
 
-def source_of(task: Schedulable, record: Record | None = None) -> Source:
+def source_of(task: Schedulable, record: Record | None = None) -> Scheduled:
     """The schedule of one program: of its record, if there is one that can be used, else the preferred one that can,
     else as written. The verdict says why a record is not used."""
     refusal = ""
@@ -272,7 +272,7 @@ def source_of(task: Schedulable, record: Record | None = None) -> Source:
         try:
             source = _judged(task, "record", partial(replay, record))
         except ScheduleError as error:  # of an older version
-            source = Source(verdict=str(error))
+            source = Scheduled(verdict=str(error))
         if source.script is not None:
             return source
         refusal = f"{UNUSED}: {source.verdict}"
@@ -280,7 +280,7 @@ def source_of(task: Schedulable, record: Record | None = None) -> Source:
     return replace(source, verdict="; ".join(filter(None, (source.verdict, refusal))))
 
 
-def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | None]) -> Source:
+def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | None]) -> Scheduled:
     """A schedule that may be used, else the program as written; with the verdict. `make` gives it with or without its
     steps judged, which they are only where it is not proved as a whole. Raises ScheduleError as `make` does."""
     schedule, proof = make(False), None
@@ -292,7 +292,7 @@ def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | No
     usable, verdict = judged(schedule, task.schedule, task.policy, task.threads, proof)
     if not usable:
         return replace(AS_WRITTEN, verdict=verdict)
-    return Source(str(schedule.script), origin, verdict, schedule.program)
+    return Scheduled(str(schedule.script), origin, verdict, schedule.program)
 
 
 def _by_rules(

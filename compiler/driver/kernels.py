@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler.dialects.functions import callees, find_function, functions, is_main
 from compiler.driver.memory import Request, remembered
 from compiler.driver.nests import of_nests
-from compiler.driver.plan import Plan, of_groups
+from compiler.driver.plan import BuildPlan, of_groups
 from compiler.driver.recipe import Recipe
 from compiler.driver.units.pool import Team
-from compiler.driver.units.unit import Settings, Source
+from compiler.driver.units.unit import Scheduled, Settings
 from compiler.graph.whole import grouped, whole
 from compiler.pipeline.loops import lower_for
 from compiler.pipeline.source import check_words, level_of, module_of, verified
@@ -74,7 +74,7 @@ def build_as_written(
 
 def build_groups(
     module: ModuleOp,
-    sources: Mapping[str, Source],
+    sources: Mapping[str, Scheduled],
     threads: int | None = None,
     policy: str = "contract",
     constants: Mapping[str, object] | None = None,
@@ -86,12 +86,12 @@ def build_groups(
     Raises InputError, too, for a name that no group has, ScheduleError for a script that does not apply to its group.
     """
 
-    def plan(grouped_module: ModuleOp, team: Team) -> Plan:
+    def plan(grouped_module: ModuleOp, team: Team) -> BuildPlan:
         names = [callee.sym_name.data for callee in callees(find_function(grouped_module))]
         for group in sources:
             if group not in names:
                 raise InputError(f"the program has no group @{group} (it has {', '.join(names) or 'none'})")
-        return Plan(grouped_module, sources, hashes)
+        return BuildPlan(grouped_module, sources, hashes)
 
     words = ("groups", sorted(sources.items()), sorted(hashes.items()))
     return build_planned(module, plan, words, threads, policy, constants=constants)
@@ -99,7 +99,7 @@ def build_groups(
 
 def build_planned(
     x: object,
-    plan: Callable[[ModuleOp, Team], Plan],
+    plan: Callable[[ModuleOp, Team], BuildPlan],
     words: Sequence[object],
     threads: int | None = None,
     policy: str = "contract",
@@ -131,15 +131,15 @@ def build_planned(
         return remembered(request, recipe)
 
 
-def written(module: ModuleOp, team: Team) -> Plan:
+def written(module: ModuleOp, team: Team) -> BuildPlan:
     """A program as it is written, a te program in groups."""
     if level_of(module) != "te":
-        return Plan(module)
+        return BuildPlan(module)
     cut = whole(module)
-    return Plan(cut.module, hashes=cut.hashes)
+    return BuildPlan(cut.module, hashes=cut.hashes)
 
 
-def _recipe(request: Request, plan: Plan, team: Team) -> Recipe:
+def _recipe(request: Request, plan: BuildPlan, team: Team) -> Recipe:
     name, constants = request.name, request.constants
     if level_of(plan.module) == "te" and is_main(find_function(plan.module, name)):
         return of_groups(request.x, plan, name, constants or {}, request.settings, team)

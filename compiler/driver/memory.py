@@ -22,7 +22,7 @@ from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.unit import Settings, Unit
 from compiler.support.gc import paused
 from compiler.targets.cpu import Kernel
-from compiler.targets.cpu.facts import Group
+from compiler.targets.cpu.facts import GroupFacts
 from compiler.targets.cpu.kernel import Text
 from compiler.types.machines import host
 
@@ -62,7 +62,7 @@ class _Program:
     levels_before: tuple[str, ...]
     linked: Linked | None
     unit: Unit | None
-    group: Group | None
+    group: GroupFacts | None
 
 
 def remembered(request: Request, recipe: Callable[[], Recipe]) -> Kernel:

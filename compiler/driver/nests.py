@@ -13,7 +13,7 @@ from compiler import universe
 from compiler.dialects.dense import without_elements
 from compiler.dialects.functions import find_function, is_main
 from compiler.driver.inputs import Face, all_constants, by_name, face_of, fixed_arrays
-from compiler.driver.plan import Plan
+from compiler.driver.plan import BuildPlan
 from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.compile import code_of, compiled
 from compiler.driver.units.unit import Settings, Unit
@@ -28,7 +28,7 @@ from compiler.support.errors import InputError
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.cpu.compile import assembly
-from compiler.targets.cpu.facts import Facts, Group
+from compiler.targets.cpu.facts import Facts, GroupFacts
 from compiler.targets.cpu.kernel import FixedArguments, Text
 from compiler.types.machines import host
 
@@ -53,7 +53,7 @@ def _names(program: Program) -> list[str]:
 
 
 def of_nests(
-    x: object, plan: Plan, name: str | None, constants: Mapping[str, object] | None, settings: Settings
+    x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object] | None, settings: Settings
 ) -> Recipe:
     """How to compile a verified module that calls no others; what depends on its constants alone runs once.
 
@@ -106,7 +106,7 @@ def load_unit(
     constants: Mapping[str, Array],
     stated: Collection[str],
     texts: Texts,
-    group: Group | None,
+    group: GroupFacts | None,
     start: float,
     cached: bool,
 ) -> Kernel:

@@ -15,14 +15,14 @@ from compiler.driver.inputs import all_constants, by_name, face_of
 from compiler.driver.main.assemble import Assembled, assembled
 from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.pool import Team
-from compiler.driver.units.unit import Settings, Source
+from compiler.driver.units.unit import Scheduled, Settings
 from compiler.graph.main import read_tensors
 from compiler.program.tree import Program
-from compiler.targets.cpu.facts import Group
+from compiler.targets.cpu.facts import GroupFacts
 
 
 @dataclass(frozen=True)
-class Plan:
+class BuildPlan:
     """What is compiled of a program: a module of groups, with their schedules and their canonical hashes by their
     names, where they have any; or a module of one function at any level.
 
@@ -31,14 +31,14 @@ class Plan:
     """
 
     module: ModuleOp
-    sources: Mapping[str, Source] = field(default_factory=dict)
+    sources: Mapping[str, Scheduled] = field(default_factory=dict)
     hashes: Mapping[str, str] = field(default_factory=dict)
-    group: Group | None = None
+    group: GroupFacts | None = None
     tree: Program | None = None
 
 
 def of_groups(
-    x: object, plan: Plan, name: str | None, constants: Mapping[str, object], settings: Settings, team: Team
+    x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object], settings: Settings, team: Team
 ) -> Recipe:
     """How to compile a te module of groups. Raises InputError for constants that are no inputs, or are known, and for
     regions that are no combiners."""

@@ -10,7 +10,7 @@ from compiler.dialects.dense import DenseAttr
 from compiler.driver.inputs import Face
 from compiler.driver.main.linked import Linked
 from compiler.driver.units.unit import Unit
-from compiler.targets.cpu.facts import Group
+from compiler.targets.cpu.facts import GroupFacts
 from compiler.targets.cpu.kernel import Text
 
 Code: TypeAlias = Unit | Linked
@@ -38,4 +38,4 @@ class Recipe:
     known: Mapping[str, DenseAttr]
     compiled: Callable[[], Code]
     texts: Callable[[], Texts]
-    group: Group | None = None
+    group: GroupFacts | None = None

@@ -25,7 +25,7 @@ GivenNames: TypeAlias = Mapping[str, Provenance]
 
 
 @dataclass(frozen=True)
-class Whole:
+class Grouped:
     """A program in groups.
 
     names: what the program calls the parts of each function, by the function's name; of a group the parts of its first
@@ -47,20 +47,20 @@ def grouped(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
     return whole(x, rules).module
 
 
-def whole(x: object, rules: Sequence[Rule] = RULES) -> Whole:
+def whole(x: object, rules: Sequence[Rule] = RULES) -> Grouped:
     """What `grouped` gives, with the names that the program gave."""
     module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
     if not isinstance(module, ModuleOp):
         raise TypeError(f"{type(x).__name__} has no module")
     if not any(isinstance(op, te.ComputeOp | te.GatherOp) for op in module.walk()):
-        return Whole(module, {})
+        return Grouped(module, {})
     if has_groups(module):
         check_groups(module)
-        return Whole(module, {})
+        return Grouped(module, {})
     given = [canonical(read(function)) for function in functions(module)]
     parts = divided([form.graph for form in given], rules)
     if not any(part.groups for part in parts):
-        return Whole(module, {})
+        return Grouped(module, {})
     made = united([part.main for part in parts], (graph for part in parts for graph in part.groups))
     names = {form.graph.name: form.names for form in given}
     callers = {graph.name: names[part.main.name] for part in parts for graph in part.groups}
@@ -72,7 +72,7 @@ def whole(x: object, rules: Sequence[Rule] = RULES) -> Whole:
         list(map(write, (*canonical_parts.parts.mains, *canonical_parts.parts.groups))), dict(module.attributes)
     )
     _name_interface(canonical_module, module)
-    return Whole(canonical_module, canonical_parts.names, canonical_parts.hashes)
+    return Grouped(canonical_module, canonical_parts.names, canonical_parts.hashes)
 
 
 @dataclass(frozen=True)

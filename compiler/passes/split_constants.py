@@ -60,7 +60,7 @@ class SplitConstantsPass(ModulePass):
 
 
 @dataclass(frozen=True)
-class Parts:
+class SplitProgram:
     """The two functions: the one of each call, and the one that runs once before, None if nothing can move.
 
     aligned: the names of their arguments that are aligned to 64 bytes; where calls read constants, these are as well.
@@ -84,7 +84,7 @@ class Parts:
         return [*before, _written(self.main, self.aligned | self.constants, self.attributes)]
 
 
-def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = ()) -> Parts:
+def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = ()) -> SplitProgram:
     """Split a loop function by the names of its constant inputs, as `program.read` names them; see the pass.
 
     `taken` are the names that functions have. Raises InputError for names that are not of inputs that stay unwritten.
@@ -102,14 +102,14 @@ def split_program(
     aligned: Collection[str] = (),
     attributes: Mapping[str, Attribute] = MappingProxyType({}),
     taken: Sequence[str] = (),
-) -> Parts:
+) -> SplitProgram:
     """`split` of a program as a tree: `aligned` are its aligned arguments, `attributes` those of its function."""
     check_constants(program, constants)
     before, after, crossing = _divided(program, constants)
     names = frozenset((*aligned, *(b.name for b in crossing)))
     main = _main(program, constants, after, crossing)
     prepare = _prepare(program, before, crossing, fresh(f"{program.name}.prepare", taken)) if before else None
-    return Parts(main, prepare, names, frozenset(constants), attributes)
+    return SplitProgram(main, prepare, names, frozenset(constants), attributes)
 
 
 def called(program: Program) -> Program:

@@ -16,7 +16,7 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
 from compiler.interpret import loop as interpreter
 from compiler.interpret import te as evaluator
-from compiler.passes.split_constants import Parts, split
+from compiler.passes.split_constants import SplitProgram, split
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
@@ -64,7 +64,7 @@ def packed(function: te.Function, parallel: bool = False, **tiles: int) -> Sched
     return s
 
 
-def interpreted(parts: Parts, arrays: dict[str, Array], expected: list[Array]) -> list[Array]:
+def interpreted(parts: SplitProgram, arrays: dict[str, Array], expected: list[Array]) -> list[Array]:
     """The results of the two functions one after the other, every buffer poisoned before."""
     program = parts.main
     buffers = dict(arrays)
@@ -88,7 +88,7 @@ def chosen(rng: random.Random, names: list[str]) -> list[str]:
     return [name for name in names if rng.random() < 0.6] or names[:1]
 
 
-def check(seed: int, scheduled: bool, native: bool) -> Parts:
+def check(seed: int, scheduled: bool, native: bool) -> SplitProgram:
     """Split a random program, scheduled at random or as it comes, by constants at random."""
     rng = random.Random(seed)
     function = program(rng)
@@ -121,7 +121,7 @@ def built(source: Any, constants: dict[str, Array]) -> Kernel | None:
         return None
 
 
-def crossing(parts: Parts) -> list[Any]:
+def crossing(parts: SplitProgram) -> list[Any]:
     return [b for b in parts.main.arguments if b.name in parts.prepared]
 
 

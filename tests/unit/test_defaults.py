@@ -19,14 +19,14 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.database import Database, Record
 from compiler.database.outcome import WARM, Outcome
-from compiler.driver import Plan, building, in_groups
+from compiler.driver import BuildPlan, building, in_groups
 from compiler.driver.building import source_of
 from compiler.driver.choice import verdict as judged
 from compiler.driver.choice.mode import way_of
 from compiler.driver.choice.preferred import PAYS, preferred_schedule, seconds
 from compiler.driver.parts.cut import Cut, Part
 from compiler.driver.units.pool import Team
-from compiler.driver.units.unit import Source
+from compiler.driver.units.unit import Scheduled
 from compiler.schedule import Schedule
 from compiler.space.rules.draft import Alternative, Draft
 from compiler.support.errors import InputError, LoweringError, ScheduleError, StrataError, TargetError
@@ -245,7 +245,7 @@ def test_known_constants_are_passed_where_a_schedule_is_tried(monkeypatch: pytes
 def test_what_is_not_compiled_is_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Cut.plan
 
-    def refusing(self: Cut, sources: dict[str, Source], module: ModuleOp, team: Team) -> Plan:
+    def refusing(self: Cut, sources: dict[str, Scheduled], module: ModuleOp, team: Team) -> BuildPlan:
         if any(source.script for source in sources.values()):
             raise LoweringError("too much")
         return plan(self, sources, module, team)

@@ -13,7 +13,7 @@ from compiler import driver, pipeline, te
 from compiler.dialects.dense import constants_in
 from compiler.dialects.numbers import Array
 from compiler.driver.main.assemble import build_program
-from compiler.driver.units.unit import Settings, Source
+from compiler.driver.units.unit import Scheduled, Settings
 from compiler.interpret.te import evaluate as te_evaluate
 from compiler.schedule import Schedule, library
 from compiler.support.errors import InputError, ScheduleError, TargetError
@@ -72,7 +72,7 @@ def layer(x: Array, w: Array, v: Array) -> Array:
 def build(
     module: object = LAYER, scripts: dict[str, str] | None = None, threads: int = 1, **constants: Array
 ) -> Kernel:
-    sources = {name: Source(script, "record", "proved") for name, script in (scripts or {}).items()}
+    sources = {name: Scheduled(script, "record", "proved") for name, script in (scripts or {}).items()}
     return build_program(module, sources, Settings("contract", threads, 0.0), constants)  # type: ignore[arg-type]
 
 
@@ -293,8 +293,10 @@ def test_the_text_of_large_constants_has_no_elements(monkeypatch: pytest.MonkeyP
 
 
 def test_schedules_of_groups_by_their_names(arrays: list[Array]) -> None:
-    kernel = driver.build_groups(LAYER, {"product": Source(packed(), "record", "proved")}, constants={"w": arrays[1]})
+    kernel = driver.build_groups(
+        LAYER, {"product": Scheduled(packed(), "record", "proved")}, constants={"w": arrays[1]}
+    )
     assert [(g.name, g.source) for g in kernel.groups][:2] == [("product", "record"), ("add", "written")]
     close(kernel(arrays[0], arrays[2]), layer(*arrays))
     with pytest.raises(InputError, match="no group @quotient \\(it has product, add, shares\\)"):
-        driver.build_groups(LAYER, {"quotient": Source()})
+        driver.build_groups(LAYER, {"quotient": Scheduled()})

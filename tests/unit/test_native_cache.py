@@ -18,13 +18,13 @@ from xdsl.dialects.builtin import ModuleOp
 import compiler
 from compiler import driver, te
 from compiler.dialects.functions import find_function
-from compiler.driver import Plan, building
+from compiler.driver import BuildPlan, building
 from compiler.driver.cache import entries
 from compiler.driver.main import assemble
 from compiler.driver.units import compile as unit_compile
 from compiler.driver.units import pool
 from compiler.driver.units.compile import Job, key_text
-from compiler.driver.units.unit import Source, Unit, UnitKey
+from compiler.driver.units.unit import Scheduled, Unit, UnitKey
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu import Kernel
@@ -238,10 +238,10 @@ def test_what_differs_is_another_program(folder: Path, monkeypatch: pytest.Monke
 
 
 def test_groups_are_kept_with_their_schedules(folder: Path) -> None:
-    def groups(source: Source) -> Kernel:
+    def groups(source: Scheduled) -> Kernel:
         return driver.build_groups(PAIR, {"product": source}, threads=1)
 
-    sources = [Source(packed(), "record", "proved"), Source(packed(), "record", "run"), Source()]
+    sources = [Scheduled(packed(), "record", "proved"), Scheduled(packed(), "record", "run"), Scheduled()]
     assert [groups(source).facts.cached for source in sources] == [False] * 3
     kernel = groups(sources[0])
     assert kernel.facts.cached and (kernel.groups[0].source, kernel.groups[0].verdict) == ("record", "proved")
@@ -250,9 +250,9 @@ def test_groups_are_kept_with_their_schedules(folder: Path) -> None:
 def test_a_plan_is_made_once(folder: Path) -> None:
     made: list[ModuleOp] = []
 
-    def plan(module: ModuleOp) -> Plan:
+    def plan(module: ModuleOp) -> BuildPlan:
         made.append(module)
-        return Plan(module, {"product": Source(packed(), "default", "proved")})
+        return BuildPlan(module, {"product": Scheduled(packed(), "default", "proved")})
 
     kernels = [driver.build_planned(PAIR, plan, ("auto", "digest"), 1) for _ in range(2)]
     assert len(made) == 1 and kernels[1].facts.cached and kernels[1].groups[0].source == "default"

@@ -13,7 +13,7 @@ from compiler import te
 from compiler.dialects.numbers import Array
 from compiler.driver.main.assemble import build_program
 from compiler.driver.units import compile as unit_compile
-from compiler.driver.units.unit import Settings, Source
+from compiler.driver.units.unit import Scheduled, Settings
 from compiler.interpret.te import evaluate
 from compiler.schedule import Schedule
 from compiler.support.errors import TargetError
@@ -50,7 +50,7 @@ def module(calls: Sequence[str], outputs: Sequence[str]) -> ModuleOp:
     return program(GROUPS, SHAPES, calls, outputs)
 
 
-def build(whole: ModuleOp, in_place: bool = True, sources: dict[str, Source] | None = None) -> Kernel:
+def build(whole: ModuleOp, in_place: bool = True, sources: dict[str, Scheduled] | None = None) -> Kernel:
     return build_program(whole, sources or {}, Settings("contract", 1, 0.0, 1, in_place))
 
 
@@ -154,7 +154,7 @@ def test_the_order_of_the_schedule_decides(arrays: list[Array]) -> None:
     chain = program(GROUPS | {"shift": f}, SHAPES, ["a = add(x, y)", "b = shift(a)", "c = transposed(b)"], ["c"])
     s = Schedule(compiler.lower(f))
     s.parallel(s.get_loops(s.get_block("shifted"))[0])
-    kernels = [build(chain), build(chain, sources={"shift": Source(str(s.script), "record", "proved")})]
+    kernels = [build(chain), build(chain, sources={"shift": Scheduled(str(s.script), "record", "proved")})]
     assert [memory(kernel) for kernel in kernels] == [4 * N * N, 2 * 4 * N * N]
     np.testing.assert_array_equal(kernels[0](*arrays), kernels[1](*arrays))
 

@@ -14,13 +14,13 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import callees, find_function, is_main
 from compiler.dialects.levels import require
 from compiler.dialects.numbers import Array, array_of
-from compiler.driver.main.constants import Block, Preparing, complete
+from compiler.driver.main.constants import ConstantBlock, Preparing, complete
 from compiler.driver.main.linked import Linked, load_linked
 from compiler.driver.main.occurrences import Once, Units, once, replaceable, standing
 from compiler.driver.main.slices import joins, sliced
 from compiler.driver.main.texts import empty, te_text, texts
 from compiler.driver.units.pool import Team, compiled
-from compiler.driver.units.unit import WRITTEN, Code, Settings, Source, Unit
+from compiler.driver.units.unit import WRITTEN, Code, Scheduled, Settings, Unit
 from compiler.graph.canonical import canonical_hash
 from compiler.graph.main import Call, Main, read_tensors, size, write_low
 from compiler.lowering.low_to_llvm import emit
@@ -28,7 +28,7 @@ from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.program.write import memref_type
 from compiler.support.errors import InputError
 from compiler.targets.cpu.compile import object_code
-from compiler.targets.cpu.facts import RUN_ONCE, Group
+from compiler.targets.cpu.facts import RUN_ONCE, GroupFacts
 from compiler.targets.cpu.kernel import Kernel, Text
 from compiler.targets.cpu.load import interface
 from compiler.types.machines import host
@@ -64,7 +64,7 @@ class Assembled:
 
 def build_program(
     module: ModuleOp,
-    sources: Mapping[str, Source],
+    sources: Mapping[str, Scheduled],
     settings: Settings,
     constants: Mapping[str, Array] = MappingProxyType({}),
     name: str | None = None,
@@ -81,7 +81,7 @@ def build_program(
 
 def assembled(
     module: ModuleOp,
-    sources: Mapping[str, Source],
+    sources: Mapping[str, Scheduled],
     settings: Settings,
     team: Team,
     constants: Sequence[str] = (),
@@ -111,7 +111,7 @@ def assembled(
         settings.threads,
         any(code.tiles for code in planned.codes),
         len(main.inputs),
-        Block(main.constants, main.constant_bytes, tuple(preparing.preparations), preparing.filled),
+        ConstantBlock(main.constants, main.constant_bytes, tuple(preparing.preparations), preparing.filled),
         tuple(_groups(planned, sources, hashes)),
         planned.temporaries_bytes,
     )
@@ -121,7 +121,7 @@ def assembled(
 def _planned(
     called_main: Main,
     called: Sequence[FuncOp],
-    sources: Mapping[str, Source],
+    sources: Mapping[str, Scheduled],
     settings: Settings,
     team: Team,
     constants: Collection[str],
@@ -188,10 +188,10 @@ def _declaration(main: Main, call: Call, code: Code) -> FuncOp:
     return function
 
 
-def _groups(planned: Planned, sources: Mapping[str, Source], hashes: Mapping[str, str]) -> Iterator[Group]:
+def _groups(planned: Planned, sources: Mapping[str, Scheduled], hashes: Mapping[str, str]) -> Iterator[GroupFacts]:
     units = planned.units
     every = zip(units.jobs, units.callees, units.occurrences, planned.compiled, strict=True)
     for number, (job, callee, occurrences, unit) in enumerate(every):
         source = sources.get(callee, WRITTEN)
         verdict = source.verdict or (RUN_ONCE if number in planned.runs_once else "")
-        yield Group(job.name, hashes[callee], occurrences, source.origin, verdict, unit.seconds)
+        yield GroupFacts(job.name, hashes[callee], occurrences, source.origin, verdict, unit.seconds)

@@ -27,7 +27,7 @@ class Preparation:
 
 
 @dataclass(frozen=True)
-class Block:
+class ConstantBlock:
     """The block of constants of main: where each stands in it, its bytes, what is run once to fill it, and the buffers
     that this fills."""
 
@@ -93,7 +93,7 @@ def complete(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer])
     return placed(changed, constants.values())
 
 
-def fill(block: Block, given: Mapping[str, Array], library: Loaded, threads: int) -> Array:
+def fill(block: ConstantBlock, given: Mapping[str, Array], library: Loaded, threads: int) -> Array:
     """The memory of a block of constants, by the arrays that are given and what is prepared of them.
 
     What is prepared and main does not read ends with this call.

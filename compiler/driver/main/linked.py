@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from compiler.dialects.numbers import Array
-from compiler.driver.main.constants import Block, fill
+from compiler.driver.main.constants import ConstantBlock, fill
 from compiler.targets.cpu.compile import Loaded, ObjectCode, load_objects
-from compiler.targets.cpu.facts import Facts, Group
+from compiler.targets.cpu.facts import Facts, GroupFacts
 from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text
 from compiler.targets.cpu.openmp import usable
 from compiler.targets.cpu.tiles import permit_tiles
@@ -27,8 +27,8 @@ class Linked:
     threads: int
     tiles: bool
     position: int
-    block: Block
-    groups: tuple[Group, ...]
+    block: ConstantBlock
+    groups: tuple[GroupFacts, ...]
     temporaries_bytes: int
 
 

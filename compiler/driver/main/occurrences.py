@@ -9,7 +9,7 @@ from typing import TypeAlias
 from xdsl.dialects.func import FuncOp
 
 from compiler.driver.units.compile import Job, key_text
-from compiler.driver.units.unit import WRITTEN, Settings, Source, UnitKey
+from compiler.driver.units.unit import WRITTEN, Scheduled, Settings, UnitKey
 from compiler.graph.main import Call, Main, Step
 from compiler.lowering.te_to_loop import program_of
 from compiler.passes.reorder_contiguous import reordered
@@ -105,7 +105,7 @@ class Units:
     """The different units of a program, found call by call."""
 
     def __init__(
-        self, main: str, functions: Sequence[FuncOp], sources: Mapping[str, Source], settings: Settings
+        self, main: str, functions: Sequence[FuncOp], sources: Mapping[str, Scheduled], settings: Settings
     ) -> None:
         """`functions` are those that `main` calls, `sources` their schedules, by their names."""
         self.jobs: list[Job] = []

@@ -17,14 +17,14 @@ from compiler.driver.inputs import with_constants
 from compiler.driver.kernels import written
 from compiler.driver.parts.groups import Group, Whole, whole_of
 from compiler.driver.parts.single import Single, single_of
-from compiler.driver.plan import Plan
+from compiler.driver.plan import BuildPlan
 from compiler.driver.units.pool import Team
-from compiler.driver.units.unit import WRITTEN, Source
+from compiler.driver.units.unit import WRITTEN, Scheduled
 from compiler.pipeline import lower, parse
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
 from compiler.space.rules import RULES, Rule
-from compiler.targets.cpu.facts import Group as Facts
+from compiler.targets.cpu.facts import GroupFacts
 from compiler.types.machines import Gpu, Machine, host
 
 
@@ -113,20 +113,20 @@ class Cut:
         name = self.single.graph.name if self.single else find_function(self.module).sym_name.data
         return [Part(name, loops, threads, policy, WARM)]
 
-    def plan(self, sources: Mapping[str, Source], module: ModuleOp, team: Team) -> Plan:
+    def plan(self, sources: Mapping[str, Scheduled], module: ModuleOp, team: Team) -> BuildPlan:
         """How the program's module is compiled under the schedules that `sources` have by the names of its parts; as
         written where they have none. Raises ScheduleError for a script that does not apply."""
         if self.whole is not None:
-            return Plan(self.whole.module, sources, self.whole.hashes)
+            return BuildPlan(self.whole.module, sources, self.whole.hashes)
         source, single = next(iter(sources.values()), WRITTEN), self.single
         if single is None:
             return written(module, team)
-        group = Facts(single.graph.name, single.form.hash, 1, source.origin, source.verdict, 0.0)
+        group = GroupFacts(single.graph.name, single.form.hash, 1, source.origin, source.verdict, 0.0)
         if source.script is None:
             return replace(written(module, team), group=group)
         tree = None if source.tree is None else single.spelled(single.signed(source.tree))
         tree = tree or single.scheduled(parse(source.script, "the script"))
-        return Plan(module, group=group, tree=tree)
+        return BuildPlan(module, group=group, tree=tree)
 
 
 def cut(x: object, constants: Sequence[str], in_groups: bool = True, canonical: bool = True) -> Cut:

@@ -18,7 +18,7 @@ from compiler.driver.units.unit import Code, Unit, UnitKey
 from compiler.lowering.low_to_llvm import emit
 from compiler.lowering.te_to_loop import program_of
 from compiler.passes.reorder_contiguous import reordered
-from compiler.passes.split_constants import Parts, split_program
+from compiler.passes.split_constants import SplitProgram, split_program
 from compiler.pipeline.passes import to_code
 from compiler.program.tree import Buffer, Program
 from compiler.schedule import Schedule
@@ -72,7 +72,7 @@ def functions_of(job: Job) -> list[FuncOp]:
     return _sharing(parts, names, job.key.shared)[0].written()
 
 
-def _parts(job: Job) -> tuple[Parts, list[str]]:
+def _parts(job: Job) -> tuple[SplitProgram, list[str]]:
     """What a unit prepares and what each call of it runs, and the names of its arguments as the function is written."""
     program = replace(job.tree or _replayed(job), name=job.name, constants=(), values=())
     names = [buffer.name for buffer in program.arguments]
@@ -80,7 +80,7 @@ def _parts(job: Job) -> tuple[Parts, list[str]]:
 
 
 def compiled(
-    parts: Parts,
+    parts: SplitProgram,
     names: Sequence[str],
     policy: str,
     threads: int,
@@ -109,8 +109,8 @@ def _positions(buffers: Sequence[Buffer], names: Sequence[str]) -> tuple[int, ..
 
 
 def _sharing(
-    parts: Parts, names: Sequence[str], wished: Sequence[tuple[int, int]]
-) -> tuple[Parts, tuple[tuple[int, int], ...]]:
+    parts: SplitProgram, names: Sequence[str], wished: Sequence[tuple[int, int]]
+) -> tuple[SplitProgram, tuple[tuple[int, int], ...]]:
     """The parts whose function of each call writes outputs where inputs stand, where its loops allow it; which these
     are."""
     program, shared = parts.main, list[tuple[int, int]]()

@@ -30,8 +30,8 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where the schedule of a group is from.
+class Scheduled:
+    """A schedule of a group, and where it is from.
 
     script: its text, without open choices; None for the loops as they are written. origin: "written", or what gave the
     script, such as "record". verdict: what verify-schedule said of it. tree: the loops under the script, where they are
@@ -44,7 +44,7 @@ class Source:
     tree: Program | None = field(default=None, compare=False, repr=False)
 
 
-WRITTEN = Source()
+WRITTEN = Scheduled()
 """The loops as they are written."""
 
 

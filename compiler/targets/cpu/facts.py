@@ -9,7 +9,7 @@ RUN_ONCE = "run once"
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupFacts:
     """A function that the kernel's main function calls, one however often it is called.
 
     hash: of its canonical program; empty where it has none. source: where its schedule is from, "written" for the loops
@@ -36,7 +36,7 @@ class Facts:
     code, main's included, is from the cache of earlier builds.
     """
 
-    groups: tuple[Group, ...] = field(default=())
+    groups: tuple[GroupFacts, ...] = field(default=())
     arena_bytes: int = 0
     temporaries_bytes: int = 0
     constant_bytes: int = 0

@@ -23,7 +23,7 @@ from compiler.targets.arguments import Argument, Array, arguments_html
 from compiler.targets.cpu.binding import Binder, Binding, Out
 from compiler.targets.cpu.calls import UNUSUAL, NativeFunction, UsualCalls
 from compiler.targets.cpu.compile import Loaded
-from compiler.targets.cpu.facts import UNKNOWN, Facts, Group
+from compiler.targets.cpu.facts import UNKNOWN, Facts, GroupFacts
 from compiler.targets.cpu.openmp import thread_count, usable
 from compiler.targets.cpu.presence import QUIET, Disturbance, Taken, timed, undisturbed
 from compiler.targets.foreign import ON_SAME_MEMORY
@@ -139,7 +139,7 @@ class Kernel(Unpicklable):
         return counted(self.outputs, "output")
 
     @property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[GroupFacts, ...]:
         """The different groups that it calls, in the order of their first calls; none for a program of one nest."""
         return self.facts.groups
 
