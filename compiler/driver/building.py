@@ -224,10 +224,10 @@ def _planned(
 
     def plan(module: ModuleOp, team: Team) -> BuildPlan:
         selected = selection()
-        return selected.program.plan(selected.sources(team), module, team)
+        return selected.program.plan(selected.sources(team), module)
 
     try:
-        return kernels.build_planned(x, plan, words, threads, policy, constants=constants)
+        return kernels.build_by_team(x, plan, words, threads, policy, constants=constants)
     except (LoweringError, ScheduleError) as error:
         reason = f"not compiled: {error}"
     selected = selection()

@@ -86,7 +86,7 @@ def build_groups(
     Raises InputError, too, for a name that no group has, ScheduleError for a script that does not apply to its group.
     """
 
-    def plan(grouped_module: ModuleOp, team: Team) -> BuildPlan:
+    def plan(grouped_module: ModuleOp) -> BuildPlan:
         names = [callee.sym_name.data for callee in callees(find_function(grouped_module))]
         for group in sources:
             if group not in names:
@@ -99,7 +99,7 @@ def build_groups(
 
 def build_planned(
     x: object,
-    plan: Callable[[ModuleOp, Team], BuildPlan],
+    plan: Callable[[ModuleOp], BuildPlan],
     words: Sequence[object],
     threads: int | None = None,
     policy: str = "contract",
@@ -115,6 +115,19 @@ def build_planned(
     function, the names of constants, the settings, the machine, LLVM, the package's sources. Origins and verdicts of
     schedules are kept with the kernel; `Facts.cached` says that it is a kept one.
     """
+    return build_by_team(x, lambda module, team: plan(module), words, threads, policy, name, constants)
+
+
+def build_by_team(
+    x: object,
+    plan: Callable[[ModuleOp, Team], BuildPlan],
+    words: Sequence[object],
+    threads: int | None = None,
+    policy: str = "contract",
+    name: str | None = None,
+    constants: Mapping[str, object] | None = None,
+) -> Kernel:
+    """`build_planned` by a plan that a team of processes helps to make, the one that compiles it."""
     start = perf_counter()
     with paused():
         module = verified(x, policy, name)
@@ -131,7 +144,7 @@ def build_planned(
         return remembered(request, recipe)
 
 
-def written(module: ModuleOp, team: Team) -> BuildPlan:
+def written(module: ModuleOp) -> BuildPlan:
     """A program as it is written, a te program in groups."""
     if level_of(module) != "te":
         return BuildPlan(module)

@@ -25,7 +25,6 @@ from compiler.driver.choice import verdict as judged
 from compiler.driver.choice.mode import way_of
 from compiler.driver.choice.preferred import PAYS, preferred_schedule, seconds
 from compiler.driver.parts.cut import Cut, Part
-from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import Scheduled
 from compiler.schedule import Schedule
 from compiler.space.rules.draft import Alternative, Draft
@@ -245,10 +244,10 @@ def test_known_constants_are_passed_where_a_schedule_is_tried(monkeypatch: pytes
 def test_what_is_not_compiled_is_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Cut.plan
 
-    def refusing(self: Cut, sources: dict[str, Scheduled], module: ModuleOp, team: Team) -> BuildPlan:
+    def refusing(self: Cut, sources: dict[str, Scheduled], module: ModuleOp) -> BuildPlan:
         if any(source.script for source in sources.values()):
             raise LoweringError("too much")
-        return plan(self, sources, module, team)
+        return plan(self, sources, module)
 
     monkeypatch.setattr(Cut, "plan", refusing)
     assert _sources(compiler.build(_two_groups(), schedule="auto")) == {("written", "not compiled: too much")}

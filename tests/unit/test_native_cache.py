@@ -59,8 +59,8 @@ def job(name: str = "one") -> Job:
 
 
 def test_a_unit_is_compiled_once_whatever_its_name(folder: Path, compiled: list[str]) -> None:
-    (first,) = pool.compiled([job()])
-    (second,) = pool.compiled([job("two")])
+    (first,) = pool.compiled([job()], pool.Team(1))
+    (second,) = pool.compiled([job("two")], pool.Team(1))
     assert compiled == ["one"] and first.seconds > 0 and first.prepare
     assert [code.name for code in second.codes] == ["two.prepare", "two"]
     assert replace(second.named("one"), seconds=first.seconds) == first
@@ -79,7 +79,7 @@ OTHERS: dict[str, Callable[[UnitKey], UnitKey]] = {
 
 def test_units_of_other_keys_are_others(folder: Path) -> None:
     assert set(OTHERS) == set(UnitKey.__dataclass_fields__)
-    (unit,) = pool.compiled([job()])
+    (unit,) = pool.compiled([job()], pool.Team(1))
     assert entries.get(Unit, [job().key]) == unit
     for change in OTHERS.values():
         assert entries.get(Unit, [change(job().key)]) is None

@@ -18,7 +18,6 @@ from compiler.driver.kernels import written
 from compiler.driver.parts.groups import Group, Whole, whole_of
 from compiler.driver.parts.single import Single, single_of
 from compiler.driver.plan import BuildPlan
-from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import WRITTEN, Scheduled
 from compiler.pipeline import lower, parse
 from compiler.program.tree import Program
@@ -113,17 +112,17 @@ class Cut:
         name = self.single.graph.name if self.single else find_function(self.module).sym_name.data
         return [Part(name, loops, threads, policy, WARM)]
 
-    def plan(self, sources: Mapping[str, Scheduled], module: ModuleOp, team: Team) -> BuildPlan:
+    def plan(self, sources: Mapping[str, Scheduled], module: ModuleOp) -> BuildPlan:
         """How the program's module is compiled under the schedules that `sources` have by the names of its parts; as
         written where they have none. Raises ScheduleError for a script that does not apply."""
         if self.whole is not None:
             return BuildPlan(self.whole.module, sources, self.whole.hashes)
         source, single = next(iter(sources.values()), WRITTEN), self.single
         if single is None:
-            return written(module, team)
+            return written(module)
         group = GroupFacts(single.graph.name, single.form.hash, 1, source.origin, source.verdict, 0.0)
         if source.script is None:
-            return replace(written(module, team), group=group)
+            return replace(written(module), group=group)
         tree = None if source.tree is None else single.spelled(single.signed(source.tree))
         tree = tree or single.scheduled(parse(source.script, "the script"))
         return BuildPlan(module, group=group, tree=tree)

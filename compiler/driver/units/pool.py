@@ -64,8 +64,10 @@ class Team:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        for helper in self._helpers:
-            helper.end()
+        """End the others; this process does what is asked for later, such as the texts of a kernel."""
+        self._limit = 1
+        while self._helpers:
+            self._helpers.pop().end()
 
     def expect(self, seconds: float) -> None:
         """Start as many others as pay for so much work that is to come, while this process still prepares it."""
