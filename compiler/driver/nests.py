@@ -45,7 +45,8 @@ def build_unit(x: object, threads: int | None = None, policy: str = "contract", 
         return _of_module(module, name, settings)
     function = find_function(_loops(module, fold=True), name)
     program = read(function)
-    return compiled(split(function, program.constants), _names(program), settings.policy, settings.threads)
+    parts = split(function, program.constants, apart=bool(program.constants or program.literals))
+    return compiled(parts, _names(program), settings.policy, settings.threads)
 
 
 def _names(program: Program) -> list[str]:
@@ -75,7 +76,8 @@ def of_nests(
     assert program is not None
     face, stated = face_of(program), dict(program.values)
     given = all_constants(by_name(x, face, constants or {}), stated)
-    parts = split_program(program, given) if function is None else split(function, given)
+    apart = bool(given or program.literals)
+    parts = split_program(program, given, apart=apart) if function is None else split(function, given, apart=apart)
 
     def texts() -> Texts:
         main = _texts("loop", lambda: ModuleOp([parts.written()[-1]]), settings)

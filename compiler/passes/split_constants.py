@@ -84,16 +84,17 @@ class SplitProgram:
         return [*before, _written(self.main, self.aligned | self.constants, self.attributes)]
 
 
-def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = ()) -> SplitProgram:
+def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = (), apart: bool = True) -> SplitProgram:
     """Split a loop function by the names of its constant inputs, as `program.read` names them; see the pass.
 
-    `taken` are the names that functions have. Raises InputError for names that are not of inputs that stay unwritten.
+    `taken` are the names that functions have; without `apart` the function stays whole. Raises InputError for names
+    that are not of inputs that stay unwritten.
     """
     program = read(function)
     aligned = [program.arguments[n].name for n in sorted(positions(function, "aligned"))]
     stale = ("aligned", "constants", "constant_values")
     attributes = {name: value for name, value in function.attributes.items() if name not in stale}
-    return split_program(program, constants, aligned, attributes, taken)
+    return split_program(program, constants, aligned, attributes, taken, apart)
 
 
 def split_program(
@@ -102,9 +103,12 @@ def split_program(
     aligned: Collection[str] = (),
     attributes: Mapping[str, Attribute] = MappingProxyType({}),
     taken: Sequence[str] = (),
+    apart: bool = True,
 ) -> SplitProgram:
     """`split` of a program as a tree: `aligned` are its aligned arguments, `attributes` those of its function."""
     check_constants(program, constants)
+    if not apart:
+        return SplitProgram(program, None, frozenset(aligned), frozenset(), attributes)
     before, after, crossing = _divided(program, constants)
     names = frozenset((*aligned, *(b.name for b in crossing)))
     main = _main(program, constants, after, crossing)

@@ -39,7 +39,7 @@ def test_random_programs(seed: int) -> None:
             np.testing.assert_allclose(array, exact, rtol=1e-3, atol=1e-4)
         else:
             np.testing.assert_array_equal(array, exact)
-    apart = build_program(module, {}, Settings("contract", 1, 0.0, 1, in_place=False), name=f.name)
+    apart = build_program(module, {}, Settings("contract", 1, 0.0, in_place=False), name=f.name)
     for array, right in zip(actual, listed(apart, inputs), strict=True):
         np.testing.assert_array_equal(array, right)
 

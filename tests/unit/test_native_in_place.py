@@ -51,7 +51,7 @@ def module(calls: Sequence[str], outputs: Sequence[str]) -> ModuleOp:
 
 
 def build(whole: ModuleOp, in_place: bool = True, sources: dict[str, Scheduled] | None = None) -> Kernel:
-    return build_program(whole, sources or {}, Settings("contract", 1, 0.0, 1, in_place))
+    return build_program(whole, sources or {}, Settings("contract", 1, 0.0, in_place))
 
 
 def memory(kernel: Kernel) -> int:

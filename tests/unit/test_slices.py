@@ -259,7 +259,7 @@ def test_faults_are_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def kernels(f: te.Function) -> tuple[Kernel, Kernel]:
     """The kernel of a program, and the one that copies."""
     module = in_groups(f)
-    apart = build_program(module, {}, Settings("contract", 1, 0.0, 1, slices=False), name=f.name)
+    apart = build_program(module, {}, Settings("contract", 1, 0.0, slices=False), name=f.name)
     return compiler.build(f), apart
 
 
@@ -330,7 +330,7 @@ def test_a_part_in_the_place_of_what_it_is_made_of() -> None:
     ]
     module = program(groups, {"x": (4, 4)}, calls, ["y", "z"])
     x = np.random.default_rng(0).random((4, 4), np.float32)
-    kernel = build_program(module, {}, Settings("contract", 1, 0.0, 1))
+    kernel = build_program(module, {}, Settings("contract", 1, 0.0))
     for array, exact in zip(listed(kernel, [x]), evaluate(module, [x]), strict=True):
         np.testing.assert_allclose(array, exact, rtol=1e-5)
     assert kernel.text("loop").count("loop.alloc") == 1 and kernel.arena_bytes == 2 * 64
