@@ -68,8 +68,9 @@ def passes_from(level: str, policy: str) -> tuple[ModulePass, ...]:
 
 
 def under(policy: str, passes: Sequence[ModulePass]) -> list[ModulePass]:
-    """Passes under a floating-point policy."""
-    return [_under(policy, parsed) for parsed in passes]
+    """Passes under a floating-point policy, those that have that option."""
+    has_policy = [any(field.name == "policy" for field in fields(unset)) for unset in passes]
+    return [replace(p, policy=policy) if has else p for p, has in zip(passes, has_policy, strict=True)]  # type: ignore[call-arg]
 
 
 def to_code(module: ModuleOp, level: str, policy: str) -> None:
@@ -81,12 +82,6 @@ def to_code(module: ModuleOp, level: str, policy: str) -> None:
 def _context() -> Context:
     """The context of passes that parse nothing."""
     return universe.context()
-
-
-def _under(policy: str, unset: ModulePass) -> ModulePass:
-    """A pass under a floating-point policy, if it has that option."""
-    stated = any(field.name == "policy" for field in fields(unset))
-    return replace(unset, policy=policy) if stated else unset  # type: ignore[call-arg]
 
 
 def nested_steps(text: str) -> list[Step]:

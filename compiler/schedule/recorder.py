@@ -370,12 +370,3 @@ def _loop_module(x: object) -> ModuleOp:
 def _at(op: Operation, error: ScheduleError) -> ScheduleError:
     error.op = op
     return error
-
-
-def take_over(module: ModuleOp, schedule: Recorder) -> None:
-    """Put a schedule's function in the place of the module's function of that name."""
-    old = find_function(module, schedule.name)
-    new = schedule.function
-    new.detach()
-    module.body.block.insert_op_before(new, old)
-    module.body.block.erase_op(old)

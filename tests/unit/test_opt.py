@@ -249,7 +249,7 @@ def test_option_types(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def apply(self, ctx: Context, op: ModuleOp) -> None: ...
 
-    monkeypatch.setattr("compiler.pipeline.passes.find_pass", lambda name: Options)
+    monkeypatch.setattr("compiler.universe.find_pass", lambda name: Options)
     assert pipeline.parse_passes("options{flag}") == [Options(flag=True)]
     assert pipeline.parse_passes("options{ flag=false  sizes=1,2 }") == [Options(sizes=(1, 2))]
     assert pipeline.parse_passes('options{sizes=3 text="a b=c d=e, {("},options') == [

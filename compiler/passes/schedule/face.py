@@ -15,7 +15,6 @@ from compiler.dialects import loop
 from compiler.dialects.functions import find_function, functions
 from compiler.schedule import Handle, Schedule
 from compiler.schedule.names import loop_of
-from compiler.schedule.recorder import take_over
 from compiler.support.errors import ScheduleError
 
 
@@ -56,3 +55,12 @@ def loops_of(s: Schedule, block: str, labels: Sequence[str]) -> list[Handle]:
     """The loops of these names around a block, in this order."""
     handle = s.get_block(block)
     return [loop_of(s, handle, label) for label in labels]
+
+
+def take_over(module: ModuleOp, schedule: Schedule) -> None:
+    """Put a schedule's function in the place of the module's function of that name."""
+    old = find_function(module, schedule.name)
+    new = schedule.function
+    new.detach()
+    module.body.block.insert_op_before(new, old)
+    module.body.block.erase_op(old)

@@ -10,8 +10,8 @@ from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.passes import ModulePass
 
 from compiler.passes.file import read_module
+from compiler.passes.schedule.face import take_over
 from compiler.schedule import Schedule
-from compiler.schedule.recorder import take_over
 from compiler.support.errors import ScheduleError
 
 
