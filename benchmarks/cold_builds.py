@@ -29,7 +29,7 @@ STAGES = {
     "rules": [("compiler.space.rules.derive", "preferred")],
     "legality": [("compiler.analysis.legal", "legal")],
     "proof": [("compiler.analysis.verify.prove", "verify_schedule")],
-    "passes": [("compiler.driver.units.compile", "lowered"), ("compiler.driver.nests", "_after")],
+    "passes": [("compiler.driver.units.compile", "lowered")],
     "emission": [("compiler.lowering.low_to_llvm", "emit")],
     "llvm": [("compiler.targets.cpu.compile", "object_code")],
     "prepared": [("compiler.driver.main.constants", "fill")],
