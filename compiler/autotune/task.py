@@ -130,7 +130,8 @@ class SearchTask(Unpicklable):
         self._whole, self._single, self.module = self._cut.whole, self._cut.single, self._cut.module
         if self._single is not None:
             self.provenance = self._single.names
-        self._schedule = None if self._whole else Schedule(self.module)
+        one = group or self._single
+        self._schedule = None if self._whole else Schedule(one.tree if one else self.module)
         program_name = self._whole.function.sym_name.data if self._whole else self.schedule.name
         self.name = program_name if name is None else line("the name of a task", name)
         self.policy, self.target = policy, self._target.name

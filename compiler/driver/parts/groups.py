@@ -52,7 +52,7 @@ class Group:
         constants = tuple(program.arguments[n].name for n in self.constants)
         return replace(program, constants=constants, values=tuple(v for v in program.values if v[0] in constants))
 
-    @property
+    @cached_property
     def loops(self) -> ModuleOp:
         """The same as IR."""
         return ModuleOp([write_loops(self.tree)])

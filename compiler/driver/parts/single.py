@@ -51,7 +51,7 @@ class Single:
         state_constants(find_function(module), stated)
         return tree_of(module)
 
-    @property
+    @cached_property
     def loops(self) -> ModuleOp:
         """The same as IR."""
         return ModuleOp([write_loops(self.tree)])
