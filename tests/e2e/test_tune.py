@@ -83,11 +83,10 @@ def test_a_run_leaves_no_file_in_the_temporary_folder(file: str, end: signal.Sig
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
     ) as run:
         assert run.stdout is not None
-        trials = (line for line in run.stdout if "] trial " in line)
-        next(trials)
+        next(line for line in run.stdout if "] trial " in line)
         children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
         os.kill(int(children[-1]), signal.SIGKILL)
-        next(trials)
+        next(run.stdout)
         run.send_signal(end)
         run.stdout.read()
     assert run.returncode != 0 and list(temporary.iterdir()) == []
