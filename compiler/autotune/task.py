@@ -25,12 +25,11 @@ from compiler.database.replay import replay
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import dtype_of
 from compiler.driver.building import Selection, build, built, by_records, records_of, source_of
-from compiler.driver.parts.cut import cut
-from compiler.driver.parts.groups import Group
+from compiler.driver.parts.groups import OWN, Group
+from compiler.driver.parts.partition import partition
 from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Scheduled
 from compiler.frontends.imported import Imported
-from compiler.graph.provenance import Provenance
 from compiler.graph.scripts import renamed
 from compiler.graph.spelled import spelled
 from compiler.opt.diagnostics import SAID
@@ -124,14 +123,11 @@ class SearchTask(Unpicklable):
         group = func if isinstance(func, Group) else None
         self.func = group.loops if group else model.function if isinstance(model, Imported) else made(func, args)
         self.constants = constants
-        self.occurrences = 1
-        self.provenance: Provenance | None = None
-        self._cut = cut(group or self.func, constants, in_groups=self._target.in_units, canonical=template is None)
-        self._whole, self._single, self.module = self._cut.whole, self._cut.single, self._cut.module
-        if self._single is not None:
-            self.provenance = self._single.names
-        one = group or self._single
-        self._schedule = None if self._whole else Schedule(one.tree if one else self.module)
+        self._parts = partition(group or self.func, constants, self._target.in_units, canonical=template is None)
+        self._whole, self._single, self.module = self._parts.whole, self._parts.single, self._parts.module
+        self.occurrences = self._parts.group.occurrences if self._parts.group else 1
+        self.provenance = self._parts.group.names if self._parts.group else OWN
+        self._schedule = None if self._whole else Schedule(self._parts.loops)
         program_name = self._whole.function.sym_name.data if self._whole else self.schedule.name
         self.name = program_name if name is None else line("the name of a task", name)
         self.policy, self.target = policy, self._target.name
@@ -185,7 +181,7 @@ class SearchTask(Unpicklable):
         return f"{self.name}, {counted(self.occurrences, 'call')}"
 
     def _task(self, group: Group) -> SearchTask:
-        task = SearchTask(
+        return SearchTask(
             group,
             threads=self.threads,
             policy=self.policy,
@@ -195,8 +191,6 @@ class SearchTask(Unpicklable):
             constants=group.tree.constants,
             timing=NETWORK,
         )
-        task.occurrences, task.provenance = group.occurrences, group.provenance
-        return task
 
     @property
     def schedule(self) -> Schedule:
@@ -268,16 +262,14 @@ class SearchTask(Unpicklable):
         """The unscheduled loops under the names of the program."""
         if self._single is not None:
             return self._single.unscheduled
-        loops = self.schedule.program
-        return loops if self.provenance is None else spelled(loops, self.provenance, {})
+        return spelled(self.schedule.program, self.provenance, {})
 
     @cached_property
     def derived(self) -> Derived:
         """The sketches of the program, and the alternatives that were refused."""
         if self.template is not None:
             return from_template(self.template, self.schedule, self.rules, self.machine, self.threads)
-        sketches = derive(self.schedule, self.rules, self.machine, self.threads)
-        return sketches if self.provenance is None else sketches.spoken(self.provenance)
+        return derive(self.schedule, self.rules, self.machine, self.threads).spoken(self.provenance)
 
     @cached_property
     def space(self) -> SketchSpace:
@@ -348,11 +340,11 @@ class SearchTask(Unpicklable):
 
     def spoken(self, text: str) -> str:
         """A text about the program, such as why a candidate failed, with the program's names."""
-        return text if self.provenance is None else self.provenance.spoken(text)
+        return self.provenance.spoken(text)
 
     def _spelled(self, script: ModuleOp) -> ModuleOp:
         """A script under the names of the program."""
-        return script if self.provenance is None else renamed(script, self.provenance)
+        return renamed(script, self.provenance)
 
     def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, object] | None = None) -> Any:
         """The kernel of the best record, which takes the inputs that are not constant; `constants` are arrays of those
@@ -404,13 +396,13 @@ class SearchTask(Unpicklable):
         Raises ScheduleError for a script that does not apply.
         """
         by_part = {name.removeprefix(f"{self.name}."): source for name, source in sources.items()}
-        return built(self._cut, self.func, by_part, self.threads, self.policy, constants)
+        return built(self._parts, self.func, by_part, self.threads, self.policy, constants)
 
     @property
     def _selection(self) -> Selection:
         """The parts of the program, each to be scheduled by its record or by the rules."""
         tasks = self.groups or (self,)
-        return Selection(self._cut, {task.name.removeprefix(f"{self.name}."): task for task in tasks})
+        return Selection(self._parts, {task.name.removeprefix(f"{self.name}."): task for task in tasks})
 
     def records(self, database: str | os.PathLike[str]) -> dict[str, Record]:
         """The best records of the program's canonical form by its name, of a whole program of its groups by theirs."""

@@ -25,7 +25,7 @@ from compiler.driver.choice.mode import WRITTEN, Way, way_of
 from compiler.driver.choice.preferred import preferred_schedule
 from compiler.driver.choice.verdict import judged, proved
 from compiler.driver.inputs import named
-from compiler.driver.parts.cut import Cut, Part, Schedulable, cut
+from compiler.driver.parts.partition import Partition, Schedulable, Unscheduled, partition
 from compiler.driver.parts.single import single_of
 from compiler.driver.plan import BuildPlan
 from compiler.driver.units.pool import Team
@@ -155,7 +155,7 @@ def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str
 
     @cache
     def selection() -> Selection:
-        program = cut(x, list(constants or ()))
+        program = partition(x, list(constants or ()))
         return Selection(program, {part.name: part for part in program.parts(count, policy)})
 
     if isinstance(way, Path):
@@ -168,7 +168,7 @@ class Selection:
     """The parts of a program by their names, for each of which a schedule is selected: that of its best record in a
     database, if there is one that can be used, else the one that rules prefer."""
 
-    program: Cut
+    program: Partition
     parts: Mapping[str, Schedulable]
     database: Path | None = None
 
@@ -176,7 +176,7 @@ class Selection:
         """The schedules by the names of the parts, found by a team of processes; those of tasks, which do not pickle,
         here."""
         records = {} if self.database is None else records_of(self.parts, self.database)
-        parts = [part for part in self.parts.values() if isinstance(part, Part)]
+        parts = [part for part in self.parts.values() if isinstance(part, Unscheduled)]
         if len(parts) < len(self.parts):
             return {name: source_of(part, records.get(name)) for name, part in self.parts.items()}
         calls = [partial(source_of, replace(part), records.get(part.name)) for part in parts]
@@ -235,7 +235,7 @@ def _planned(
 
 
 def built(
-    program: Cut,
+    program: Partition,
     x: object,
     sources: Mapping[str, Scheduled],
     threads: int,

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """The former name of each canonical one.
+    """The former name of each canonical one; empty of what has the user's own names.
 
     blocks: of labels of computes. axes: of the axes of each compute, by its canonical label. values: of inputs and
     results of nodes.
     """
 
-    blocks: Mapping[str, str]
-    axes: Mapping[str, Mapping[str, str]]
-    values: Mapping[str, str]
+    blocks: Mapping[str, str] = field(default_factory=dict)
+    axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
 
     def after(self, earlier: Provenance) -> Provenance:
         """From the canonical names of this to the former names of an earlier step, whose names this one has replaced.

@@ -24,7 +24,7 @@ from compiler.driver.building import source_of
 from compiler.driver.choice import verdict as judged
 from compiler.driver.choice.mode import way_of
 from compiler.driver.choice.preferred import PAYS, preferred_schedule, seconds
-from compiler.driver.parts.cut import Cut, Part
+from compiler.driver.parts.partition import Partition, Unscheduled
 from compiler.driver.units.unit import Scheduled
 from compiler.schedule import Schedule
 from compiler.space.rules.draft import Alternative, Draft
@@ -242,14 +242,14 @@ def test_known_constants_are_passed_where_a_schedule_is_tried(monkeypatch: pytes
 
 
 def test_what_is_not_compiled_is_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = Cut.plan
+    plan = Partition.plan
 
-    def refusing(self: Cut, sources: dict[str, Scheduled], module: ModuleOp) -> BuildPlan:
+    def refusing(self: Partition, sources: dict[str, Scheduled], module: ModuleOp) -> BuildPlan:
         if any(source.script for source in sources.values()):
             raise LoweringError("too much")
         return plan(self, sources, module)
 
-    monkeypatch.setattr(Cut, "plan", refusing)
+    monkeypatch.setattr(Partition, "plan", refusing)
     assert _sources(compiler.build(_two_groups(), schedule="auto")) == {("written", "not compiled: too much")}
 
 
@@ -318,6 +318,6 @@ def _parallel_sums_or_rows(draft: Draft, label: str) -> Iterator[Alternative]:
 def test_steps_are_judged_where_the_whole_is_not_proved() -> None:
     x, y = _in(400, 800), _in(800, 600, name="Y")
     loops = compiler.lower(te.function("f", [x, y], nn.matmul(x, y)))
-    source = source_of(Part("f", loops, 2, "contract", WARM, [_parallel_sums_or_rows]))
+    source = source_of(Unscheduled("f", loops, 2, "contract", WARM, [_parallel_sums_or_rows]))
     assert source.verdict == "proved" and source.tree is not None
     assert [loop.kind for loop in source.tree.loops.values()] == ["parallel", "serial", "serial"]

@@ -20,7 +20,7 @@ from compiler.database import Database, Record
 from compiler.database.outcome import Outcome
 from compiler.dialects.functions import find_function
 from compiler.driver.main import assemble
-from compiler.driver.parts.groups import whole_of
+from compiler.driver.parts.groups import OWN, whole_of
 from compiler.graph.read import read
 from compiler.graph.write import write
 from compiler.lowering.low_to_llvm import emit
@@ -304,7 +304,7 @@ def test_what_is_shown_has_the_users_names(path: Path, capsys: pytest.CaptureFix
 def test_what_a_person_writes_stays_as_it_stands() -> None:
     module = lower(layer())
     text = str(module)
-    assert str(task(module).module) == text and task(module).provenance is None
+    assert str(task(module).module) == text and task(module).provenance == OWN
     template = """
     transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
       %t = sched.get_block %f "matmul"
@@ -312,10 +312,10 @@ def test_what_a_person_writes_stays_as_it_stands() -> None:
     }
     """
     own = task(layer(), template=template)
-    assert str(own.module) == text and own.provenance is None and own.key == task(module).key
+    assert str(own.module) == text and own.provenance == OWN and own.key == task(module).key
     assert "matmul" in own.schedule.program.blocks
 
 
 def test_a_program_that_computes_nothing_stays() -> None:
     x = P((4,), name="X")
-    assert task(te.function("same", [x], [x])).provenance is None
+    assert task(te.function("same", [x], [x])).provenance == OWN

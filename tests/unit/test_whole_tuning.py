@@ -22,7 +22,7 @@ from compiler.bench.contenders import Settings
 from compiler.bench.groups import breakdowns
 from compiler.database import Database, Record
 from compiler.database.outcome import NETWORK, Outcome
-from compiler.driver.parts.groups import Whole, whole_of, whole_of_kept
+from compiler.driver.parts.groups import OWN, Whole, whole_of, whole_of_kept
 from compiler.pipeline import lower, parse
 from compiler.support.errors import InputError, TargetError
 from tests.unit.test_tuner import Pretend, clock, path, product, records, workers
@@ -287,7 +287,7 @@ def test_what_is_printed_maps_canonical_names_back(
     assert out.startswith("// layer.group_0, 1 call: ") and '"matmul"' in out and "product0" not in out
     record = what.best(path)["layer.group_0"]
     assert '"product0"' in record.script and "matmul" not in record.script
-    assert task().groups[0].provenance is None, "what has groups keeps its names"
+    assert task().groups[0].provenance == OWN, "what has groups keeps its names"
 
 
 def test_bench_shows_the_groups_of_what_was_tuned(workers: Callable[..., Pretend], path: Path) -> None:

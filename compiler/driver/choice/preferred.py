@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from compiler.analysis.cost import total_flops
 from compiler.driver.choice.estimate import gains_nothing
 from compiler.driver.choice.forest import Forest, shipped
-from compiler.driver.parts.cut import Schedulable
+from compiler.driver.parts.partition import Schedulable
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
 from compiler.space.rules.derive import preferred

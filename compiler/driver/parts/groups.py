@@ -32,18 +32,25 @@ from compiler.support.files import read
 from compiler.support.text import unknown
 from compiler.targets.arguments import Argument
 
+OWN = Provenance()
+"""Of what has the program's own names."""
+
 
 @dataclass(frozen=True)
 class Group:
-    """A group of a whole program: a module of its function alone, the positions of the inputs that are constant
-    wherever it is called, and how often a run calls it. `provenance` is what the program calls its parts where it is
-    called first; None where these are its names."""
+    """A group of a program: a module of its function alone, canonical, the positions of the inputs that are constant
+    wherever it is called, and how often a run calls it.
+
+    names: what the program calls its parts where it is called first. hash: that of what it computes, which sees no
+    name; empty where the program was given in groups.
+    """
 
     name: str
     module: ModuleOp
     constants: tuple[int, ...]
-    occurrences: int
-    provenance: Provenance | None = None
+    occurrences: int = 1
+    names: Provenance = OWN
+    hash: str = ""
 
     @cached_property
     def tree(self) -> Program:
@@ -60,9 +67,7 @@ class Group:
     @property
     def spelled(self) -> ModuleOp:
         """The module under the names of the program: for people to read."""
-        if self.provenance is None:
-            return self.module
-        return ModuleOp([write(spelled_graph(read_graph(find_function(self.module)), self.provenance))])
+        return ModuleOp([write(spelled_graph(read_graph(find_function(self.module)), self.names))])
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ class Whole:
     def _group(self, name: str, calls: Sequence[tuple[bool, ...]]) -> Group:
         constants = tuple(n for n, each in enumerate(zip(*calls, strict=True)) if all(each))
         module = ModuleOp([_public(find_function(self.module, name))])
-        return Group(name, module, constants, len(calls), self.parts.get(name))
+        return Group(name, module, constants, len(calls), self.parts.get(name, OWN), self.hashes.get(name, ""))
 
 
 def whole_of_kept(kept: WholeProgram) -> Whole:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from compiler.database import Record
 from compiler.dialects.functions import find_function
-from compiler.driver.parts.groups import whole_of
+from compiler.driver.parts.groups import OWN, whole_of
 from compiler.driver.parts.single import single_of
 from compiler.graph.provenance import Provenance
 from compiler.pipeline import lower, parse
@@ -15,9 +15,6 @@ from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
 from compiler.support.errors import InputError
-
-OWN = Provenance({}, {}, {})
-"""Of what has the program's own names."""
 
 
 def names_of(x: object, record: Record) -> Provenance:
@@ -36,10 +33,10 @@ def _parts(x: object) -> Iterator[tuple[Program, Provenance]]:
     """The loops of a program and of its groups, as records have them, and what the program calls their parts."""
     program_of_groups = whole_of(x, ())
     if program_of_groups is not None:
-        yield from ((group.tree, group.provenance or OWN) for group in program_of_groups.groups)
+        yield from ((group.tree, group.names) for group in program_of_groups.groups)
     single = single_of(x)
     if single is not None:
-        yield single.tree, single.names
+        yield single.group.tree, single.group.names
     if program_of_groups is None:
         yield read(find_function(lower(x))), OWN
 

@@ -4,57 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import constant_values, find_function, positions, state_constants
-from compiler.driver.parts.groups import positions_of, te_module
-from compiler.graph.canonical import Canonical, canonical
-from compiler.graph.provenance import Provenance
+from compiler.driver.parts.groups import Group, positions_of, te_module
+from compiler.graph.canonical import canonical
 from compiler.graph.read import read as read_graph
 from compiler.graph.spelled import spelled
-from compiler.graph.tree import Compute, Graph
+from compiler.graph.tree import Compute
 from compiler.graph.write import write
 from compiler.lowering.te_to_loop import arguments_of
-from compiler.pipeline.loops import tree_of
 from compiler.program.names import Names
 from compiler.program.tree import Buffer, Program
-from compiler.program.write import write as write_loops
 from compiler.schedule import Schedule
 
 
 @dataclass(frozen=True)
 class Single:
-    """A te function, and its canonical form, whose inputs and results are in canonical order too.
+    """A te function of one group: its main is one call without copies, which has no code of its own.
 
-    own: the arguments of its loops as it is written: inputs, then results. constants: the inputs that never change, by
-    position, and the elements of those that the function itself knows.
+    group: its canonical form, whose inputs and results are in canonical order too. arguments, results: where each of
+    these stands in the function. own: the arguments of its loops as it is written: inputs, then results. constants: the
+    inputs that never change, by position, and the elements of those that the function itself knows.
     """
 
-    graph: Graph
-    form: Canonical
+    group: Group
+    arguments: tuple[int, ...]
+    results: tuple[int, ...]
     own: tuple[Buffer, ...]
     constants: Mapping[int, DenseAttr | None]
-
-    @property
-    def names(self) -> Provenance:
-        """What the program calls the parts of its canonical form."""
-        return self.form.names
-
-    @cached_property
-    def tree(self) -> Program:
-        """The loops of the canonical form: they are tuned, and records' scripts apply to them."""
-        module = ModuleOp([write(self.form.graph)])
-        stated = {n: self.constants[own] for n, own in enumerate(self.form.arguments) if own in self.constants}
-        state_constants(find_function(module), stated)
-        return tree_of(module)
-
-    @cached_property
-    def loops(self) -> ModuleOp:
-        """The same as IR."""
-        return ModuleOp([write_loops(self.tree)])
 
     @property
     def unknown(self) -> list[Buffer]:
@@ -64,18 +44,18 @@ class Single:
     def schedule(self, script: ModuleOp) -> Schedule:
         """The canonical form under a script, with the program's arguments and results in its order. Raises
         ScheduleError for a script that does not apply."""
-        return Schedule(self.signed(self.tree)).apply(script)
+        return Schedule(self.signed(self.group.tree)).apply(script)
 
     def scheduled(self, script: ModuleOp) -> Program:
         """The canonical form under a script, with the program's arguments and names. Raises ScheduleError as well."""
-        return self.spelled(self.signed(Schedule(self.tree).apply(script).program))
+        return self.spelled(self.signed(Schedule(self.group.tree).apply(script).program))
 
     def signed(self, program: Program) -> Program:
         """The canonical loops, scheduled or not, with the program's arguments and results in its order."""
-        inputs, count = dict(zip(self.form.arguments, program.arguments, strict=False)), len(self.form.arguments)
-        results = dict(zip(self.form.results, program.arguments[-program.outputs :], strict=True))
+        inputs, count = dict(zip(self.arguments, program.arguments, strict=False)), len(self.arguments)
+        results = dict(zip(self.results, program.arguments[-program.outputs :], strict=True))
         taken = Names(program.buffers)
-        own = self.own[: len(self.graph.inputs)]
+        own = self.own[: len(self.own) - program.outputs]
         arguments = (
             *(
                 inputs[n] if n in inputs else replace(buffer, name=taken.fresh("unused"))
@@ -88,14 +68,15 @@ class Single:
 
     def spelled(self, program: Program) -> Program:
         """Such loops under the names of the program."""
-        names, count = [buffer.name for buffer in program.arguments], len(self.graph.inputs)
+        names, count = [buffer.name for buffer in program.arguments], len(self.own) - program.outputs
         interface = [*names[:count], *names[len(names) - program.outputs :]]
-        return spelled(program, self.names, dict(zip(interface, (buffer.name for buffer in self.own), strict=True)))
+        own = (buffer.name for buffer in self.own)
+        return spelled(program, self.group.names, dict(zip(interface, own, strict=True)))
 
     @property
     def unscheduled(self) -> Program:
         """The canonical form, unscheduled, with the program's arguments and names."""
-        return self.spelled(self.signed(self.tree))
+        return self.spelled(self.signed(self.group.tree))
 
 
 def single_of(x: object, constants: Sequence[str] = ()) -> Single | None:
@@ -113,4 +94,9 @@ def single_of(x: object, constants: Sequence[str] = ()) -> Single | None:
         return None
     elements = constant_values(function)
     stated = positions(function, "constants") | set(positions_of(x, function, constants))
-    return Single(graph, form, arguments_of(function), {n: elements.get(n) for n in stated})
+    own = {n: elements.get(n) for n in stated}
+    by_position = {n: own[former] for n, former in enumerate(form.arguments) if former in own}
+    alone = ModuleOp([write(form.graph)])
+    state_constants(find_function(alone), by_position)
+    group = Group(graph.name, alone, tuple(by_position), names=form.names, hash=form.hash)
+    return Single(group, form.arguments, form.results, arguments_of(function), own)

@@ -1,4 +1,4 @@
-"""`Cut`: a program as the parts that have schedules of their own, and the plan of its kernel by these schedules."""
+"""`Partition`: a program as parts that have schedules of their own, and the plan of its kernel by these schedules."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from compiler.driver.plan import BuildPlan
 from compiler.driver.units.unit import WRITTEN, Scheduled
 from compiler.pipeline import lower, parse
 from compiler.program.tree import Program
+from compiler.program.write import write
 from compiler.schedule import Schedule
 from compiler.space.rules import RULES, Rule
 from compiler.targets.cpu.facts import GroupFacts
@@ -28,7 +29,7 @@ from compiler.types.machines import Gpu, Machine, host
 
 
 class Schedulable(Protocol):
-    """A program that rules find a schedule for, such as a Part or a SearchTask."""
+    """A program that rules find a schedule for, such as an Unscheduled or a SearchTask."""
 
     @property
     def schedule(self) -> Schedule:
@@ -56,7 +57,7 @@ class Schedulable(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Unscheduled:
     """A part of a program: its name, its unscheduled loops, and what its schedule is chosen by."""
 
     name: str
@@ -89,28 +90,41 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
-    """A program as the parts that have schedules of their own: the groups of a whole program, the canonical form of a
-    te function of one group, or loops as they are."""
+class Partition:
+    """A program as the parts that have schedules of their own: the groups of a whole program, or one part: the group
+    of a te function, or `given`, a group of a program or loops as they are."""
 
-    whole: Whole | None
-    single: Single | None
-    loops: ModuleOp | None
+    whole: Whole | None = None
+    single: Single | None = None
+    given: Group | ModuleOp | None = None
+
+    @property
+    def group(self) -> Group | None:
+        """The group that is the one part; None of a whole program, and of loops as they are."""
+        if self.single is not None:
+            return self.single.group
+        return self.given if isinstance(self.given, Group) else None
+
+    @property
+    def loops(self) -> ModuleOp | Program:
+        """What the schedule of the one part begins with."""
+        loops = self.group.tree if self.group else self.given
+        assert isinstance(loops, ModuleOp | Program)
+        return loops
 
     @cached_property
     def module(self) -> ModuleOp:
         """What is scheduled: the groups and their main, or the loops of the one part."""
-        module = self.whole.module if self.whole else self.single.loops if self.single else self.loops
-        assert module is not None
-        return module
+        if self.whole is not None:
+            return self.whole.module
+        return self.loops if isinstance(self.loops, ModuleOp) else ModuleOp([write(self.loops)])
 
-    def parts(self, threads: int, policy: str) -> list[Part]:
+    def parts(self, threads: int, policy: str) -> list[Unscheduled]:
         """The parts, each to be scheduled for so many threads."""
         if self.whole is not None:
-            return [Part(group.name, group.tree, threads, policy, NETWORK) for group in self.whole.groups]
-        loops = self.single.tree if self.single else self.module
-        name = self.single.graph.name if self.single else find_function(self.module).sym_name.data
-        return [Part(name, loops, threads, policy, WARM)]
+            return [Unscheduled(group.name, group.tree, threads, policy, NETWORK) for group in self.whole.groups]
+        name = self.group.name if self.group else find_function(self.module).sym_name.data
+        return [Unscheduled(name, self.loops, threads, policy, WARM)]
 
     def plan(self, sources: Mapping[str, Scheduled], module: ModuleOp) -> BuildPlan:
         """How the program's module is compiled under the schedules that `sources` have by the names of its parts; as
@@ -120,7 +134,7 @@ class Cut:
         source, single = next(iter(sources.values()), WRITTEN), self.single
         if single is None:
             return written(module)
-        group = GroupFacts(single.graph.name, single.form.hash, 1, source.origin, source.verdict, 0.0)
+        group = GroupFacts(single.group.name, single.group.hash, 1, source.origin, source.verdict, 0.0)
         if source.script is None:
             return replace(written(module), group=group)
         tree = None if source.tree is None else single.spelled(single.signed(source.tree))
@@ -128,12 +142,13 @@ class Cut:
         return BuildPlan(module, group=group, tree=tree)
 
 
-def cut(x: object, constants: Sequence[str], in_groups: bool = True, canonical: bool = True) -> Cut:
-    """Cut a program, some of whose inputs are constant; not in groups, or not in its canonical form, where so asked."""
+def partition(x: object, constants: Sequence[str], in_groups: bool = True, canonical: bool = True) -> Partition:
+    """The parts of a program, some of whose inputs are constant; not in groups, or not in its canonical form, where so
+    asked."""
     if isinstance(x, Group):
-        return Cut(None, None, x.loops)
+        return Partition(given=x)
     whole = whole_of(x, constants) if in_groups and canonical else None
     if whole is not None:
-        return Cut(whole, None, None)
+        return Partition(whole)
     single = single_of(x, constants) if canonical else None
-    return Cut(None, single, None if single else with_constants(x, lower(x), constants))
+    return Partition(single=single) if single else Partition(given=with_constants(x, lower(x), constants))
