@@ -30,8 +30,7 @@ from compiler.driver.parts.partition import partition
 from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Scheduled
 from compiler.frontends.imported import Imported
-from compiler.graph.scripts import renamed
-from compiler.graph.spelled import spelled
+from compiler.graph.spelling import renamed, spelled
 from compiler.opt.diagnostics import SAID
 from compiler.pipeline import imported, parse
 from compiler.program.tree import Buffer, Program

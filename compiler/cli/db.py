@@ -253,7 +253,7 @@ def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
             raise InputError("--shape is for the model that --names names")
         return script
     from compiler.driver.parts.naming import names_of
-    from compiler.graph.scripts import renamed
+    from compiler.graph.spelling import renamed
 
     workload = program.workload(options.names, Fraction(1))
     try:

@@ -10,9 +10,8 @@ hashing.py         digests of what is computed, not of names
 normal_form.py     the normal form of a compute
 order.py           the order of what has none, by structure
 provenance.py      what a user calls the parts of a canonical graph
-scripts.py         scripts for canonical programs under the user's names
 concatenation.py   functions that only put their inputs one behind the other in memory
-spelled.py         canonical programs under the user's names
+spelling.py        canonical programs and scripts under the user's names
 canonical.py       canonical text and hash of a te function
 grouping/          which computes make one function
 whole.py           canonical and grouped: what the build takes

@@ -15,7 +15,7 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import functions
 from compiler.graph.canonical import Canonical, canonical, canonical_functions, canonicalize
 from compiler.graph.read import read
-from compiler.graph.scripts import renamed
+from compiler.graph.spelling import renamed
 from compiler.graph.tree import Compute, Graph
 from compiler.graph.write import write
 from compiler.schedule import Schedule

@@ -33,7 +33,7 @@ from compiler.database.lines import from_line
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.driver.parts.groups import OWN
 from compiler.driver.reference.subject import Subject
-from compiler.graph.scripts import renamed
+from compiler.graph.spelling import renamed
 from compiler.pipeline import lower, parse
 from compiler.schedule import Schedule, replay
 from compiler.space import gpu_features

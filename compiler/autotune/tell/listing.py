@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from compiler.graph.scripts import renamed
+from compiler.graph.spelling import renamed
 from compiler.schedule.primitive import applies
 from compiler.schedule.state import ROOT
 from compiler.space.candidates import Candidate, total

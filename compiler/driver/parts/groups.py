@@ -19,7 +19,7 @@ from compiler.graph.grouping import has_groups
 from compiler.graph.main import read_tensors
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read as read_graph
-from compiler.graph.spelled import spelled_graph
+from compiler.graph.spelling import spelled_graph
 from compiler.graph.whole import GivenNames, whole
 from compiler.graph.write import write
 from compiler.lowering.te_to_loop import arguments_of

@@ -12,7 +12,7 @@ from compiler.dialects.functions import constant_values, find_function, position
 from compiler.driver.parts.groups import Group, positions_of, te_module
 from compiler.graph.canonical import canonical
 from compiler.graph.read import read as read_graph
-from compiler.graph.spelled import spelled
+from compiler.graph.spelling import spelled
 from compiler.graph.tree import Compute
 from compiler.graph.write import write
 from compiler.lowering.te_to_loop import arguments_of
