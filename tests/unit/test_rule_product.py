@@ -12,7 +12,7 @@ from compiler.autotune.task import SearchTask
 from compiler.schedule import Schedule
 from compiler.space.rules import RULES
 from compiler.space.rules.derive import Derivation, derive, preferred
-from compiler.space.rules.product import is_product
+from compiler.space.rules.product import is_product, panels_in_round
 from compiler.types.machines import host
 
 nn = te.nn
@@ -98,3 +98,19 @@ def test_a_concatenation_is_made_before_a_product_reads_it(axis: int) -> None:
     program = preferred(task.schedule, task.rules, task.machine).draft.schedule.program
     (product,) = (block for block in program.blocks.values() if block.combiners == ("add",) and block.reads)
     assert len(product.reads) == 2 and not any(access.where for access in product.reads)
+
+
+@pytest.mark.parametrize(
+    ("count", "fitting", "wanted"),
+    [(6, 4, 6), (6, 5, 6), (14, 2, 2), (14, 4, 7), (7, 4, 7), (10, 3, 5), (21, 5, 7), (13, 5, 7), (1, 9, 1), (5, 1, 1)],
+)
+def test_rounds_of_panels_have_few_empty_ones(count: int, fitting: int, wanted: int) -> None:
+    assert panels_in_round(count, fitting) == wanted
+
+
+def test_few_panels_are_computed_in_vain() -> None:
+    """At most a sixth where two panels fit into L2, whatever the columns; all fit into L2."""
+    for count in range(1, 200):
+        for fitting in range(2, 30):
+            panels = panels_in_round(count, fitting)
+            assert panels <= 2 * fitting and -(-count // panels) * panels <= count * 7 / 6 + 1e-9

@@ -12,7 +12,7 @@ from compiler.schedule.library import ConvolutionTiles, PointwiseTiles
 from compiler.space.rules.draft import Alternative, Draft
 from compiler.space.rules.sizes import evens, pixel_tile, pixels_of, register_tile, rows_of
 
-IDLE = 1.1
+IDLE = 1.2
 """By how much the lanes of all vectors of pixels may exceed the pixels: beyond, filters go into the lanes."""
 FEWEST_TILES = 5
 """So many register tiles at least read the pixels that have been packed."""

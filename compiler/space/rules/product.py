@@ -17,6 +17,8 @@ from compiler.space.rules.sizes import depth, evens, register_tile, rows_of, ste
 MOST_ROWS = 14
 MOST_DEPTH = 1024
 FEW_ROWS = 16
+AGAIN = 0.15
+"""What reading A once more for a round of panels costs, in panels: 0.05 to 0.35 of one, by measurement."""
 SHORT = 4
 """The least products of a sum that are worth setting a register tile to zero and storing it."""
 
@@ -146,11 +148,19 @@ def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
     deep = draft.choose(evens(k, lanes, min(k, 4 * lanes), MOST_DEPTH), kc, "depth")
     count = -(-n // (lanes * draft.schedule.value(chosen)))
     columns = width(machine, draft.schedule.value(deep), element) // (lanes * draft.schedule.value(chosen))
-    across = draft.choose(steps(count), min(count, columns), "panels")
+    wanted_panels = panels_in_round(count, columns)
+    across = draft.choose([*steps(count), wanted_panels], wanted_panels, "panels")
     around: Size = draft.choose([g for g in (2, 4, 8, 16) if g * wanted <= m], 8, "groups") if groups else 1
     if not groups and m <= FEW_ROWS and panels is None:  # a panel of B is read once, for all rows
         around = -(-m // draft.schedule.value(rows))
     return GebpTiles(rows, chosen, deep, across, around)
+
+
+def panels_in_round(count: int, fitting: int) -> int:
+    """How many panels of B make a round, of a count of which so many take half of L2: panels that the last round lacks
+    are computed too, and each round reads A again. Up to seven eighths of L2 cost nothing, by measurement."""
+    most = max(1, min(count, 7 * fitting // 4))
+    return min(range(1, most + 1), key=lambda panels: (-(-count // panels) * (panels + AGAIN), -panels))
 
 
 def _parallel(draft: Draft, block: Handle, done: Gebp) -> None:
