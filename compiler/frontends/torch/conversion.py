@@ -181,8 +181,6 @@ def input_of(node: fx.Node, name: str | None = None) -> Tensor:
         raise Unsupported(f"the input '{node.name}' is no tensor")
     try:
         return placeholder(_shape(value), dtype_of(value.dtype), name_of(name or node.name))
-    except Unsupported:
-        raise
     except StrataError as error:
         raise Unsupported(str(error)) from error
 
@@ -191,29 +189,19 @@ def why_not(node: fx.Node) -> str | None:
     """The reason why a node stays with torch, None if it has a te form."""
     try:
         if node.op == "call_function" and node.target is operator.getitem:
-            return _why_no_item(node)
+            source = node.args[0]
+            assert isinstance(source, fx.Node)
+            _item(node, {source: converted(source, _stand_ins(source))})
+            return None
         if node.op == "call_function":
             row_of(node)  # its absence is the first reason
-        values: Values = {n: _stand_in(n) for n in node.all_input_nodes if isinstance(_value(n), torch.Tensor)}
-        converted(node, values)
+        converted(node, _stand_ins(node))
     except Unsupported as reason:
         return str(reason)
     return None
 
 
-def _why_no_item(node: fx.Node) -> str | None:
-    source = node.args[0]
-    assert isinstance(source, fx.Node)
-    values: Values = {n: _stand_in(n) for n in source.all_input_nodes if isinstance(_value(n), torch.Tensor)}
-    _item(node, {source: converted(source, values)})
-    return None
-
-
-def _value(node: fx.Node) -> object:
-    return node.meta.get("val")
-
-
-def _stand_in(node: fx.Node) -> Tensor:
-    if node.op == "get_attr":
-        return stated(node)
-    return input_of(node)
+def _stand_ins(node: fx.Node) -> Values:
+    """Tensors like those that a node takes."""
+    inputs = [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
+    return {n: stated(n) if n.op == "get_attr" else input_of(n) for n in inputs}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.frontends.torch.operators.elements import converted
+from compiler.frontends.torch.operators.elements import converted, reshaped
 from compiler.frontends.torch.table import Call, Unsupported, default, operator
 from compiler.te import nn
 from compiler.te.tensor import Tensor
@@ -29,15 +29,12 @@ def scaled_dot_product_attention(
         raise Unsupported("attention whose batches are broadcast")
     mask = None if attn_mask is None else _mask(call, attn_mask, query, q.rank)
     attended = nn.attention(q, k, v, mask, is_causal, scale, name=call.name)
-    shaped = attended if attended.shape == call.shape else nn.reshape(attended, call.shape, f"{call.name}.shaped")
-    return converted(shaped, call.dtype, call.name)
+    return converted(reshaped(attended, call.shape, f"{call.name}.shaped"), call.dtype, call.name)
 
 
 def _folded(tensor: Tensor, name: str) -> Tensor:
     """A tensor with its leading dimensions joined, so that at most two stand before rows and columns."""
-    if tensor.rank <= 4:
-        return tensor
-    return nn.reshape(tensor, (-1, *tensor.shape[-3:]), name)
+    return tensor if tensor.rank <= 4 else nn.reshape(tensor, (-1, *tensor.shape[-3:]), name)
 
 
 def _mask(call: Call, mask: Tensor, query: Tensor, rank: int) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compiler.frontends.torch.operators.elements import Operand, converted, pointwise, read
+from compiler.frontends.torch.operators.elements import Operand, converted, pointwise, read, reshaped
 from compiler.frontends.torch.table import Call, operator
 from compiler.te import nn
 from compiler.te import scalar as e
@@ -89,7 +89,7 @@ def _raised(call: Call, x: Tensor, dims: Sequence[int], number: int) -> Tensor:
     shape = list(x.shape)
     for d in sorted(dims):
         shape.insert(d, 1)
-    return x if len(shape) == x.rank else nn.reshape(x, tuple(shape), f"{call.name}.operand{number}")
+    return reshaped(x, tuple(shape), f"{call.name}.operand{number}")
 
 
 @operator("linear")
@@ -97,7 +97,7 @@ def linear(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None = None) ->
     """x times a transposed weight, plus a bias."""
     rows = nn.reshape(x, (-1, x.shape[-1]), f"{call.name}.rows") if x.rank != 2 else x
     sums = nn.matmul(rows, weight, transpose_b=True, dtype=accumulator(x.dtype), name=f"{call.name}.sum")
-    shaped = sums if x.rank == 2 else nn.reshape(sums, call.shape, f"{call.name}.shaped")
+    shaped = reshaped(sums, call.shape, f"{call.name}.shaped")
     return converted(shaped, call.dtype, call.name) if bias is None else _added(call, shaped, bias, 1, 1)
 
 
@@ -111,8 +111,7 @@ def matmul(call: Call, x: Tensor, y: Tensor) -> Tensor:
         sums = nn.matmul(rows, right, dtype=accumulator(x.dtype), name=f"{call.name}.sum")
     else:
         sums = _batched(call, left, right)
-    shaped = sums if sums.shape == call.shape else nn.reshape(sums, call.shape, f"{call.name}.shaped")
-    return converted(shaped, call.dtype, call.name)
+    return converted(reshaped(sums, call.shape, f"{call.name}.shaped"), call.dtype, call.name)
 
 
 def _batched(call: Call, x: Tensor, y: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compiler.frontends.torch.operators.elements import Operand, converted, filled, pointwise, read, working
+from compiler.frontends.torch.operators.elements import Operand, converted, filled, flattened, pointwise, read, working
 from compiler.frontends.torch.operators.reduction import vector_norm
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
@@ -150,7 +150,7 @@ def _edges(call: Call, x: Tensor, bins: int, between: Sequence[float] | None, ma
     """Edges of equal bins, counted from both ends as torch's linspace does; of equal extremes a margin to both
     sides."""
     if between is None:
-        flat = nn.reshape(x, (-1,), f"{call.name}.flat") if x.rank != 1 else x
+        flat = flattened(x, f"{call.name}.flat")
         low, high = nn.min(flat, name=f"{call.name}.low"), nn.max(flat, name=f"{call.name}.high")
     else:
         low, high = (

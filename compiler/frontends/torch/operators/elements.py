@@ -51,6 +51,11 @@ def number(value: object, dtype: str) -> Const:
     return e.const(int(value), dtype)
 
 
+def zero(tensor: Tensor) -> int:
+    """The zero of a tensor's dtype."""
+    return False if tensor.dtype == "i1" else 0
+
+
 def literal(tensor: Tensor) -> float | None:
     """The number that all elements of a tensor are stated to be, as its dtype holds it."""
     source = tensor.source
@@ -95,11 +100,20 @@ def converted(tensor: Tensor, dtype: str, name: str) -> Tensor:
     return compute(tensor.shape, lambda *at: e.cast(read(tensor, at, tensor.dtype), dtype), name)
 
 
+def reshaped(tensor: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
+    """A tensor under another shape; itself where it has that one."""
+    return tensor if tensor.shape == shape else nn.reshape(tensor, shape, name)
+
+
+def flattened(tensor: Tensor, name: str) -> Tensor:
+    """The elements of a tensor as a vector; a vector itself."""
+    return reshaped(tensor, (math.prod(tensor.shape),), name)
+
+
 def shaped(call: Call, tensor: Tensor, position: int = 0) -> Tensor:
     """A tensor as a result of a call: in its shape and dtype."""
-    shape, name = call.shapes[position], f"{call.name}.{position}"
-    reshaped = tensor if tensor.shape == shape else nn.reshape(tensor, shape, f"{name}.shaped")
-    return converted(reshaped, call.dtypes[position], name)
+    name = f"{call.name}.{position}"
+    return converted(reshaped(tensor, call.shapes[position], f"{name}.shaped"), call.dtypes[position], name)
 
 
 def each(values: Sequence[int] | int, rank: int) -> tuple[int, ...]:

@@ -16,20 +16,19 @@ from compiler.te.nn.normalisation import batch_norm_as, moments, softmax_over
 from compiler.te.tensor import Tensor
 
 
-@operator("_softmax", "softmax.int")
-def softmax(call: Call, x: Tensor, dim: int, half_to_float: object = False) -> Tensor:
-    """exp(x) over its sum along a dimension."""
-    if not x.rank:
-        return filled((), 1, call.dtype, call.name)
-    return nn.softmax(converted(x, call.dtype, f"{call.name}.wide"), dimension(dim, x.rank), call.name)
+def _enter_softmax(build: Callable[..., Tensor], of_scalar: int, *names: str) -> None:
+    """Softmax along a dimension, or its logarithm; a constant for a tensor without dimensions."""
+
+    def convert(call: Call, x: Tensor, dim: int, half_to_float: object = False) -> Tensor:
+        if not x.rank:
+            return filled((), of_scalar, call.dtype, call.name)
+        return build(converted(x, call.dtype, f"{call.name}.wide"), dimension(dim, x.rank), call.name)
+
+    operator(*names)(convert)
 
 
-@operator("_log_softmax", "log_softmax.int")
-def log_softmax(call: Call, x: Tensor, dim: int, half_to_float: object = False) -> Tensor:
-    """The logarithm of softmax."""
-    if not x.rank:
-        return filled((), 0, call.dtype, call.name)
-    return nn.log_softmax(converted(x, call.dtype, f"{call.name}.wide"), dimension(dim, x.rank), call.name)
+_enter_softmax(nn.softmax, 1, "_softmax", "softmax.int")
+_enter_softmax(nn.log_softmax, 0, "_log_softmax", "log_softmax.int")
 
 
 @operator("_safe_softmax")
@@ -60,16 +59,7 @@ def instance_norm(
     call: Call, x: Tensor, weight: Tensor | None, bias: Tensor | None, training: bool, momentum: float, eps: float
 ) -> tuple[Tensor, ...]:
     """(x - mean) / sqrt(variance + eps) of each channel by itself, times a weight plus a bias; mean and 1 / sqrt."""
-    centred, middle, scale = _standardised(x, [d for d in range(x.rank) if d != 1], eps, call.name)
-    wide = working(x.dtype)
-
-    def element(*i: Index) -> Expr:
-        c = i[1]
-        normed = centred[i] * scale[(0, c, *(0 for _ in i[2:]))]
-        normed = normed if weight is None else normed * e.cast(weight[c], wide)
-        return e.cast(normed if bias is None else normed + e.cast(bias[c], wide), call.dtype)
-
-    return compute(x.shape, element, call.name), shaped(call, middle, 1), shaped(call, scale, 2)
+    return _normed(call, x, [d for d in range(x.rank) if d != 1], eps, (weight, bias, slice(1, 2)))
 
 
 @operator("_native_batch_norm_legit_functional")
@@ -99,11 +89,29 @@ def trained_batch_norm(
     return normed, middle, scale, running, moved(4, variance, lambda r: (1.0 / (r * r) - eps) * unbiased, scale)
 
 
-def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> tuple[Tensor, Tensor, Tensor]:
-    """The centred tensor, its mean, and 1 / sqrt(variance + eps), over dimensions that are kept with extent 1."""
-    of_x = moments(x, along, name)
-    scale = compute(of_x.variance.shape, lambda *i: e.rsqrt(of_x.variance[i] + eps), f"{name}.scale")
-    return of_x.centred, of_x.middle, scale
+def _normed(
+    call: Call,
+    x: Tensor,
+    along: Sequence[int],
+    eps: float,
+    affine: tuple[Tensor | None, Tensor | None, slice],
+    place: Callable[[tuple[Index, ...]], tuple[Index, ...]] = lambda i: i,
+) -> tuple[Tensor, ...]:
+    """(x - mean) / sqrt(variance + eps) over dimensions, times a weight plus a bias; mean and 1 / sqrt.
+
+    `affine` are weight, bias and the dimensions that they have; `place` maps an index of the result to one of x.
+    """
+    weight, bias, scaled = affine
+    of_x, wide = moments(x, along, call.name), working(x.dtype)
+    scale = compute(of_x.variance.shape, lambda *i: e.rsqrt(of_x.variance[i] + eps), f"{call.name}.scale")
+
+    def element(*i: Index) -> Expr:
+        at = place(i)
+        value = of_x.centred[at] * scale[tuple(0 if d in along else index for d, index in enumerate(at))]
+        value = value if weight is None else value * e.cast(weight[i[scaled]], wide)
+        return e.cast(value if bias is None else value + e.cast(bias[i[scaled]], wide), call.dtype)
+
+    return compute(call.shape, element, call.name), shaped(call, of_x.middle, 1), shaped(call, scale, 2)
 
 
 @operator("native_layer_norm")
@@ -112,15 +120,7 @@ def layer_norm(
 ) -> tuple[Tensor, ...]:
     """(x - mean) / sqrt(variance + eps) over the last dimensions, times a weight plus a bias; mean and 1 / sqrt."""
     first = x.rank - len(shape)
-    along, wide = range(first, x.rank), working(x.dtype)
-    centred, middle, scale = _standardised(x, along, eps, call.name)
-
-    def element(*i: Index) -> Expr:
-        normed = centred[i] * scale[(*i[:first], *(0 for _ in along))]
-        normed = normed if weight is None else normed * e.cast(weight[i[first:]], wide)
-        return e.cast(normed if bias is None else normed + e.cast(bias[i[first:]], wide), call.dtype)
-
-    return compute(x.shape, element, call.name), shaped(call, middle, 1), shaped(call, scale, 2)
+    return _normed(call, x, range(first, x.rank), eps, (weight, bias, slice(first, None)))
 
 
 @operator("native_group_norm")
@@ -136,18 +136,7 @@ def group_norm(
     eps: float,
 ) -> tuple[Tensor, ...]:
     """(x - mean) / sqrt(variance + eps) over the channels of a group and their image, times a weight plus a bias."""
-    channels_each, wide = channels // groups, working(x.dtype)
-    parts = nn.reshape(x, (batch, groups, channels_each, *x.shape[2:]), f"{call.name}.groups")
-    along = range(2, parts.rank)
-    centred, middle, scale = _standardised(parts, along, eps, call.name)
-
-    def element(*i: Index) -> Expr:
-        n, c = i[:2]
-        normed = (
-            centred[(n, c // channels_each, c % channels_each, *i[2:])]
-            * scale[(n, c // channels_each, *(0 for _ in along))]
-        )
-        normed = normed if weight is None else normed * e.cast(weight[c], wide)
-        return e.cast(normed if bias is None else normed + e.cast(bias[c], wide), call.dtype)
-
-    return compute(x.shape, element, call.name), shaped(call, middle, 1), shaped(call, scale, 2)
+    each = channels // groups
+    parts = nn.reshape(x, (batch, groups, each, *x.shape[2:]), f"{call.name}.groups")
+    affine = (weight, bias, slice(1, 2))
+    return _normed(call, parts, range(2, parts.rank), eps, affine, lambda i: (i[0], i[1] // each, i[1] % each, *i[2:]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.frontends.torch.operators.elements import converted, dimension, filled, working
+from compiler.frontends.torch.operators.elements import converted, dimension, filled, flattened, reshaped, working
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
 from compiler.te.tensor import Tensor
@@ -66,7 +66,7 @@ def _last(call: Call, x: Tensor, along: int, position: int) -> Tensor:
     """The last element along a dimension."""
     ends = [n - 1 if d == along else 0 for d, n in enumerate(x.shape)]
     only = nn.slice(x, ends, list(x.shape), name=f"{call.name}.{position}.last")
-    return only if only.shape == call.shapes[position] else nn.reshape(only, call.shapes[position], call.name)
+    return reshaped(only, call.shapes[position], call.name)
 
 
 @operator("median.dim")
@@ -87,9 +87,8 @@ def median_of(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[T
 @operator("median")
 def median(call: Call, x: Tensor) -> Tensor:
     """The middle of all elements, of two the lesser, or NaN if there is one."""
-    flat = nn.reshape(x, (-1,), f"{call.name}.flat") if x.rank != 1 else x
     both = Call(call.name, (call.shape, call.shape), (call.dtype, "i64"), call.common)
-    return median_of(both, flat, 0)[0]
+    return median_of(both, flattened(x, f"{call.name}.flat"), 0)[0]
 
 
 @operator("sort", "sort.stable")

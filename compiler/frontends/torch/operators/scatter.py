@@ -17,9 +17,12 @@ from compiler.frontends.torch.operators.elements import (
     dimension,
     each,
     filled,
+    flattened,
     pointwise,
     read,
+    reshaped,
     working,
+    zero,
 )
 from compiler.frontends.torch.operators.indexing import wrapped
 from compiler.frontends.torch.table import Call, Unsupported, operator
@@ -133,13 +136,8 @@ def _scattered(
     call: Call, x: Tensor, dim: int, index: Tensor, source: Operand, reduce: str | None, include_self: bool = True
 ) -> Tensor:
     if not x.rank or not index.rank:
-        flat = nn.reshape(x, (1,), f"{call.name}.flat") if not x.rank else x
-        indices = nn.reshape(index, (1,), f"{call.name}.index") if not index.rank else index
-        values = (
-            nn.reshape(source, (1,), f"{call.name}.source")
-            if isinstance(source, Tensor) and not source.rank
-            else source
-        )
+        flat, indices = _with_rank(x, f"{call.name}.flat"), _with_rank(index, f"{call.name}.index")
+        values = _with_rank(source, f"{call.name}.source") if isinstance(source, Tensor) else source
         inner = Call(f"{call.name}.one", (flat.shape,), call.dtypes, call.common)
         return nn.reshape(_scattered(inner, flat, dim, indices, values, reduce, include_self), call.shape, call.name)
     part, landing = _along(call, x, dim, index, source)
@@ -150,9 +148,14 @@ def _scattered(
 
     def element(*i: Index) -> Expr:
         inside = e.all_of(*(index <= size - 1 for index, size in zip(i, part.shape, strict=True)))
-        return e.select(inside, e.select(inside, written[i], False if x.dtype == "i1" else 0), x[i])
+        return e.select(inside, e.select(inside, written[i], zero(x)), x[i])
 
     return compute(x.shape, element, call.name)
+
+
+def _with_rank(x: Tensor, name: str) -> Tensor:
+    """A tensor; one without dimensions as a vector of one element."""
+    return x if x.rank else nn.reshape(x, (1,), name)
 
 
 _REDUCTIONS = {"add": "sum", "multiply": "prod"}
@@ -186,7 +189,7 @@ def index_reduce(
     if not x.rank:
         return _scattered(call, x, dim, index, source, reduce, include_self)
     d = dimension(dim, x.rank)
-    table = nn.reshape(index, (-1,), f"{call.name}.index") if index.rank != 1 else index
+    table = flattened(index, f"{call.name}.index")
     return _landed(call, x, _landing(d, table.shape[0], lambda i, k: table[k], source), reduce, include_self)
 
 
@@ -229,7 +232,7 @@ def _masked(call: Call, x: Tensor, given: dict[int, Tensor], values: Tensor, acc
     if len(given) != 1 or math.prod(values.shape) != 1 or accumulate:
         raise Unsupported("an index by truth values: what is written where depends on them")
     first, mask = next(iter(given.items()))
-    number = nn.reshape(values, (), f"{call.name}.number") if values.rank else values
+    number = reshaped(values, (), f"{call.name}.number")
 
     def element(*i: Index) -> Expr:
         return e.select(read(mask, i[first : first + mask.rank], "i1"), number[()], x[i])
@@ -250,13 +253,12 @@ def put(call: Call, x: Tensor, index: Tensor, source: Tensor, accumulate: bool =
 def diagonal_scatter(call: Call, x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The tensor, with a diagonal taken from another one."""
     first, second = dimension(dim1, x.rank), dimension(dim2, x.rank)
-    zero = False if source.dtype == "i1" else 0
 
     def element(*i: Index) -> Expr:
         at = i[first] + min(offset, 0)
         others = [index for d, index in enumerate(i) if d not in (first, second)]
         holds = e.all_of(e.equal(i[second] - i[first], offset), at >= 0, at <= source.shape[-1] - 1)
-        return e.select(holds, e.cast(e.select(holds, source[(*others, at)], zero), x.dtype), x[i])
+        return e.select(holds, e.cast(e.select(holds, source[(*others, at)], zero(source)), x.dtype), x[i])
 
     return compute(x.shape, element, call.name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from compiler.frontends.torch.operators.elements import converted, dimension, number, read
+from compiler.frontends.torch.operators.elements import converted, dimension, number, read, reshaped, zero
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
 from compiler.te import scalar as e
@@ -21,7 +21,7 @@ End: TypeAlias = int | None
 @operator("view", "reshape", "_unsafe_view", "squeeze.dims", "squeeze.dim", "squeeze", "unsqueeze", moves=True)
 def view(call: Call, x: Tensor, *given: object) -> Tensor:
     """The elements in row-major order under another shape."""
-    return x if x.shape == call.shape else nn.reshape(x, call.shape, call.name)
+    return reshaped(x, call.shape, call.name)
 
 
 @operator("permute", moves=True)
@@ -196,10 +196,6 @@ def triu(call: Call, x: Tensor, diagonal: int = 0) -> Tensor:
     return nn.triu(x, diagonal, call.name)
 
 
-def _zero(x: Tensor) -> int:
-    return False if x.dtype == "i1" else 0
-
-
 @operator("select_scatter")
 def select_scatter(call: Call, x: Tensor, source: Tensor, dim: int, index: int) -> Tensor:
     """The tensor, with one position of a dimension taken from another one."""
@@ -226,7 +222,7 @@ def slice_scatter(
     def element(*i: Index) -> Expr:
         at = i[along] - taken.start
         inside = e.all_of(at >= 0, at < len(taken) * step, e.equal(at % step, 0))
-        new = e.select(inside, source[(*i[:along], at // step, *i[along + 1 :])], _zero(x))
+        new = e.select(inside, source[(*i[:along], at // step, *i[along + 1 :])], zero(x))
         return e.select(inside, e.cast(new, x.dtype), x[i])
 
     return compute(call.shape, element, call.name)
