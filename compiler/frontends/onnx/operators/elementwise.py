@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial, reduce
 
 import numpy as np
 
@@ -135,13 +136,7 @@ def bit_shift(node: Node) -> Tensor:
 
 
 def _folded(function: Callable[..., Tensor]) -> Handler:
-    def handler(node: Node) -> Tensor:
-        folded = node.tensor(0)
-        for operand in node.tensors()[1:]:
-            folded = function(folded, operand, name=node.name)
-        return folded
-
-    return handler
+    return lambda node: reduce(partial(function, name=node.name), node.tensors())
 
 
 each({"Max": nn.maximum, "Min": nn.minimum, "Sum": nn.add}, _folded)
@@ -152,8 +147,7 @@ def mean(node: Node) -> Tensor:
     """The mean of the inputs, element by element; in f32 of narrower floats."""
     dtype = node.tensor(0).dtype
     total, *others = (rounded(operand, accumulator(dtype), f"{node.name}.wide") for operand in node.tensors())
-    for operand in others:
-        total = nn.add(total, operand, name=f"{node.name}.sum")
+    total = reduce(partial(nn.add, name=f"{node.name}.sum"), others, total)
     return rounded(nn.div(total, float(len(node.values)), name=node.name), dtype, node.name)
 
 
@@ -277,8 +271,3 @@ def broadcast(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
     """A tensor as numpy broadcasts it with a shape."""
     like = broadcast_shape("broadcast", shape, x)
     return x if like == x.shape else compute(like, lambda *i: read_at(x, i), name)
-
-
-def is_integer(dtype: str) -> bool:
-    """Whether a dtype is one of integers."""
-    return DTYPES[dtype].kind in "iu"

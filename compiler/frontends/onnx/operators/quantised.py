@@ -19,6 +19,21 @@ from compiler.te.tensor import Tensor
 from compiler.types.elements import DTYPES, is_float, limits
 
 
+@dataclass(frozen=True)
+class Along:
+    """A scale or zero point: of the whole tensor, of each place of an axis, or broadcast as numpy does."""
+
+    tensor: Tensor
+    axis: int
+
+    def at(self, i: tuple[Index, ...], dtype: str = "f32") -> Expr:
+        """The one of an element of the result."""
+        t = self.tensor
+        if math.prod(t.shape) == 1:
+            return e.cast(t[(0,) * t.rank], dtype)
+        return e.cast(t[i[self.axis]] if t.rank == 1 else read_at(t, i), dtype)
+
+
 def _scaled(x: Tensor, scale: Tensor, axis: int, block: int, i: tuple[Index, ...]) -> Expr:
     """The scale, or zero point, of an element: of the tensor, of its place along an axis, or of its block."""
     if scale.rank == 0 or (scale.shape == (1,) and x.rank != 1):
@@ -86,13 +101,8 @@ def shifted(x: Tensor, zero: Tensor | None, axis: int, name: str) -> Tensor:
     """x minus its zero point, in 32 bits; a zero point along an axis has one for each place."""
     if zero is None:
         return nn.cast(x, "i32", name=name)
-
-    def element(*i: Index) -> Expr:
-        if zero.rank == 0 or math.prod(zero.shape) == 1:
-            return e.cast(x[i], "i32") - e.cast(zero[(0,) * zero.rank], "i32")
-        return e.cast(x[i], "i32") - e.cast(zero[i[axis]] if zero.rank == 1 else read_at(zero, i), "i32")
-
-    return compute(x.shape, element, name)
+    subtracted = Along(zero, axis)
+    return compute(x.shape, lambda *i: e.cast(x[i], "i32") - subtracted.at(i, "i32"), name)
 
 
 @handles("MatMulInteger")
@@ -114,23 +124,6 @@ def _convolved(node: Node, x: Tensor, x_zero: Tensor | None, w: Tensor, w_zero: 
     image, weight = shifted(x, x_zero, 1, f"{name}.x"), shifted(w, w_zero, 0, f"{name}.w")
     convolve, groups = CONVOLUTIONS[x.rank - 2], node.attribute("group", 1)
     return convolve(image, weight, None, over.strides, over.pads, over.dilations, groups, name=name)
-
-
-@dataclass(frozen=True)
-class Along:
-    """A scale or zero point: of the whole tensor, of each place of an axis, or broadcast as numpy does."""
-
-    tensor: Tensor
-    axis: int
-
-    def at(self, i: tuple[Index, ...]) -> Expr:
-        """The one of an element of the result, in f32."""
-        here: Expr
-        if math.prod(self.tensor.shape) == 1:
-            here = self.tensor[(0,) * self.tensor.rank]
-        else:
-            here = self.tensor[i[self.axis]] if self.tensor.rank == 1 else read_at(self.tensor, i)
-        return e.cast(here, "f32")
 
 
 def _requantised(sums: Tensor, scales: tuple[Along, Along, Along], zero: Along, name: str) -> Tensor:

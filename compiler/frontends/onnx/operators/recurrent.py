@@ -47,13 +47,13 @@ class Direction:
             raise Refused(f"input {position} is not given")
         return given
 
-    def biases(self) -> tuple[Tensor | None, Tensor | None]:
-        """The biases of the inputs and the biases of the states."""
-        both = self.of(3)
+    def weights(self) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+        """The weights of the inputs and of the states, and the biases of both."""
+        w, r, both = self.needed(1), self.needed(2), self.of(3)
         if both is None:
-            return None, None
+            return w, r, None, None
         half = both.shape[0] // 2
-        return part_of(both, 0, 0, half, f"{both.name}.w"), part_of(both, 0, half, half, f"{both.name}.r")
+        return w, r, part_of(both, 0, 0, half, f"{both.name}.w"), part_of(both, 0, half, half, f"{both.name}.r")
 
     @property
     def name(self) -> str:
@@ -63,23 +63,20 @@ class Direction:
 
 def _rnn(direction: Direction, initial: Tensor | None) -> States:
     stated = direction.node.attribute("activations") or ["Tanh"] * (direction.number + 1)
-    w, r, (bias, recurrent) = direction.needed(1), direction.needed(2), direction.biases()
     way = (stated[direction.number].lower(), direction.reverse, direction.node.optional(LENGTHS))
-    return nn.rnn(direction.x, w, r, bias, recurrent, initial, *way, name=direction.name)
+    return nn.rnn(direction.x, *direction.weights(), initial, *way, name=direction.name)
 
 
 def _gru(direction: Direction, initial: Tensor | None) -> States:
-    w, r, (bias, recurrent) = direction.needed(1), direction.needed(2), direction.biases()
     linear, lengths = bool(direction.node.attribute("linear_before_reset", 0)), direction.node.optional(LENGTHS)
     way = (direction.reverse, linear, lengths)
-    return nn.gru(direction.x, w, r, bias, recurrent, initial, "zrh", *way, name=direction.name)
+    return nn.gru(direction.x, *direction.weights(), initial, "zrh", *way, name=direction.name)
 
 
 def _lstm(direction: Direction, initial: Tensor | None) -> States:
-    w, r, (bias, recurrent) = direction.needed(1), direction.needed(2), direction.biases()
     cell, peepholes = _states(direction, 6), direction.of(PEEPHOLES)
     way = (direction.reverse, peepholes, direction.node.optional(LENGTHS))
-    return nn.lstm(direction.x, w, r, bias, recurrent, initial, cell, "iofc", *way, name=direction.name)
+    return nn.lstm(direction.x, *direction.weights(), initial, cell, "iofc", *way, name=direction.name)
 
 
 LAYERS: dict[str, Callable[[Direction, Tensor | None], States]] = {"RNN": _rnn, "GRU": _gru, "LSTM": _lstm}
