@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.combiner import combiner, reduce
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Number, Reduce
 from compiler.te.index import Condition, Index
-from compiler.te.nn.common import Sizes, accumulator, check_float, check_tensor, several
+from compiler.te.nn.common import Sizes, accumulator, check_float, several
 from compiler.te.nn.selection import LAST, best, worst
-from compiler.te.nn.window import SPATIAL, TAPS, row_major
+from compiler.te.nn.window import SPATIAL, TAPS, image_rank, row_major
 from compiler.te.tensor import Tensor, reduce_axis
 
 
@@ -73,10 +72,7 @@ def adaptive_max_pool_with_places(x: Tensor, size: Sizes, name: str = "adaptive_
 
 
 def _sizes(operator: str, x: Tensor, size: Sizes) -> tuple[int, ...]:
-    rank = check_tensor(operator, x).rank - 2
-    if rank not in SPATIAL:
-        raise TeError(f"{operator}: '{x.name}' has shape {x.shape}, expected [N, C, and an image of 1 to 3 dimensions]")
-    return several(operator, "size", size, 1, rank)
+    return several(operator, "size", size, 1, image_rank(operator, x))
 
 
 def _start(at: Index, extent: int, size: int) -> Index:

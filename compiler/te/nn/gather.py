@@ -30,11 +30,13 @@ def _wrapped(operator: str, indices: Tensor, extent: int, wrap: bool, name: str)
     if not wrap or not has_sign(_check_indices(operator, indices).dtype):
         return indices
 
-    def element(*i: Index) -> Expr:
-        at = e.cast(indices[i], "i64")
-        return e.select(at < 0, at + extent, at)
+    return compute(indices.shape, lambda *i: _from_start(indices[i], extent), f"{name}.indices")
 
-    return compute(indices.shape, element, f"{name}.indices")
+
+def _from_start(index: Read, extent: int) -> Expr:
+    """An index that counts from the end where it is below 0, as one that counts from the start."""
+    at = e.cast(index, "i64")
+    return e.select(at < 0, at + extent, at)
 
 
 def gather(
@@ -105,24 +107,19 @@ def gather_nd(
     for d in range(batch):
         check_equal("gather_nd", f"the extents of dimension {d} of table and indices", x.shape[d], indices.shape[d])
     check_flag("gather_nd", "wrap", wrap)
-    parts = [_part(indices, n, x.shape[batch + n], f"{name}.indices{n}") for n in range(count)] if wrap else []
-    places = rank - 1
+    parts, places = [], rank - 1
+    for n, extent in enumerate(x.shape[batch : batch + count] if wrap else ()):
+
+        def part(*i: Index, n: int = n, extent: int = extent) -> Expr:
+            return _from_start(indices[(*i, n)], extent)
+
+        parts.append(compute(indices.shape[:-1], part, f"{name}.indices{n}"))
 
     def element(*i: Index) -> TableRead:
         reads = [parts[n][i[:places]] if parts else indices[(*i[:places], n)] for n in range(count)]
         return x.at(*i[:batch], *reads, *i[places:])
 
     return te_gather((*indices.shape[:-1], *x.shape[batch + count :]), element, name, otherwise=otherwise)
-
-
-def _part(indices: Tensor, n: int, extent: int, name: str) -> Tensor:
-    """One index of each row, counted from the end where it is below 0."""
-
-    def element(*i: Index) -> Expr:
-        at = e.cast(indices[(*i, n)], "i64")
-        return e.select(at < 0, at + extent, at)
-
-    return compute(indices.shape[:-1], element, name)
 
 
 def _within(tensor: Tensor, i: Indices) -> list[IndexLike]:

@@ -16,6 +16,7 @@ from compiler.te.nn import formulas
 from compiler.te.nn.common import (
     Indices,
     accumulator,
+    check_axes,
     check_axis,
     check_equal,
     check_flag,
@@ -24,7 +25,7 @@ from compiler.te.nn.common import (
     check_rank,
     is_count,
 )
-from compiler.te.nn.reduction import Axes, axes_of, reduced
+from compiler.te.nn.reduction import Axes, reduced
 from compiler.te.nn.shape import reshape
 from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import DTYPES
@@ -96,7 +97,7 @@ def logsumexp(x: Tensor, axis: Axes = -1, keepdims: bool = False, name: str = "l
 
     Where the maximum is infinite it is the result. Raises TeError.
     """
-    along = axes_of("logsumexp", check_float("logsumexp", x), axis)
+    along = check_axes("logsumexp", check_float("logsumexp", x), axis)
     check_flag("logsumexp", "keepdims", keepdims)
     return logsumexp_as(x.dtype, x, along, keepdims, name)
 
@@ -133,7 +134,7 @@ def layer_norm(
 
     gamma and beta, where they are given, have the extents of these axes, in their order in x. Raises TeError.
     """
-    along = axes_of("layer_norm", check_float("layer_norm", x), axis)
+    along = check_axes("layer_norm", check_float("layer_norm", x), axis)
     scales = _scales("layer_norm", x, along, gamma, beta)
     scaled = _standardised(x, along, check_number("layer_norm", "eps", eps), name)
     return _map(x, lambda i: scales.applied(scaled(i), tuple(i[d] for d in along), x.dtype), name)
@@ -154,12 +155,12 @@ class _Scales:
 
 def _scales(operator: str, x: Tensor, along: Sequence[int], gamma: Tensor | None, beta: Tensor | None) -> _Scales:
     """The scales of an operator, with the extents of some dimensions. Raises TeError."""
-    _check_scales(operator, x, along, [t for t in (gamma, beta) if t is not None])
+    _check_scales(operator, x, along, gamma, beta)
     return _Scales(gamma, beta)
 
 
-def _check_scales(operator: str, x: Tensor, along: Sequence[int], scales: Sequence[Tensor]) -> None:
-    for scale in scales:
+def _check_scales(operator: str, x: Tensor, along: Sequence[int], *scales: Tensor | None) -> None:
+    for scale in (s for s in scales if s is not None):
         check_rank(operator, scale, len(along), "one element a position of the axes")
         for d, extent in zip(along, scale.shape, strict=True):
             check_equal(operator, f"the extents of the axis and of '{scale.name}'", x.shape[d], extent)
@@ -264,7 +265,7 @@ def rms_norm(
 
     Raises TeError. Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
     """
-    along = axes_of("rms_norm", check_float("rms_norm", x), axis)
+    along = check_axes("rms_norm", check_float("rms_norm", x), axis)
     scales = _scales("rms_norm", x, along, gamma, None)
     value, share = _wide(x), 1.0 / math.prod(x.shape[d] for d in along)
     eps = check_number("rms_norm", "eps", eps)
@@ -295,7 +296,7 @@ def batch_norm(
     Szegedy, Batch Normalization, 2015; in this form as torch has it on CPUs.
     """
     along = check_axis("batch_norm", check_float("batch_norm", x), axis)
-    _check_scales("batch_norm", x, [along], [t for t in (mean, variance, gamma, beta) if t is not None])
+    _check_scales("batch_norm", x, [along], mean, variance, gamma, beta)
     return batch_norm_as(x.dtype, x, along, mean, variance, gamma, beta, eps, name)
 
 
@@ -365,8 +366,8 @@ def lp_normalize(x: Tensor, p: float = 2, axis: Axes = -1, eps: float = 0.0, nam
 
     p is above 0. Raises TeError. Elsewhere: ONNX LpNormalization; torch normalize, with an eps.
     """
-    along, power = axes_of("lp_normalize", check_float("lp_normalize", x), axis), check_number("lp_normalize", "p", p)
-    smallest = check_number("lp_normalize", "eps", eps)
+    along = check_axes("lp_normalize", check_float("lp_normalize", x), axis)
+    power, smallest = check_number("lp_normalize", "p", p), check_number("lp_normalize", "eps", eps)
     if power <= 0 or smallest < 0:
         raise TeError(f"lp_normalize: p is {p} and eps {eps}, expected p above 0 and eps not below")
     value = _wide(x)

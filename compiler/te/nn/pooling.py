@@ -24,17 +24,14 @@ from compiler.te.nn.common import (
 )
 from compiler.te.nn.reduction import mean
 from compiler.te.nn.selection import LAST, best, worst
-from compiler.te.nn.window import SPATIAL, Window, of_rank, row_major, window
+from compiler.te.nn.window import SPATIAL, Window, image_rank, of_rank, row_major, window
 from compiler.te.tensor import Tensor
 
 
 def _window(
     operator: str, x: Tensor, kernel: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil: bool
 ) -> Window:
-    rank = check_tensor(operator, x).rank - 2
-    if rank not in SPATIAL:
-        raise TeError(f"{operator}: '{x.name}' has shape {x.shape}, expected [N, C, and an image of 1 to 3 dimensions]")
-    sizes = several(operator, "kernel", kernel, 1, rank)
+    sizes = several(operator, "kernel", kernel, 1, image_rank(operator, x))
     check_flag(operator, "ceil_mode", ceil)
     return window(operator, sizes, kernel if stride is None else stride, padding, dilation, ceil)
 

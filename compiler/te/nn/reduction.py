@@ -33,11 +33,6 @@ class ReductionOperator(Protocol):
     def __call__(self, x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = ...) -> Tensor: ...
 
 
-def axes_of(operator: str, x: Tensor, axis: Axes) -> list[int]:
-    """The axes as non-negative dimensions, in order; all of them for None, none for (). Raises TeError."""
-    return check_axes(operator, x, axis)
-
-
 def reduced(
     shape: Sequence[int],
     along: Sequence[int],
@@ -75,7 +70,7 @@ def _reduce(operator: str, combine: e.Reduction, sums: bool) -> ReductionOperato
         check_tensor(operator, x)
         check_flag(operator, "keepdims", keepdims)
         wide = accumulator(x.dtype) if sums else x.dtype
-        along = axes_of(operator, x, axis)
+        along = check_axes(operator, x, axis)
         wanted = result_dtype(operator, x.dtype, None) if sums else x.dtype
         label = name if wanted == wide else f"{name}.wide"
         wide_result = reduced(x.shape, along, keepdims, lambda at, axes: combine(e.cast(x[at], wide), axes), label)
@@ -92,7 +87,7 @@ min = _reduce("min", e.min, sums=False)
 
 def mean(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = "mean") -> Tensor:
     """The mean over the given axes: their sum, divided by the number of elements; in f32 of narrower floats."""
-    along, wide = axes_of("mean", check_float("mean", x), axis), accumulator(x.dtype)
+    along, wide = check_axes("mean", check_float("mean", x), axis), accumulator(x.dtype)
     check_flag("mean", "keepdims", keepdims)
     total = reduced(x.shape, along, keepdims, lambda at, axes: e.sum(e.cast(x[at], wide), axes), f"{name}.sum")
     share = 1.0 / product(x.shape[d] for d in along)

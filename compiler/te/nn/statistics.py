@@ -9,9 +9,9 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr, Reduce
 from compiler.te.index import Axis, Index
 from compiler.te.nn import formulas
-from compiler.te.nn.common import Indices, accumulator, check_flag, check_float, check_number, check_tensor
+from compiler.te.nn.common import Indices, accumulator, check_axes, check_flag, check_float, check_number, check_tensor
 from compiler.te.nn.normalisation import moments
-from compiler.te.nn.reduction import Axes, axes_of, reduced
+from compiler.te.nn.reduction import Axes, reduced
 from compiler.te.tensor import Tensor
 
 
@@ -21,7 +21,7 @@ def norm(x: Tensor, p: float = 2, axis: Axes = None, keepdims: bool = False, nam
     With p = 0 the number of elements that are not 0. x is of a float dtype. Raises TeError.
     Elsewhere: ONNX ReduceL1, ReduceL2; torch linalg.vector_norm.
     """
-    along, wide = axes_of("norm", check_float("norm", x), axis), accumulator(x.dtype)
+    along, wide = check_axes("norm", check_float("norm", x), axis), accumulator(x.dtype)
     check_flag("norm", "keepdims", keepdims)
     extreme = isinstance(p, float) and math.isinf(p)
     power = float(p) if extreme else check_number("norm", "p", p)
@@ -56,7 +56,7 @@ def std(x: Tensor, axis: Axes = None, correction: float = 1, keepdims: bool = Fa
 
 
 def _spread(operator: str, x: Tensor, axis: Axes, correction: float, keepdims: bool, root: bool, name: str) -> Tensor:
-    along = axes_of(operator, check_float(operator, x), axis)
+    along = check_axes(operator, check_float(operator, x), axis)
     check_flag(operator, "keepdims", keepdims)
     count = math.prod(x.shape[d] for d in along)
     divisor = max(0.0, count - check_number(operator, "correction", correction))
@@ -89,7 +89,7 @@ def all(x: Tensor, axis: Axes = None, keepdims: bool = False, name: str = "all")
 
 
 def _truth(operator: str, combine: e.Reduction, x: Tensor, axis: Axes, keepdims: bool, name: str) -> Tensor:
-    along = axes_of(operator, check_tensor(operator, x), axis)
+    along = check_axes(operator, check_tensor(operator, x), axis)
     check_flag(operator, "keepdims", keepdims)
 
     def number(at: Indices, axes: tuple[Axis, ...]) -> Reduce:

@@ -11,7 +11,7 @@ from typing import Concatenate, ParamSpec
 from compiler.support.errors import TeError
 from compiler.te.expr import Number
 from compiler.te.index import Axis, Index
-from compiler.te.nn.common import Sizes, several
+from compiler.te.nn.common import Sizes, check_tensor, several
 from compiler.te.tensor import Padded, Tensor, reduce_axis
 
 P = ParamSpec("P")
@@ -20,6 +20,14 @@ SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
 """The axes of an image."""
 TAPS = {1: ("s",), 2: ("r", "s"), 3: ("q", "r", "s")}
 """The axes of a window."""
+
+
+def image_rank(operator: str, x: Tensor) -> int:
+    """The number of an image's dimensions. Raises TeError unless x is [N, C, and one to three of them]."""
+    rank = check_tensor(operator, x).rank - 2
+    if rank not in SPATIAL:
+        raise TeError(f"{operator}: '{x.name}' has shape {x.shape}, expected [N, C, and an image of 1 to 3 dimensions]")
+    return rank
 
 
 def listed(labels: Sequence[str]) -> str:
