@@ -35,7 +35,9 @@ def intrinsic(name: str, tail: str = "") -> Emit:
     return emit
 
 
-def _cast(instruction: str) -> Emit:
+def cast(instruction: str) -> Emit:
+    """A conversion of the operand to the result's type."""
+
     def emit(f: FunctionEmitter, op: Operation) -> None:
         f.set(op.results[0], f"{instruction} {f.typed(op.operands[0])} to {llvm_type(op.results[0].type)}")
 
@@ -47,7 +49,7 @@ def _index_cast(f: FunctionEmitter, op: vector_arith.IndexCastOp) -> None:
     if before == after:
         f.names[op.result] = f.use(op.input)
     else:
-        _cast("sext" if before < after else "trunc")(f, op)
+        cast("sext" if before < after else "trunc")(f, op)
 
 
 def _cmpi(f: FunctionEmitter, op: arith.CmpiOp | vector_arith.CmpiOp) -> None:
@@ -164,10 +166,10 @@ ARITHMETIC: Handlers = {
     arith.MinimumfOp: intrinsic("minimum"),
     arith.MaxnumfOp: intrinsic("maxnum"),
     arith.MinnumfOp: intrinsic("minnum"),
-    vector_arith.ExtSIOp: _cast("sext"),
-    vector_arith.ExtUIOp: _cast("zext"),
-    vector_arith.TruncIOp: _cast("trunc"),
-    arith.BitcastOp: _cast("bitcast"),
+    vector_arith.ExtSIOp: cast("sext"),
+    vector_arith.ExtUIOp: cast("zext"),
+    vector_arith.TruncIOp: cast("trunc"),
+    arith.BitcastOp: cast("bitcast"),
     vector_arith.IndexCastOp: _index_cast,
     arith.CmpiOp: _cmpi,
     arith.CmpfOp: _cmpf,

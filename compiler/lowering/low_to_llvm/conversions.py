@@ -10,17 +10,14 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type
 
 from compiler.dialects.upstream import arith as vector_arith
 from compiler.dialects.upstream.arith import element_of
+from compiler.lowering.low_to_llvm.arithmetic import cast
 from compiler.lowering.low_to_llvm.function import Emit, FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.types import is_truth, llvm_type, shaped, width
 
 
-def _cast(f: FunctionEmitter, op: vector_arith.CastOp, instruction: str) -> None:
-    f.set(op.result, f"{instruction} {f.typed(op.input)} to {llvm_type(op.result.type)}")
-
-
 def _extend(f: FunctionEmitter, op: vector_arith.ExtFOp) -> None:
     if not isinstance(element_of(op.input.type), BFloat16Type):
-        _cast(f, op, "fpext")
+        cast("fpext")(f, op)
         return
     value = _to_float(f, op)
     if isinstance(element_of(op.result.type), Float64Type):
@@ -39,7 +36,7 @@ def _to_float(f: FunctionEmitter, op: vector_arith.CastOp) -> str:
 def _to_integer(instruction: str) -> Emit:
     def emit(f: FunctionEmitter, op: vector_arith.CastOp) -> None:
         if not isinstance(element_of(op.input.type), BFloat16Type):
-            _cast(f, op, instruction)
+            cast(instruction)(f, op)
             return
         value = _to_float(f, op)
         f.set(op.result, f"{instruction} {shaped(op.input.type, 'float')} {value} to {llvm_type(op.result.type)}")
@@ -58,7 +55,7 @@ def _truncate(f: FunctionEmitter, op: vector_arith.TruncFOp) -> None:
     elif narrow and isinstance(source, Float64Type):
         f.set(op.result, f"fptrunc {shaped(op.input.type, 'float')} {value} to {llvm_type(op.result.type)}")
     else:
-        _cast(f, op, "fptrunc")
+        cast("fptrunc")(f, op)
 
 
 def _splat(op: vector_arith.CastOp, value: int) -> str:
@@ -107,7 +104,7 @@ def _from_integer(signed: bool) -> Emit:
 
     def emit(f: FunctionEmitter, op: vector_arith.SIToFPOp | vector_arith.UIToFPOp) -> None:
         if not isinstance(element_of(op.result.type), BFloat16Type):
-            _cast(f, op, instruction)
+            cast(instruction)(f, op)
             return
         bits = width(op.input.type)
         real, double = (shaped(op.input.type, t) for t in ("float", "double"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import gcd
 
 from xdsl.dialects import memref
@@ -23,16 +22,18 @@ STACK_BYTES = 1 << 20
 """The most that one function takes of the stack."""
 
 
-def load(f: FunctionEmitter, op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
-    """Load the op's result, a scalar or a vector."""
+def load(f: FunctionEmitter, op: Operation) -> None:
+    """Load the op's result, a scalar or a vector; its operands are a buffer and indices."""
+    buffer, *indices = op.operands
     type = memory_type(op.results[0].type)
     at = place(f, op, buffer, indices)
     f.set(op.results[0], f"load {type}, ptr {at.pointer}, align {at.alignment}")
     from_memory(f, op.results[0])
 
 
-def store(f: FunctionEmitter, op: Operation, value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
-    """Store a scalar or a vector."""
+def store(f: FunctionEmitter, op: Operation) -> None:
+    """Store a scalar or a vector; the op's operands are a value, a buffer and indices."""
+    value, buffer, *indices = op.operands
     at = place(f, op, buffer, indices)
     f.line(f"store {memory_type(value.type)} {to_memory(f, value)}, ptr {at.pointer}, align {at.alignment}")
 
@@ -48,16 +49,6 @@ def to_memory(f: FunctionEmitter, value: SSAValue) -> str:
     if is_truth(value.type):
         return f.temporary(f"zext {f.typed(value)} to {memory_type(value.type)}")
     return f.use(value)
-
-
-def _load(f: FunctionEmitter, op: memref.LoadOp) -> None:
-    buffer, *indices = op.operands
-    load(f, op, buffer, indices)
-
-
-def _store(f: FunctionEmitter, op: memref.StoreOp) -> None:
-    value, buffer, *indices = op.operands
-    store(f, op, value, buffer, indices)
 
 
 def _alloc(f: FunctionEmitter, op: memref.AllocOp) -> None:
@@ -137,8 +128,8 @@ _BYTES = [f"\\{byte:02X}" for byte in range(256)]
 
 
 MEMORY: Handlers = {
-    memref.LoadOp: _load,
-    memref.StoreOp: _store,
+    memref.LoadOp: load,
+    memref.StoreOp: store,
     memref.AllocOp: _alloc,
     memref.AllocaOp: _alloca,
     memref.DeallocOp: _dealloc,

@@ -43,14 +43,6 @@ def _declared(name: str) -> Intrinsic:
         raise LoweringError(error.reason) from error
 
 
-def _load(f: FunctionEmitter, op: LoadOp) -> None:
-    load(f, op, op.buffer, op.indices)
-
-
-def _store(f: FunctionEmitter, op: StoreOp) -> None:
-    store(f, op, op.value, op.buffer, op.indices)
-
-
 def _dot(f: FunctionEmitter, op: DotOp) -> None:
     intrinsic = _declared(op.kind.data)
     count, wide = lanes(op.sums.type), llvm_type(op.sums.type)
@@ -111,8 +103,8 @@ def _as_vector(f: FunctionEmitter, tile: str) -> str:
 
 
 TENSOR: Handlers = {
-    LoadOp: _load,
-    StoreOp: _store,
+    LoadOp: load,
+    StoreOp: store,
     DotOp: _dot,
     TileLoadOp: _tile_load,
     TileStoreOp: _tile_store,

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from compiler.dialects.upstream.vector import GatherOp, ScatterOp
 from compiler.lowering.low_to_llvm.address import Address, place
+from compiler.lowering.low_to_llvm.arithmetic import cast, intrinsic
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import fast_flags, literal, number
 from compiler.lowering.low_to_llvm.memrefs import from_memory, load, store, to_memory
@@ -20,18 +21,12 @@ from compiler.types.machines import Machine
 _DYNAMIC = -(1 << 63)
 
 
-def _load(f: FunctionEmitter, op: vector.LoadOp) -> None:
-    buffer, *indices = op.operands
-    load(f, op, buffer, indices)
-
-
 def _store(f: FunctionEmitter, op: vector.StoreOp) -> None:
     streamed = op.properties.get("nontemporal")
     if isinstance(streamed, IntegerAttr) and streamed.value.data:
         _streamed(f, op)
-        return
-    value, buffer, *indices = op.operands
-    store(f, op, value, buffer, indices)
+    else:
+        store(f, op)
 
 
 def _streamed(f: FunctionEmitter, op: vector.StoreOp) -> None:
@@ -319,10 +314,6 @@ def _create_mask(f: FunctionEmitter, op: vector.CreateMaskOp) -> None:
     f.set(op.mask_vector, f"icmp slt <{count} x i64> <{numbers}>, {size}")
 
 
-def _fma(f: FunctionEmitter, op: vector.FMAOp) -> None:
-    f.set(op.res, f.call(op.res.type, f"llvm.fma.{suffix(op.res.type)}", op.operands))
-
-
 def _shuffle(f: FunctionEmitter, op: vector.ShuffleOp) -> None:
     assert isinstance(op.mask, DenseArrayBase)
     picks = [f"i32 {'poison' if pick < 0 else pick}" for pick in op.mask.get_values()]
@@ -330,10 +321,6 @@ def _shuffle(f: FunctionEmitter, op: vector.ShuffleOp) -> None:
         op.result,
         f"shufflevector {f.typed(op.v1)}, {f.typed(op.v2)}, <{len(picks)} x i32> <{', '.join(picks)}>",
     )
-
-
-def _bitcast(f: FunctionEmitter, op: vector.BitcastOp) -> None:
-    f.set(op.result, f"bitcast {f.typed(op.source)} to {llvm_type(op.result.type)}")
 
 
 _FLOAT_STARTS = {"add": -0.0, "mul": 1.0}  # neutral; -0.0 + -0.0 is -0.0
@@ -384,7 +371,7 @@ def _ordered(f: FunctionEmitter, op: vector.ReductionOp, kind: str) -> None:
 
 
 VECTORS: Handlers = {
-    vector.LoadOp: _load,
+    vector.LoadOp: load,
     vector.StoreOp: _store,
     vector.MaskedLoadOp: _masked_load,
     GatherOp: _gather,
@@ -393,8 +380,8 @@ VECTORS: Handlers = {
     vector.ExtractOp: _extract,
     vector.InsertOp: _insert,
     vector.CreateMaskOp: _create_mask,
-    vector.FMAOp: _fma,
+    vector.FMAOp: intrinsic("fma"),
     vector.ShuffleOp: _shuffle,
-    vector.BitcastOp: _bitcast,
+    vector.BitcastOp: cast("bitcast"),
     vector.ReductionOp: _reduction,
 }
