@@ -70,8 +70,18 @@ VECTORS = {
   for (int lane = 0; lane < {n}; ++lane)
     if (mask[lane]) to[lane] = v[lane];
 }}""",
+    "gather": """static inline {v} gather_{v}_{at}(const {m} *from, {at} at, {mask} mask, {v} v) {{
+  for (int lane = 0; lane < {n}; ++lane)
+    if (mask[lane]) v[lane] = from[at[lane]];
+  return v;
+}}""",
+    "scatter": """static inline void scatter_{v}_{at}({m} *to, {at} at, {mask} mask, {v} v) {{
+  for (int lane = 0; lane < {n}; ++lane)
+    if (mask[lane]) to[at[lane]] = v[lane];
+}}""",
 }
-"""Functions on a vector v of n lanes of the type e, which are m in memory; masks have a byte for each lane."""
+"""Functions on a vector v of n lanes of the type e, which are m in memory; masks have a byte for each lane, `at` are
+places."""
 
 
 @dataclass
@@ -107,27 +117,23 @@ class Helpers:
         self.texts.setdefault(name, f"typedef {element} {name} __attribute__((vector_size({size})));")
         return name
 
-    def on_vector(self, kind: str, dtype: str, element: str, count: int) -> str:
-        """A function on a type of vectors."""
+    def on_vector(self, kind: str, dtype: str, element: str, count: int, at: str = "") -> str:
+        """A function on a type of vectors, at places of the type `at`."""
         v = self.vector(dtype, element, count)
-        mask = self.vector("i1", "int8_t", count) if "where" in kind else ""
+        name, form = "_".join(filter(None, (kind, v, at))), VECTORS[kind]
         is_whole = count & (count - 1) == 0
         words = {
             "v": v,
             "e": element,
             "m": "bool" if dtype == "i1" else element,
             "n": count,
-            "mask": mask,
+            "at": at,
+            "mask": self.vector("i1", "int8_t", count) if "{mask}" in form else "",
             "size": "sizeof v" if is_whole else f"{count} * sizeof({element})",
             "zero": "" if is_whole else " = {0}",
             "splat": _splat(dtype, v),
         }
-        self.texts.setdefault(f"{kind}_{v}", VECTORS[kind].format(**words))
-        return f"{kind}_{v}"
-
-    def define(self, name: str, text: str) -> str:
-        """A function of some other text."""
-        self.texts.setdefault(name, text)
+        self.texts.setdefault(name, form.format(**words))
         return name
 
 

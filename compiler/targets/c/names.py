@@ -19,7 +19,7 @@ _LANGUAGE = frozenset(
 _MATHEMATICS = frozenset(name + single for name in FUNCTIONS.values() for single in ("", "f", "l"))
 RESERVED = KEYWORDS | _LANGUAGE | _MATHEMATICS | frozenset(CONVERSIONS) | {LANE}
 """A variable of such a name has an underscore before it, as has one that begins with two; a function has `strata`."""
-_KINDS = "|".join((*VECTORS, *NUMBERS, *EXTREMES, "rsqrt", "gather", "scatter"))
+_KINDS = "|".join((*VECTORS, *NUMBERS, *EXTREMES, "rsqrt"))
 _OURS = re.compile(rf"({_KINDS})_(i|u|f|bf)\d+\w*|(i|u|f|bf)\d+x\d+|u?int\w*_t|bf16")
 _LIBRARY = re.compile(
     r"(a?(sin|cos|tan)h?|atan2|exp(2|m1)?|log(2|10|1p|b)?|frexp|ldexp|modf|ilogb|scalbl?n|pow|sqrt|cbrt|hypot|fabs"

@@ -69,14 +69,13 @@ class VectorStatements(Statements):
             self._computed(op)
         return True
 
-    def helper(self, kind: str, type_: Attribute) -> str:
-        """A function on vectors of a type."""
+    def helper(self, kind: str, type_: Attribute, at: Attribute | None = None) -> str:
+        """A function on vectors of a type, at places of a type."""
         assert isinstance(type_, VectorType)
-        element = type_.element_type
-        self.language.spelled(type_)
-        return self.language.helpers.on_vector(
-            kind, self.language.dtype(element), self.language.stored(element), lanes(type_)
-        )
+        language, element = self.language, type_.element_type
+        language.spelled(type_)
+        places = "" if at is None else language.spelled(at)
+        return language.helpers.on_vector(kind, language.dtype(element), language.stored(element), lanes(type_), places)
 
     # --- values -------------------------------------------------------------------------------------------------------
 
@@ -108,16 +107,9 @@ class VectorStatements(Statements):
         scalar = self._scalar_of(value)
         return Text(f"{self.text(value).enclosed_unless_atom().words}[{LANE}]") if scalar is None else scalar
 
-    def _variable(self, op: Operation, words: str = "") -> str:
-        """A vector that the next lines fill."""
-        name = self.name(op.results[0])
-        self.line(f"{self.type_of(op.results[0])} {name}{words};")
-        self.texts[op.results[0]] = Text(name)
-        return name
-
     def _by_lane(self, op: Operation, text: Text) -> None:
         """A loop that sets each lane of a result."""
-        count, name = lanes(op.results[0].type), self._variable(op)
+        count, name = lanes(op.results[0].type), self.variable(op.results[0])
         self.line(f"for (int {LANE} = 0; {LANE} < {count}; ++{LANE}) {name}[{LANE}] = {text.words};")
 
     # --- memory -------------------------------------------------------------------------------------------------------
@@ -174,26 +166,12 @@ class VectorStatements(Statements):
         return f"{self._condition(prefix)} ? {words} : 0" if prefix.conditions else words
 
     def _gather(self, op: GatherOp) -> None:
-        v, steps, mask = (self.language.spelled(t) for t in (op.result.type, op.index_vec.type, op.mask.type))
-        m = self.language.spelled(element_of(op.result.type))
-        name = self.language.helpers.define(
-            f"gather_{v}_{steps}",
-            f"static inline {v} gather_{v}_{steps}(const {m} *from, {steps} at, {mask} mask, {v} v) {{\n"
-            f"  for (int {LANE} = 0; {LANE} < {lanes(op.result.type)}; ++{LANE})\n"
-            f"    if (mask[{LANE}]) v[{LANE}] = from[at[{LANE}]];\n  return v;\n}}",
-        )
+        name = self.helper("gather", op.result.type, op.index_vec.type)
         words = [self.text(value).words for value in (op.index_vec, op.mask, op.pass_thru)]
         self.declared(op.result, f"{name}({', '.join((self.address(op.base, op.indices), *words))})")
 
     def _scatter(self, op: ScatterOp) -> None:
-        v, steps, mask = (self.language.spelled(t) for t in (op.value.type, op.index_vec.type, op.mask.type))
-        m = self.language.spelled(element_of(op.value.type))
-        name = self.language.helpers.define(
-            f"scatter_{v}_{steps}",
-            f"static inline void scatter_{v}_{steps}({m} *to, {steps} at, {mask} mask, {v} v) {{\n"
-            f"  for (int {LANE} = 0; {LANE} < {lanes(op.value.type)}; ++{LANE})\n"
-            f"    if (mask[{LANE}]) to[at[{LANE}]] = v[{LANE}];\n}}",
-        )
+        name = self.helper("scatter", op.value.type, op.index_vec.type)
         words = [self.text(value).words for value in (op.index_vec, op.mask, op.value)]
         self.line(f"{name}({', '.join((self.address(op.base, op.indices), *words))});")
 
@@ -210,7 +188,7 @@ class VectorStatements(Statements):
                 place = self._position(op)
                 self.value(op, Text(f"{self.text(op.vector).enclosed_unless_atom().words}[{place}]"))
             case vector.InsertOp():
-                name = self._variable(op, f" = {self.text(op.dest).words}")
+                name = self.variable(op.result, f" = {self.text(op.dest).words}")
                 self.line(f"{name}[{self._position(op)}] = {self.text(op.source).words};")
             case vector.CreateMaskOp():
                 if _is_needed(op.mask_vector):
@@ -262,9 +240,7 @@ class VectorStatements(Statements):
             raise self.language.lacks(f"a vector.reduction <{kind}> of {op.vector.type}")
         source = self.text(op.vector).enclosed_unless_atom().words
         first, start = (0, self.text(op.acc).words) if op.acc is not None else (1, f"{source}[0]")
-        name = self.name(op.dest)
-        self.line(f"{self.type_of(op.dest)} {name} = {start};")
-        self.texts[op.dest] = Text(name)
+        name = self.variable(op.dest, f" = {start}")
         joined = self._joined(kind, type_, name, f"{source}[{LANE}]")
         head = f"for (int {LANE} = {first}; {LANE} < {lanes(op.vector.type)}; ++{LANE})"
         self.line(f"{head} {name} = {joined};")

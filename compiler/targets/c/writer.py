@@ -45,13 +45,7 @@ class Writer(VectorStatements):
     """A function under construction; `constants` are the names of the arrays that the text has for arguments and
     globals."""
 
-    changes = (
-        *Statements.changes,
-        scf.ParallelOp,
-        vector.MaskedStoreOp,
-        ScatterOp,
-        memref.CopyOp,
-    )
+    changes = (*Statements.changes, scf.ParallelOp, vector.MaskedStoreOp, ScatterOp, memref.CopyOp)
 
     def __init__(self, function: FuncOp, language: C, constants: Mapping[str | int, str]) -> None:
         super().__init__(language)
@@ -149,7 +143,8 @@ class Writer(VectorStatements):
             case arith.ConstantOp() if not isinstance(op.result.type, VectorType):
                 self.texts[op.result] = self.literal(self.language.literal(op.value))
             case LdexpOp() if not isinstance(op.result.type, VectorType):
-                self.value(op, self._scaled(op, [self.text(op.x), self.text(op.n)]))
+                function = self.language.function("ldexp", op.result.type)
+                self.value(op, called(function, [self.text(op.x), self.text(op.n)]))
             case arith.BitcastOp() if not isinstance(op.result.type, VectorType):
                 self._bits(op)
             case _ if not self.vector_op(op):
@@ -169,9 +164,6 @@ class Writer(VectorStatements):
         else:
             super().value(op, text)
 
-    def _scaled(self, op: LdexpOp, texts: Sequence[Text]) -> Text:
-        return called(self.language.function("ldexp", op.result.type), texts)
-
     def _load(self, op: memref.LoadOp) -> None:
         words = self.element(op.memref, op.indices)
         if isinstance(op.res.type, IndexType):
@@ -181,10 +173,9 @@ class Writer(VectorStatements):
 
     def _bits(self, op: arith.BitcastOp) -> None:
         """The bits of a scalar as another type."""
-        name, source = self.name(op.result), self.type_of(op.input)
-        self.line(f"{self.type_of(op.result)} {name};")
+        source = self.type_of(op.input)
+        name = self.variable(op.result)
         self.line(f"memcpy(&{name}, &({source}){{{self.text(op.input).words}}}, sizeof {name});")
-        self.texts[op.result] = Text(name)
 
     # --- buffers ------------------------------------------------------------------------------------------------------
 

@@ -81,6 +81,13 @@ class Statements(ABC):
         else:
             self.declared(value, text.words)
 
+    def variable(self, value: SSAValue, words: str = "") -> str:
+        """The name of a variable for a value that later lines set; `words` follow the name."""
+        name = self.name(value)
+        self.line(f"{self.type_of(value)} {name}{words};")
+        self.texts[value] = Text(name)
+        return name
+
     def declared(self, value: SSAValue, words: str) -> None:
         """A variable for a value."""
         name = self.name(value)

@@ -11,8 +11,9 @@ import os
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
+from operator import add
 from pathlib import Path
 
 AWAY = 0.1
@@ -77,12 +78,7 @@ class Disturbance:
     used: int = 0
 
     def __add__(self, other: Disturbance) -> Disturbance:
-        return Disturbance(
-            self.seconds + other.seconds,
-            self.away + other.away,
-            self.repeated + other.repeated,
-            self.used + other.used,
-        )
+        return Disturbance(*map(add, astuple(self), astuple(other)))
 
     @property
     def share(self) -> float:

@@ -198,8 +198,8 @@ class Lanes(Threads):
     def load(self, op: memref.LoadOp, active: Bools) -> None:
         """An element a thread."""
         buffer, *indices = self._operands(op)
-        elements = self.memories[buffer].read(self._places(buffer, indices), self.access(op, active))
-        self.values[op.results[0]] = elements
+        places = self._places(buffer, indices)
+        self.values[op.results[0]] = self.memories[buffer].read(places, self.access(op, active))
 
     def store(self, op: memref.StoreOp, active: Bools) -> None:
         """An element a thread."""
@@ -257,8 +257,7 @@ class Lanes(Threads):
         """All threads of the block wait for each other: that all come is checked."""
         if not active.all():
             waiting, missing = int(np.argmax(active)), int(np.argmin(active))
-            fault = Fault("divergent barrier", self.words(op), "", (), (self.number,), (waiting, missing))
-            self.report(fault)
+            self.report(Fault("divergent barrier", self.words(op), "", (), (self.number,), (waiting, missing)))
         self.moment += 1
 
     def branch(self, op: scf.IfOp, active: Bools) -> None:
@@ -295,14 +294,12 @@ class Lanes(Threads):
             if not mine.any():
                 break
             self.values[body.args[0]] = at
-            for argument, last in zip(body.args[1:], carried, strict=True):
-                self.values[argument] = last
+            self.values.update(zip(body.args[1:], carried, strict=True))
             yielded = self._block(body, mine)
             kept = zip(yielded, carried, op.results, strict=True)
             carried = [new if mine.all() else np.where(_mask(mine, value), new, old) for new, old, value in kept]
             at = at + step
-        for output, last in zip(op.results, carried, strict=True):
-            self.values[output] = last
+        self.values.update(zip(op.results, carried, strict=True))
 
 
 def _code_of(body: Block) -> tuple[list[_Step], tuple[SSAValue, ...]]:

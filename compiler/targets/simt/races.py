@@ -34,17 +34,14 @@ class Races:
         self._last_write = self._kept_at = NOBODY
         self._kept: list[tuple[Ints, Bools]] = []
         if self._is_global:
-            self._writing_block, self._reading_block = (
-                _nobody(self._size),
-                _nobody(self._size),
-            )
+            self._writing_block, self._reading_block = _nobody(self._size), _nobody(self._size)
             self._other_block = _nobody(self._size)
 
     def read(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
         """Threads read elements at a moment."""
         kind = "race of a read with a write"
         if self._last_write == access.moment:
-            raced = active & (self._written[flat] == access.moment) & (self._writer[flat] != _who(flat))
+            raced = active & (self._written[flat] == access.moment) & (self._writer[flat] != _threads(flat.shape))
             self._say(kind, raced, flat, access, self._writer[flat], None)
         if self._is_global:
             self._against_blocks(kind, self._writing_block, flat, active, access)
@@ -64,7 +61,7 @@ class Races:
             for earlier, reading in self._kept:
                 self._note_read(earlier, reading, access.moment)
             self._kept = []
-        who = _who(flat)
+        who = _threads(flat.shape)
         raced = active & (self._written[flat] == access.moment) & (self._writer[flat] != who)
         self._say("race of two writes", raced, flat, access, self._writer[flat], None)
         read = active & (self._read[flat] == access.moment)
@@ -81,7 +78,7 @@ class Races:
         self._say("race of two writes", twice, flat, access, self._writer[flat], None)
 
     def _note_read(self, flat: Ints, active: Bools, moment: int) -> None:
-        at, who = flat[active], _who(flat)[active]
+        at, who = flat[active], _threads(flat.shape)[active]
         same = self._read[at] == moment
         self._readers[at] = same & (self._readers[at] | (self._reader[at] != who))
         self._read[at], self._reader[at] = moment, who
@@ -103,11 +100,7 @@ def _nobody(size: int) -> Values:
     return np.full(size, NOBODY, np.int32)
 
 
-def _who(flat: Ints) -> Ints:
-    """The thread of each access."""
-    return _threads(flat.shape)
-
-
 @lru_cache(maxsize=64)
 def _threads(shape: tuple[int, ...]) -> Ints:
+    """The thread of each access."""
     return np.broadcast_to(np.arange(shape[0]).reshape((-1,) + (1,) * (len(shape) - 1)), shape)
