@@ -70,14 +70,14 @@ def _require_upper(function: FuncOp, level: Upper, by: str) -> None:
     if not isinstance(body.last_op, ReturnOp):
         raise LoweringError(f"@{name} does not end with func.return").at(function)
     if is_main(function):
-        _require_main(function, level, by)
+        _require_main(function, level)
         return
     for op in _own(body):
         if _dialect(op) != level and op is not body.last_op:
             raise LoweringError(f"'{op.name}' is not an op of the {level} level, which {by} takes").at(op)
 
 
-def _require_main(function: FuncOp, level: Upper, by: str) -> None:
+def _require_main(function: FuncOp, level: Upper) -> None:
     """A function that calls others has calls, and ops that give these their buffers."""
     loops = (CallOp, CopyOp, loop.AllocOp, ViewOp, UnrealizedConversionCastOp, ConstantOp)
     allowed: tuple[type[Operation], ...] = (CallOp,) if level == "te" else loops

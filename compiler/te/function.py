@@ -59,7 +59,7 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
         argument.name_hint = hint
         values[_key(tensor)] = argument
     labels = Names(names, separator="_")
-    for op in _ordered(outs, set(inputs)):
+    for op in _ordered(outs):
         label = labels.fresh(spelled(op.name))
         emitted = _emitted(op, label, lambda tensor: _find(name, tensor, values))
         block.add_op(emitted)
@@ -116,7 +116,7 @@ def _find(name: str, tensor: Tensor, values: dict[tuple[object, int], SSAValue])
     return value
 
 
-def _ordered(outputs: Sequence[Tensor], inputs: set[Tensor]) -> list[Source]:
+def _ordered(outputs: Sequence[Tensor]) -> list[Source]:
     """The computes, gathers and constants that outputs need, each once, producers first."""
     ordered: dict[Source, None] = {}
     stack = [(t.source, False) for t in reversed(outputs) if t.source is not None]

@@ -19,6 +19,7 @@ from compiler.targets.c.constants import WIDTH, declaration
 from compiler.targets.c.language import C
 from compiler.targets.c.names import is_reserved, symbol
 from compiler.targets.c.writer import Writer
+from compiler.targets.clike.language import may_contract
 
 HEADERS = ("math", "stdbool", "stdint", "stdlib", "string")
 _CONTRACTED = (arith.AddfOp, arith.SubfOp, arith.MulfOp)
@@ -101,6 +102,4 @@ def _comment(name: str, names: Sequence[str], arguments: Sequence[Argument], out
 
 def _is_contracted(op: Operation) -> bool:
     """Whether an op may be fused with another one, or is none that could be."""
-    if not isinstance(op, _CONTRACTED):
-        return True
-    return op.fastmath is not None and any("contract" in str(f) or str(f) == "fast" for f in op.fastmath.data)
+    return not isinstance(op, _CONTRACTED) or may_contract(op)

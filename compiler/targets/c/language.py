@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isinf, isnan
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
     Float32Type,
     Float64Type,
-    FloatAttr,
     IndexType,
-    IntegerAttr,
-    IntegerType,
     VectorType,
     f32,
     f64,
@@ -33,7 +31,6 @@ from compiler.types.elements import row_of
 
 SCALARS = {"f16": "_Float16", "bf16": "bf16", "f32": "float", "f64": "double", "i1": "bool"}
 """The types of numbers that are no integers, by dtypes."""
-_INTEGERS = {bits: Integer(bits, f"int{bits}_t", f"uint{bits}_t", f"uint{max(32, bits)}_t") for bits in (8, 16, 32, 64)}
 
 
 @dataclass
@@ -41,6 +38,11 @@ class C(Language):
     """C11; `helpers` gains the functions and types that a text needs."""
 
     subject = "texts of C"
+    integers: ClassVar[Mapping[int, Integer]] = {
+        bits: Integer(bits, f"int{bits}_t", f"uint{bits}_t", f"uint{max(32, bits)}_t") for bits in (8, 16, 32, 64)
+    }
+    index_bits = 64
+    no_type, no_constant = "the type {} has no form in C", "the constant {} has no form in C"
     helpers: Helpers = field(default_factory=Helpers)
 
     def lacks(self, what: str) -> LoweringError:
@@ -63,21 +65,11 @@ class C(Language):
         dtype = self.dtype(type_)
         if dtype == "bf16":
             self.helpers.add("bf16")
-        return SCALARS[dtype] if dtype in SCALARS else _INTEGERS[int(dtype[1:])].signed
+        return SCALARS[dtype] if dtype in SCALARS else self.integers[int(dtype[1:])].signed
 
     def stored(self, type_: Attribute) -> str:
         """The type of a lane: truth values are bytes."""
         return "int8_t" if type_ == i1 else self.spelled(type_)
-
-    def integer(self, type_: Attribute, is_wide: bool = False) -> Integer | None:
-        """How integers are spelled; indices have 64 bits."""
-        if isinstance(type_, IndexType):
-            return _INTEGERS[64]
-        if not isinstance(type_, IntegerType) or type_ == i1:
-            return None
-        if type_.width.data not in _INTEGERS:
-            raise self.lacks(f"the type {type_}")
-        return _INTEGERS[type_.width.data]
 
     def helper(self, name: str, type_: str) -> str:
         """A function on numbers of a type."""
@@ -109,24 +101,9 @@ class C(Language):
         wide = text if source == f64 else cast("double", text)
         return self.converted(called(self.helpers.add("float_to_odd"), [wide]), f32, target)
 
-    def literal(self, value: Attribute) -> str:
-        """A constant. Raises LoweringError for one that is no number."""
-        if isinstance(value, IntegerAttr):
-            return self.whole(value.value.data, value.type)
-        if isinstance(value, FloatAttr):
-            return self.real(value.value.data, value.type)
-        raise self.lacks(f"the constant {value}")
-
-    def whole(self, number: int, type_: Attribute) -> str:
-        """An integer, wrapped to its type; the least of a type has no literal in C."""
-        if type_ == i1:
-            return "true" if number % 2 else "false"
-        spelling = self.integer(type_)
-        assert spelling is not None
-        half = 1 << spelling.bits - 1
-        wrapped = (number + half) % (2 * half) - half
-        suffix = "LL" if not -(1 << 31) < wrapped < 1 << 31 else ""
-        return f"(-{half - 1}{suffix} - 1)" if wrapped == -half and spelling.bits >= 32 else f"{wrapped}{suffix}"
+    def suffix(self, number: int, bits: int) -> str:
+        """What the literal of an integer ends with: none where an int holds it."""
+        return "" if -(1 << 31) < number < 1 << 31 else "LL"
 
     def real(self, number: float, type_: Attribute) -> str:
         """A float; of bf16 its bits."""

@@ -110,7 +110,6 @@ class Sampled:
 
 def undisturbed(
     take: Callable[[int], Taken],
-    repeats: int = REPEATS,
     seconds: float = PATIENCE,
     between: Callable[[], object] = bool,
 ) -> Sampled:
@@ -119,7 +118,7 @@ def undisturbed(
     `between` is called before each repeat. Repeats are bounded by their number, and none begins after some seconds.
     """
     every = [take(0)]
-    while not every[-1].is_clean and len(every) <= repeats and sum(taken.seconds for taken in every) < seconds:
+    while not every[-1].is_clean and len(every) <= REPEATS and sum(taken.seconds for taken in every) < seconds:
         between()
         every.append(take(len(every)))
     best = min(every, key=lambda taken: (not taken.is_clean, taken.share))

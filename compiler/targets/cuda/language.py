@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isinf, isnan
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, Float64Type
+from xdsl.dialects.builtin import Float32Type, Float64Type, IndexType
 from xdsl.ir import Attribute, Operation
 
 from compiler.dialects.upstream.arith import element_of
 from compiler.targets.clike.expressions import Text, called
-from compiler.targets.clike.language import Integer, Language
-from compiler.targets.cuda.types import integer, spelled
+from compiler.targets.clike.language import Language, may_contract
+from compiler.targets.cuda.types import INTEGERS, spelled
 
 _ROUNDED: Mapping[type[Operation], str] = {arith.AddfOp: "add", arith.SubfOp: "sub", arith.MulfOp: "mul"}
 _OVERLOADED = ("min", "max")
@@ -24,15 +25,31 @@ class Cuda(Language):
     """CUDA C++; `helpers` gains the templates that a text needs."""
 
     subject = "kernels"
+    integers, index_bits = INTEGERS, 32
+    no_type, no_constant = "kernels have no numbers of type {}", "{} is not a constant that kernels have"
     helpers: set[str]
 
     def spelled(self, type_: Attribute) -> str:
         """A scalar, a short vector, or what a thread holds of a small matrix."""
         return spelled(type_)
 
-    def integer(self, type_: Attribute, is_wide: bool = False) -> Integer | None:
-        """How integers are spelled."""
-        return integer(type_, is_wide)
+    def suffix(self, number: int, bits: int) -> str:
+        """What the literal of an integer ends with: a long one says so."""
+        return "LL" if bits == 64 else ""
+
+    def whole(self, number: int, type_: Attribute) -> str:
+        """An integer; indices are as long as the text around them needs."""
+        return str(number) if isinstance(type_, IndexType) else super().whole(number, type_)
+
+    def real(self, number: float, type_: Attribute) -> str:
+        """A float; of a type other than single precision as a value of that type."""
+        if isinf(number) or isnan(number):
+            text = "NAN" if isnan(number) else "INFINITY" if number > 0 else "-INFINITY"
+        elif isinstance(type_, Float64Type):
+            return repr(float(number))
+        else:
+            text = f"{float(number)!r}f"
+        return text if isinstance(type_, Float32Type) else f"{spelled(type_)}({text})"
 
     def helper(self, name: str, type_: str) -> str:
         """An instance of a template."""
@@ -44,11 +61,6 @@ class Cuda(Language):
     def exact(self, op: Operation, texts: Sequence[Text]) -> Text | None:
         """A sum or product that must not be contracted, as the intrinsic that never is; None where it may be."""
         name, type_ = _ROUNDED.get(type(op)), element_of(op.results[0].type)
-        flags = getattr(op, "fastmath", None)
-        if name is None or not isinstance(type_, Float32Type | Float64Type):
-            return None
-        if flags is not None and any(
-            str(flag) in ("contract", "fast") or "contract" in str(flag) for flag in flags.data
-        ):
+        if name is None or not isinstance(type_, Float32Type | Float64Type) or may_contract(op):
             return None
         return called(f"__{'f' if isinstance(type_, Float32Type) else 'd'}{name}_rn", texts)

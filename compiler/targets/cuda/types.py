@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from math import isinf, isnan
-
 from xdsl.dialects.builtin import (
-    Float32Type,
-    Float64Type,
-    FloatAttr,
-    IndexType,
-    IntegerAttr,
-    IntegerType,
     VectorType,
-    i1,
 )
 from xdsl.ir import Attribute
 
@@ -23,7 +14,7 @@ from compiler.types.elements import DTYPES, element_bytes, row_of
 COMPONENTS = "xyzw"
 """The lanes of short vectors."""
 
-_INTEGERS = {
+INTEGERS = {
     row.bits: Integer(row.bits, DTYPES[f"i{row.bits}"].c, row.c, DTYPES[f"u{max(32, row.bits)}"].c)
     for row in DTYPES.values()
     if row.kind == "u"
@@ -55,17 +46,6 @@ def spelled(type_: Attribute) -> str:
     return row.c
 
 
-def integer(type_: Attribute, is_wide: bool = False) -> Integer | None:
-    """How integers of a type are spelled, or indices, of 64 bits if they are wide; None for truth values and others."""
-    if isinstance(type_, IndexType):
-        return _INTEGERS[64 if is_wide else 32]
-    if not isinstance(type_, IntegerType) or type_ == i1:
-        return None
-    if type_.width.data not in _INTEGERS:
-        raise LoweringError(f"kernels have no numbers of type {type_}")
-    return _INTEGERS[type_.width.data]
-
-
 def is_moved_whole(type_: VectorType) -> bool:
     """Whether a vector can be loaded and stored, and its lanes are not to be had."""
     each = element_bytes(type_.element_type)
@@ -81,38 +61,3 @@ def lanes_of(type_: VectorType) -> int:
     if len(shape) != 1:
         raise LoweringError(f"kernels have no vectors of type {type_}")
     return int(shape[0])
-
-
-def literal(value: Attribute) -> str:
-    """A constant. Raises LoweringError for one that is no number."""
-    if isinstance(value, IntegerAttr):
-        return _whole(value.value.data, value.type)
-    if isinstance(value, FloatAttr):
-        return _float(value.value.data, value.type)
-    raise LoweringError(f"{value} is not a constant that kernels have")
-
-
-def _whole(number: int, type_: Attribute) -> str:
-    """An integer, wrapped to its type; the least of a type has no literal in C."""
-    if isinstance(type_, IndexType):
-        return str(number)
-    if type_ == i1:
-        return "true" if number % 2 else "false"
-    spelling = integer(type_)
-    assert spelling is not None
-    half = 1 << spelling.bits - 1
-    wrapped = (number + half) % (2 * half) - half
-    suffix = "LL" if spelling.bits == 64 else ""
-    if wrapped == -half and spelling.bits >= 32:
-        return f"(-{half - 1}{suffix} - 1)"
-    return f"{wrapped}{suffix}"
-
-
-def _float(number: float, type_: Attribute) -> str:
-    if isinf(number) or isnan(number):
-        special = "NAN" if isnan(number) else "INFINITY" if number > 0 else "-INFINITY"
-        return special if isinstance(type_, Float32Type) else f"{spelled(type_)}({special})"
-    text = repr(float(number))
-    if isinstance(type_, Float64Type):
-        return text
-    return f"{text}f" if isinstance(type_, Float32Type) else f"{spelled(type_)}({text}f)"

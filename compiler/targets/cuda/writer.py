@@ -19,7 +19,7 @@ from compiler.targets.cuda.constants import word
 from compiler.targets.cuda.indices import needs_64_bits, wide_indices
 from compiler.targets.cuda.language import Cuda
 from compiler.targets.cuda.names import RESERVED
-from compiler.targets.cuda.types import COMPONENTS, is_moved_whole, lanes_of, literal, spelled
+from compiler.targets.cuda.types import COMPONENTS, is_moved_whole, lanes_of, spelled
 from compiler.targets.launches import Call, allocated_bytes, is_shared, shared_bytes, stored_buffers
 from compiler.types.elements import element_bytes
 
@@ -147,7 +147,7 @@ class Writer(Statements):
 
     def _constant(self, op: arith.ConstantOp) -> None:
         if not isinstance(op.value, DenseIntOrFPElementsAttr):
-            self.texts[op.result] = self.literal(literal(op.value))
+            self.texts[op.result] = self.literal(self.language.literal(op.value))
 
     def _hardware(self, op: gpu.ThreadIdOp | gpu.BlockIdOp) -> None:
         """An index of the hardware under a name, where it is used."""
@@ -285,7 +285,7 @@ class Writer(Statements):
         owner = value.owner
         if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
             attributes = list(owner.value.get_attrs())
-            return Text(literal(attributes[lane if len(attributes) > 1 else 0]))
+            return Text(self.language.literal(attributes[lane if len(attributes) > 1 else 0]))
         return Text(f"{self.text(value).words}.{COMPONENTS[lane]}")
 
 

@@ -15,7 +15,6 @@ from compiler.te.tensor import Tensor
 
 USUAL = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 """The activations of each kind of layer, of one direction."""
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 LENGTHS, PEEPHOLES = 4, 7
 States: TypeAlias = tuple[Tensor, ...]
 """All states of a direction, and the last one, of each kind."""
