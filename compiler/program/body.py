@@ -150,6 +150,11 @@ def rewrite(node: Scalar, reads: Mapping[int, Scalar], axes: Mapping[int, Linear
 
 def leaves(nodes: Sequence[Scalar]) -> list[Read | Index]:
     """The reads and indices that occur, each once."""
+    return [node for node in reached(nodes) if not isinstance(node, Apply)]
+
+
+def reached(nodes: Sequence[Scalar]) -> list[Scalar]:
+    """Some nodes and those that they are computed of, each once."""
     seen: dict[int, Scalar] = {}
     stack = list(nodes)
     while stack:
@@ -157,7 +162,7 @@ def leaves(nodes: Sequence[Scalar]) -> list[Read | Index]:
         if id(node) not in seen:
             seen[id(node)] = node
             stack += node.operands if isinstance(node, Apply) else ()
-    return [node for node in seen.values() if not isinstance(node, Apply)]
+    return list(seen.values())
 
 
 INDEX = IndexType()

@@ -53,10 +53,10 @@ class Names:
         return name
 
 
-def fresh(name: str, taken: Collection[str]) -> str:
+def fresh(name: str, taken: Collection[str], separator: str = ".") -> str:
     """One name: this one, or the first of name.1, name.2 ... that is not taken. Who gives several keeps `Names`."""
     number, unique = 0, name
     while unique in taken:
         number += 1
-        unique = f"{name}.{number}"
+        unique = f"{name}{separator}{number}"
     return unique

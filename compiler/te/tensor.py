@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import LocationAttr
 from compiler.affine import linear as lin
 from compiler.affine.limits import bad_size
 from compiler.dialects.dense import Dense
-from compiler.program.names import spelled
+from compiler.program.names import fresh, spelled
 from compiler.support import display, spans
 from compiler.support.errors import TeError
 from compiler.te.expr import Expr, Joint, Number, const
@@ -222,10 +222,7 @@ class Compute:
         taken = {axis.name for axis in self.axes if axis.named}
         labels = []
         for axis in self.axes:
-            label, number = axis.name, 0
-            while not axis.named and label in taken:
-                number += 1
-                label = f"{axis.name}{number}"
+            label = axis.name if axis.named else fresh(axis.name, taken, "")
             taken.add(label)
             labels.append(label)
         return labels

@@ -34,6 +34,7 @@ from compiler.lowering.loop_to_low.literals import Globals
 from compiler.lowering.loop_to_low.nests import emit
 from compiler.lowering.loop_to_low.private import parts
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
+from compiler.program.names import fresh
 from compiler.program.tree import Alloc, Buffer, Loop, Program, blocks_in, loops_in, walk
 from compiler.program.tree import Block as Computed
 from compiler.program.write import replace_body
@@ -155,7 +156,7 @@ class _Lowering:
         touched = (buffer for block in inside for buffer in _touched(block))
         used = list(dict.fromkeys(buffer for buffer in touched if buffer in self.buffers))
         title = _word(inside[-1].label if inside else "nothing")
-        name = _distinct(f"{_word(self.program.name)}_{title}", self.constants.taken)
+        name = fresh(f"{_word(self.program.name)}_{title}", self.constants.taken, "_")
         self.constants.taken.add(name)
         self.kernels[name] = self._kernel(name, node, shape, [self.program.buffers[buffer] for buffer in used])
         sizes = [ConstantOp(IntegerAttr(n, INDEX)) for n in (*shape.grid, *shape.block)]
@@ -214,15 +215,6 @@ class _Lowering:
 def _touched(block: Computed) -> list[str]:
     """The buffers that a block reads, its table last, and writes."""
     return [*block.sources, *(access.buffer for access in block.writes)]
-
-
-def _distinct(name: str, taken: Collection[str]) -> str:
-    """A name that none of the others is, numbered where it is."""
-    unique, number = name, 0
-    while unique in taken:
-        number += 1
-        unique = f"{name}_{number}"
-    return unique
 
 
 def _word(text: str) -> str:

@@ -14,6 +14,7 @@ from xdsl.ir import Operation
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import constant_values
 from compiler.dialects.upstream.memref import GlobalOp
+from compiler.program.names import fresh
 from compiler.targets.arguments import Argument
 from compiler.targets.c.constants import WIDTH, declaration
 from compiler.targets.c.language import C
@@ -84,7 +85,7 @@ def _free(stem: str, taken: set[str]) -> str:
     """A name like another one that is not taken."""
     plain = re.sub(r"\W", "_", stem, flags=re.ASCII)
     plain = f"constant_{plain}" if plain[:1].isdigit() or plain[:1] == "_" or is_reserved(plain) else plain
-    return next(name for name in (plain, *(f"{plain}_{n}" for n in range(1, len(taken) + 2))) if name not in taken)
+    return fresh(plain, taken, "_")
 
 
 def _comment(name: str, names: Sequence[str], arguments: Sequence[Argument], outputs: int, contracts: bool) -> str:

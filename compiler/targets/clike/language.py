@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.arith import FastMathFlag, FastMathFlagsAttr
+from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     i1,
 )
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation
 
 from compiler.support.errors import LoweringError

@@ -12,6 +12,7 @@ from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, SSAValue
 
+from compiler.program.names import fresh
 from compiler.targets.clike.expressions import ATOM, NEGATIVE, Text, bare
 from compiler.targets.clike.language import Language
 
@@ -52,10 +53,7 @@ class Statements(ABC):
         """A name of its own, like the one in the program."""
         stem = re.sub(r"\W", "_", value.name_hint or default, flags=re.ASCII)
         stem = f"_{stem}" if stem[0].isdigit() or self.is_reserved(stem) else stem
-        name, number = stem, 0
-        while name in self.taken:
-            number += 1
-            name = f"{stem}_{number}"
+        name = fresh(stem, self.taken, "_")
         self.taken.add(name)
         return name
 
