@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.dialects import memref, vector
 from xdsl.dialects.arith import AndIOp, ExtUIOp, IndexCastOp
@@ -92,16 +93,11 @@ class _Gather(Accessor):
         for lane in range(self.context.lanes):
             at = [self.context.at_lane(form, lane) for form in forms]
             tests = self._at(lane, self.guard)
-            values.append(self._lane(self._of_lane(dims, lane), at, tests))
+            values.append(self._tested(tests, partial(self._lane, self._of_lane(dims, lane), at), self.outside))
         return self._gathered(values, self._type)
 
-    def _lane(self, dims: dict[int, SSAValue], forms: Sequence[Linear], tests: Sequence[Condition]) -> SSAValue:
-        if any(test.never(self.scopes.ranges) for test in tests):
-            return self.scopes.constant(self.outside)
-        open = [test for test in tests if not test.always(self.scopes.ranges)]
-        if not open:
-            return self._chosen(self._clamped(dims), forms)
-        return self._either(open, False, lambda: self._chosen(self._clamped(dims), forms), self.outside)
+    def _lane(self, dims: dict[int, SSAValue], forms: Sequence[Linear]) -> SSAValue:
+        return self._chosen(self._clamped(dims), forms)
 
     def _of_lane(self, dims: dict[int, SSAValue], lane: int) -> dict[int, SSAValue]:
         scalars_of_lane = {}

@@ -153,14 +153,17 @@ class Reader(Lanes):
         return self._gathered(values, element.type)
 
     def _load_lane(self, element: Element, tests: Sequence[Condition], fallback: Attribute) -> SSAValue:
-        if any(test.never(self.scopes.ranges) for test in tests):
-            return self.scopes.constant(fallback)
-
         def load() -> SSAValue:
             return self.scopes.add(builders.load(element.buffer, self.scopes.indices(element.index)))
 
+        return self._tested(tests, load, fallback)
+
+    def _tested(self, tests: Sequence[Condition], read: Callable[[], SSAValue], fallback: Attribute) -> SSAValue:
+        """What is read of one lane where all tests hold, which are known in part; the fallback elsewhere."""
+        if any(test.never(self.scopes.ranges) for test in tests):
+            return self.scopes.constant(fallback)
         open = [test for test in tests if not test.always(self.scopes.ranges)]
-        return self._either(open, False, load, fallback) if open else load()
+        return self._either(open, False, read, fallback) if open else read()
 
 
 def _fallback(element: Element, otherwise: Attribute | None) -> Attribute:

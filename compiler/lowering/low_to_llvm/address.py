@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear, Range
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Layout
-from compiler.lowering.low_to_llvm.types import buffer_type, byte_size, strides
+from compiler.lowering.low_to_llvm.types import buffer_type, byte_size
 from compiler.support.errors import LoweringError
 
 
@@ -38,7 +38,7 @@ def place(f: FunctionEmitter, op: Operation, buffer: SSAValue, indices: Sequence
 
 def _layout(type: Attribute) -> Layout:
     shape = buffer_type(type).get_shape()
-    return Layout(prod(shape), byte_size(buffer_type(type).element_type), strides(shape))
+    return Layout(prod(shape), byte_size(buffer_type(type).element_type), lin.strides(shape))
 
 
 def _total(f: FunctionEmitter, indices: Sequence[SSAValue], factors: Sequence[int]) -> Linear:

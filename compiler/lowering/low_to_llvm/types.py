@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 
@@ -95,8 +94,3 @@ def buffer_type(type: Attribute) -> MemRefType:
 def buffer_bytes(type: Attribute) -> int:
     """The size of a buffer, in bytes."""
     return prod(buffer_type(type).get_shape()) * byte_size(buffer_type(type).element_type)
-
-
-def strides(shape: Sequence[int]) -> list[int]:
-    """Row-major strides, in elements."""
-    return [prod(shape[dim + 1 :]) for dim in range(len(shape))]
