@@ -15,7 +15,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.upstream.arith import RemFOp
-from compiler.program.body import Apply, Scalar
+from compiler.program.body import Apply, Scalar, reached
 from compiler.program.combiner import Joint
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in, walk
 from compiler.types.elements import element_bytes
@@ -93,19 +93,8 @@ def _places(block: Block) -> Iterator[tuple[str, Sequence[Linear | int]]]:
         yield block.table.buffer, [i if isinstance(i, Linear) else 0 for i in block.table.index]
 
 
-def _operations(nodes: Sequence[Scalar]) -> list[Apply]:
-    seen: dict[int, Apply] = {}
-    stack = list(nodes)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Apply) and id(node) not in seen:
-            seen[id(node)] = node
-            stack += node.operands
-    return list(seen.values())
-
-
 def _flops(nodes: Sequence[Scalar]) -> int:
-    return sum(_weight(op.kind) for op in _operations(nodes) if isinstance(op.types[0], AnyFloat))
+    return sum(_weight(op.kind) for op in reached(nodes) if isinstance(op, Apply) and isinstance(op.types[0], AnyFloat))
 
 
 def _weight(kind: type[Operation]) -> int:

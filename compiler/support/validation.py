@@ -33,26 +33,17 @@ def integer(
 
 def positive(what: str, value: object) -> float:
     """A finite number above 0."""
-    number = _float(value)
-    if not 0 < number < math.inf:
-        raise InputError(f"{what} is {short(value)}, expected a finite number above 0")
-    return number
+    return _number(what, value, lambda n: 0 < n < math.inf, "a finite number above 0")
 
 
 def seconds(what: str, value: object, error: type[StrataError] = InputError) -> float:
     """A finite number that is not negative."""
-    number = _float(value)
-    if not 0 <= number < math.inf:
-        raise error(f"{what} is {short(value)}, expected a number of seconds")
-    return number
+    return _number(what, value, lambda n: 0 <= n < math.inf, "a number of seconds", error)
 
 
 def share(what: str, value: object) -> float:
     """A number from 0 to 1."""
-    number = _float(value)
-    if not 0 <= number <= 1:
-        raise InputError(f"{what} is {short(value)}, expected a share between 0 and 1")
-    return number
+    return _number(what, value, lambda n: 0 <= n <= 1, "a share between 0 and 1")
 
 
 def flag(what: str, value: object) -> bool:
@@ -94,11 +85,14 @@ def instance(what: str, value: object, kind: type[Kind]) -> Kind:
     return value
 
 
-def _float(value: object) -> float:
-    """A number; nan for what is none."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return math.nan
+def _number(
+    what: str, value: object, fits: Callable[[float], bool], expected: str, error: type[StrataError] = InputError
+) -> float:
+    """A number that fits, which NaN never does; truth values are none."""
     try:
-        return float(value)
+        number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
     except OverflowError:
-        return math.inf
+        number = math.inf
+    if not fits(number):
+        raise error(f"{what} is {short(value)}, expected {expected}")
+    return number
