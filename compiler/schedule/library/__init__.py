@@ -47,12 +47,10 @@ from compiler.schedule.library.attention import AttentionTiles as AttentionTiles
 from compiler.schedule.library.attention import attention as attention
 from compiler.schedule.library.attention import attention_tiles as attention_tiles
 from compiler.schedule.library.convolution import ConvolutionTiles as ConvolutionTiles
-from compiler.schedule.library.convolution import ImplicitGemm as ImplicitGemm
 from compiler.schedule.library.convolution import by_phases as by_phases
 from compiler.schedule.library.convolution import implicit_gemm as implicit_gemm
 from compiler.schedule.library.convolution import strides_of_phases as strides_of_phases
 from compiler.schedule.library.convolution import tiled_convolution as tiled_convolution
-from compiler.schedule.library.gpu import OnThreads as OnThreads
 from compiler.schedule.library.gpu import ThreadTiles as ThreadTiles
 from compiler.schedule.library.gpu import cooperative_fetch as cooperative_fetch
 from compiler.schedule.library.gpu import spread as spread
@@ -60,13 +58,9 @@ from compiler.schedule.library.gpu import tile_on_threads as tile_on_threads
 from compiler.schedule.library.gradient import Gradient as Gradient
 from compiler.schedule.library.gradient import GradientTiles as GradientTiles
 from compiler.schedule.library.gradient import conv_grad_weight as conv_grad_weight
-from compiler.schedule.library.loops import Tiles as Tiles
 from compiler.schedule.library.loops import block_tile as block_tile
 from compiler.schedule.library.loops import contiguous as contiguous
-from compiler.schedule.library.loops import matmul_nest as matmul_nest
-from compiler.schedule.library.loops import nest as nest
 from compiler.schedule.library.loops import operands as operands
-from compiler.schedule.library.loops import panels as panels
 from compiler.schedule.library.loops import parallelize_outer as parallelize_outer
 from compiler.schedule.library.loops import vectorize_inner as vectorize_inner
 from compiler.schedule.library.matmul import Gebp as Gebp
@@ -80,12 +74,10 @@ from compiler.schedule.library.moving import windows as windows
 from compiler.schedule.library.packing import copy_in_vectors as copy_in_vectors
 from compiler.schedule.library.packing import even as even
 from compiler.schedule.library.packing import pack_panels as pack_panels
-from compiler.schedule.library.pixels import ByPixels as ByPixels
 from compiler.schedule.library.pixels import PixelTiles as PixelTiles
 from compiler.schedule.library.pixels import by_pixels as by_pixels
 from compiler.schedule.library.pixels import image_of as image_of
 from compiler.schedule.library.pixels import share_of as share_of
-from compiler.schedule.library.pointwise import Pointwise as Pointwise
 from compiler.schedule.library.pointwise import PointwiseTiles as PointwiseTiles
 from compiler.schedule.library.pointwise import pointwise as pointwise
 from compiler.schedule.library.pointwise import pointwise_by_filters as pointwise_by_filters
@@ -103,11 +95,8 @@ from compiler.schedule.library.rows import units_outside as units_outside
 from compiler.schedule.library.streaming import ThinTile as ThinTile
 from compiler.schedule.library.streaming import dots as dots
 from compiler.schedule.library.streaming import streams as streams
-from compiler.schedule.library.tensor import QuantisedGebp as QuantisedGebp
-from compiler.schedule.library.tensor import TileGebp as TileGebp
 from compiler.schedule.library.tensor import quantised_gebp as quantised_gebp
 from compiler.schedule.library.tensor import tile_gebp as tile_gebp
-from compiler.schedule.library.warp import OnWarps as OnWarps
 from compiler.schedule.library.warp import WarpTiles as WarpTiles
 from compiler.schedule.library.warp import tile_on_warps as tile_on_warps
 

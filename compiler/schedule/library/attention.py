@@ -67,15 +67,10 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Attention:
-    """The loops of a scheduled attention that are common to its blocks (over the heads, over groups of queries, over
-    register tiles of them), the blocks of the softmax, and those that pack the keys and the queries."""
+    """The outer loops that the blocks of a scheduled attention share: over the heads, and over groups of queries."""
 
     heads: list[Handle]
     group: Handle
-    rows: Handle
-    softmax: Softmax
-    pack_keys: Handle
-    pack_queries: Handle
 
 
 AHEAD = 8
@@ -127,11 +122,11 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
         rows = _for_rows(s, stage, block, rows, tiles)
     *heads, group, rows = s.get_loops(block)[: len(heads) + 2]
     s.compute_at(softmax.scores, group)
-    packs = _scores(s, softmax.scores, heads[-1] if heads else None, group, tiles)
+    _scores(s, softmax.scores, heads[-1] if heads else None, group, tiles)
     _multiply_adds(s, block, panels, [row, *columns])
     _in_vectors(s, softmax, stages, rows, lanes)
     s.prefetch(panel_lanes, operand_over(s, block, node_of(s, block).spatial - 1), AHEAD)
-    return Attention(heads, group, rows, softmax, *packs)
+    return Attention(heads, group)
 
 
 def _blocks(s: Schedule, block: Handle) -> Softmax:
@@ -214,9 +209,7 @@ def _reduces(s: Schedule, block: Handle) -> bool:
     return bool(node_of(s, block).combiners)
 
 
-def _scores(
-    s: Schedule, block: Handle, head: Handle | None, group: Handle, tiles: AttentionTiles
-) -> tuple[Handle, Handle]:
+def _scores(s: Schedule, block: Handle, head: Handle | None, group: Handle, tiles: AttentionTiles) -> None:
     """The first product by register tiles, with both operands packed; a panel of keys serves all rows of a group."""
     *_, m, n, d = range(len(node_of(s, block).axes))
     keys = operand_over(s, block, n)
@@ -228,12 +221,9 @@ def _scores(
     height = tiles.mr if row else 1
     rows, *row = s.split(row[0], [None, height]) if row else [panel]
     s.reorder(panel, *([rows] if row else []), *depth, *row, *columns)
-    packs = (
-        pack_panels(s, block, keys, n, size, head, tiles.lanes),
-        pack_panels(s, block, queries, m, height, group, tiles.lanes),
-    )
+    pack_panels(s, block, keys, n, size, head, tiles.lanes)
+    pack_panels(s, block, queries, m, height, group, tiles.lanes)
     _multiply_adds(s, block, depth[0], [*row, *columns])
-    return packs
 
 
 def _multiply_adds(s: Schedule, block: Handle, reduction: Handle, tile: list[Handle]) -> None:

@@ -27,15 +27,11 @@ from compiler.schedule.schedule import Handle, Schedule, Size
 
 @dataclass(frozen=True)
 class ImplicitGemm:
-    """The loops of a convolution: over panels of filters, chunks of channels, rows of the image, tiles of a row; and
-    the blocks that pad the image and pack the weights."""
+    """The loops of a convolution: over panels of filters, rows of the image, tiles of a row."""
 
     panels: Handle
-    chunks: Handle
     rows: Handle
     tiles: Handle
-    pad: Handle | None
-    pack: Handle
 
 
 def implicit_gemm(
@@ -122,10 +118,9 @@ def tiled_convolution(
     weights = _weights(s, block)
     image = next((name for name in operands(s, block) if name != weights), weights)
     reads = [access for access in node_of(s, block).reads if access.buffer == image]
-    pad = s.pad(block, image) if any(access.where for access in reads) else None
-    if pad is not None:
-        copy_in_vectors(s, pad, lanes)
-    return tiled_nest(s, block, epilogue, loops, pad, sizes, lanes, beforehand)
+    if any(access.where for access in reads):
+        copy_in_vectors(s, s.pad(block, image), lanes)
+    return tiled_nest(s, block, epilogue, loops, sizes, lanes, beforehand)
 
 
 def by_phases(
@@ -160,7 +155,7 @@ def by_phases(
     phases = [pair[1] for pair in split if len(pair) > 1]
     rows = [pair[0] for pair in split]
     phased = ConvolutionNest(loops.images, loops.filters, rows, loops.channels, loops.taps, phases)
-    done = tiled_nest(s, block, epilogue, phased, None, sizes, lanes, True)
+    done = tiled_nest(s, block, epilogue, phased, sizes, lanes, True)
     if row is not None:
         s.compute_at(row, rows[-2])
         copy_in_vectors(s, row, lanes)
@@ -190,12 +185,11 @@ def tiled_nest(
     block: Handle,
     epilogue: Handle | None,
     loops: ConvolutionNest,
-    image: Handle | None,
     sizes: ConvolutionTiles,
     lanes: int,
     beforehand: bool,
 ) -> ImplicitGemm:
-    """The loops of a convolution whose image has no border, tiled; `image` is the block that copies it, if any."""
+    """The loops of a convolution whose image has no border, tiled."""
     if epilogue is None and target_of(s, block) not in s.program.allocs:
         epilogue = s.cache_write(block)
     weights, filters = _weights(s, block), s.multiple(sizes.vectors, lanes)
@@ -221,7 +215,7 @@ def tiled_nest(
         lines = s.value(filters) * s.extent(c) * prod(map(s.extent, loops.taps)) // LINE
         asked = target_of(s, pack) if beforehand else weights
         s.prefetch(chunks, asked, 1, over=_spread(s, [*rows, c, *loops.taps[:-1]], lines))
-    return ImplicitGemm(panels, chunks, rows[0], tiles, image, pack)
+    return ImplicitGemm(panels, rows[0], tiles)
 
 
 def _weights(s: Schedule, block: Handle) -> str:

@@ -67,18 +67,7 @@ class ThreadTiles:
     padded: bool = False
 
 
-@dataclass(frozen=True)
-class OnThreads:
-    """The loops of a reduction on a GPU: the one over blocks, the one over threads, that at whose iterations operands
-    are fetched; and the blocks that fetch."""
-
-    block: Handle
-    thread: Handle
-    panel: Handle
-    fetches: list[Handle]
-
-
-def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: ThreadTiles) -> OnThreads:
+def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: ThreadTiles) -> None:
     """Schedule any reduction for a GPU by multi-level tiles (SSSRRSRS): blocks, threads, virtual threads and elements
     of each spatial axis; operands fetched to shared memory by all threads of a block; the epilogue on their tile.
 
@@ -124,7 +113,8 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
         s.inline(pad)
     for fetch in fetches if tiles.padded else ():
         pad_rows(s, fetch, tiles.vector)
-    panel = overlapped(s, outer[-1], fetches) if tiles.twice else outer[-1]
+    if tiles.twice:
+        overlapped(s, outer[-1], fetches)
     finished = _finished(s, out, tiles, len(blocks))
     thread, grid = fused(s, threads), fused(s, blocks)
     s.bind(grid, "block_x")
@@ -134,7 +124,6 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
         s.bind(loop, "vthread")
     for loop in elements:
         s.unroll(loop)
-    return OnThreads(grid, thread, panel, fetches)
 
 
 def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
@@ -144,8 +133,8 @@ def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
         s.storage_align(fetch, len(buffer.shape) - 2, 2 * vector, vector)
 
 
-def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> Handle:
-    """Fetch the operands of the next round during this one; returns the loop over rounds, which has one more.
+def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> None:
+    """Fetch the operands of the next round during this one; the loop over rounds has one more.
 
     r { fetch A.shared;  C }  ->  r { fetch A.shared[r mod 2] of round r;  C of round r - 1 }
     """
@@ -154,7 +143,7 @@ def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> Handle:
         if s.label(innermost) != s.label(panel):
             s.annotate(innermost, ASYNC, 1)
         s.double_buffer(fetch)
-    return s.software_pipeline(panel, [*(0 for _ in fetches), 1])
+    s.software_pipeline(panel, [*(0 for _ in fetches), 1])
 
 
 def _padded(s: Schedule, block: Handle) -> list[Handle]:

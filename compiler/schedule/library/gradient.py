@@ -35,15 +35,12 @@ class GradientTiles:
 
 @dataclass(frozen=True)
 class Gradient:
-    """The loops over groups of images, rows of pixels, panels of output channels, and input channels; the block that
-    packs the gradient of the output, and the one that writes the result from the accumulators."""
+    """The loops over groups of images, rows of pixels, panels of output channels, and input channels."""
 
     images: Handle
     rows: Handle
     panel: Handle
     channel: Handle
-    pack: Handle
-    out: Handle
 
 
 DEFAULT = GradientTiles()
@@ -93,7 +90,7 @@ def _one_reduction(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient
     s.decompose_reduction(block, n0)
     s.prefetch(w, target_of(s, pack), AHEAD)
     _transposed(s, out, count, tiles)
-    return Gradient(n0, h0, panel, c, pack, out)
+    return Gradient(n0, h0, panel, c)
 
 
 def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
@@ -123,7 +120,7 @@ def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
     s.decompose_reduction(total, n0)
     s.prefetch([*h, *w][-1], target_of(s, pack), AHEAD)
     _transposed(s, block, count, tiles)
-    return Gradient(n0, n1, panel, c, pack, block)
+    return Gradient(n0, n1, panel, c)
 
 
 def _operands(s: Schedule, block: Handle, channels: int) -> tuple[str, str]:

@@ -20,18 +20,7 @@ class PixelTiles:
     unrolled: bool = True
 
 
-@dataclass(frozen=True)
-class ByPixels:
-    """The loops over groups of filters, over the filters of a group where there are several, and over vectors of
-    pixels; and the block that copies the channels of a group with their border, where these are copied."""
-
-    groups: Handle
-    filters: Handle | None
-    pixels: Handle
-    pad: Handle | None
-
-
-def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelTiles, lanes: int = 16) -> ByPixels:
+def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelTiles, lanes: int = 16) -> Handle:
     """Schedule a convolution C[n, o, h, w] += X[n, o floordiv M + c, h*S + r, w*S + q] * W[o, c, r, q] with vectors
     along w.
 
@@ -44,8 +33,9 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
 
     No condition is left inside, and all loads are of neighbours: with a stride S, columns of one remainder lie side by
     side. `epilogue`, an elementwise consumer, works on each tile; without one the tile is copied out. The image has one
-    to three dimensions. Requires loops in the order of `te.nn.conv2d`, and that a filter reads some channels alone.
-    Source: direct depthwise convolution as in XNNPACK and oneDNN; the copy is TVM's decompose_padding.
+    to three dimensions. Gives the loop over groups of filters. Requires loops in the order of `te.nn.conv2d`, and that
+    a filter reads some channels alone. Source: direct depthwise convolution as in XNNPACK and oneDNN; the copy is TVM's
+    decompose_padding.
     """
     loops, spatial = nest(s, block, "by_pixels", fewest=4), node_of(s, block).spatial
     image = image_of(s, block)
@@ -80,7 +70,7 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
         if s.extent(loop) == 1 or loop is taps[-1] or (tiles.unrolled and loop is not c):
             s.unroll(loop)
     in_vectors(s, [*row, *vectors])
-    return ByPixels(groups, filters[0] if filters else None, pixels, pad)
+    return groups
 
 
 def image_of(s: Schedule, block: Handle) -> Access | None:

@@ -24,12 +24,10 @@ class PointwiseTiles:
 
 @dataclass(frozen=True)
 class Pointwise:
-    """The loops over images, and over panels of pixels; the blocks that pack the pixels and the weights."""
+    """The loops over images, and over panels of pixels."""
 
     images: Handle
     panels: Handle
-    pixels: Handle
-    weights: Handle
 
 
 def pointwise(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PointwiseTiles, lanes: int = 16) -> Pointwise:
@@ -65,7 +63,7 @@ def pointwise(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Pointw
     copy_in_vectors(s, pack, lanes)
     in_vectors(s, [row, *columns])
     s.decompose_reduction(block, loops[spatial])
-    return Pointwise(loops[0], panels, copy, pack)
+    return Pointwise(loops[0], panels)
 
 
 def pointwise_by_filters(
@@ -97,7 +95,7 @@ def pointwise_by_filters(
     s.inline(copy)
     copy_in_vectors(s, image, lanes)
     fused_nest = ConvolutionNest(loops[0], loops[1], [pixel], loops[spatial], loops[spatial + 1 :])
-    return tiled_nest(s, block, epilogue, fused_nest, image, tiles, lanes, beforehand)
+    return tiled_nest(s, block, epilogue, fused_nest, tiles, lanes, beforehand)
 
 
 def pointwise_image(block: Block) -> Access | None:

@@ -8,8 +8,6 @@ See `library` for what composites have in common.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from compiler.intrinsics import find
 from compiler.schedule.library.loops import (
     cut,
@@ -25,30 +23,9 @@ from compiler.schedule.library.loops import (
 from compiler.schedule.schedule import Handle, Schedule
 
 
-@dataclass(frozen=True)
-class QuantisedGebp:
-    """The loops of a tensorized matmul by their names in BLIS (jc is over n, pc over k or none, ic over m; jr and ir
-    are over register tiles; i and v are rows and vectors of one, j and g the lanes and the group of a dot product);
-    the blocks that pack, and the one that stores a register tile."""
-
-    jc: Handle
-    pc: Handle | None
-    ic: Handle
-    jr: Handle
-    ir: Handle
-    k: Handle
-    i: Handle
-    v: Handle
-    j: Handle
-    g: Handle
-    pack_a: Handle
-    pack_b: Handle
-    out: Handle
-
-
 def quantised_gebp(
     s: Schedule, block: Handle, intrinsic: str, mc: int, kc: int, nc: int, mr: int, vectors: int
-) -> QuantisedGebp:
+) -> None:
     """Schedule a matmul C[m, n] += A[m, k] * B[k, n] for a dot product of groups: three levels of cache tiles, operands
     packed so that a group of k is contiguous, and a register tile of `mr` rows and `vectors` vectors.
 
@@ -88,17 +65,16 @@ def quantised_gebp(
     s.compute_at(pack_b, pc if pc is not None else jc)
     pack_a = s.pack(block, a, [mr, group] if mr > 1 else [1, group])
     s.compute_at(pack_a, ic)
-    out = _tile(s, block, pc, ir, k, v_count * lanes, lanes)
+    _tile(s, block, pc, ir, k, v_count * lanes, lanes)
     s.unroll(i)
     s.unroll(v)
     s.tensorize(j, intrinsic)
     s.vectorize(s.get_loops(pack_a)[-1])
     _interleaved(s, pack_b)
-    return QuantisedGebp(jc, pc, ic, jr, ir, k, i, v, j, g, pack_a, pack_b, out)
 
 
-def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, size: int, lanes: int) -> Handle:
-    """Let the sums of a register tile, `size` columns wide, lie apart while k runs; the block that stores them."""
+def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, size: int, lanes: int) -> None:
+    """Let the sums of a register tile, `size` columns wide, lie apart while k runs."""
     if pc is None:
         out = s.cache_write(block)
         s.reverse_compute_at(out, ir)
@@ -112,7 +88,6 @@ def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, 
         s.storage_align(block, 0, size)
     for copy in copies:
         _vectors(s, copy, lanes)
-    return copies[-1]
 
 
 def _interleaved(s: Schedule, pack: Handle) -> None:
@@ -133,25 +108,7 @@ def _vectors(s: Schedule, copy: Handle, lanes: int) -> None:
         s.vectorize(cut(s, s.get_loops(copy)[-1], lanes)[-1])
 
 
-@dataclass(frozen=True)
-class TileGebp:
-    """The loops of a matmul by tiles: jc and ic over cache tiles, jr and ir over register tiles, k over the depth of a
-    tile, i and j over the tiles of one register tile; the blocks that pack, clear and store."""
-
-    jc: Handle
-    ic: Handle
-    jr: Handle
-    ir: Handle
-    k: Handle
-    i: Handle
-    j: Handle
-    pack_a: Handle
-    pack_b: Handle
-    clear: Handle
-    out: Handle
-
-
-def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, columns: int = 2) -> TileGebp:
+def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, columns: int = 2) -> None:
     """Schedule a matmul C[m, n] += A[m, k] * B[k, n] of bf16 in f32 for AMX: `rows` by `columns` tiles of sums of 16 by
     16 stay in tile registers while k runs, in steps of 32.
 
@@ -206,7 +163,6 @@ def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, colum
     _vectors(s, out, 16)
     s.vectorize(s.get_loops(pack_a)[-1])
     _interleaved(s, pack_b)
-    return TileGebp(jc, ic, jr, ir, k, i, j, pack_a, pack_b, clear, out)
 
 
 def _tensorize_tiles(s: Schedule, block: Handle, around: Handle, intrinsic: str) -> None:

@@ -37,18 +37,7 @@ class WarpTiles:
     twice: bool = False
 
 
-@dataclass(frozen=True)
-class OnWarps:
-    """The loops of a matmul on tensor cores: the one over blocks, the one over warps, that at whose iterations operands
-    are fetched; and the blocks that fetch."""
-
-    block: Handle
-    warp: Handle
-    panel: Handle
-    fetches: list[Handle]
-
-
-def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: WarpTiles) -> OnWarps:
+def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: WarpTiles) -> None:
     """Schedule a matmul C[m, n] += A[m, k] * B[k, n], or with B[n, k], or many, for the tensor cores of a GPU.
 
         m { n { k { C } } }  m { n { D } }
@@ -102,12 +91,11 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     if epilogue is not None:
         epilogue_loops = s.get_loops(epilogue)[-2:]
         spread_on_threads(s, s.fuse(*epilogue_loops), threads, _at_once(s, epilogue))
-    panel = overlapped(s, k0, fetches) if tiles.twice else k0
+    if tiles.twice:
+        overlapped(s, k0, fetches)
     s.unroll(k1)
-    warp = _on_warps(s, (m1, n1), (m2, n2), m3, multiply.name)
-    grid = s.fuse(*many, m0, n0)
-    s.bind(grid, "block_x")
-    return OnWarps(grid, warp, panel, fetches)
+    _on_warps(s, (m1, n1), (m2, n2), m3, multiply.name)
+    s.bind(s.fuse(*many, m0, n0), "block_x")
 
 
 def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
@@ -171,14 +159,10 @@ def _alike(s: Schedule, block: Handle, loops: Sequence[Handle]) -> list[Handle]:
     return [by_label[s.label(loop)] for loop in loops if s.label(loop) in by_label]
 
 
-def _on_warps(
-    s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str
-) -> Handle:
-    """Let warps run a nest, several MMA tiles each; the loop over warps, if there is one."""
-    warp = fused(s, warps or [matrix])
+def _on_warps(s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str) -> None:
+    """Let warps run a nest, several MMA tiles each."""
     if warps:
-        s.bind(warp, "thread_y")
+        s.bind(fused(s, warps), "thread_y")
     for loop in matrices:
         s.unroll(loop)
     s.tensorize(matrix, intrinsic)
-    return warp

@@ -37,8 +37,7 @@ def _apply(draft: Draft, label: str) -> Sequence[str]:
     s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
     lanes = min(draft.lanes(label), 1 << (_pixels(block) - 1).bit_length())
     epilogue = s.get_block(after.label) if after is not None else None
-    done = library.by_pixels(s, s.get_block(label), epilogue, _tiles(draft, block, lanes), lanes)
-    draft.parallel(done.groups)
+    draft.parallel(library.by_pixels(s, s.get_block(label), epilogue, _tiles(draft, block, lanes), lanes))
     return [label, *([after.label] if after is not None else [])]
 
 
