@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 from compiler import lower, te
-from compiler.autotune.measure import Built, Limits, Measurer, Sampling
+from compiler.autotune.measure.builder import Built
+from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.local import LocalExecutor
+from compiler.autotune.measure.measurer import Measurer
 from compiler.autotune.measure.runner import Affinity, Runner, RunnerSetup
 from compiler.database.outcome import Outcome
 from compiler.driver import build_unit

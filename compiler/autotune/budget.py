@@ -20,15 +20,16 @@ UNLIMITED = (20.0, 0.2)
 @dataclass
 class Budget:
     """The remaining budget of a run. Trials are counted in the database for its tasks, as `has` is told; seconds count
-    from `began` of the options, else from the construction."""
+    from `began` of the options, else from the construction. `flying` trials are under way, `turned` is how many seconds
+    the leaders' turns took."""
 
     options: TuningOptions
     began: float = field(default_factory=lambda: perf_counter())
+    flying: int = 0
+    turned: float = 0.0
     _trials: dict[str, int] = field(default_factory=dict)
-    _flying: int = 0
     _measured: int = 0
     _measuring: float = 0.0
-    _turns: float = 0.0
 
     def __post_init__(self) -> None:
         self.began = self.began if self.options.began is None else self.options.began
@@ -70,7 +71,7 @@ class Budget:
         """How many trials to begin now: a batch, less where the budget ends sooner; none when it has ended."""
         if not self.searching:
             return 0
-        trials = self.trials + self._flying
+        trials = self.trials + self.flying
         left = self.options.batch if self.options.trials is None else self.options.trials - trials
         return max(0, min(self.options.batch, left, self._in_time()))
 
@@ -81,22 +82,10 @@ class Budget:
         left = self.options.seconds * (1 - RESERVE) - self.seconds
         return max(1, int(left * self._measured / self._measuring))
 
-    def begun(self, count: int) -> None:
-        """So many trials are under way."""
-        self._flying += count
-
-    def ended(self, count: int) -> None:
-        """So many of those are under way no more."""
-        self._flying -= count
-
     def measured(self, count: int, seconds: float) -> None:
         """Some trials took so many seconds together."""
         self._measured += count
         self._measuring += seconds
-
-    def turned(self, seconds: float) -> None:
-        """The leaders' turns took so many seconds."""
-        self._turns += seconds
 
     @property
     def half_way_turns(self) -> float:
@@ -105,10 +94,10 @@ class Budget:
 
     def last_turns(self, share: float = 1.0) -> float:
         """The seconds that the leaders' turns may take at the end: a share of the remaining time."""
-        left = self._kept - self._turns if self.options.seconds is None else self.options.seconds - self.seconds
+        left = self._kept - self.turned if self.options.seconds is None else self.options.seconds - self.seconds
         return share * left
 
     @property
     def _kept(self) -> float:
         """The seconds that are kept for turns where there is no limit."""
-        return max(UNLIMITED[0], UNLIMITED[1] * (self.seconds - self._turns))
+        return max(UNLIMITED[0], UNLIMITED[1] * (self.seconds - self.turned))

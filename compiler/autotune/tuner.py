@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from compiler.autotune.budget import DESCENT, HALF, Budget
 from compiler.autotune.deadline import TimeIsUp, until
-from compiler.autotune.measure import Measurer
+from compiler.autotune.measure.measurer import Measurer
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search import Proposal, Search
 from compiler.autotune.search.log import LogFile
@@ -159,8 +159,8 @@ class Workers:
 class Run:
     """The tuning of one task, batch by batch.
 
-    Several runs may share a budget and workers: then each begins with `prepare`, does one `turn` after another as long
-    as `choose` finds something, with whatever others do between them, and comes to an end with `conclude`.
+    Several runs may share a budget and workers: then each begins with `prepare`, begins and ends turns as long as
+    `choose` finds something, with whatever others do between them, and comes to an end with `conclude`.
     """
 
     def __init__(
@@ -364,11 +364,6 @@ class Run:
         if best is not None and outcome is not None:
             measurer.calibrate(self.space.script(best), outcome.cost)
 
-    def turn(self) -> None:
-        """Measure what was chosen, while there are trials and time; each outcome is on disk before it is told."""
-        self.begin_turn()
-        self.end_turn()
-
     def begin_turn(self) -> None:
         """Give what was chosen to the workers. Those of a cluster begin at once, those here when the turn ends."""
         self.say("starting workers")
@@ -377,7 +372,7 @@ class Run:
         scripts = [self.space.script(proposal.candidate) for proposal in chosen]
         outcomes = _asked(partial(measurer.measure, scripts, self.step))
         self.flights.append(_Flight(chosen, scripts, outcomes, perf_counter()))
-        self.budget.begun(len(chosen))
+        self.budget.flying += len(chosen)
         self.proposals = []
 
     def step(self, words: str) -> None:
@@ -386,19 +381,19 @@ class Run:
         self.say()
 
     def end_turn(self) -> None:
-        """Take the outcomes of the turn that was begun first."""
+        """Take the outcomes of the turn that was begun first; each is on disk before it is told."""
         flight, count = self.flights.popleft(), 0
         with closing(flight.outcomes), closing(_outcomes(flight.outcomes)) as arriving:
             for position, outcome in arriving:
                 proposal, script = flight.chosen[position], flight.scripts[position]
-                self.budget.ended(1)
+                self.budget.flying -= 1
                 self.keep(proposal.candidate, script, outcome, None if proposal.cost is None else exp(proposal.cost))
                 self.progress.measured += 1
                 self.say()
                 count += 1
                 if not self.budget.searching:
                     break
-        self.budget.ended(len(flight.chosen) - count)
+        self.budget.flying -= len(flight.chosen) - count
         self.budget.measured(count, perf_counter() - flight.begun)
         if not self.flights:
             self.search.release()
@@ -426,7 +421,7 @@ class Run:
                 return
             self.say("measuring the leaders again")
             self.compare(contenders, rounds)
-            self.budget.turned(perf_counter() - begun)
+            self.budget.turned += perf_counter() - begun
             if share is None:
                 return
 

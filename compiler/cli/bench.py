@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from compiler.cli.model import imported, shape_argument
 from compiler.cli.printing import show
-from compiler.cli.values import positive, scale, seconds, seed
+from compiler.cli.values import natural, positive, scale, seconds
 from compiler.support.errors import InputError
 from compiler.support.files import is_stream, named, write
 from compiler.types.policies import POLICIES
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--rounds", type=positive, default=9, help="rounds (default 9)")
     add("--seconds", type=seconds, default=60.0, help="begin no round of a workload after this (default 60)")
     add("--scale", type=scale, default=Fraction(1), help="multiply every extent: 1/4 or 0.25")
-    add("--seed", type=seed, help="of the random inputs; a new one each time by default")
+    add("--seed", type=natural, help="of the random inputs; a new one each time by default")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point in our kernels")
     add("--database", metavar="FILE", default="strata.db", help="where `tuned` has its scripts (default strata.db)")
     add("--json", metavar="FILE", help="write the results there as well")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from compiler.cli import program
 from compiler.cli.model import shape_argument
 from compiler.cli.printing import show
-from compiler.cli.values import scale, seconds, seed
+from compiler.cli.values import natural, scale, seconds
 from compiler.targets.gpus import DEFAULT_ARCH
 from compiler.targets.registry import DEFAULT_GPU
 from compiler.types.policies import POLICIES
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--target", default=DEFAULT_GPU, help="what the kernels are for: a GPU's target (default: %(default)s)")
     add("--arch", default=DEFAULT_ARCH, help="the architecture whose limits launches must keep (default: %(default)s)")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
-    add("--seed", type=seed, default=0, help="of the random inputs (default 0)")
+    add("--seed", type=natural, default=0, help="of the random inputs (default 0)")
     add("--seconds", type=seconds, default=60.0, metavar="S", help="what is open then is undecided (default 60)")
 
 

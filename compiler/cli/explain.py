@@ -16,7 +16,7 @@ from compiler.cli.build import schedule_argument
 from compiler.cli.model import shape_argument
 from compiler.cli.printing import refused, show_table
 from compiler.cli.run import random_inputs
-from compiler.cli.values import positive, scale, seed
+from compiler.cli.values import natural, positive, scale
 from compiler.support.errors import InputError
 from compiler.support.text import counted
 from compiler.types.policies import POLICIES
@@ -49,7 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--asm", action="store_true", help="print the assembly of the machine loops")
     add("--static", action="store_true", help="run nothing: no times")
     add("--calls", type=positive, default=5, help="how many calls to measure (default 5)")
-    add("--seed", type=seed, help="of the random inputs (a new one each time by default), and of the script's choices")
+    add(
+        "--seed",
+        type=natural,
+        help="of the random inputs (a new one each time by default), and of the script's choices",
+    )
     add("--json", action="store_true", help="print the same as JSON")
 
 

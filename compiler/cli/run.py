@@ -12,7 +12,7 @@ from compiler.cli.build import built, compiled, parsed, program_arguments
 from compiler.cli.model import expected
 from compiler.cli.own_process import in_own_process
 from compiler.cli.printing import show
-from compiler.cli.values import positive, seed
+from compiler.cli.values import natural, positive
 from compiler.support.text import counted
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ NOT_COMPARED = "difference: not compared, since the file is below the te level"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """State the command's arguments."""
     program_arguments(parser)
-    parser.add_argument("--seed", type=seed, help="of the random inputs; a new one each time by default")
+    parser.add_argument("--seed", type=natural, help="of the random inputs; a new one each time by default")
     parser.add_argument("--calls", type=positive, default=9, help="how many calls to time (default 9)")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from compiler.cli import program
 from compiler.cli.printing import show
-from compiler.cli.values import positive, seed
+from compiler.cli.values import natural, positive
 from compiler.support.errors import InputError
 from compiler.support.text import counted
 
@@ -23,14 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     program.task_arguments(parser)
     what = parser.add_mutually_exclusive_group()
     add = what.add_argument
-    add("--show", type=seed, metavar="N", help="print the script of sketch N, its choices open")
+    add("--show", type=natural, metavar="N", help="print the script of sketch N, its choices open")
     add("--script", type=place, metavar="N:P,P,P", help="print the script of a candidate; N alone has the defaults")
     add("--sample", type=positive, metavar="K", help="print K random candidates, and whether they are feasible")
     add("--diff", type=place, nargs=2, metavar=("A", "B"), help="compare two scripts, each N or N:P,P,P")
     add("--dropped", action="store_true", help="print the alternatives that were refused, and why")
     parser.add_argument("--decide", type=positions, metavar="P,P,P", help="with --show: decide its choices so")
     parser.add_argument("--filter", metavar="TEXT", help="only sketches with TEXT in their names: list and --sample")
-    parser.add_argument("--seed", type=seed, default=0, help="of --sample (default 0)")
+    parser.add_argument("--seed", type=natural, default=0, help="of --sample (default 0)")
 
 
 def positions(text: str) -> tuple[int, ...]:
@@ -44,7 +44,7 @@ def positions(text: str) -> tuple[int, ...]:
 def place(text: str) -> Selection:
     """A sketch N, or a candidate N:P,P,P."""
     number, colon, decisions = text.partition(":")
-    return seed(number), positions(decisions) if colon else None
+    return natural(number), positions(decisions) if colon else None
 
 
 def run(options: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.cli import program
 from compiler.cli.printing import show, show_table
-from compiler.cli.values import positive, seconds, seed
+from compiler.cli.values import natural, positive, seconds
 from compiler.support.command import INTERRUPTED, started
 from compiler.support.files import named, write, writing
 from compiler.support.text import counted
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from compiler.types.machines import Machine
 
 DATABASE = "strata.db"
-PATIENCE = 120.0
-"""Seconds after which a job of a cluster's worker goes to another one, where not stated."""
 CLOSING = 0.1
 """The share of the seconds that is kept for a whole program to be built and timed at the end."""
 TRIALS, EACH = 64, 24
@@ -58,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     where.add_argument("--no-database", action="store_true", help="keep no records: print the best script at the end")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
-    add("--seed", type=seed, default=0, help="of the search and the random inputs (default 0)")
+    add("--seed", type=natural, default=0, help="of the search and the random inputs (default 0)")
     add("--log", metavar="FILE", help="write the search's log, from which it repeats without hardware")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--quiet", action="store_true", help="print the result only")
@@ -75,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--patience",
         type=seconds,
+        default=120.0,
         metavar="S",
         help="a worker's job that takes longer goes to another one (default 120)",
     )
@@ -90,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     from compiler.autotune.fleet.cluster import machines_of
 
     status = 0
-    for machine in machines_of(line("the scheduler", options.scheduler), options.patience or PATIENCE):
+    for machine in machines_of(line("the scheduler", options.scheduler), options.patience):
         if options.json != "-":
             show(f"for {machine.name}")
         status = max(status, _tuned(options, machine))
@@ -136,7 +135,7 @@ def _tuning(options: argparse.Namespace, task: SearchTask, view: Silent) -> Tuni
         callbacks=(view,),
         allocation=options.allocation,
         scheduler=options.scheduler,
-        patience=options.patience or PATIENCE,
+        patience=options.patience,
         began=started() if options.scheduler is None else None,  # each machine model of a cluster has the seconds
     )
 

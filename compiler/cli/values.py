@@ -18,12 +18,7 @@ def positive(text: str) -> int:
 
 
 def natural(text: str) -> int:
-    """A count that may be 0."""
-    return _at_least(0, text)
-
-
-def seed(text: str) -> int:
-    """A seed of random inputs: an integer that is not negative."""
+    """A count that may be 0, or a seed of random inputs."""
     return _at_least(0, text)
 
 

@@ -85,10 +85,10 @@ class Drawing:
         across, up = self.x.share(point[0]), self.y.share(point[1])
         return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
 
-    def point(self, at: Point, tip: str, kind: str = "point", radius: float = 3.5) -> None:
+    def point(self, at: Point, tip: str, radius: float = 3.5) -> None:
         """A disc with a tooltip."""
         x, y = self.place(at)
-        disc = f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">'
+        disc = f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">'
         self._shapes.append(f"{disc}<title>{shown(tip)}</title></circle>")
 
     def line(self, points: Sequence[Point], tip: str, kind: str = "line") -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from compiler.program.combiner import Combiner
 from compiler.program.tree import Alloc, Block, Buffer, Loop, Node, Program
 
 _SIGNS = {"add": "+=", "mul": "*="}
@@ -42,9 +41,12 @@ def _block(block: Block) -> str:
     writes = ", ".join(dict.fromkeys(access.buffer for access in block.writes))
     reads = ", ".join(block.sources)
     label = "" if block.label == writes else f"{block.label}: "
-    sign = _sign(block.combiners[0]) if block.combiners else "="
-    return f"{label}{writes} {sign} f({reads})" + (", guarded" if block.guard else "")
+    return f"{label}{writes} {sign(block)} f({reads})" + (", guarded" if block.guard else "")
 
 
-def _sign(combiner: Combiner) -> str:
+def sign(block: Block) -> str:
+    """How a block assigns its results: `=`, `+=`, or `max=`, by its first combiner."""
+    if not block.combiners:
+        return "="
+    combiner = block.combiners[0]
     return _SIGNS.get(combiner, f"{combiner}=") if isinstance(combiner, str) else "combined with"

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from compiler.autotune.measure import Limits, Measurer, Sampling
+from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.local import EstimatingExecutor, LocalExecutor
+from compiler.autotune.measure.measurer import Measurer
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
 from compiler.support import worker_pool

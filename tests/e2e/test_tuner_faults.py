@@ -27,8 +27,9 @@ from typing import Any
 import pytest
 
 from compiler.autotune import tuner
-from compiler.autotune.measure import Built, Measurer
+from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.local import LocalExecutor
+from compiler.autotune.measure.measurer import Measurer
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search import replay
 from compiler.autotune.task import SearchTask

@@ -10,7 +10,7 @@ from dataclasses import replace
 from compiler.autotune.fleet import facts, jobs
 from compiler.autotune.fleet.serve import serve
 from compiler.autotune.fleet.station import Station
-from compiler.autotune.measure import Built
+from compiler.autotune.measure.builder import Built
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
 

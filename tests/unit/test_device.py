@@ -15,8 +15,8 @@ import pytest
 import compiler
 from benchmarks.gpu import case, tuned
 from compiler import te
-from compiler.autotune.measure import Measurer
 from compiler.autotune.measure.limits import Limits, Sampling
+from compiler.autotune.measure.measurer import Measurer
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.database.outcome import MEASURED

@@ -17,7 +17,7 @@ from compiler.autotune.fleet import facts, host_lock, jobs
 from compiler.autotune.fleet.cluster import BUILD, STRIKES, TIME, Job, Lost, Member
 from compiler.autotune.fleet.judge import Judge, Said, impossible
 from compiler.autotune.fleet.measurer import LOSSES, Fleet
-from compiler.autotune.measure import Built
+from compiler.autotune.measure.builder import Built
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.driver.reference.subject import Subject
 from compiler.pipeline import lower

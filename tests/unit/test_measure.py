@@ -17,9 +17,11 @@ from xdsl.dialects.builtin import FloatAttr, f32, f64
 import compiler
 from compiler import lower, te
 from compiler.analysis.verify.prove import Verdict
-from compiler.autotune.measure import Built, Limits, Measurer, Sampling, timing
-from compiler.autotune.measure.builder import BuilderSetup
+from compiler.autotune.measure import timing
+from compiler.autotune.measure.builder import BuilderSetup, Built
+from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.local import LocalExecutor
+from compiler.autotune.measure.measurer import Measurer
 from compiler.autotune.measure.runner import Affinity, MeasureJob, Runner, SampleJob, Yardstick
 from compiler.autotune.measure.timer import Timer
 from compiler.autotune.measure.timing import Clock, YardstickProbe, chosen, standard_error

@@ -19,7 +19,8 @@ from rich.console import Console
 
 from compiler import te
 from compiler.__main__ import main
-from compiler.autotune.measure import Built, measurer
+from compiler.autotune.measure import measurer
+from compiler.autotune.measure.builder import Built
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search import replay as replay_search
 from compiler.autotune.task import MODES, SearchTask

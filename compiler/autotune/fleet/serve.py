@@ -7,7 +7,6 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable
 
 from compiler.autotune.fleet import jobs
 from compiler.autotune.fleet.address import checked
@@ -21,13 +20,7 @@ SPARE = 2
 """Threads beside those that build: one that times, one that answers who this is."""
 
 
-def serve(
-    address: str,
-    builders: int | None = None,
-    is_timing: bool = True,
-    once: bool = False,
-    say: Callable[[str], None] = lambda text: print(text, flush=True),
-) -> None:
+def serve(address: str, builders: int | None = None, is_timing: bool = True, once: bool = False) -> None:
     """Serve the scheduler at an address; when it ends wait for another one there, unless `once`.
 
     Raises InputError where dask is missing or the address is none.
@@ -42,15 +35,15 @@ def serve(
 
     async def served() -> None:
         async with Worker(address, nthreads=count + SPARE, resources=resources, name=name, memory_limit=0) as worker:
-            say(f"{worker.address}: {count} builders{', one timer' if is_timing else ''}, for {address}")
+            print(f"{worker.address}: {count} builders{', one timer' if is_timing else ''}, for {address}", flush=True)
             await worker.finished()
 
     while True:
         try:
             asyncio.run(served())
-            say(f"the scheduler at {address} has ended")
+            print(f"the scheduler at {address} has ended", flush=True)
         except (OSError, TimeoutError) as error:
-            say(f"no scheduler answers at {address}: {error}")
+            print(f"no scheduler answers at {address}: {error}", flush=True)
         except (ValueError, TypeError) as error:
             raise InputError(f"no scheduler at {address}: {error}") from error
         if once:

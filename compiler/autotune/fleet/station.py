@@ -26,8 +26,8 @@ class Station:
     Work raises InputError for a program that cannot be compiled, TargetError where processes cannot start.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self._limits = limits or Limits()
+    def __init__(self) -> None:
+        self._limits = Limits()
         self._opened = ExitStack()
         self._idle: dict[str, list[WorkerPool]] = {}
         self._timing = Lock()

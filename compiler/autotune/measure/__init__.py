@@ -12,26 +12,3 @@ shrink.py          the program with shorter reductions, for the simulation
 network.py         operands where a network has them
 timing.py          samples until their median is known
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from compiler.support.lazy import lazy_names
-
-if TYPE_CHECKING:
-    from compiler.autotune.measure.builder import Built
-    from compiler.autotune.measure.limits import Limits, Sampling
-    from compiler.autotune.measure.measurer import Executor, Measurer
-
-__all__ = ["Built", "Executor", "Limits", "Measurer", "Sampling"]
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "Built": "builder",
-        "Executor": "measurer",
-        "Limits": "limits",
-        "Measurer": "measurer",
-        "Sampling": "limits",
-    },
-)

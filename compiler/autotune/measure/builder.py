@@ -45,42 +45,41 @@ class Built:
     seconds: float
 
 
+BuildScript: TypeAlias = Callable[[str], Built | Outcome]
+"""What builds the candidate of a script."""
+
+
+def cpu_building(subject: Subject) -> BuildScript:
+    """What builds the scripts of a subject for a CPU."""
+
+    def compiled(schedule: Schedule) -> Unit:
+        return build_unit(schedule, subject.threads, subject.policy, subject.name)
+
+    return lambda script: built(subject, script, compiled)
+
+
 @dataclass(frozen=True)
 class BuilderSetup:
-    """The setup of a builder: its jobs are the texts of scripts, its replies Built or an Outcome; or the job is a
-    ReferenceJob."""
+    """The setup of a builder, by what builds the scripts of a subject: its jobs are the texts of scripts, its replies
+    Built or an Outcome; or the job is a ReferenceJob, which may take all memory."""
 
     subject: Subject
     memory_bytes: int
+    building: Callable[[Subject], BuildScript] = cpu_building
 
-    def start(self) -> Callable[[BuilderJob], Reply]:
-        """Parse the program, once."""
-        check(self.subject)
-        return with_references(self.subject, lambda script: built(self.subject, script, self._compiled))
+    def start(self) -> Callable[[str | ReferenceJob], Reply]:
+        """Parse the program, once. Raises InputError."""
+        with _sentences():
+            original(self.subject)
+        build = self.building(self.subject)
 
-    def _compiled(self, schedule: Schedule) -> Unit:
-        return build_unit(schedule, self.subject.threads, self.subject.policy, self.subject.name)
+        def do(job: str | ReferenceJob) -> Reply:
+            if isinstance(job, str):
+                return build(job)
+            with unlimited_memory():
+                return answered(lambda: _write_reference(self.subject, job))
 
-
-def check(subject: Subject) -> None:
-    """Parse a program that is to be scheduled. Raises InputError."""
-    with _sentences():
-        original(subject)
-
-
-BuilderJob: TypeAlias = str | ReferenceJob
-
-
-def with_references(subject: Subject, build: Callable[[str], Built | Outcome]) -> Callable[[BuilderJob], Reply]:
-    """The function of a builder's jobs, by that which builds a script. A reference may take all memory."""
-
-    def do(job: BuilderJob) -> Reply:
-        if isinstance(job, str):
-            return build(job)
-        with unlimited_memory():
-            return answered(lambda: _write_reference(subject, job))
-
-    return do
+        return do
 
 
 def _write_reference(subject: Subject, job: ReferenceJob) -> None:

@@ -7,13 +7,13 @@ program. Which block writes which element is computed for all blocks: each that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.autotune.measure.builder import BuilderJob, Built, GpuArtefact, applied, built, check, with_references
+from compiler.autotune.measure.builder import Built, GpuArtefact, applied, built
 from compiler.autotune.measure.shrink import rounds, shrunk
 from compiler.database.outcome import Outcome
 from compiler.dialects.functions import find_function
@@ -28,7 +28,6 @@ from compiler.program.tree import Alloc, Program
 from compiler.program.write import write
 from compiler.schedule import Schedule
 from compiler.space.gpu_features import estimate
-from compiler.support.worker import Reply
 from compiler.targets import simt
 from compiler.targets.arguments import Array
 from compiler.targets.gpus import GpuKernel
@@ -42,22 +41,9 @@ HELD = 4
 """Smaller programs whose references are held at most."""
 
 
-@dataclass(frozen=True)
-class GpuBuilderSetup:
-    """The setup of a builder for a GPU: its jobs are the texts of scripts, its replies are Built with a GpuArtefact, or
-    an Outcome."""
-
-    subject: Subject
-    memory_bytes: int
-
-    def start(self) -> Callable[[BuilderJob], Reply]:
-        """Parse the program, once."""
-        check(self.subject)
-        return with_references(self.subject, GpuBuilder(self.subject))
-
-
 class GpuBuilder:
-    """Builds and simulates candidates of a subject; keeps the references of some smaller programs."""
+    """Builds and simulates candidates of a subject, each with a GpuArtefact; keeps the references of some smaller
+    programs."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject

@@ -12,11 +12,11 @@ from statistics import median, pstdev
 
 from compiler.autotune.measure.builder import GpuArtefact
 from compiler.autotune.measure.limits import Limits, Sampling
-from compiler.autotune.measure.runner import CHECKED, Job, MeasureJob, SampleJob
+from compiler.autotune.measure.runner import CHECKED, Job, MeasureJob, SampleJob, wrong_result
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.driver.reference.cases import ReferenceCases
 from compiler.driver.reference.subject import Subject
-from compiler.driver.reference.tolerance import fault, poison
+from compiler.driver.reference.tolerance import poison
 from compiler.support.errors import TargetError
 from compiler.targets.gpus import KernelArrays
 
@@ -74,10 +74,9 @@ class GpuRunner:
                 poison(out, expected)
             arrays.fill([*case.inputs, *outs])
             arrays.run()
-            for output, expected in zip(arrays.results(), case.expected, strict=True):
-                wrong = fault(output, expected)
-                if wrong is not None:
-                    return wrong
+            wrong = wrong_result(case, arrays.results())
+            if wrong is not None:
+                return wrong
         return None
 
     def _calls(self, arrays: KernelArrays) -> int:

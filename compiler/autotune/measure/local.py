@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler.autotune.measure.builder import BuilderSetup, Built
-from compiler.autotune.measure.gpu_builder import PATIENCE, GpuBuilderSetup
+from compiler.autotune.measure.builder import BuilderSetup, BuildScript, Built, cpu_building
+from compiler.autotune.measure.gpu_builder import PATIENCE, GpuBuilder
 from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.timer import Timer, caps, outcome_of
 from compiler.database.outcome import ESTIMATED, Outcome
@@ -24,13 +24,13 @@ from compiler.targets.registry import target_named
 
 @dataclass(frozen=True)
 class Builders:
-    """The builders of a family of targets: what makes a worker one, and how many times the usual seconds it takes."""
+    """The builders of a family of targets: what builds the scripts of a subject, in how many times the usual seconds."""
 
-    setup: Callable[[Subject, int], Setup]
+    building: Callable[[Subject], BuildScript]
     patience: float = 1.0
 
 
-BUILDERS: Mapping[str, Builders] = {"cpu": Builders(BuilderSetup), "gpu": Builders(GpuBuilderSetup, PATIENCE)}
+BUILDERS: Mapping[str, Builders] = {"cpu": Builders(cpu_building), "gpu": Builders(GpuBuilder, PATIENCE)}
 """The builders by families of targets."""
 
 
@@ -51,7 +51,7 @@ def builders_of(
 
 def builder_of(subject: Subject, limits: Limits) -> Setup:
     """What makes a worker a builder of a subject's candidates."""
-    return BUILDERS[target_named(subject.target).family].setup(subject, limits.memory_bytes)
+    return BuilderSetup(subject, limits.memory_bytes, BUILDERS[target_named(subject.target).family].building)
 
 
 class EstimatingExecutor:

@@ -228,7 +228,7 @@ class Runner:
             _fill(case, inputs, outs)
             calls.fill()
             seconds = taken(calls.call, 1, self._clock.threads).present
-            wrong = _wrong(case, outs)
+            wrong = wrong_result(case, outs)
             if wrong is not None:
                 return Outcome("wrong", reason=wrong)
         return _Checked(calls.call, seconds)
@@ -286,7 +286,7 @@ def _fill(case: Case, inputs: Sequence[Array], outs: Sequence[Array]) -> None:
         poison(out, expected)
 
 
-def _wrong(case: Case, outs: Sequence[Array]) -> str | None:
+def wrong_result(case: Case, outs: Sequence[Array]) -> str | None:
     """A sentence about wrong results for a set of inputs; None for right ones."""
     faults = (fault(out, expected) for out, expected in zip(outs, case.expected, strict=True))
     return next((fault_there for fault_there in faults if fault_there is not None), None)

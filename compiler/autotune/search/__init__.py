@@ -17,19 +17,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from compiler.support.lazy import lazy_names
+
 if TYPE_CHECKING:
     from compiler.autotune.search.options import Options
     from compiler.autotune.search.repetition import replay
     from compiler.autotune.search.search import Proposal, Search
 
 __all__ = ["Options", "Proposal", "Search", "replay"]
-_ROOMS = {"Options": "options", "Proposal": "search", "Search": "search", "replay": "repetition"}
-
-
-def __getattr__(name: str) -> object:
-    """What the search gives, loaded when it is asked for: the cost model's library takes seconds to load."""
-    if name in _ROOMS:
-        from importlib import import_module
-
-        return getattr(import_module(f"compiler.autotune.search.{_ROOMS[name]}"), name)
-    raise AttributeError(f"module 'compiler.autotune.search' has no attribute '{name}'")
+__getattr__ = lazy_names(
+    __name__, {"Options": "options", "Proposal": "search", "Search": "search", "replay": "repetition"}
+)  # the cost model's library takes seconds to load

@@ -30,7 +30,7 @@ class Log:
         self.lines: list[str] = []
         made = {
             "seed": seed,
-            "options": options.as_data(),
+            "options": asdict(options),
             "sizes": sizes,
             "past": [warm_start_data(warm_start) for warm_start in warm_starts],
         }

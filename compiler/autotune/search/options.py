@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from compiler.support.validation import integer, share
 
@@ -52,7 +52,3 @@ class Options:
     def final(self) -> int | None:
         """The number of trials after which the final descent begins, or None without a budget."""
         return None if self.trials is None else self.trials - round(self.trials * self.descent)
-
-    def as_data(self) -> dict[str, object]:
-        """Itself as JSON data."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}

@@ -44,11 +44,8 @@ class Supply:
             sifted = self._sifted(c for sketch in sketches for c in enumerate_sketch(self._sizes, sketch))
             self.everything, self._later = sifted.feasible, sifted.later
 
-    def sift(self, candidates: Iterable[Candidate]) -> Pool:
-        """The feasible candidates among some; infeasible ones are counted, deferred ones are not."""
-        return self._sifted(candidates).feasible
-
     def _sifted(self, candidates: Iterable[Candidate]) -> Sifted:
+        """The feasible candidates among some; infeasible ones are counted, deferred ones are not."""
         sifted = sift(self._space, candidates)
         self.infeasible.update(sifted.refused)
         return sifted
@@ -105,7 +102,7 @@ class Supply:
     def mutants(self, parents: Sequence[Candidate], tried: Container[Candidate]) -> Pool:
         """Candidates made from good ones, best first, and not tried."""
         made = mutate(self._sizes, parents, self._options.mutants, self._rng)
-        return self.sift(c for c in made if c not in tried)
+        return self._sifted(c for c in made if c not in tried).feasible
 
 
 def draw(sizes: Sizes, count: int, rng: np.random.Generator) -> list[Candidate]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from compiler.program.combiner import Combiner
 from compiler.program.tree import Block, Program
+from compiler.schedule.show import sign
 
 
 def described(program: Program) -> str:
@@ -37,11 +37,4 @@ def _statement(block: Block) -> str:
     spatial = ", ".join(axis.label for axis in block.axes if not axis.is_reduce)
     targets = ", ".join(f"{access.buffer}[{spatial}]" for access in block.writes)
     axes = ", ".join(f"{'reduce ' if axis.is_reduce else ''}{axis.label} = {axis.size}" for axis in block.axes)
-    sign = _sign(block.combiners[0]) if block.combiners else "="
-    return f"{targets} {sign} f({', '.join(block.sources)})" + (f" for {axes}" if axes else "")
-
-
-def _sign(combiner: Combiner) -> str:
-    if not isinstance(combiner, str):
-        return "combined with"
-    return {"add": "+=", "mul": "*="}.get(combiner, f"{combiner}=")
+    return f"{targets} {sign(block)} f({', '.join(block.sources)})" + (f" for {axes}" if axes else "")

@@ -17,7 +17,6 @@ def cooperative_fetch(
     at_loop: Handle,
     threads: Size | tuple[Size, Size],
     vector: int = 1,
-    scope: str = "shared",
 ) -> Handle:
     """Let the threads of a GPU block copy the elements of a buffer that a loop's iteration reads, a vector each at a
     time.
@@ -33,7 +32,7 @@ def cooperative_fetch(
     that nothing there writes the buffer.
     Source: TVM's cooperative fetching (MetaSchedule's multi-level tiling with reuse), CUTLASS's threadblock iterators.
     """
-    fetch = s.cache_read(block, buffer, scope)
+    fetch = s.cache_read(block, buffer, "shared")
     s.compute_at(fetch, at_loop)
     copy_loops = inside(s, fetch, at_loop)
     if copy_loops:
