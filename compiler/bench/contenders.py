@@ -15,6 +15,8 @@ from compiler.bench.workload import Step, Workload
 from compiler.support.errors import InputError, TargetError
 
 OURS = "strata"
+SCRIPT = "script"
+"""The schedule of ours that is written by hand, in compiler/bench/schedules."""
 
 
 @dataclass(frozen=True)
@@ -57,67 +59,50 @@ def _installed(package: str) -> str:
         return ""
 
 
-def _ours(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    from compiler.bench.schedules import scheduled
+def _ours(
+    workload: Workload,
+    settings: Settings,
+    inputs: Sequence[Array],
+    out: Array,
+    schedule: str = SCRIPT,
+    prepared: bool = False,
+) -> Step:
+    """Ours, by the workload's script, where it has one, or by another schedule; if `prepared`, all that depends on
+    constants alone is computed before the time begins."""
+    from compiler.bench.schedules import SCRIPTS, packed_weights, scheduled
+    from compiler.driver.building import build
 
-    return _kernel(scheduled(workload, settings.threads) or workload.function(), settings, inputs, out, "written")
-
-
-def _without_script(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, schedule: str) -> Step:
-    return _kernel(workload.function(), settings, inputs, out, schedule)
-
-
-def _default_prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    """Ours, without a trial, where the workload's constants are known to be such."""
-    return _constant(workload, settings, inputs, out, workload.function(), "auto")
+    program: Any = None
+    if schedule == SCRIPT:
+        program = scheduled(workload, settings.threads, packed_weights.SCRIPTS if prepared else SCRIPTS)
+    constants, given = _divided(workload, prepared, inputs)
+    kernel = build(
+        program or workload.function(),
+        threads=settings.threads,
+        policy=settings.policy,
+        constants=constants or None,
+        schedule="written" if schedule == SCRIPT else schedule,
+    )
+    if prepared and kernel.fixed.preparation is None:
+        raise TargetError(f"nothing in the loops of {workload.name} depends on its constants alone")
+    return _step(kernel, given, out)
 
 
 def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, prepared: bool = False) -> Step:
     """Ours, by the best script that tuning has found, for constants that are known to be such if `prepared`."""
     from compiler.autotune.task import SearchTask
 
-    names = _constants_of(workload) if prepared else ()
-    task = SearchTask(workload.function(), threads=settings.threads, policy=settings.policy, constants=names)
-    constants, given = _divided(workload, names, inputs)
+    constants, given = _divided(workload, prepared, inputs)
+    task = SearchTask(workload.function(), threads=settings.threads, policy=settings.policy, constants=tuple(constants))
     return _step(task.apply_best(settings.database, constants), given, out)
 
 
-def _prepared(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    """Ours, with everything that depends on constants alone computed before the time begins."""
-    from compiler.bench.schedules import packed_weights, scheduled
-
-    program = scheduled(workload, settings.threads, packed_weights.SCRIPTS)
-    return _constant(workload, settings, inputs, out, program or workload.function(), "written")
-
-
-def _constant(
-    workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, program: Any, schedule: str
-) -> Step:
-    from compiler.driver.building import build
-
-    constants, given = _divided(workload, _constants_of(workload), inputs)
-    kernel = build(program, threads=settings.threads, policy=settings.policy, constants=constants, schedule=schedule)
-    if kernel.fixed.preparation is None:
-        raise TargetError(f"nothing in the loops of {workload.name} depends on its constants alone")
-    return _step(kernel, given, out)
-
-
-def _constants_of(workload: Workload) -> Sequence[str]:
-    if not workload.constants:
+def _divided(workload: Workload, prepared: bool, inputs: Sequence[Array]) -> tuple[dict[str, Array], list[Array]]:
+    """The constant inputs by name, if they are `prepared`, and the others in order."""
+    if prepared and not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs")
-    return workload.constants
-
-
-def _divided(workload: Workload, names: Sequence[str], inputs: Sequence[Array]) -> tuple[dict[str, Array], list[Array]]:
-    """The inputs of some names, and the others in order."""
     given = dict(zip((i.name for i in workload.inputs), inputs, strict=True))
-    return {name: given.pop(name) for name in names}, list(given.values())
-
-
-def _kernel(program: Any, settings: Settings, inputs: Sequence[Array], out: Array, schedule: str) -> Step:
-    from compiler.driver.building import build
-
-    return _step(build(program, threads=settings.threads, policy=settings.policy, schedule=schedule), inputs, out)
+    return {name: given.pop(name) for name in (workload.constants if prepared else ())}, list(given.values())
 
 
 def _step(kernel: Callable[..., object], inputs: Sequence[Array], out: Array) -> Step:
@@ -181,18 +166,20 @@ def _same_loops(workload: Workload, settings: Settings, inputs: Sequence[Array],
 
 
 _strata, _torch_version, _runtime = (partial(_installed, name) for name in ("strata-compiler", "torch", "onnxruntime"))
-_written, _auto = (partial(_without_script, schedule=schedule) for schedule in ("written", "auto"))
 
 CONTENDERS: dict[str, Contender] = {
     contender.name: contender
     for contender in (
         Contender(OURS, "by its script in compiler/bench/schedules", _strata, _ours),
-        Contender("unscheduled", "ours, its loops as they come", _strata, _written),
-        Contender("default", "ours, without a trial", _strata, _auto),
+        Contender("unscheduled", "ours, its loops as they come", _strata, partial(_ours, schedule="written")),
+        Contender("default", "ours, without a trial", _strata, partial(_ours, schedule="auto")),
         Contender(
-            "default.prepared", "ours, without a trial, constant weights packed before", _strata, _default_prepared
+            "default.prepared",
+            "ours, without a trial, constant weights packed before",
+            _strata,
+            partial(_ours, schedule="auto", prepared=True),
         ),
-        Contender("prepared", "ours, constant weights packed before", _strata, _prepared),
+        Contender("prepared", "ours, constant weights packed before", _strata, partial(_ours, prepared=True)),
         Contender("tuned", "ours, by the best script of --database", _strata, _tuned),
         Contender(
             "tuned.prepared",

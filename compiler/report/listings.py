@@ -10,7 +10,6 @@ from compiler.database.summary import ScriptTrials
 from compiler.explain.builds import builds
 from compiler.explain.code import Code, alike
 from compiler.explain.explanation import explain
-from compiler.explain.text import where
 from compiler.opt.diagnostics import SAID
 from compiler.report.tasks import TaskFacts
 
@@ -21,25 +20,17 @@ LONGEST = 6000
 
 
 @dataclass(frozen=True)
-class MachineLoop:
-    """An innermost loop of the machine code: which loop of the program it repeats, the figures of `strata explain` for
-    one iteration, and its assembly, where it is one of those that do most; empty otherwise."""
-
-    name: str
-    instructions: int
-    flops: int
-    cycles: float
-    percent: float | None
-    limit: str
-    assembly: str
-
-
-@dataclass(frozen=True)
 class Listing:
-    """The machine loops of a script, or why there are none."""
+    """The innermost loops of a script's machine code, copies of one once, or why there are none."""
 
-    loops: tuple[MachineLoop, ...] = ()
+    loops: Sequence[Code] = ()
     reason: str = ""
+
+    @property
+    def most_work(self) -> list[Code]:
+        """The loops that do most, in their order: those whose assembly is shown."""
+        most = sorted(self.loops, key=_work, reverse=True)[:MOST]
+        return [code for code in self.loops if code in most]
 
 
 def listing(task: TaskFacts, script: ScriptTrials) -> Listing:
@@ -52,25 +43,7 @@ def listing(task: TaskFacts, script: ScriptTrials) -> Listing:
         explanation = explain(builds(replay(script.first).module, task.key.policy))
     except SAID as error:
         return Listing(reason=f"there is no machine code: {error}")
-    return Listing(tuple(_loops(explanation.codes)))
-
-
-def _loops(codes: Sequence[Code]) -> list[MachineLoop]:
-    """The machine loops, each with its copies once."""
-    firsts = [group[0] for group in alike(codes)]
-    shown = sorted(firsts, key=_work, reverse=True)[:MOST]
-    return [
-        MachineLoop(
-            where(code),
-            code.census.instructions,
-            code.census.flops,
-            code.estimate.cycles,
-            code.percent,
-            code.estimate.limit,
-            _shortened(code.text) if code in shown else "",
-        )
-        for code in firsts
-    ]
+    return Listing([copies[0] for copies in alike(explanation.codes)])
 
 
 def _work(code: Code) -> tuple[int, int]:
@@ -78,7 +51,8 @@ def _work(code: Code) -> tuple[int, int]:
     return (code.path[-1].flops or 0 if code.path else 0), code.census.flops
 
 
-def _shortened(assembly: str) -> str:
+def shortened(assembly: str) -> str:
+    """The assembly of a loop, without the last lines of a long one."""
     if len(assembly) <= LONGEST:
         return assembly
     kept = assembly[:LONGEST].rpartition("\n")[0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from compiler.database.outcome import FAILURES, NETWORK
+from compiler.explain.text import where
 from compiler.report import pictures
 from compiler.report.html import STYLE, Cell, figure, folded, listing, paragraph, shown, table
 from compiler.report.importance import FEWEST, Choices, Importance, choices_of, decisions_of
-from compiler.report.listings import Listing
+from compiler.report.listings import Listing, shortened
 from compiler.report.listings import listing as machine_code
 from compiler.report.programs import ProgramFacts, Report
 from compiler.report.svg import Drawing
@@ -330,16 +331,15 @@ def _code(code: Listing) -> Iterator[str]:
     headings = ("machine loop", "instructions", "FLOP", "cycles", "of the peak", "limit")
     rows: Sequence[Sequence[str]] = [
         (
-            loop.name,
-            str(loop.instructions),
-            str(loop.flops or ""),
-            f"{loop.cycles:.1f}",
+            where(loop),
+            str(loop.census.instructions),
+            str(loop.census.flops or ""),
+            f"{loop.estimate.cycles:.1f}",
             "" if loop.percent is None else f"{loop.percent:.0f}%",
-            loop.limit,
+            loop.estimate.limit,
         )
         for loop in code.loops
     ]
     yield from table(headings, rows)
-    for loop in code.loops:
-        if loop.assembly:
-            yield from folded(f"Assembly of {loop.name}", [listing(loop.assembly)])
+    for loop in code.most_work:
+        yield from folded(f"Assembly of {where(loop)}", [listing(shortened(loop.text))])

@@ -24,7 +24,7 @@ from compiler.targets.registry import target_named
 
 @dataclass(frozen=True)
 class Builders:
-    """The builders of a family of targets: what builds the scripts of a subject, in how many times the usual seconds."""
+    """The builders of a family of targets: what builds scripts, and in how many times the usual seconds."""
 
     building: Callable[[Subject], BuildScript]
     patience: float = 1.0
