@@ -4,25 +4,81 @@ A log is what `strata tune ... --allocation turns --log LOG` leaves. For shares 
 it prints what the program takes under each rule, the mean over that time, and where each rule ends. Those in
 `benchmarks/turns` were recorded on AMD EPYC processors (Zen 3 and Zen 4), one thread, beside other work; times are by
 costs, as `Standing` has them. The constants of `gain` were chosen by the logs of Zen 3.
+
+A task's search does not depend on the others, once its records are its own: its turns come in the order in which they
+were recorded, and a rule decides only when. So one log judges every rule.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from compiler.autotune.tasks.account import Turn, read_turns
-from compiler.autotune.tasks.allocation import ALLOCATIONS
-from compiler.autotune.tasks.replay import Point, replay
+from compiler.autotune.tasks.account import Account, Turn
+from compiler.autotune.tasks.allocation import ALLOCATIONS, Allocation
+from compiler.support.errors import InputError
 from compiler.support.files import read
 from compiler.support.text import duration
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 """Of the time between the last first turn and the end of the log."""
+
+
+def read_turns(lines: Iterable[str], name: str = "the log") -> Iterator[Turn]:
+    """The turns of a log. Raises InputError, with the line, for a malformed log."""
+    for number, line in enumerate(lines, 1):
+        try:
+            turn = Turn(**json.loads(line))
+            turn.gained + turn.count + turn.took
+        except (TypeError, ValueError, ZeroDivisionError) as error:
+            raise InputError(f"{name}:{number}: this is no turn of a task") from error
+        yield turn
+
+
+@dataclass(frozen=True)
+class Point:
+    """After so many trials, which took so long, the program takes `seconds`; None while a task was not measured."""
+
+    trials: int
+    spent: float
+    seconds: float | None
+
+
+def replay(turns: Iterable[Turn], allocation: Allocation, timed: bool = False) -> Iterator[Point]:
+    """What is reached after each turn, until the rule stops or no task has another; `timed` as rules are told."""
+    left: dict[str, list[Turn]] = {}
+    for turn in turns:
+        left.setdefault(turn.task, []).append(turn)
+    accounts = {name: Account(first[0].weight, estimate=_size(first)) for name, first in left.items()}
+    trials, spent = 0, 0.0
+    while True:
+        ready = {name: account for name, account in accounts.items() if left[name]}
+        for name, account in ready.items():
+            account.promise = left[name][0].promise
+        chosen = allocation(ready, accounts, timed)
+        if chosen is None:
+            return
+        turn = left[chosen].pop(0)
+        accounts[chosen].add(turn)
+        trials, spent = trials + turn.count, spent + turn.took
+        yield Point(trials, spent, _whole(accounts))
+
+
+def _size(turns: list[Turn]) -> float:
+    """The stand-in for a task's size before its first turn: the time of its calls at its first measurement."""
+    return next((turn.weight * turn.after for turn in turns if turn.after is not None), 0.0)
+
+
+def _whole(accounts: Mapping[str, Account]) -> float | None:
+    if any(account.seconds is None for account in accounts.values()):
+        return None
+    return sum(account.together for account in accounts.values())
 
 
 def judged(name: str, turns: Sequence[Turn]) -> Table:

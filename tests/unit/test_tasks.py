@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks.allocation import Point, read_turns, replay
 from compiler import te
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tasks.account import USUAL, Account, Turn, read_turns
+from compiler.autotune.tasks.account import USUAL, Account, Turn
 from compiler.autotune.tasks.allocation import ALLOCATIONS, FAILING, HABIT, by_gain, expected, in_turns
-from compiler.autotune.tasks.replay import Point, replay
 from compiler.autotune.tell.board import HEADINGS, Board
 from compiler.autotune.tell.operator import operator
 from compiler.autotune.tell.progress import Progress

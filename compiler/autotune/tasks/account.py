@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from math import log
-
-from compiler.support.errors import InputError
 
 USUAL = 0.02
 """How far the logarithm of a task's time falls with a turn, before any has shown it."""
@@ -78,14 +75,3 @@ class Account:
         self.count += turn.count
         self.took += turn.took
         self.turns += 1
-
-
-def read_turns(lines: Iterable[str], name: str = "the log") -> Iterator[Turn]:
-    """The turns of a log. Raises InputError, with the line, for a malformed log."""
-    for number, line in enumerate(lines, 1):
-        try:
-            turn = Turn(**json.loads(line))
-            turn.gained + turn.count + turn.took
-        except (TypeError, ValueError, ZeroDivisionError) as error:
-            raise InputError(f"{name}:{number}: this is no turn of a task") from error
-        yield turn
