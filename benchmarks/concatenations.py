@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import compiler
 from compiler import te
-from compiler.bench.schedules.matmul import matmul
+from compiler.bench.schedules import matmul
 from compiler.dialects.functions import callees, find_function
 from compiler.driver import in_groups
 from compiler.driver.main.assemble import build_program

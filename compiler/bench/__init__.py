@@ -12,5 +12,5 @@ harness.py       the protocol: interleaved rounds, poisoned outputs, wrong resul
 report.py        the rows of a result: rates, percentages, ratios, JSON
 table.py         the rows as a table for people
 groups.py        what the groups of a tuned whole program take together
-schedules/       the workloads under schedules by hand
+schedules.py     the workloads under schedules by hand
 """

@@ -69,12 +69,12 @@ def _ours(
 ) -> Step:
     """Ours, by the workload's script, where it has one, or by another schedule; if `prepared`, all that depends on
     constants alone is computed before the time begins."""
-    from compiler.bench.schedules import SCRIPTS, packed_weights, scheduled
+    from compiler.bench.schedules import PACKED, SCRIPTS, scheduled
     from compiler.driver.building import build
 
     program: Any = None
     if schedule == SCRIPT:
-        program = scheduled(workload, settings.threads, packed_weights.SCRIPTS if prepared else SCRIPTS)
+        program = scheduled(workload, settings.threads, PACKED if prepared else SCRIPTS)
     constants, given = _divided(workload, prepared, inputs)
     kernel = build(
         program or workload.function(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compiler.cli import program
@@ -88,7 +88,7 @@ def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
     elif options.diff is not None:
         yield listing.difference(space, *options.diff) or "no difference"
     elif options.dropped:
-        yield from _or_nothing((*task.derived.unused, *task.derived.dropped))
+        yield from (*task.derived.unused, *task.derived.dropped) or ["no alternative was refused"]
     elif options.sample is not None:
         yield from listing.sampled(space, listing.filtered(space, options.filter), options.sample, options.seed)
     else:
@@ -103,7 +103,3 @@ def _with_defaults(task: SearchTask, place: Selection) -> Selection:
     if chosen is None and number < len(task.space.defaults):
         return number, task.space.sketches[number].recorded
     return place
-
-
-def _or_nothing(dropped: Iterable[str]) -> Iterator[str]:
-    yield from dropped or ["no alternative was refused"]

@@ -49,12 +49,6 @@ class Fleet:
         self._first = asyncio.Lock()
         self._flying = 0
 
-    def __enter__(self) -> Fleet:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     @property
     def notes(self) -> list[str]:
         """What is to be said of the workers."""
