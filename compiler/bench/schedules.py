@@ -71,7 +71,7 @@ def mm_exp_mm(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def mlp(s: Schedule, machine: Machine, threads: int, beforehand: bool = False) -> None:
-    """Two layers, whose weights may be packed `beforehand`: bias and activation on each finished tile of the products."""
+    """Two layers, weights packed `beforehand` or not: bias and activation on each finished tile of the products."""
     first, bias, relu, second, last = _blocks(s)
     s.inline(bias)
     for product, after in ((first, relu), (second, last)):

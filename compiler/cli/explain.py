@@ -77,6 +77,7 @@ def run(options: argparse.Namespace) -> int:
 def _explain(given: object, workload: Workload | None, options: argparse.Namespace) -> None:
     """Explain one program."""
     from compiler.explain.builds import builds
+    from compiler.explain.data import as_data, loop_data
     from compiler.explain.explanation import explain, numbered
 
     built = builds(given, options.policy, options.function, options.schedule, options.threads)
@@ -85,7 +86,8 @@ def _explain(given: object, workload: Workload | None, options: argparse.Namespa
     if options.loop is not None:
         numbered(explanation, options.loop)
     if options.json:
-        _print_json(explanation, options.loop)
+        loop = options.loop
+        print(json.dumps(as_data(explanation) if loop is None else loop_data(explanation.codes[loop - 1]), indent=1))
     else:
         _print_text(explanation, options)
 
@@ -142,12 +144,6 @@ def _group_data(group: Group) -> dict[str, Any]:
         "operations": flops,
         "bytes": moved,
     }
-
-
-def _print_json(explanation: Explanation, loop: int | None) -> None:
-    from compiler.explain.data import as_data, loop_data
-
-    print(json.dumps(as_data(explanation) if loop is None else loop_data(explanation.codes[loop - 1]), indent=1))
 
 
 def _print_text(explanation: Explanation, options: argparse.Namespace) -> None:

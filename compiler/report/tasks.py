@@ -78,9 +78,9 @@ class TaskFacts:
     layers: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, key: Key, records: Sequence[Record], calls: int | None = None) -> TaskFacts:
+    def of(cls, name: str, key: Key, records: Sequence[Record]) -> TaskFacts:
         """The facts of a task with these records."""
-        return cls(name, key, tuple(by_script(records)), calls)
+        return cls(name, key, tuple(by_script(records)))
 
     @cached_property
     def ranked(self) -> list[ScriptTrials]:

@@ -13,7 +13,6 @@ from compiler.autotune.measure.local import builder_of, builders_of
 from compiler.autotune.measure.timer import Timer, outcome_of
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
-from compiler.support.processes import Death
 from compiler.support.worker_pool import WorkerPool
 from compiler.types.machines import VARIABLE, host, stated
 
@@ -37,7 +36,7 @@ class Station:
         """Apply a script, prove and compile it for a machine, whose facts are stated."""
         with host_lock.building(), self._builder(subject, machine) as builder:
             ((_, reply),) = builder.map([script])
-        return outcome_of(reply) if isinstance(reply, Death) else reply
+        return outcome_of(reply)
 
     def time(self, subject: Subject, built: Built) -> Outcome:
         """Check a candidate and time it."""

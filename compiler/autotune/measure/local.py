@@ -15,7 +15,6 @@ from compiler.autotune.measure.limits import Limits
 from compiler.autotune.measure.timer import Timer, caps, outcome_of
 from compiler.database.outcome import ESTIMATED, Outcome
 from compiler.driver.reference.subject import Subject
-from compiler.support.processes import Death
 from compiler.support.worker import Setup
 from compiler.support.worker_pool import WorkerPool
 from compiler.targets.cpu.openmp import cores
@@ -70,7 +69,7 @@ class EstimatingExecutor:
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
         """See `Executor`."""
         for number, reply in self.builders.map(scripts):
-            yield number, outcome_of(reply) if isinstance(reply, Death) else reply
+            yield number, outcome_of(reply)
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """The estimate."""
@@ -108,14 +107,12 @@ class LocalExecutor(EstimatingExecutor):
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
         """See `Executor`; before the first candidates of a subject the reference begins."""
         job = self.timer.reference_job
-        if job is None:
-            yield from super().build(scripts)
-            return
-        for number, reply in self.builders.map([job, *scripts]):
-            if number == 0:
+        before = [] if job is None else [job]
+        for number, reply in self.builders.map([*before, *scripts]):
+            if number < len(before):
                 self.timer.referenced(reply)
             else:
-                yield number - 1, outcome_of(reply) if isinstance(reply, Death) else reply
+                yield number - len(before), outcome_of(reply)
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """See `Executor`."""
@@ -128,11 +125,6 @@ class LocalExecutor(EstimatingExecutor):
     def calibrate(self, built: Built, cost: float) -> None:
         """See `Executor`."""
         self.timer.calibrate(built, cost)
-
-    @property
-    def runner(self) -> WorkerPool:
-        """The process that times, once there is a reference."""
-        return self.timer.runner
 
     def close(self) -> None:
         """End all workers."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from statistics import median
+from typing import TypeVar
 
 from compiler.autotune.measure.builder import BuilderSetup, Built
 from compiler.autotune.measure.gpu_runner import GpuRunnerSetup
@@ -23,6 +24,7 @@ from compiler.targets.registry import target_named
 
 RUNNERS: Mapping[str, Callable[[Subject, Limits, str], Setup]] = {"cpu": RunnerSetup, "gpu": GpuRunnerSetup}
 """What makes a worker a runner, by families of targets."""
+Result = TypeVar("Result")
 SHORTER = 0.7
 """A candidate cheaper than this part of the yardstick's cost becomes the yardstick."""
 
@@ -147,14 +149,13 @@ def caps(threads: int) -> dict[str, str]:
     return {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
-def outcome_of(death: Death) -> Outcome:
-    """The outcome of a candidate whose worker has died."""
-    return Outcome(death.kind, reason=death.reason)
+def outcome_of(reply: Result | Death) -> Result | Outcome:
+    """A worker's reply about a candidate; of a worker that has died, the outcome that says so."""
+    return Outcome(reply.kind, reason=reply.reason) if isinstance(reply, Death) else reply
 
 
 def _of(reply: Outcome | Death, built: Built) -> Outcome:
-    outcome = outcome_of(reply) if isinstance(reply, Death) else reply
-    return replace(outcome, build_seconds=built.seconds)
+    return replace(outcome_of(reply), build_seconds=built.seconds)
 
 
 def _with(so_far: Outcome, sample: Outcome) -> Outcome:

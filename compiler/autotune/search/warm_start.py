@@ -10,8 +10,8 @@ import numpy as np
 
 from compiler.autotune.search.model import MEMBERS, WarmStart
 from compiler.database import Database, Key, Record
-from compiler.database.outcome import combine
 from compiler.database.replay import planned
+from compiler.database.summary import by_script
 from compiler.passes.split_constants import called
 from compiler.space.extractor import extractor_for
 from compiler.space.space import work
@@ -66,11 +66,8 @@ def _without_numbers(program: str) -> str:
 def _chosen(records: Iterable[Record], count: int) -> list[tuple[Record, float]]:
     """Some scripts, a record of each, with the cost of all that was measured of it: half of them the best, half of them
     from all the others."""
-    scripts: dict[str, list[Record]] = {}
-    for record in records:
-        if record.candidate is not None:
-            scripts.setdefault(record.script, []).append(record)
-    combined = [(of_script[0], combine([record.outcome for record in of_script])) for of_script in scripts.values()]
+    scripts = by_script(record for record in records if record.candidate is not None)
+    combined = [(script.records[0], script.outcome) for script in scripts]
     ranked = sorted(((record, o.cost) for record, o in combined if o.ranks), key=lambda row: (row[1], row[0].id))
     best, worse = ranked[: count // 2], ranked[count // 2 :]
     return best + worse[:: max(1, -(-len(worse) // (count - count // 2)))]

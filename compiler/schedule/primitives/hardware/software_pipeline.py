@@ -48,8 +48,6 @@ def software_pipeline(program: Program, loop: int, stages: Sequence[int]) -> Pla
     place = loop_place(program, loop)
     if len(stages) != len(parts):
         refuse(place, f"{len(stages)} stages do not fit the {len(parts)} parts of its body")
-    if min(stages) < 0:
-        refuse(place, f"the stages {list(stages)} are not all at least 0")
     _require_lifted(node, parts, stages, place)
     number = program.fresh_number()
     extent = node.extent + max(stages)
