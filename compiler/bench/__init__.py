@@ -10,7 +10,6 @@ onnx_model.py    workloads as ONNX models
 c_loops.py       the loops of mm_exp_mm in C
 harness.py       the protocol: interleaved rounds, poisoned outputs, wrong results without a time
 report.py        the rows of a result: rates, percentages, ratios, JSON
-table.py         the rows as a table for people
-groups.py        what the groups of a tuned whole program take together
+table.py         tables for people: the rows; what the groups of a tuned whole program take together
 schedules.py     the workloads under schedules by hand
 """

@@ -1,15 +1,17 @@
-"""A measurement as a table for people."""
+"""Tables for people: a measurement, and the groups of a tuned program beside the whole."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.markup import escape
 from rich.table import Table
 
-from compiler.bench.contenders import OURS
+from compiler.bench.contenders import OURS, Settings
 from compiler.bench.harness import ROUNDS, Measurement
 from compiler.bench.report import Row, ceiling, ceiling_what, probes_disturbance, rows, unit
+from compiler.bench.workload import Workload
+from compiler.support.errors import InputError
 from compiler.support.text import counted, printable
 
 WIDTH = 110
@@ -77,3 +79,24 @@ def notes(measurement: Measurement) -> list[str]:
         said.append(f"fewer than {ROUNDS} rounds: the medians are not to be relied on")
     said += [f"left out: {name}: {escape(printable(reason))}" for name, reason in measurement.left_out.items()]
     return said
+
+
+def breakdowns(workload: Workload, contenders: Iterable[str], settings: Settings) -> Iterator[Table]:
+    """A table for each contender that runs tuned groups; none for a program of one group, or without records."""
+    from compiler.autotune.task import SearchTask
+
+    constants: dict[str, Sequence[str]] = {"tuned": (), "tuned.prepared": workload.constants}
+    for name in contenders:
+        if name not in constants:
+            continue
+        task = SearchTask(
+            workload.function(), threads=settings.threads, policy=settings.policy, constants=constants[name]
+        )
+        try:
+            records = task.best(settings.database) if task.groups else None
+        except InputError:
+            continue
+        if records is not None:
+            printed = task.breakdown(records).table()
+            printed.title, printed.title_justify = f"{name}, by groups", "left"
+            yield printed

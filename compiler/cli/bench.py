@@ -101,10 +101,9 @@ def _measure(
     rivals: list[Contender],
     settings: Settings,
 ) -> int:
-    from compiler.bench.groups import breakdowns
     from compiler.bench.harness import Plan, measure
     from compiler.bench.report import rows
-    from compiler.bench.table import table
+    from compiler.bench.table import breakdowns, table
 
     done: list[Measurement] = []
     _write(options.json, done)

@@ -12,7 +12,7 @@ from datetime import datetime
 from threading import RLock
 from typing import Self
 
-from compiler.database.lines import from_lines, to_line
+from compiler.database.fields import from_lines, to_line
 from compiler.database.record import LARGEST, Key, Record, WholeProgram, is_program
 from compiler.database.rows import (
     COLUMNS,

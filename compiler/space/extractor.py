@@ -15,7 +15,7 @@ from compiler.space import cpu_features, gpu_features
 from compiler.space.cpu_features import Extracted
 from compiler.types.machines import Gpu, Machine
 
-AnyMachine: TypeAlias = Any  # the Machine or Gpu of a family, by which extractors are registered
+AnyMachine: TypeAlias = Any  # the Machine or Gpu of a family, by which functions are registered
 
 
 @dataclass(frozen=True)

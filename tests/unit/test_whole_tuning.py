@@ -19,7 +19,7 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.progress import Progress
 from compiler.bench.contenders import Settings
-from compiler.bench.groups import breakdowns
+from compiler.bench.table import breakdowns
 from compiler.database import Database, Record
 from compiler.database.outcome import NETWORK, Outcome
 from compiler.driver.parts.groups import OWN, Whole, whole_of, whole_of_kept

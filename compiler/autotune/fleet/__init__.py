@@ -2,7 +2,6 @@
 
     tuner: Fleet -> Cluster -> scheduler -> worker: jobs -> Station -> processes that build, one that times
 
-address.py    the address of a scheduler, checked
 facts.py      what a worker says of itself: version, machine model, builders
 host_lock.py  builds share a host; what is timed has it alone
 station.py    Station: what one worker builds and times with

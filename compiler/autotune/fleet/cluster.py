@@ -17,7 +17,6 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from compiler.autotune.fleet import jobs
-from compiler.autotune.fleet.address import checked
 from compiler.autotune.fleet.facts import WorkerFacts, difference, own_facts, read_facts
 from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import Machine
@@ -258,6 +257,25 @@ class Cluster:
         """Forget jobs; whoever waits for one is told."""
         with suppress(Exception):  # a client that is closed has forgotten them
             await self._client.cancel([job.future for job in lost], msg="its worker has left, or is asked no more")
+
+
+def checked(address: str) -> str:
+    """An address such as `tcp://host:8786`. Raises InputError where dask is missing, or the address is none."""
+    try:
+        from distributed.comm import get_address_host_port
+        from distributed.comm.addressing import parse_address
+        from distributed.comm.registry import get_backend
+    except ImportError:
+        raise InputError("a fleet needs dask: pip install 'strata-compiler[fleet]'") from None
+    try:
+        scheme, _ = parse_address(address, strict=True)
+        get_backend(scheme)
+        _, port = get_address_host_port(address, strict=True)
+        if not 0 < port < 1 << 16:
+            raise ValueError(f"{port} is no port")
+    except (ValueError, TypeError) as error:
+        raise InputError(f"no scheduler at '{address}': an address is such as tcp://host:8786 ({error})") from error
+    return address
 
 
 def machines_of(address: str, patience: float) -> list[Machine]:

@@ -9,8 +9,7 @@ import socket
 import time
 
 from compiler.autotune.fleet import jobs
-from compiler.autotune.fleet.address import checked
-from compiler.autotune.fleet.cluster import BUILD, TIME
+from compiler.autotune.fleet.cluster import BUILD, TIME, checked
 from compiler.support.errors import InputError
 from compiler.targets.cpu.openmp import cores
 

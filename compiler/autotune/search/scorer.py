@@ -52,7 +52,7 @@ class Scorer:
     def __init__(self, space: Space, seed: int, warm_starts: Sequence[WarmStart]) -> None:
         self._space = space
         self._seed = seed
-        self._model = CostModel(seed, warm_starts)
+        self.model = CostModel(seed, warm_starts)
         self._chance = Chance(np.zeros((0, 0), np.float32), np.zeros(0, np.bool_), seed)
         self._values: dict[Candidate, NDArray[np.float32]] = {}
         self._learned = 0
@@ -61,17 +61,7 @@ class Scorer:
     @property
     def ready(self) -> bool:
         """Whether it can score: there are enough trials, or earlier tasks, or costs are known."""
-        return self._model.ready or self._costs is not None
-
-    @property
-    def fitted(self) -> bool:
-        """Whether its predictions rest on trials of this task."""
-        return self._model.fitted
-
-    @property
-    def heard(self) -> int:
-        """The number of earlier tasks whose ranking helps so far."""
-        return self._model.heard
+        return self.model.ready or self._costs is not None
 
     def learn(self, trials: Trials[Candidate]) -> None:
         """Fit the models anew if there are new outcomes, to all outcomes."""
@@ -84,7 +74,7 @@ class Scorer:
         if np.count_nonzero(ok) >= FITTED:
             values = np.stack([self._values[c] for c in rows])
             costs = np.array([trials.outcome(c).cost for c in rows])
-            self._model.fit(values[ok], costs[ok])
+            self.model.fit(values[ok], costs[ok])
             self._chance = Chance(values, ok, self._seed)
 
     def score(self, pool: Pool) -> Scored:
@@ -94,7 +84,7 @@ class Scorer:
         chance = self._chance.predict(pool.values)
         if self._costs is not None:
             return Scored(pool, Prediction(np.log(self._costs(pool.values)), np.zeros(len(pool))), chance)
-        return Scored(pool, self._model.predict(pool.values), chance)
+        return Scored(pool, self.model.predict(pool.values), chance)
 
     def _look_at(self, candidates: Iterable[Candidate]) -> None:
         """Ask for missing features; infeasible candidates that were tried all the same have none."""

@@ -99,7 +99,7 @@ class Search:
     @property
     def heard(self) -> int:
         """The number of earlier tasks whose ranking helps so far."""
-        return self._scorer.heard
+        return self._scorer.model.heard
 
     @property
     def done(self) -> bool:
@@ -123,7 +123,7 @@ class Search:
         for phase in (self._from_start, self._from_neighbours, self._from_model):
             if len(proposals) < count:
                 for chosen in phase(count - len(proposals)):
-                    proposal = replace(chosen, relative=not self._scorer.fitted)
+                    proposal = replace(chosen, relative=not self._scorer.model.fitted)
                     proposals.append(proposal)
                     self._pending[proposal.candidate] = proposal
         self._log.proposed(count, [(p.candidate, p.predicted, p.why) for p in proposals])
@@ -268,7 +268,7 @@ class Search:
     def _proposals(self, scored: Scored, whys: Mapping[int, str]) -> list[Proposal]:
         """Scored candidates, by their positions."""
         candidates, means = scored.pool.candidates, scored.prediction.mean.tolist()
-        if self._best_cost is None or not self._scorer.fitted:
+        if self._best_cost is None or not self._scorer.model.fitted:
             return [Proposal(candidates[n], means[n], why) for n, why in whys.items()]
         gains = scored.improvement(self._best_cost).tolist()
         return [Proposal(candidates[n], means[n], why, improvement=gains[n]) for n, why in whys.items()]

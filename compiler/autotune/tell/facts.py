@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
 
 from compiler.autotune.tell.progress import Progress, Standing
 from compiler.autotune.tell.subject import Subject
@@ -14,12 +13,11 @@ from compiler.database.outcome import ESTIMATED, Outcome
 from compiler.driver.reference.subject import share
 from compiler.program.tree import Program
 from compiler.space.candidates import LATER
+from compiler.space.extractor import AnyMachine
 from compiler.space.gpu_features import ideal
 from compiler.space.space import work
 from compiler.support.text import counted, duration
 from compiler.targets.cpu.ceilings import credible
-
-AnyMachine: TypeAlias = Any  # the Machine or Gpu of a family, by which shares are registered
 
 GAIN = 1.01
 """A lower ratio to the program as written is no gain: the medians are known to that."""
@@ -192,12 +190,8 @@ def ceiling_share(task: Subject, outcome: Outcome) -> float | None:
     return SHARES[task.machine.family](program, task.machine, outcome.cost)
 
 
-def _share_of_roofline(program: Program, machine: AnyMachine, cost: float) -> float:
-    return ideal(program, work(program), machine) / cost
-
-
 SHARES: Mapping[str, Callable[[Program, AnyMachine, float], float | None]] = {
     "cpu": share,
-    "gpu": _share_of_roofline,
+    "gpu": lambda program, machine, cost: ideal(program, work(program), machine) / cost,
 }
 """By families of machines the share of the ceiling that a program of a cost reaches."""

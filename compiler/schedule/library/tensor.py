@@ -1,10 +1,4 @@
-"""Composite schedules for declared intrinsics (`compiler/intrinsics`).
-
-quantised_gebp       a matmul packed in groups, register-tiled, its innermost nest one dot product of groups
-tile_gebp            a matmul packed in groups, its innermost nest one product of tiles
-
-See `library` for what composites have in common.
-"""
+"""Composites for declared intrinsics (`compiler/intrinsics`): matmuls packed in groups."""
 
 from __future__ import annotations
 
