@@ -145,29 +145,6 @@ def test_a_fetch_of_one_element_has_no_threads() -> None:
     assert "thread_x" not in str(check(matmul(3, 2, 2), apply, native=False))
 
 
-def test_block_tile() -> None:
-    done = check(matmul(7, 5, 9), lambda s: library.block_tile(s, s.get_block("C"), [4, 3, 2]))
-    assert loops(done, "C") == ["i.0 2", "j.0 3", "k.0 3", "i.1 4", "j.1 3", "k.1 2"]
-
-
-@pytest.mark.parametrize("sizes", [[4], [4, 3], [100, 3, 2]])
-def test_block_tile_with_other_sizes(sizes: list[int]) -> None:
-    check(matmul(7, 5, 9), lambda s: library.block_tile(s, s.get_block("C"), sizes))
-
-
-def test_vectorize_inner() -> None:
-    done = check(scaled(3, 20), lambda s: library.vectorize_inner(s, s.get_block("D"), 8))
-    assert loops(done, "D")[1:] == ["j.0 3", "j.1 8 vectorized"]
-    done = check(scaled(3, 5), lambda s: library.vectorize_inner(s, s.get_block("D"), 8))
-    assert loops(done, "D")[1:] == ["j 5 vectorized"]
-
-
-def test_parallelize_outer() -> None:
-    done = check(matmul(3, 5, 4), lambda s: library.parallelize_outer(s, s.get_block("C"), 2))
-    assert loops(done, "C") == ["i_j 12 parallel", "k 5"]
-    check(matmul(3, 5, 4), lambda s: library.parallelize_outer(s, s.get_block("C")))
-
-
 def said(apply: Callable[[], object]) -> str:
     """The sentence of a refusal."""
     with pytest.raises(ScheduleError) as error:
@@ -176,12 +153,6 @@ def said(apply: Callable[[], object]) -> str:
 
 
 def test_refusals() -> None:
-    s = Schedule(compiler.lower(matmul(3, 4, 5)))
-    before, c = str(s.module), s.get_block("C")
-    assert said(lambda: library.block_tile(s, c, [1] * 4)) == "block_tile: block 'C': it has 3 loops, not 4"
-    assert said(lambda: library.parallelize_outer(s, c, 5)) == "parallelize_outer: block 'C': it has 3 loops, not 5"
-    assert str(s.module) == before
-    assert "vectorize: iterations of loop 'k.1' depend on" in said(lambda: library.vectorize_inner(s, c, 2))
     s = Schedule(compiler.lower(matmul(3, 4, 5)))
     before, c = str(s.module), s.get_block("C")
     d = Schedule(compiler.lower(scaled(3, 4)))

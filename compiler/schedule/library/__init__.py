@@ -1,9 +1,6 @@
 """Composite schedules: short functions of `Schedule`'s primitives, in the manner of Exo's standard library.
 
-loops.py        block_tile           every loop of a block split, tiles outside
-                vectorize_inner      the innermost loop split and vectorized
-                parallelize_outer    the outermost loops fused and run on threads
-                contiguous           the loop along which operands are contiguous innermost
+loops.py        contiguous           the loop along which operands are contiguous innermost
 packing.py      pack_panels          an operand packed in panels, by vectors
                 copy_in_vectors      the nest of a copy, by vectors, transposed in registers where it must be
 matmul.py       gebp                 a matmul packed and register-tiled as in BLIS
@@ -58,11 +55,8 @@ from compiler.schedule.library.gpu import tile_on_threads as tile_on_threads
 from compiler.schedule.library.gradient import Gradient as Gradient
 from compiler.schedule.library.gradient import GradientTiles as GradientTiles
 from compiler.schedule.library.gradient import conv_grad_weight as conv_grad_weight
-from compiler.schedule.library.loops import block_tile as block_tile
 from compiler.schedule.library.loops import contiguous as contiguous
 from compiler.schedule.library.loops import operands as operands
-from compiler.schedule.library.loops import parallelize_outer as parallelize_outer
-from compiler.schedule.library.loops import vectorize_inner as vectorize_inner
 from compiler.schedule.library.matmul import Gebp as Gebp
 from compiler.schedule.library.matmul import GebpTiles as GebpTiles
 from compiler.schedule.library.matmul import apply_to_tiles as apply_to_tiles

@@ -1,70 +1,13 @@
-"""Composites for any block: tiles, vectors, threads; and queries of a nest for other composites."""
+"""The composite `contiguous`, for any block; and queries and steps that composites share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from compiler.analysis.order import contiguous_order
 from compiler.program.tree import Block, Loop, blocks_in
 from compiler.schedule.schedule import Handle, Schedule, Size
 from compiler.support.errors import ScheduleError
-
-
-@dataclass(frozen=True)
-class Tiles:
-    """The loops of a tiled nest: those over the tiles, and those inside a tile, each in the order of the nest."""
-
-    outer: list[Handle]
-    inner: list[Handle]
-
-
-def block_tile(s: Schedule, block: Handle, sizes: Sequence[int]) -> Tiles:
-    """Split each loop of a block by its size, and run the tiles outside.
-
-        i = 30 { j = 20 { C(i, j) } }            // sizes 8, 4
-      ->
-        i.0 = 4 { j.0 = 5 { i.1 = 8 { j.1 = 4 { if 8*i.0 + i.1 < 30: C } } } }
-
-    `sizes` is one tile size a loop around the block, outermost first; without one, an innermost loop stays whole
-    inside the tiles. Requires perfectly nested serial loops whose order is free (reductions are). Source: Halide tile,
-    Exo stdlib tile_loops, Lam, Rothberg and Wolf 1991.
-    """
-    loops = nest(s, block, "block_tile", fewest=len(sizes))
-    pairs = [s.split(loop, [None, min(size, s.extent(loop))]) for loop, size in zip(loops, sizes, strict=False)]
-    tiles = Tiles([outer for outer, _ in pairs], [inner for _, inner in pairs] + loops[len(pairs) :])
-    s.reorder(*tiles.outer, *tiles.inner)
-    return tiles
-
-
-def vectorize_inner(s: Schedule, block: Handle, width: int) -> Handle:
-    """Split the innermost loop around a block by a vector's width and vectorize the inner part.
-
-        i = 20 { D(i) }                          // width 8
-      ->
-        i.0 = 3 { i.1 = 8 vectorized { if 8*i.0 + i.1 < 20: D } }
-
-    A loop that is no longer than the width is vectorized whole. Gives the vectorized loop. Requires that the
-    innermost loop is no reduction. Source: Halide vectorize(x, width), Exo stdlib vectorize.
-    """
-    inner = cut(s, nest(s, block, "vectorize_inner")[-1], width)[-1]
-    s.vectorize(inner)
-    return inner
-
-
-def parallelize_outer(s: Schedule, block: Handle, count: int = 1) -> Handle:
-    """Fuse the outermost loops around a block and run them on several threads.
-
-        i = 4 { j = 6 { k = 8 { C } } }          // count 2
-      ->
-        i_j = 24 parallel { k = 8 { C } }
-
-    Gives the parallel loop. Requires that the loops are perfectly nested and carry no dependence. Source: TVM's
-    parallelize-vectorize-unroll rule (Ansor, OSDI 2020).
-    """
-    outer = fused(s, nest(s, block, "parallelize_outer", fewest=count)[:count])
-    s.parallel(outer)
-    return outer
 
 
 def contiguous(s: Schedule, block: Handle) -> None:
