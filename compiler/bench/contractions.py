@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -13,7 +13,7 @@ from compiler import te
 from compiler.bench import error_bounds as ref
 from compiler.bench.error_bounds import Array, Bounded
 from compiler.bench.onnx_model import Graph
-from compiler.bench.workload import Input, Step, Workload, unary
+from compiler.bench.workload import Input, Workload, by_numpy
 
 
 def matmul(m: int, k: int, n: int) -> Workload:
@@ -37,7 +37,7 @@ def _product(
         shape=(*batch, m, n),
         compute=compute,
         reference=ref.matmul,
-        numpy=unary(np.matmul),
+        numpy=by_numpy(lambda out, a, b: np.matmul(a, b, out=out)),
         torch=lambda torch, a, b: a @ b,
         onnx=lambda graph, a, b: graph("MatMul", a, b),
         flops=2 * prod((*batch, m, k, n)),
@@ -50,16 +50,10 @@ def mm_exp_mm(m: int, k: int, l: int, n: int) -> Workload:
     Tolerance: of two such sums; exp turns the absolute error of the first into a relative one of what it gives.
     """
 
-    def numpy(inputs: Sequence[Array], out: Array) -> Step:
-        a, b, e = inputs
-        middle = np.empty((m, l), np.float32)
-
-        def step() -> Array:
-            np.matmul(a, b, out=middle)
-            np.exp(middle, out=middle)
-            return np.matmul(middle, e, out=out)
-
-        return step
+    def numpy(out: Array, middle: Array, a: Array, b: Array, e: Array) -> None:
+        np.matmul(a, b, out=middle)
+        np.exp(middle, out=middle)
+        np.matmul(middle, e, out=out)
 
     return Workload(
         name=f"mm_exp_mm_{m}x{k}x{l}x{n}",
@@ -68,7 +62,7 @@ def mm_exp_mm(m: int, k: int, l: int, n: int) -> Workload:
         shape=(m, n),
         compute=lambda a, b, e: te.nn.matmul(te.nn.exp(te.nn.matmul(a, b, name="T"), name="X"), e, name="C"),
         reference=lambda a, b, e: ref.matmul(ref.exp(ref.matmul(a, b)), e),
-        numpy=numpy,
+        numpy=by_numpy(numpy, (m, l)),
         torch=lambda torch, a, b, e: (a @ b).exp_() @ e,
         onnx=lambda graph, a, b, e: graph("MatMul", graph("Exp", graph("MatMul", a, b)), e),
         flops=2 * m * l * (k + n),
@@ -91,19 +85,12 @@ def conv(channels: int, height: int, width: int, filters: int) -> Workload:
     shape = (1, filters, height, width)
     border = ((0, 0), (0, 0), (1, 1), (1, 1))
 
-    def numpy(inputs: Sequence[Array], out: Array) -> Step:
-        x, w, bias = inputs
-        padded = np.pad(np.zeros_like(x), border)
-        flat, weights = out.reshape(filters, -1), w.reshape(filters, -1)
-
-        def step() -> Array:
-            padded[:, :, 1:-1, 1:-1] = x
-            np.matmul(weights, windows(padded, height, width)[0], out=flat)
-            np.add(flat, bias[:, None], out=flat)
-            np.maximum(flat, 0, out=flat)
-            return out
-
-        return step
+    def numpy(out: Array, padded: Array, x: Array, w: Array, bias: Array) -> None:
+        flat = out.reshape(filters, -1)
+        padded[:, :, 1:-1, 1:-1] = x
+        np.matmul(w.reshape(filters, -1), windows(padded, height, width)[0], out=flat)
+        np.add(flat, bias[:, None], out=flat)
+        np.maximum(flat, 0, out=flat)
 
     def reference(x: Bounded, w: Bounded, bias: Bounded) -> Bounded:
         taps = x.map(lambda a: windows(np.pad(a, border), height, width))
@@ -122,7 +109,7 @@ def conv(channels: int, height: int, width: int, filters: int) -> Workload:
         shape=shape,
         compute=lambda x, w, bias: te.nn.relu(te.nn.conv2d(x, w, bias, padding=1)),
         reference=reference,
-        numpy=numpy,
+        numpy=by_numpy(numpy, (1, channels, height + 2, width + 2)),
         torch=lambda torch, x, w, bias: torch.nn.functional.conv2d(x, w, bias, padding=1).relu_(),
         onnx=lambda graph, x, w, bias: graph("Relu", graph("Conv", x, w, bias, pads=[1, 1, 1, 1])),
         flops=2 * 9 * channels * filters * height * width,
@@ -152,15 +139,8 @@ def conv_grad_weight(batch: int, channels: int, height: int, width: int) -> Work
     def rows(b: Array) -> Array:
         return b.transpose(1, 0, 2, 3).reshape(channels, -1)
 
-    def numpy(inputs: Sequence[Array], out: Array) -> Step:
-        a, b = inputs
-        flat = out.reshape(channels, -1)
-
-        def step() -> Array:
-            np.matmul(rows(b), columns(a), out=flat)
-            return out
-
-        return step
+    def numpy(out: Array, a: Array, b: Array) -> None:
+        np.matmul(rows(b), columns(a), out=out.reshape(channels, -1))
 
     return Workload(
         name=f"conv_grad_weight_{batch}x{channels}x{height}x{width}",
@@ -172,7 +152,7 @@ def conv_grad_weight(batch: int, channels: int, height: int, width: int) -> Work
         shape=shape,
         compute=compute,
         reference=lambda a, b: ref.matmul(b.map(rows), a.map(columns)).map(lambda e: e.reshape(shape)),
-        numpy=numpy,
+        numpy=by_numpy(numpy),
         torch=lambda torch, a, b: torch.nn.grad.conv2d_weight(a, shape, b),
         flops=2 * 9 * batch * channels * channels * height * width,
     )
@@ -195,16 +175,9 @@ def conv_grad_weight_steps(batch: int, channels: int, height: int, width: int) -
         gradient: te.Tensor = te.compute(taps, lambda o, c, r, s: total[c, o, r, s], "E", axes=("o", "c", "r", "s"))
         return gradient
 
-    def numpy(inputs: Sequence[Array], out: Array) -> Step:
-        a, b = inputs
-        each = np.empty((batch, channels * 9, channels), np.float32)
-
-        def step() -> Array:
-            np.matmul(windows(a, height, width), b.reshape(batch, channels, pixels).swapaxes(1, 2), out=each)
-            np.copyto(out, each.sum(0).reshape(channels, 3, 3, channels).transpose(3, 0, 1, 2))
-            return out
-
-        return step
+    def numpy(out: Array, each: Array, a: Array, b: Array) -> None:
+        np.matmul(windows(a, height, width), b.reshape(batch, channels, pixels).swapaxes(1, 2), out=each)
+        np.copyto(out, each.sum(0).reshape(channels, 3, 3, channels).transpose(3, 0, 1, 2))
 
     def torch(torch: Any, a: Any, b: Any) -> Any:
         conv = torch.nn.functional.conv2d
@@ -216,7 +189,7 @@ def conv_grad_weight_steps(batch: int, channels: int, height: int, width: int) -
         name=f"conv_grad_weight_steps_{batch}x{channels}x{height}x{width}",
         what=f"weight gradient of a 3x3 conv, n={batch}, {channels} channels, {height}x{width}, in steps",
         compute=compute,
-        numpy=numpy,
+        numpy=by_numpy(numpy, (batch, channels * 9, channels)),
         torch=torch,
     )
 
@@ -227,18 +200,12 @@ def mlp(batch: int, features: int, hidden: int, classes: int) -> Workload:
     Tolerance: of two sums of products in any order, the second of which passes on the errors of the first.
     """
 
-    def numpy(inputs: Sequence[Array], out: Array) -> Step:
-        x, v, p, w, q = inputs
-        middle = np.empty((batch, hidden), np.float32)
-
-        def step() -> Array:
-            np.matmul(x, v.T, out=middle)
-            np.add(middle, p, out=middle)
-            np.maximum(middle, 0, out=middle)
-            np.matmul(middle, w.T, out=out)
-            return np.add(out, q, out=out)
-
-        return step
+    def numpy(out: Array, middle: Array, x: Array, v: Array, p: Array, w: Array, q: Array) -> None:
+        np.matmul(x, v.T, out=middle)
+        np.add(middle, p, out=middle)
+        np.maximum(middle, 0, out=middle)
+        np.matmul(middle, w.T, out=out)
+        np.add(out, q, out=out)
 
     def reference(x: Bounded, v: Bounded, p: Bounded, w: Bounded, q: Bounded) -> Bounded:
         middle = ref.relu(ref.add(ref.matmul(x, v.map(np.transpose)), p))
@@ -265,7 +232,7 @@ def mlp(batch: int, features: int, hidden: int, classes: int) -> Workload:
         shape=(batch, classes),
         compute=lambda x, v, p, w, q: te.nn.dense(te.nn.relu(te.nn.dense(x, v, p)), w, q),
         reference=reference,
-        numpy=numpy,
+        numpy=by_numpy(numpy, (batch, hidden)),
         torch=torch,
         onnx=onnx,
         flops=2 * batch * hidden * (features + classes),
@@ -284,19 +251,13 @@ def attention(heads: int, length: int, depth: int) -> Workload:
         scores = te.nn.batch_matmul(q, k, transpose_b=True, name="scores")
         return te.nn.batch_matmul(te.nn.softmax(te.nn.mul(scores, scale)), v, name="O")
 
-    def numpy(inputs: Sequence[Array], out: Array) -> Step:
-        q, k, v = inputs
-        scores = np.empty((heads, length, length), np.float32)
-
-        def step() -> Array:
-            np.matmul(q, k.swapaxes(1, 2), out=scores)
-            np.multiply(scores, np.float32(scale), out=scores)
-            np.subtract(scores, scores.max(-1, keepdims=True), out=scores)
-            np.exp(scores, out=scores)
-            np.divide(scores, scores.sum(-1, keepdims=True), out=scores)
-            return np.matmul(scores, v, out=out)
-
-        return step
+    def numpy(out: Array, scores: Array, q: Array, k: Array, v: Array) -> None:
+        np.matmul(q, k.swapaxes(1, 2), out=scores)
+        np.multiply(scores, np.float32(scale), out=scores)
+        np.subtract(scores, scores.max(-1, keepdims=True), out=scores)
+        np.exp(scores, out=scores)
+        np.divide(scores, scores.sum(-1, keepdims=True), out=scores)
+        np.matmul(scores, v, out=out)
 
     def reference(q: Bounded, k: Bounded, v: Bounded) -> Bounded:
         factor = Bounded(np.array(scale), np.array(scale * ref.UNIT))
@@ -319,7 +280,7 @@ def attention(heads: int, length: int, depth: int) -> Workload:
         shape=(heads, length, depth),
         compute=compute,
         reference=reference,
-        numpy=numpy,
+        numpy=by_numpy(numpy, (heads, length, length)),
         torch=torch,
         onnx=onnx,
         flops=4 * heads * length * length * depth,

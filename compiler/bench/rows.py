@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from compiler import te
 from compiler.bench import error_bounds as ref
 from compiler.bench.error_bounds import Array, Bounded
 from compiler.bench.onnx_model import Graph
-from compiler.bench.workload import Input, Step, Workload
+from compiler.bench.workload import Input, Workload, by_numpy
 
 EPS = 1e-5
 
@@ -22,16 +21,10 @@ def softmax(rows: int, columns: int) -> Workload:
     Tolerance: of exp, of a row's sum in any order, and of a quotient; the maximum is exact, its difference rounds.
     """
 
-    def numpy(inputs: Sequence[Array], out: Array) -> Step:
-        (x,) = inputs
-
-        def step() -> Array:
-            np.subtract(x, x.max(-1, keepdims=True), out=out)
-            np.exp(out, out=out)
-            np.divide(out, out.sum(-1, keepdims=True), out=out)
-            return out
-
-        return step
+    def numpy(out: Array, x: Array) -> None:
+        np.subtract(x, x.max(-1, keepdims=True), out=out)
+        np.exp(out, out=out)
+        np.divide(out, out.sum(-1, keepdims=True), out=out)
 
     def reference(x: Bounded) -> Bounded:
         powers = ref.exp(ref.sub(x, ref.largest(x)))
@@ -44,7 +37,7 @@ def softmax(rows: int, columns: int) -> Workload:
         shape=(rows, columns),
         compute=te.nn.softmax,
         reference=reference,
-        numpy=numpy,
+        numpy=by_numpy(numpy),
         torch=lambda torch, x: torch.softmax(x, -1),
         onnx=lambda graph, x: graph("Softmax", x, axis=-1),
         flops=4 * rows * columns,
@@ -59,18 +52,12 @@ def layernorm(rows: int, columns: int) -> Workload:
     a half of their deviation, so that one pass (the mean of squares less the square of the mean) is within it too.
     """
 
-    def numpy(inputs: Sequence[Array], out: Array) -> Step:
-        x, gamma, beta = inputs
-        squares = np.empty_like(x)
-
-        def step() -> Array:
-            np.subtract(x, x.mean(-1, keepdims=True), out=out)
-            variance = np.multiply(out, out, out=squares).mean(-1, keepdims=True)
-            np.multiply(out, 1 / np.sqrt(variance + np.float32(EPS)), out=out)
-            np.multiply(out, gamma, out=out)
-            return np.add(out, beta, out=out)
-
-        return step
+    def numpy(out: Array, squares: Array, x: Array, gamma: Array, beta: Array) -> None:
+        np.subtract(x, x.mean(-1, keepdims=True), out=out)
+        variance = np.multiply(out, out, out=squares).mean(-1, keepdims=True)
+        np.multiply(out, 1 / np.sqrt(variance + np.float32(EPS)), out=out)
+        np.multiply(out, gamma, out=out)
+        np.add(out, beta, out=out)
 
     def reference(x: Bounded, gamma: Bounded, beta: Bounded) -> Bounded:
         centred = ref.sub(x, _mean(x))
@@ -89,7 +76,7 @@ def layernorm(rows: int, columns: int) -> Workload:
         shape=(rows, columns),
         compute=lambda x, gamma, beta: te.nn.layer_norm(x, gamma, beta, EPS),
         reference=reference,
-        numpy=numpy,
+        numpy=by_numpy(numpy, (rows, columns)),
         torch=torch,
         onnx=lambda graph, *inputs: graph("LayerNormalization", *inputs, axis=-1, epsilon=EPS),
         flops=7 * rows * columns,
@@ -115,16 +102,11 @@ def swish(rows: int, columns: int) -> Workload:
         output: te.Tensor = te.compute((rows, columns), element, "Z")
         return output
 
-    def numpy(inputs: Sequence[Array], out: Array) -> Step:
-        x, y, bias = inputs
-
-        def step() -> Array:
-            np.exp(np.negative(x, out=out), out=out)
-            np.divide(x, np.add(out, 1, out=out), out=out)
-            np.multiply(out, y, out=out)
-            return np.add(out, bias, out=out)
-
-        return step
+    def numpy(out: Array, x: Array, y: Array, bias: Array) -> None:
+        np.exp(np.negative(x, out=out), out=out)
+        np.divide(x, np.add(out, 1, out=out), out=out)
+        np.multiply(out, y, out=out)
+        np.add(out, bias, out=out)
 
     def reference(x: Bounded, y: Bounded, bias: Bounded) -> Bounded:
         return ref.add(ref.mul(ref.mul(x, ref.sigmoid(x)), y), bias)
@@ -140,7 +122,7 @@ def swish(rows: int, columns: int) -> Workload:
         shape=(rows, columns),
         compute=compute,
         reference=reference,
-        numpy=numpy,
+        numpy=by_numpy(numpy),
         torch=lambda torch, x, y, bias: torch.nn.functional.silu(x) * y + bias,
         onnx=onnx,
         flops=6 * rows * columns,

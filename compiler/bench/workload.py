@@ -89,10 +89,17 @@ class Workload:
         return self.reference(*(exact(array) for array in inputs))
 
 
-def unary(function: Callable[..., Array]) -> Callable[[Sequence[Array], Array], Step]:
-    """A numpy contender from a function `f(*inputs, out=result)` that needs no buffer."""
+def by_numpy(function: Callable[..., object], *buffers: tuple[int, ...]) -> Callable[[Sequence[Array], Array], Step]:
+    """A numpy contender from a function `f(out, *buffers, *inputs)` that fills `out`; buffers of these shapes are made
+    outside the time, with zeros."""
 
     def bind(inputs: Sequence[Array], out: Array) -> Step:
-        return lambda: function(*inputs, out=out)
+        arrays = (out, *(np.zeros(shape, np.float32) for shape in buffers), *inputs)
+
+        def step() -> Array:
+            function(*arrays)
+            return out
+
+        return step
 
     return bind

@@ -182,11 +182,10 @@ def _cells(task: Summary) -> Sequence[str]:
 
 def _print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: set[str]) -> None:
     """Print a table; columns may be aligned to the right."""
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table(box=None, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, justify="right" if heading in right else "left")
+    columns = (Column(heading, justify="right" if heading in right else "left") for heading in headings)
+    table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*map(printable, row))
     show_table(table)

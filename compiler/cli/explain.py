@@ -106,7 +106,7 @@ def _group(program_of_groups: Whole | None, options: argparse.Namespace) -> Modu
 
 def _print_groups(program_of_groups: Whole, options: argparse.Namespace) -> None:
     """Print the work of each group of a whole program. Raises InputError for options that need one group."""
-    from rich.table import Table
+    from rich.table import Column, Table
 
     if options.loop is not None or options.asm:
         names = ", ".join(group.name for group in program_of_groups.groups)
@@ -117,9 +117,8 @@ def _print_groups(program_of_groups: Whole, options: argparse.Namespace) -> None
         print(json.dumps([_group_data(group) for group in program_of_groups.groups], indent=1))
         return
     show_table(f"{options.program} has {counted(len(program_of_groups.groups), 'group')}; --group NAME explains one")
-    table = Table(box=None)
-    for heading in ("group", "calls", "computes", "Mflop", "MB of arguments"):
-        table.add_column(heading, justify="left" if heading == "group" else "right")
+    numbers = (Column(heading, justify="right") for heading in ("calls", "computes", "Mflop", "MB of arguments"))
+    table = Table("group", *numbers, box=None)
     for figures in map(_group_data, program_of_groups.groups):
         amounts = (f"{figures[name] / 1e6:.3g}" for name in ("operations", "bytes"))
         table.add_row(str(figures["name"]), str(figures["calls"]), str(figures["computes"]), *amounts)

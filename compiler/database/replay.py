@@ -20,6 +20,7 @@ from compiler.program.tree import Program
 from compiler.schedule import Schedule
 from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import CHOICES, applies
+from compiler.schedule.script import script_of
 from compiler.schedule.state import State
 from compiler.space.sketch import planned_step, played
 from compiler.support.errors import ScheduleError
@@ -63,10 +64,7 @@ def planned(record: Scripted) -> tuple[Program, Program]:
     module = _parsed("program", record.program)
     script = _parsed("script", record.script)
     _check_script(script, record.script)
-    sequences = [op for op in script.ops if isinstance(op, NamedSequenceOp)]
-    if len(sequences) != 1:
-        raise ScheduleError(f"a script is one transform.named_sequence, and there are {len(sequences)}")
-    steps = _steps(script)
+    sequence, steps = script_of(script), _steps(script)
     for op in steps:
         if not isinstance(op, SchedOp):
             raise _at_step(_about(op, "it is not an op of the sched dialect"), script, record.script)
@@ -79,7 +77,7 @@ def planned(record: Scripted) -> tuple[Program, Program]:
             error.op = steps[place]
             raise _at_step(error, script, record.script) from error
 
-    return original, played(original, list(sequences[0].body.block.ops), plan).program
+    return original, played(original, list(sequence.body.block.ops), plan).program
 
 
 def _parsed(what: str, text: str) -> ModuleOp:
