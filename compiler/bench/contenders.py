@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from types import ModuleType
 from typing import Any
 
 from compiler.bench import c_loops, onnx_model
@@ -113,43 +112,37 @@ def _step(kernel: Callable[..., object], inputs: Sequence[Array], out: Array) ->
     return step
 
 
-def _torch(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
+def _torch(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, compiled: bool = False) -> Step:
+    """torch over tensors that share the memory of the inputs; the result is torch's own."""
     torch = onnx_model.imported("torch")
-    return _torch_step(torch, lambda *tensors: workload.torch(torch, *tensors), settings, inputs)
-
-
-def _torch_compile(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    torch = onnx_model.imported("torch")
-    compiled = torch.compile(lambda *tensors: workload.torch(torch, *tensors))
-    step = _torch_step(torch, compiled, settings, inputs)
-    try:
-        step()
-    except RuntimeError as error:
-        raise TargetError(f"torch.compile fails here ({type(error).__name__})") from error
-    return step
-
-
-def _torch_step(torch: ModuleType, function: Callable[..., Any], settings: Settings, inputs: Sequence[Array]) -> Step:
-    """A step over tensors that share the memory of the inputs; the result is torch's own."""
     torch.set_num_threads(settings.threads)
     tensors = [torch.from_numpy(array) for array in inputs]
+
+    def eager(*operands: Any) -> Any:
+        return workload.torch(torch, *operands)
+
+    function = torch.compile(eager) if compiled else eager
 
     def step() -> Array:
         with torch.inference_mode():
             array: Array = function(*tensors).numpy()
         return array
 
+    try:
+        if compiled:
+            step()
+    except RuntimeError as error:
+        raise TargetError(f"torch.compile fails here ({type(error).__name__})") from error
     return step
 
 
-def _onnxruntime(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    return onnx_model.bind(workload, settings.threads, inputs, out, packed=True)
-
-
-def _onnxruntime_inputs(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array) -> Step:
-    if not workload.constants:
+def _onnxruntime(
+    workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, packed: bool = True
+) -> Step:
+    """onnxruntime, with constants in the model, which are `packed` before the time begins, or as inputs."""
+    if not packed and not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs: it is the same as onnxruntime")
-    return onnx_model.bind(workload, settings.threads, inputs, out, packed=False)
+    return onnx_model.bind(workload, settings.threads, inputs, out, packed)
 
 
 def _gcc() -> str:
@@ -194,9 +187,9 @@ CONTENDERS: dict[str, Contender] = {
             lambda workload, _, inputs, out: workload.numpy(inputs, out),
         ),
         Contender("torch", "eagerly", _torch_version, _torch),
-        Contender("torch.compile", "through inductor", _torch_version, _torch_compile),
+        Contender("torch.compile", "through inductor", _torch_version, partial(_torch, compiled=True)),
         Contender("onnxruntime", "constant weights packed before", _runtime, _onnxruntime),
-        Contender("onnxruntime.inputs", "weights as inputs", _runtime, _onnxruntime_inputs),
+        Contender("onnxruntime.inputs", "weights as inputs", _runtime, partial(_onnxruntime, packed=False)),
         Contender(
             "gcc", "the same loops in C, -O3 -march=native -ffast-math", lambda: c_loops.version(_gcc()), _same_loops
         ),

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from xdsl.utils.exceptions import VerifyException
 
+from compiler.cli import program
 from compiler.cli.model import imported, shape_argument
 from compiler.cli.printing import refused
 from compiler.cli.values import positive
 from compiler.support.errors import InputError
-from compiler.support.files import read, write
+from compiler.support.files import write
 from compiler.targets.gpus import DEFAULT_ARCH
 from compiler.targets.registry import CPU, target_named
 from compiler.types.policies import POLICIES
@@ -62,8 +63,6 @@ def schedule_argument(parser: argparse._ActionsContainer) -> None:
 def parsed(options: argparse.Namespace) -> ModuleOp | Imported:
     """The verified module, or the model, of the file that the arguments name. Raises InputError where it does not
     verify."""
-    from compiler.pipeline import parse
-
     model = imported(options.file, options.shape)
     if model is not None:
         return model
@@ -71,12 +70,10 @@ def parsed(options: argparse.Namespace) -> ModuleOp | Imported:
         from compiler.bench import workloads
 
         return workloads.find(options.file).function().module
-    source = "<stdin>" if options.file == "-" else options.file
-    text = read(options.file)
     try:
-        return parse(text, source)
+        return program.module(options.file)
     except VerifyException as error:
-        raise refused(error, source) from error
+        raise refused(error, "<stdin>" if options.file == "-" else options.file) from error
 
 
 def _is_workload(name: str) -> bool:

@@ -142,21 +142,17 @@ class Cluster:
     def strike(self, member: Member, why: str, ends: bool = False) -> None:
         """Note a worker's fault; after some, or one that `ends` it, it is asked no more."""
         member.strikes += STRIKES if ends else 1
-        self.note(f"worker {member.name}: {why}")
+        self.notes.append(f"worker {member.name}: {why}")
         if member.strikes >= STRIKES and member.refusal is None:
             member.refusal = why
-            self.note(f"worker {member.name} is asked no more: {why}")
-
-    def note(self, sentence: str) -> None:
-        """Keep a sentence for people."""
-        self.notes.append(sentence)
+            self.notes.append(f"worker {member.name} is asked no more: {why}")
 
     async def _watch(self) -> None:
         """Look who came and who left; jobs that nobody can do any more are lost."""
         was_connected = True
         while True:
             if was_connected and self._client.status == "connecting":
-                self.note(f"the connection to the scheduler at {self.address} is lost: connecting again")
+                self.notes.append(f"the connection to the scheduler at {self.address} is lost: connecting again")
             was_connected = self._client.status != "connecting"
             await self._look()
             trusted = set(self.trusted)
@@ -168,14 +164,14 @@ class Cluster:
             workers = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), 10)
         except Exception as error:  # whatever a lost connection is to dask, which makes it again
             if self._client.status == "running":
-                self.note(f"the scheduler at {self.address} does not answer: {_sentence(error)}")
+                self.notes.append(f"the scheduler at {self.address} does not answer: {_sentence(error)}")
             return
         present = {address: worker["resources"] for address, worker in workers["workers"].items()}
         for address in self.members.keys() - present.keys():
             member = self.members.pop(address)
             if member.meeting is not None:
                 member.meeting.cancel()
-            self.note(f"worker {member.name} has left")
+            self.notes.append(f"worker {member.name} has left")
         for address in present.keys() - self.members.keys():
             member = self.members[address] = Member(address, present[address])
             member.meeting = self.begin(self._meet(member))
@@ -204,11 +200,11 @@ class Cluster:
         if differs is not None:
             return self._decline(member, differs)
         member.refusal = None
-        self.note(f"worker {member.name}: {member.facts.machine.name}, {member.facts.builders} builders")
+        self.notes.append(f"worker {member.name}: {member.facts.machine.name}, {member.facts.builders} builders")
 
     def _decline(self, member: Member, why: str) -> None:
         member.refusal = why
-        self.note(f"worker {member.name} cannot be asked: {why}")
+        self.notes.append(f"worker {member.name} cannot be asked: {why}")
 
     # --- jobs -------------------------------------------------------------------------------------------------------
 

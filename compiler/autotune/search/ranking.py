@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,27 +54,22 @@ class RankingQuality:
     pairs: Pairs = field(default_factory=Pairs)
     _predicted: list[float] = field(default_factory=list)
     _costs: list[float] = field(default_factory=list)
-    _by_predicted: list[tuple[float, int]] = field(default_factory=list)
-    _by_cost: list[tuple[float, int]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._costs)
 
     def add(self, predicted: float, cost: float) -> None:
         """Count one more candidate: its predicted cost (lower is better), then its measured cost (positive)."""
-        number = len(self._costs)
         self.pairs += against(predicted, cost, np.array(self._predicted), np.array(self._costs))
         self._predicted.append(predicted)
         self._costs.append(cost)
-        insort(self._by_predicted, (predicted, number))
-        insort(self._by_cost, (cost, number))
 
     def recall(self, count: int) -> float | None:
         """The share of the `count` best measured that are among the `count` best predicted; None for fewer."""
         if not 0 < count <= len(self):
             return None
-        best = {number for _, number in self._by_cost[:count]}
-        return sum(number in best for _, number in self._by_predicted[:count]) / count
+        measured, predicted = (np.argsort(values, kind="stable")[:count] for values in (self._costs, self._predicted))
+        return len(np.intersect1d(measured, predicted)) / count
 
     def line(self, count: int = 8) -> str:
         """One line for a person who watches: pairs in the right order, and the recall of the best."""

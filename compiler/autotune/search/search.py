@@ -268,7 +268,7 @@ class Search:
     def _proposals(self, scored: Scored, whys: Mapping[int, str]) -> list[Proposal]:
         """Scored candidates, by their positions."""
         candidates, means = scored.pool.candidates, scored.prediction.mean.tolist()
-        if self._best_cost is None or not self._scorer.model.fitted:
-            return [Proposal(candidates[n], means[n], why) for n, why in whys.items()]
-        gains = scored.improvement(self._best_cost).tolist()
+        gains: list[float | None] = [None] * len(means)
+        if self._best_cost is not None and self._scorer.model.fitted:
+            gains = scored.improvement(self._best_cost).tolist()
         return [Proposal(candidates[n], means[n], why, improvement=gains[n]) for n, why in whys.items()]
