@@ -26,6 +26,7 @@ from compiler.autotune.tell.facts import WRITTEN
 from compiler.autotune.tell.progress import Progress
 from compiler.database import Database, Key, Record
 from compiler.database.outcome import Outcome, together
+from compiler.database.schema import MEMORY
 from compiler.driver.reference.subject import Subject
 from compiler.space.candidates import Candidate, belongs, total
 from compiler.space.sketch import Sketch
@@ -45,9 +46,6 @@ NEAR = 1.5
 """Candidates slower than so many times the best are not measured again: noise cannot explain the gap."""
 TELLS = 8
 """The fewest trials after which turns half-way tell something."""
-
-MEMORY = ":memory:"
-"""What records are kept in where no file is stated; they end with the run."""
 
 Given = TypeVar("Given")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from compiler.cli.model import imported, shape_argument
 from compiler.cli.printing import show
 from compiler.cli.values import natural, positive, scale, seconds
+from compiler.support.command import INTERRUPTED
 from compiler.support.errors import InputError
 from compiler.support.files import is_stream, named, write
 from compiler.types.policies import POLICIES
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from compiler.bench.harness import Measurement
     from compiler.bench.workload import Workload
     from compiler.frontends.imported import Imported
-
-INTERRUPTED = 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -27,14 +27,10 @@ if TYPE_CHECKING:
     from compiler.types.machines import Machine
 
 
-def is_file(name: str) -> bool:
-    """Whether a name on the command line is meant as a file; - is standard input."""
-    return name == "-" or name.endswith((".mlir", ".onnx")) or Path(name).exists()
-
-
 def workload(name: str, scaled: Fraction) -> Workload | None:
-    """The workload of a name, its extents scaled; None for a file. Raises InputError for a name that is neither."""
-    if is_file(name):
+    """The workload of a name, its extents scaled; None for a file, of which - is standard input. Raises InputError for
+    a name that is neither."""
+    if name == "-" or name.endswith((".mlir", ".onnx")) or Path(name).exists():
         if scaled != 1:
             raise InputError(f"{name} is a file: --scale is for the workloads of strata bench")
         return None

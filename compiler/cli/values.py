@@ -7,8 +7,8 @@ import re
 from argparse import ArgumentTypeError
 from fractions import Fraction
 
-LARGEST = 2**63 - 1
-"""The largest count or seed that anything takes."""
+from compiler.support.validation import LARGEST
+
 _FACTOR = re.compile(r"\d{1,9}(\.\d{0,9}|/\d{1,9})?|\.\d{1,9}", re.ASCII)
 
 

@@ -21,14 +21,13 @@ from compiler.database.outcome import ESTIMATED, FAILURES, MEASURED, TIMINGS, WA
 from compiler.support import display
 from compiler.support.errors import InputError
 from compiler.support.text import counted
+from compiler.support.validation import LARGEST
 from compiler.targets.cpu.presence import Disturbance
 
 Candidate: TypeAlias = tuple[int, tuple[int, ...]]
 """The number of a sketch, and the position chosen at each of its choices."""
 KINDS = (MEASURED, ESTIMATED, *FAILURES)
 Json: TypeAlias = Any  # what a file says, before it is checked
-LARGEST = 2**63 - 1
-"""The largest integer that a column holds."""
 DEPTH = 32
 """How deep objects and lists of unknown fields may be nested."""
 

@@ -13,7 +13,7 @@ from threading import RLock
 from typing import Self
 
 from compiler.database.fields import from_lines, to_line
-from compiler.database.record import LARGEST, Key, Record, WholeProgram, is_program
+from compiler.database.record import Key, Record, WholeProgram, is_program
 from compiler.database.rows import (
     COLUMNS,
     KEY,
@@ -29,6 +29,7 @@ from compiler.database.schema import connect, said, transaction
 from compiler.database.summary import Removal, Summary, by_script, ranked, removals, summaries
 from compiler.support.errors import InputError
 from compiler.support.files import named, read, write, writing
+from compiler.support.validation import LARGEST
 
 _MARKS = ", ".join("?" * len(COLUMNS.split(",")))
 _INSERT = f"INSERT INTO records ({COLUMNS}) VALUES ({_MARKS}) ON CONFLICT (uuid) DO NOTHING"

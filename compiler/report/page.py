@@ -28,7 +28,6 @@ MOST_LAYERS = 2
 """Layers of a task that the table of tasks names."""
 MOST_LOSSES = 3
 """Tasks that are named for the time that they take above their bound."""
-MEBI = 1 << 20
 
 
 def page(report: Report, codes: int = CODES) -> Iterator[str]:
@@ -174,7 +173,7 @@ def _program_pictures(program: ProgramFacts) -> Iterator[tuple[Drawing | None, s
     )
     if program.memory is not None:
         memory = program.memory
-        sizes = f"{memory.size / MEBI:.3g} MiB hold {memory.sum / MEBI:.3g} MiB of temporaries"
+        sizes = f"{memory.size / pictures.MEBI:.3g} MiB hold {memory.sum / pictures.MEBI:.3g} MiB of temporaries"
         yield (
             pictures.memory(memory),
             f"Each rectangle is a temporary from the first to the last call that uses it: {sizes}; the line is what is "

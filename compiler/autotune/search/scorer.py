@@ -24,9 +24,6 @@ class Scored:
     prediction: Prediction
     chance: NDArray[np.float64]
 
-    def __len__(self) -> int:
-        return len(self.pool)
-
     def __add__(self, other: Scored) -> Scored:
         mean = np.concatenate([self.prediction.mean, other.prediction.mean])
         spread = np.concatenate([self.prediction.spread, other.prediction.spread])

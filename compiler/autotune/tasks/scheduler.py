@@ -17,8 +17,9 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.search.log import LogFile
 from compiler.autotune.tasks.account import Account, Turn
 from compiler.autotune.tasks.allocation import ALLOCATIONS, expected
-from compiler.autotune.tuner import MEMORY, Problem, Run, Workers
+from compiler.autotune.tuner import Problem, Run, Workers
 from compiler.database import Database, Record
+from compiler.database.schema import MEMORY
 from compiler.driver.reference.subject import cycles
 
 SHORT = 4
