@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from compiler.dialects.access import AxisAttr
 from compiler.program.tree import Block, Loop, Node, Program
 
+FEWEST = 2
+"""The iterations that are left of the outermost loop over a reduce axis."""
 
-def rounds(program: Program, original: Program, fewest: int = 2) -> dict[str, dict[int, int]]:
-    """Shorter lengths for the reduce axes of a scheduled program's blocks, by label and axis position. The outermost
-    loop over the axis still makes `fewest` iterations, and the remainder of its last tile stays."""
+
+def rounds(program: Program, original: Program) -> dict[str, dict[int, int]]:
+    """Shorter lengths for the reduce axes of a scheduled program's blocks, by label and axis position. The remainder of
+    the last tile stays."""
     lengths: dict[str, dict[int, int]] = {}
     for label, block in program.blocks.items():
         if label not in original.blocks or original.blocks[label].axes != block.axes:
@@ -20,10 +24,8 @@ def rounds(program: Program, original: Program, fewest: int = 2) -> dict[str, di
             if not axis.is_reduce:
                 continue
             mine = [loop.extent for loop in program.enclosing(label) if loop.number in form.variables()]
-            inner = 1
-            for extent in mine[1:]:
-                inner *= extent
-            short = fewest * inner + axis.size % inner
+            inner = prod(mine[1:])
+            short = FEWEST * inner + axis.size % inner
             if short < axis.size:
                 lengths.setdefault(label, {})[position] = short
     return lengths

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from compiler.program.tree import Program
 from compiler.schedule.parameters import PARAMS
@@ -27,7 +28,4 @@ def product(program: Program, params: Sequence[int]) -> Plan:
 
     Elsewhere: MLIR's affine maps of transform parameters, TVM's PrimExpr of sampled values.
     """
-    value, *factors = params
-    for factor in factors:
-        value = value * factor
-    return unchanged(program, params=(value,))
+    return unchanged(program, params=(prod(params),))
