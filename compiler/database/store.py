@@ -127,7 +127,7 @@ class Database:
     def keep(self, program: WholeProgram) -> None:
         """Keep a program whose groups are tuned: the records alone do not tell the program that calls the groups."""
         with self._writing() as connection:
-            _keep(connection, program)
+            connection.execute(_INSERT_WHOLE, to_whole_row(program))
 
     @property
     def whole_programs(self) -> list[WholeProgram]:
@@ -191,7 +191,7 @@ class Database:
         with self._writing() as connection:
             for one in found:
                 if isinstance(one, WholeProgram):
-                    _keep(connection, one)
+                    connection.execute(_INSERT_WHOLE, to_whole_row(one))
             added = sum(_insert(connection, record) for record in records)
         return Imported(added, len(records) - added)
 
@@ -232,7 +232,3 @@ def _insert(connection: sqlite3.Connection, record: Record) -> bool:
     """Whether the record was new."""
     connection.execute(_INSERT_PROGRAM, (record.key.program, record.program))
     return connection.execute(_INSERT, to_row(record)).rowcount == 1
-
-
-def _keep(connection: sqlite3.Connection, program: WholeProgram) -> None:
-    connection.execute(_INSERT_WHOLE, to_whole_row(program))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from compiler.program.tree import Block
 from compiler.schedule.library.loops import around, in_vectors, nest, node_of, refusal
 from compiler.schedule.schedule import Handle, Schedule
@@ -112,11 +114,6 @@ def interior(node: Block, axis: int) -> tuple[int, int]:
     hold; as long a run as there is."""
     conditions = [c for access in node.reads for c in access.where if axis in c.form.variables()]
     holds = [all(c.always({**node.axis_ranges, axis: (n, n)}) for c in conditions) for n in range(node.axes[axis].size)]
-    best = start = 0
-    length = 0
-    for n, holds_here in enumerate([*holds, False]):
-        if not holds_here:
-            if n - start > length:
-                best, length = start, n - start
-            start = n + 1
-    return (best, best + length) if length else (0, len(holds))
+    runs = [list(run) for all_hold, run in groupby(range(len(holds)), key=holds.__getitem__) if all_hold]
+    longest = max(runs, key=len, default=range(len(holds)))
+    return longest[0], longest[-1] + 1

@@ -76,18 +76,19 @@ def stage(program: Program, loop: int, buffer: str, scope: str = "local") -> Pla
     source = program.buffers[buffer]
     copy = Buffer(program.fresh_buffer(f"{buffer}.{scope}"), tuple(s.extent for s in spans), source.element, scope)
     changed = map_blocks(node.body, lambda b: _windowed(program, b, buffer, copy.name, spans))
-    builder = _Window(program, node, buffer, copy, spans, source)
+    first = program.fresh_number()
     staged = replace(node, body=(Alloc(copy), *changed))
     staged_program = program.replaced(loop, lambda _: [staged])
     written = buffer in writes
     parts: list[Node] = [Alloc(copy)]
     label_in = label_out = ""
     if not covered(_copied_out(staged_program, copy) if written else staged_program, copy.name, depth):
-        label_in, nest = builder.nest("in", "")
+        label_in, nest = _window_nest(program, node, buffer, copy, spans, "in", first)
         parts.append(nest)
+        first += len(spans)
     parts += changed
     if written:
-        label_out, nest = builder.nest("out", label_in)
+        label_out, nest = _window_nest(program, node, buffer, copy, spans, "out", first)
         parts.append(nest)
     after = program.replaced(loop, lambda _: [replace(node, body=tuple(parts))])
     return Plan(Step(after), blocks=(label_in, label_out))
@@ -124,51 +125,39 @@ def _windowed(program: Program, block: Block, buffer: str, name: str, spans: Seq
     return with_accesses(block, buffer, redirect)
 
 
-class _Window:
-    """Builds the nests that copy a window in and out."""
-
-    def __init__(
-        self, program: Program, node: Loop, buffer: str, copy: Buffer, spans: Sequence[Span], source: Buffer
-    ) -> None:
-        self.program, self.node, self.buffer, self.copy, self.spans = program, node, buffer, copy, spans
-        self.source = source
-        self.first = program.fresh_number()
-
-    def nest(self, way: str, taken_label: str) -> tuple[str, Node]:
-        """The nest that copies `in` or `out`."""
-        program = self.program
-        label = f"{self.copy.name}.{way}"
-        while label in program.blocks or label == taken_label:
-            label += "'"
-        taken = {n.label for n in (*program.enclosing(self.node.number), self.node)}
-        ranges = dict(program.ranges)
-        loops, forms = [], []
-        guard: list[Condition] = []
-        for d, span in enumerate(self.spans):
-            loop = Loop(self.first, new_label(f"ax{d}", taken), span.extent, ())
-            self.first += 1
-            form = span.low
-            if span.extent > 1:
-                loops.append(loop)
-                ranges[loop.number] = (0, span.extent - 1)
-                form = form + lin.variable(loop.number)
-            forms.append(form)
-            guard += inside([form], [self.source.shape[d]], ranges)
-        axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(self.source.shape))
-        identity = tuple(lin.variable(d) for d in range(len(axes)))
-        element = self.source.scalar
-        window_access = Access(self.buffer, identity)
-        block = Block(
-            label,
-            axes,
-            tuple(forms),
-            tuple(guard),
-            (window_access,),
-            (element,),
-            (window_access,),
-            (body.read(0, element),),
-            location=next(b.location for b in blocks_in(self.node) if any(self.buffer in t for t in touched([b]))),
-        )
-        part = _windowed(program, block, self.buffer, self.copy.name, self.spans)
-        nest: Node = replace(part, writes=(window_access,)) if way == "out" else replace(part, reads=(window_access,))
-        return label, nested(loops, nest)
+def _window_nest(
+    program: Program, node: Loop, buffer: str, copy: Buffer, spans: Sequence[Span], way: str, first: int
+) -> tuple[str, Node]:
+    """The nest that copies a window of a buffer `in` or `out`, its loops numbered from `first`, and its label."""
+    source = program.buffers[buffer]
+    label = f"{copy.name}.{way}"
+    while label in program.blocks:
+        label += "'"
+    taken = {n.label for n in (*program.enclosing(node.number), node)}
+    ranges = dict(program.ranges)
+    loops, forms = [], []
+    guard: list[Condition] = []
+    for d, span in enumerate(spans):
+        loop = Loop(first + d, new_label(f"ax{d}", taken), span.extent, ())
+        form = span.low
+        if span.extent > 1:
+            loops.append(loop)
+            ranges[loop.number] = (0, span.extent - 1)
+            form = form + lin.variable(loop.number)
+        forms.append(form)
+        guard += inside([form], [source.shape[d]], ranges)
+    window_access = Access(buffer, tuple(lin.variable(d) for d in range(len(source.shape))))
+    block = Block(
+        label,
+        tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(source.shape)),
+        tuple(forms),
+        tuple(guard),
+        (window_access,),
+        (source.scalar,),
+        (window_access,),
+        (body.read(0, source.scalar),),
+        location=next(b.location for b in blocks_in(node) if any(buffer in t for t in touched([b]))),
+    )
+    part = _windowed(program, block, buffer, copy.name, spans)
+    nest: Node = replace(part, writes=(window_access,)) if way == "out" else replace(part, reads=(window_access,))
+    return label, nested(loops, nest)

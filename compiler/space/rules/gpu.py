@@ -86,7 +86,7 @@ def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size,
     extent = s.extent(loop)
     if extent == 1:
         return 1, 1, 1
-    if max(_primes(extent)) <= 7:
+    if _is_smooth(extent):
         ways = perfect_tiles(extent, 4, min(extent, MOST_ELEMENTS))
         wanted = (extent // (threads * elements), 1, threads, elements)
         assert wanted in ways, "what a search begins with is a way to cut it"
@@ -99,7 +99,7 @@ def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size,
 def _panel(draft: Draft, extent: int) -> Size:
     """How much of a reduction is fetched at once."""
     sizes = [d for d in _divisors(extent) if d <= MOST_PANEL]
-    if max(_primes(extent)) > 7:
+    if not _is_smooth(extent):
         sizes = [n for n in (4, 8, 16, 32) if n <= extent] or [extent]
     return draft.choose(sizes, 8, "panel")
 
@@ -108,16 +108,9 @@ def _divisors(number: int) -> list[int]:
     return [d for d in range(1, number + 1) if number % d == 0]
 
 
-def _primes(number: int) -> list[int]:
-    """The prime factors of a number, with 1."""
-    primes, factor = [1], 2
-    while number > 1:
-        if number % factor:
-            factor += 1
-        else:
-            primes.append(factor)
-            number //= factor
-    return primes
+def _is_smooth(number: int) -> bool:
+    """Whether a number has no prime factor above 7: it then divides some power of 2 * 3 * 5 * 7."""
+    return pow(210, number.bit_length(), number) == 0
 
 
 def rows_on_blocks(draft: Draft, label: str) -> Iterator[Alternative]:
