@@ -9,7 +9,6 @@ examples.py     the files that the pages show
 hash.py         the canonical hash of each te function
 explain.py      what was generated for a program, and what it costs
 model.py        models of ONNX: shapes of inputs, what they should give
-own_process.py  calls in a process of their own, whose death is a sentence
 race.py         a model of ONNX beside onnxruntime
 plugins.py      strata plugins: what other packages and files add
 program.py      FILE|NAME: a file, or a workload of bench

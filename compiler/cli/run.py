@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import signal
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
+from functools import partial
 from secrets import randbits
 from typing import TYPE_CHECKING
 
 from compiler.cli.build import built, compiled, parsed, program_arguments
 from compiler.cli.model import expected
-from compiler.cli.own_process import in_own_process
 from compiler.cli.printing import show
 from compiler.cli.values import natural, positive
+from compiler.support.errors import StrataError, TargetError
+from compiler.support.processes import Death
 from compiler.support.text import counted
+from compiler.support.worker import Calls
+from compiler.support.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         code = compiled(options, module, build_unit).call
         _print_interface(code.interface, chosen)
         print(NOT_COMPARED)
-        timing = in_own_process(options.file, _time_code, code, chosen, options.calls)
+        timing = _timed_apart(options.file, code, chosen, options.calls)
         _print_timing(timing, code.interface.threads)
         return 0
     kernel = built(options, given)
@@ -69,10 +75,32 @@ def random_inputs(kernel: Kernel, seed: int) -> list[Array]:
     return [draw(a.shape, a.dtype, random) for a in kernel.arguments[: len(kernel.arguments) - kernel.outputs]]
 
 
-def _time_code(code: Code, seed: int, calls: int) -> Timing:
-    """The time of a low-level program, which nothing has proved to stay within its arrays."""
-    kernel = code.load()
-    return kernel.time(*random_inputs(kernel, seed), repeats=calls)
+def _timed_apart(file: str, code: Code, seed: int, calls: int) -> Timing:
+    """The time of a low-level program, in a process of its own: nothing has proved that it stays within its arrays.
+    Raises TargetError, which names the file, where the process ends before."""
+    with closing(WorkerPool(Calls(), 1, task="run it")) as pool:
+        ((_, answer),) = pool.map([partial(_time_code, code, seed, calls)])
+    if isinstance(answer, Death):
+        raise TargetError(f"{file} {_end(answer)}")
+    if isinstance(answer, StrataError | MemoryError):
+        raise answer
+    return answer  # type: ignore[no-any-return]
+
+
+def _time_code(code: Code, seed: int, calls: int) -> Timing | StrataError | MemoryError:
+    try:
+        kernel = code.load()
+        return kernel.time(*random_inputs(kernel, seed), repeats=calls)
+    except (StrataError, MemoryError) as error:
+        return error
+
+
+def _end(death: Death) -> str:
+    """How a process ended, in words."""
+    if death.status >= 0:
+        return f"ended with status {death.status} while it ran"
+    name = signal.Signals(-death.status).name
+    return f"died of {name} while it ran ({signal.strsignal(-death.status)})"
 
 
 def _print_interface(of: Kernel | Interface, seed: int) -> None:

@@ -5,9 +5,8 @@ record.py     Key, Record: what is known of one trial; WholeProgram: what calls 
 program.py    the text by which a program is known, and its key
 fields.py     records and whole programs as objects and lines of JSON; fields of newer versions are kept
 schema.py     opening a file: its tables, its format, errors in words
-rows.py       records and whole programs as rows
 summary.py    what a file has for each task, and what pruning would remove
-store.py      Database
+store.py      Database, and records as rows
 replay.py     a record's script applied to its program; it is not imported here, since a schedule takes long to load
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import warnings
@@ -9,28 +10,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from reprlib import repr as short
 from threading import RLock
-from typing import Self
+from typing import Self, TypeAlias
 
-from compiler.database.fields import from_lines, to_line
-from compiler.database.record import Key, Record, WholeProgram, is_program
-from compiler.database.rows import (
-    COLUMNS,
-    KEY,
-    SCRIPT,
-    Row,
-    from_row,
-    from_whole_row,
-    key_values,
-    to_row,
-    to_whole_row,
+from compiler.database.fields import (
+    canonical_json,
+    from_lines,
+    key_fields,
+    parsed,
+    record_fields,
+    record_of,
+    to_line,
+    whole_fields,
+    whole_of,
 )
+from compiler.database.record import Json, Key, Record, WholeProgram, hash_of, is_program
 from compiler.database.schema import connect, said, transaction
 from compiler.database.summary import Removal, Summary, by_script, ranked, removals, summaries
 from compiler.support.errors import InputError
 from compiler.support.files import named, read, write, writing
 from compiler.support.validation import LARGEST
 
+Row: TypeAlias = tuple[Json, ...]
+COLUMNS = "uuid, program, conditions, script, fields"
+"""`conditions` is the key without its program, `fields` what no other column has, both as objects of JSON."""
+SCRIPT = COLUMNS.split(", ").index("script")
+"""Where the script stands in a row."""
+KEY = "program = ? AND conditions = ?"
 _MARKS = ", ".join("?" * len(COLUMNS.split(",")))
 _INSERT = f"INSERT INTO records ({COLUMNS}) VALUES ({_MARKS}) ON CONFLICT (uuid) DO NOTHING"
 _INSERT_PROGRAM = "INSERT INTO programs (hash, text) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING"
@@ -232,3 +239,52 @@ def _insert(connection: sqlite3.Connection, record: Record) -> bool:
     """Whether the record was new."""
     connection.execute(_INSERT_PROGRAM, (record.key.program, record.program))
     return connection.execute(_INSERT, to_row(record)).rowcount == 1
+
+
+# --- rows: what is asked for by SQL has columns, all else is JSON -----------------------------------------------------
+
+
+def key_values(key: Key) -> Row:
+    """What the marks of KEY stand for."""
+    conditions = key_fields(key)
+    return conditions.pop("program"), canonical_json(conditions)
+
+
+def to_row(record: Record) -> Row:
+    """The values of COLUMNS."""
+    values = record_fields(record)
+    for name in ("uuid", "key", "program", "script"):
+        del values[name]
+    return record.uuid, *key_values(record.key), record.script, json.dumps(values, allow_nan=False)
+
+
+def from_row(id: int, row: Row, text: Json) -> Record:
+    """The record of a number, the values of COLUMNS and a program. Raises InputError for a damaged row."""
+    uuid, program, conditions, script, fields = row
+    try:
+        columns = {"uuid": uuid, "key": _object(conditions) | {"program": program}, "program": text, "script": script}
+        return record_of(_object(fields) | columns, id)
+    except InputError as error:
+        raise InputError(f"record {id} is damaged: {error}") from error
+
+
+def _object(text: Json) -> dict[str, Json]:
+    values = parsed(text)
+    if not isinstance(values, dict):
+        raise InputError(f"{short(text)} is not an object of JSON")
+    return values
+
+
+def to_whole_row(program: WholeProgram) -> Row:
+    """The values of the table `whole_programs`: the hash that tells it from others, of everything in it, and that."""
+    text = canonical_json(whole_fields(program))
+    return hash_of(text), text
+
+
+def from_whole_row(hash: Json, text: Json) -> WholeProgram | None:
+    """The program of a row of the table `whole_programs`; None for a row that is damaged."""
+    try:
+        program = whole_of(parsed(text))
+        return program if hash_of(text) == hash else None
+    except (ValueError, InputError):  # also for what is no Unicode
+        return None
