@@ -117,19 +117,13 @@ def _result(measurement: Measurement) -> dict[str, Any]:
 
 
 def _contender(row: Row) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "version": row.version,
-        "what": row.what,
-        "median": row.median,
-        "minimum": row.minimum,
-        "maximum": row.maximum,
-        "rate": None if row.rate is None else row.rate / 1e9,
-        "percent_of_ceiling": row.percent,
-        "ratio_to_ours": row.ratio,
-        "wrong": row.wrong,
-        "disturbance": disturbance(row.disturbance),
-    }
+    rate = None if row.rate is None else row.rate / 1e9
+    fields = asdict(row) | {"rate": rate, "disturbance": disturbance(row.disturbance)}
+    return {_NAMES.get(name, name): value for name, value in fields.items()}
+
+
+_NAMES = {"percent": "percent_of_ceiling", "ratio": "ratio_to_ours"}
+"""What JSON calls fields of a row."""
 
 
 def disturbance(disturbed: Disturbance) -> dict[str, float]:

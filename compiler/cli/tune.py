@@ -209,8 +209,8 @@ def _whole(
         for sentence in ([] if breakdown is None else [breakdown.sentence()]) + [unknown] * bool(unknown):
             show(sentence)
         if records and (database := _database(options)) is not None:
-            names = [word for name in _names(options) for word in ("--names", name)]
-            show(f"the scripts: {shlex.join(['strata', 'db', 'best', database, '--task', task.name, *names])}")
+            words = ["strata", "db", "best", database, "--task", task.name, *_names(options)]
+            show(f"the scripts: {shlex.join(words)}")
     return INTERRUPTED if interrupted else int(not records)
 
 
@@ -233,11 +233,12 @@ def _timed(
 
 
 def _names(options: argparse.Namespace) -> list[str]:
-    """The arguments with which the program gives its names to scripts, where it can be named again."""
-    return [] if options.program == "-" or options.function is not None or options.scale != 1 else [options.program]
+    """The words with which the program gives its names to scripts, where it can be named again."""
+    unnamed = options.program == "-" or options.function is not None or options.scale != 1
+    return [] if unnamed else ["--names", options.program]
 
 
-def _print(facts: Facts, database: str | None, names: Sequence[str] = ()) -> None:
+def _print(facts: Facts, database: str | None, names: Sequence[str]) -> None:
     for sentence in facts.sentences():
         show(sentence)
     if facts.record is None:
@@ -245,8 +246,7 @@ def _print(facts: Facts, database: str | None, names: Sequence[str] = ()) -> Non
     if database is None:
         show(facts.task.script(facts.record))
     else:
-        words = [*_command(facts, Path(database)), *(word for name in names for word in ("--names", name))]
-        show(f"the script: {shlex.join(words)}")
+        show(f"the script: {shlex.join([*_command(facts, Path(database)), *names])}")
 
 
 def _command(facts: Facts, path: Path) -> list[str]:
