@@ -231,7 +231,7 @@ def _shown(record: Record, options: argparse.Namespace) -> str:
     if options.mode == "script":
         return record.script if options.names is None else str(_named_script(record, options))
     if options.mode == "json":
-        from compiler.database.fields import to_line
+        from compiler.database.lines import to_line
 
         return to_line(record)
     if options.mode == "python":

@@ -3,8 +3,9 @@
 outcome.py    what came of one candidate
 record.py     Key, Record: what is known of one trial; WholeProgram: what calls the groups that were tuned
 program.py    the text by which a program is known, and its key
-fields.py     records and whole programs as objects and lines of JSON; fields of newer versions are kept
+fields.py     records and whole programs as objects of JSON; fields of newer versions are kept
 schema.py     opening a file: its tables, its format, errors in words
+lines.py      a record as a line of JSON, to be carried from file to file
 summary.py    what a file has for each task, and what pruning would remove
 store.py      Database, and records as rows
 replay.py     a record's script applied to its program; it is not imported here, since a schedule takes long to load

@@ -1,5 +1,4 @@
-"""Records and whole programs as objects of JSON, by which files hold them, and as lines, each complete in itself: lines
-may be picked, joined and sorted by any tool.
+"""Records and whole programs as objects of JSON, by which files and lines hold them.
 
 The format is kept from the first release on. A version may add fields, also to a record's key, outcome and disturbance;
 those that this version does not know are kept in `unknown`, and written again. A field that is there keeps its meaning.
@@ -8,7 +7,7 @@ those that this version does not know are kept in `unknown`, and written again. 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from reprlib import repr as short
 from typing import NoReturn, TypeAlias
@@ -199,41 +198,3 @@ def _merged(known: Fields, unknown: Mapping[str, Json]) -> Fields:
         elif isinstance(value, dict) and isinstance(known[name], dict):
             merged[name] = _merged(known[name], value)
     return merged
-
-
-# --- lines ------------------------------------------------------------------------------------------------------------
-
-RECORD_LINE, WHOLE_LINE = "record", "whole_program"
-"""What the field `content` of a line says that it is."""
-
-
-def to_line(content: Record | WholeProgram) -> str:
-    """The line of a record, without its number in the file, or of a whole program; `from_line` gives an equal one."""
-    whole = isinstance(content, WholeProgram)
-    head = {"format": FORMAT, "content": WHOLE_LINE if whole else RECORD_LINE}
-    values = whole_fields(content) if isinstance(content, WholeProgram) else record_fields(content)
-    return json.dumps(head | values, allow_nan=False)
-
-
-def from_line(line: str) -> Record | WholeProgram:
-    """The record or the whole program of a line. Raises InputError, with a sentence, for a line that is none."""
-    values = parsed(line)
-    if not isinstance(values, dict):
-        raise InputError(f"{short(values)} is not an object of JSON")
-    number, content = values.pop("format", None), values.pop("content", None)
-    if type(number) is not int:
-        raise InputError(f"its format is {short(number)}, expected {FORMAT}")
-    check_format(number, "it")
-    if content not in (RECORD_LINE, WHOLE_LINE):
-        raise InputError(f"its content is {short(content)}, expected {RECORD_LINE} or {WHOLE_LINE}")
-    return record_of(values) if content == RECORD_LINE else whole_of(values)
-
-
-def from_lines(text: str, file: str) -> Iterator[Record | WholeProgram]:
-    """The records and whole programs of a text; empty lines are none. Raises InputError with the file and the line."""
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                yield from_line(line)
-            except InputError as error:
-                raise InputError(f"{file}:{number}: {error}") from error

@@ -16,15 +16,14 @@ from typing import Self, TypeAlias
 
 from compiler.database.fields import (
     canonical_json,
-    from_lines,
     key_fields,
     parsed,
     record_fields,
     record_of,
-    to_line,
     whole_fields,
     whole_of,
 )
+from compiler.database.lines import from_lines, to_line
 from compiler.database.record import Json, Key, Record, WholeProgram, hash_of, is_program
 from compiler.database.schema import connect, said, transaction
 from compiler.database.summary import Removal, Summary, by_script, ranked, removals, summaries

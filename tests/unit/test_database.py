@@ -26,7 +26,8 @@ import compiler
 from compiler import te
 from compiler.__main__ import main
 from compiler.database import Database, Key, Record, WholeProgram, key_of, program_of, schema
-from compiler.database.fields import FORMAT, canonical_json, from_line, key_fields, to_line, whole_fields
+from compiler.database.fields import FORMAT, canonical_json, key_fields, whole_fields
+from compiler.database.lines import from_line, to_line
 from compiler.database.outcome import FAILURES, MEASURED, NETWORK, PASSING, Outcome
 from compiler.database.record import hash_of
 from compiler.database.replay import planned, replay

@@ -29,7 +29,8 @@ from compiler.autotune.tell.facts import Facts, ceiling_share
 from compiler.autotune.tell.progress import Progress
 from compiler.autotune.tell.views import Lines, Screen, Silent, view
 from compiler.database import Database
-from compiler.database.fields import from_line, key_fields
+from compiler.database.fields import key_fields
+from compiler.database.lines import from_line
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.driver.parts.groups import OWN
 from compiler.driver.reference.subject import Subject

@@ -1,0 +1,55 @@
+"""A record, or a whole program whose groups have records, as a line of JSON, complete in itself: lines may be picked,
+joined and sorted by any tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from reprlib import repr as short
+
+from compiler.database.fields import (
+    FORMAT,
+    check_format,
+    parsed,
+    record_fields,
+    record_of,
+    whole_fields,
+    whole_of,
+)
+from compiler.database.record import Record, WholeProgram
+from compiler.support.errors import InputError
+
+RECORD, WHOLE = "record", "whole_program"
+"""What the field `content` of a line says that it is."""
+
+
+def to_line(content: Record | WholeProgram) -> str:
+    """The line of a record, without its number in the file, or of a whole program; `from_line` gives an equal one."""
+    whole = isinstance(content, WholeProgram)
+    head = {"format": FORMAT, "content": WHOLE if whole else RECORD}
+    values = whole_fields(content) if isinstance(content, WholeProgram) else record_fields(content)
+    return json.dumps(head | values, allow_nan=False)
+
+
+def from_line(line: str) -> Record | WholeProgram:
+    """The record or the whole program of a line. Raises InputError, with a sentence, for a line that is none."""
+    values = parsed(line)
+    if not isinstance(values, dict):
+        raise InputError(f"{short(values)} is not an object of JSON")
+    number, content = values.pop("format", None), values.pop("content", None)
+    if type(number) is not int:
+        raise InputError(f"its format is {short(number)}, expected {FORMAT}")
+    check_format(number, "it")
+    if content not in (RECORD, WHOLE):
+        raise InputError(f"its content is {short(content)}, expected {RECORD} or {WHOLE}")
+    return record_of(values) if content == RECORD else whole_of(values)
+
+
+def from_lines(text: str, file: str) -> Iterator[Record | WholeProgram]:
+    """The records and whole programs of a text; empty lines are none. Raises InputError with the file and the line."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield from_line(line)
+            except InputError as error:
+                raise InputError(f"{file}:{number}: {error}") from error
