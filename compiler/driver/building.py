@@ -36,6 +36,7 @@ from compiler.space.rules import RULES_OF
 from compiler.space.rules.derive import in_default_order, preferred
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.support.gc import paused
+from compiler.support.lazy import OnDemand
 from compiler.support.text import counted
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.cpu.facts import RUN_ONCE
@@ -172,13 +173,13 @@ class Selection:
     parts: Mapping[str, Schedulable]
     database: Path | None = None
 
-    def sources(self, team: Team) -> dict[str, Scheduled]:
-        """The schedules by the names of the parts, found by a team of processes; those of tasks, which do not pickle,
-        here."""
+    def sources(self, team: Team) -> Mapping[str, Scheduled]:
+        """The schedules by the names of the parts, found by a team of processes; where it has none, and those of tasks,
+        which do not pickle, when they are first looked up."""
         records = {} if self.database is None else records_of(self.parts, self.database)
         parts = [part for part in self.parts.values() if isinstance(part, Unscheduled)]
-        if len(parts) < len(self.parts):
-            return {name: source_of(part, records.get(name)) for name, part in self.parts.items()}
+        if team.alone or len(parts) < len(self.parts):
+            return OnDemand(self.parts, lambda name: source_of(self.parts[name], records.get(name)))
         calls = [partial(source_of, replace(part), records.get(part.name)) for part in parts]
         return dict(zip(self.parts, team.map(calls, [part.size for part in parts]), strict=True))
 

@@ -1,10 +1,12 @@
-"""`lazy_names`: the names of a package, each loaded when somebody asks for it."""
+"""`lazy_names`: the names of a package, each loaded when it is first used; `OnDemand`: values computed so."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
@@ -16,3 +18,24 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
         return getattr(import_module(f"{package}.{modules[name]}"), name)
 
     return load
+
+
+class OnDemand(Mapping[str, Value]):
+    """A mapping each of whose values is computed when it is first looked up."""
+
+    def __init__(self, names: Collection[str], compute: Callable[[str], Value]) -> None:
+        self._names, self._compute = names, compute
+        self._values: dict[str, Value] = {}
+
+    def __getitem__(self, name: str) -> Value:
+        if name not in self._values:
+            if name not in self._names:
+                raise KeyError(name)
+            self._values[name] = self._compute(name)
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)

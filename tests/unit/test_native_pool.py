@@ -11,12 +11,13 @@ import pytest
 import compiler
 from compiler import te
 from compiler.dialects.functions import find_function
-from compiler.driver.units import pool
-from compiler.driver.units.compile import Job, compile_unit, key_text
+from compiler.driver.units import compile as unit_compile
+from compiler.driver.units import llvm, pool
+from compiler.driver.units.compile import Job, LoweredUnit, compile_unit, key_text, lower_unit
 from compiler.driver.units.unit import Unit, UnitKey
 from compiler.schedule import Schedule
 from compiler.support import processes
-from compiler.support.errors import ScheduleError
+from compiler.support.errors import ScheduleError, TargetError
 from compiler.support.worker_pool import STARTS
 
 
@@ -29,8 +30,9 @@ def jobs(count: int = 4) -> list[Job]:
     return collected
 
 
-def compiled(jobs: list[Job], most: int) -> list[Unit]:
+def compiled(jobs: list[Job], most: int, seconds: float = 0.0) -> list[Unit]:
     with pool.Team(most) as team:
+        team.expect(seconds)
         return pool.compiled(jobs, team)
 
 
@@ -58,9 +60,83 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[processes.Started]:
     return collected
 
 
-def test_several_processes_compile_what_one_does(started: list[processes.Started], alone: list[Unit]) -> None:
-    assert same(compiled(jobs(), 2), alone)
+def of_a_team_of_two(jobs: list[Job]) -> list[Unit]:
+    """Units of which another process does LLVM's part; lowering waits until it can."""
+    with pool.Team(2) as team:
+        team.expect(2 * pool.LLVM_PAYS)
+        assert team.llvm is not None
+        while team.llvm.is_starting:
+            team.llvm.exchange(1.0)
+        return pool.compiled(jobs, team)
+
+
+def test_another_process_does_what_llvm_does_here(
+    started: list[processes.Started], alone: list[Unit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unit_compile, "object_codes", lambda *_: pytest.fail("done here"))
+    assert same(of_a_team_of_two(jobs()[: llvm.AHEAD]), alone[: llvm.AHEAD])
     assert len(started) == 1 and started[0].process.poll() is not None
+
+
+def test_what_waits_when_all_is_lowered_is_shared(
+    started: list[processes.Started], alone: list[Unit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(llvm, "AHEAD", 1)
+    assert same(of_a_team_of_two([*jobs(), *jobs()]), [*alone, *alone])
+
+
+def test_small_programs_start_no_process_for_llvm(alone: list[Unit], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "start", None)
+    assert same(compiled(jobs(), 2, pool.LLVM_PAYS / 2), alone)
+    assert same(compiled(jobs(), 1, 2 * pool.LLVM_PAYS), alone)
+
+
+def test_what_llvm_refuses_is_refused_here(started: list[processes.Started], monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(job: Job) -> LoweredUnit:
+        lowered = lower_unit(job)
+        codes = [replace(code, text=f"wrong {code.text}") for code in lowered.codes]
+        return replace(lowered, codes=codes) if job.name == "group_1" else lowered
+
+    monkeypatch.setattr(pool, "lower_unit", wrong)
+    with pytest.raises(TargetError) as here:
+        wrong(jobs()[1]).compiled()
+    with pytest.raises(TargetError) as beside:
+        of_a_team_of_two(jobs())
+    assert str(beside.value) == str(here.value)
+    assert len(started) == 1 and started[0].process.poll() is not None
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
+def test_what_a_dead_or_stopped_process_had_llvm_does_here(
+    sent: signal.Signals, started: list[processes.Started], alone: list[Unit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ending(job: Job) -> LoweredUnit:
+        if job.name == "group_2":
+            os.kill(started[0].process.pid, sent)
+        return lower_unit(job)
+
+    monkeypatch.setattr(pool, "lower_unit", ending)
+    assert same(of_a_team_of_two(jobs()), alone)
+    assert started[0].process.poll() is not None
+
+
+def test_an_interruption_ends_the_process_for_llvm(
+    started: list[processes.Started], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(job: Job) -> LoweredUnit:
+        if job.name == "group_2":
+            raise KeyboardInterrupt
+        return lower_unit(job)
+
+    monkeypatch.setattr(pool, "lower_unit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        of_a_team_of_two(jobs())
+    assert started[0].process.poll() is not None
+
+
+def test_several_processes_compile_what_one_does(started: list[processes.Started], alone: list[Unit]) -> None:
+    assert same(compiled(jobs(), 3), alone)
+    assert len(started) == 2 and all(s.process.poll() is not None for s in started)
 
 
 def test_a_difference_is_seen(alone: list[Unit]) -> None:
@@ -83,16 +159,16 @@ def test_small_programs_start_no_process(
     monkeypatch.setattr(processes, "start", None)
     if pays:
         with pytest.raises(TypeError):
-            compiled(jobs(), 2)
+            compiled(jobs(), 3)
     else:
-        assert same(compiled(jobs(), 2), alone)
+        assert same(compiled(jobs(), 3), alone)
 
 
 def test_many_units_start_a_process_before_any_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "compile_unit", lambda _: pytest.fail("compiled first"))
     monkeypatch.setattr(processes, "start", None)
     with pytest.raises(TypeError):
-        compiled(jobs() * round(1 + pool.PAYS / pool.LEAST / 4), 2)
+        compiled(jobs() * round(1 + pool.PAYS / pool.LEAST / 4), 3)
 
 
 def test_one_process_is_this_one(monkeypatch: pytest.MonkeyPatch, alone: list[Unit]) -> None:
@@ -132,5 +208,5 @@ def test_a_refusal_is_raised_here(started: list[processes.Started]) -> None:
     second.vectorize(second.get_loops(second.get_block("another"))[1])
     wrong = [replace(job, key=replace(job.key, script=str(second.script))) for job in jobs(2)]
     with pytest.raises(ScheduleError, match="another"):
-        compiled([*jobs(3), *wrong], 2)
+        compiled([*jobs(3), *wrong], 3)
     assert all(s.process.poll() is not None for s in started)

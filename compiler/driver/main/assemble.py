@@ -16,9 +16,10 @@ from compiler.dialects.levels import require
 from compiler.dialects.numbers import Array, array_of
 from compiler.driver.main.constants import ConstantBlock, Preparing, complete
 from compiler.driver.main.linked import Linked, load_linked
-from compiler.driver.main.occurrences import Once, Units, once, replaceable, standing
+from compiler.driver.main.occurrences import Once, Pairs, Units, once, replaceable, standing
 from compiler.driver.main.slices import joins, sliced
 from compiler.driver.main.texts import empty, te_text, texts
+from compiler.driver.units.compile import Job
 from compiler.driver.units.pool import Team, compiled
 from compiler.driver.units.unit import WRITTEN, Code, Scheduled, Settings, Unit
 from compiler.graph.canonical import canonical_hash
@@ -133,17 +134,26 @@ def _planned(
     if settings.slices:
         parts = replace(parts, main=sliced(parts.main, joins(called), called_main.buffers))
     units = Units(called_main.name, called, sources, settings)
-    before = [units.number(call.callee) for call in parts.before]
     shared = replaceable(parts.main) if settings.in_place else {}
-    after = [units.number(c.callee, _constant(c, parts), shared.get(c.callee, ())) for c in parts.main.calls]
-    units_done = compiled(units.jobs, team)
+    calls: list[tuple[str, tuple[int, ...], Pairs]] = [(call.callee, (), ()) for call in parts.before]
+    calls += [(call.callee, _constant(call, parts), shared.get(call.callee, ())) for call in parts.main.calls]
+    numbers = list[int]()
+
+    def jobs() -> Iterator[Job]:
+        for callee, constant, pairs in calls:
+            first = len(units.jobs)
+            numbers.append(units.number(callee, constant, pairs))
+            yield from units.jobs[first:]
+
+    units_done = compiled(jobs(), team)
+    before, after = numbers[: len(parts.before)], numbers[len(parts.before) :]
     pairs = ((call, units_done[number].shared) for call, number in zip(parts.main.calls, after, strict=True))
     preparing = Preparing(called_main, parts.main, standing(pairs, parts.main.wholes))
     for call, number in zip(parts.before, before, strict=True):
         preparing.run_before(call, units_done[number])
-    numbers = iter(after)
+    left = iter(after)
     steps = [
-        preparing.step(step, units_done[next(numbers)]) if isinstance(step, Call) else preparing.copy(step)
+        preparing.step(step, units_done[next(left)]) if isinstance(step, Call) else preparing.copy(step)
         for step in parts.main.steps
     ]
     given = {name: called_main.buffers[name] for name in constants}

@@ -2,5 +2,6 @@
 
 unit.py    what machine code of a group depends on, and the machine code
 compile.py one unit
+llvm.py    LLVM's part of units, in a process beside this one
 pool.py    units from the cache, or compiled, in several processes where that pays
 """

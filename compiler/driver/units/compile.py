@@ -23,7 +23,8 @@ from compiler.pipeline.passes import to_code
 from compiler.program.tree import Buffer, Program
 from compiler.schedule import Schedule
 from compiler.support.gc import paused
-from compiler.targets.cpu.compile import object_code
+from compiler.targets.cpu.compile import ObjectCode, ObjectCodes, object_code, object_codes
+from compiler.targets.cpu.kernel import Interface
 from compiler.targets.cpu.load import check_outputs, interface
 from compiler.targets.cpu.tiles import uses_tiles
 from compiler.types.machines import host
@@ -56,14 +57,61 @@ def key_text(function: FuncOp) -> str:
     return str(ModuleOp([alone]))
 
 
+@dataclass(frozen=True)
+class LoweredCode:
+    """One native function as LLVM IR text, and what else its `Code` has."""
+
+    name: str
+    interface: Interface
+    text: str
+    policy: str
+    tiles: bool
+
+    def with_object(self, code: ObjectCode) -> Code:
+        """The function with its machine code."""
+        return Code(self.name, self.interface, code, self.policy, self.tiles)
+
+
+@dataclass(frozen=True)
+class LoweredUnit:
+    """A unit as LLVM IR: the preparation, if there is one, and the function of each call; the rest is as in `Unit`."""
+
+    codes: Sequence[LoweredCode]
+    takes: tuple[int, ...]
+    prepares: tuple[int, ...]
+    prepared: tuple[Buffer, ...]
+    shared: tuple[tuple[int, int], ...]
+    seconds: float
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What LLVM takes: it is all that the machine code depends on, beside the machine."""
+        return tuple(code.text for code in self.codes)
+
+    def compiled(self) -> Unit:
+        """The unit with its machine code. Raises TargetError for what LLVM refuses."""
+        return self.with_objects(object_codes(self.texts, host()))
+
+    def with_objects(self, codes: ObjectCodes) -> Unit:
+        """The unit with the machine code of its texts."""
+        *before, call = [code.with_object(part) for code, part in zip(self.codes, codes.objects, strict=True)]
+        prepare, seconds = before[0] if before else None, self.seconds + codes.seconds
+        return Unit(call, self.takes, prepare, self.prepares, self.prepared, self.shared, seconds)
+
+
 def compile_unit(job: Job) -> Unit:
-    """Compile a unit of a program of groups. Raises what the lowerings do, and ScheduleError for a script that does not
-    apply."""
+    """Compile a unit of a program of groups. Raises what `lower_unit` does."""
+    return lower_unit(job).compiled()
+
+
+def lower_unit(job: Job) -> LoweredUnit:
+    """Lower a unit of a program of groups to LLVM IR. Raises what the lowerings do, and ScheduleError for a script that
+    does not apply."""
     start = perf_counter()
     with paused():
         parts, names = _parts(job)
         parts, shared = _sharing(parts, names, job.key.shared)
-        return compiled(parts, names, job.key.policy, job.key.threads, job.symbol, shared, start)
+        return _lowered_unit(parts, names, job.key.policy, job.key.threads, job.symbol, shared, start)
 
 
 def functions_of(job: Job) -> list[FuncOp]:
@@ -79,28 +127,33 @@ def _parts(job: Job) -> tuple[SplitProgram, list[str]]:
     return split_program(program, [names[position] for position in job.key.constants]), names
 
 
-def compiled(
+def compiled(parts: SplitProgram, names: Sequence[str], policy: str, threads: int) -> Unit:
+    """Compile the scheduled loops of a function whose arguments have these names, what is prepared apart. Raises what
+    the lowerings do."""
+    return _lowered_unit(parts, names, policy, threads, None, (), perf_counter()).compiled()
+
+
+def _lowered_unit(
     parts: SplitProgram,
     names: Sequence[str],
     policy: str,
     threads: int,
-    symbol: str | None = None,
-    shared: tuple[tuple[int, int], ...] = (),
-    start: float | None = None,
-) -> Unit:
-    """Compile the scheduled loops of a function whose arguments have these names, what is prepared apart.
+    symbol: str | None,
+    shared: tuple[tuple[int, int], ...],
+    start: float,
+) -> LoweredUnit:
+    """Lower the scheduled loops of a function whose arguments have these names.
 
     `symbol` is that of its machine code, where that has another name; `shared` are the inputs and outputs that are one
-    array; `start` is when that began, on the clock perf_counter. Raises what the lowerings do.
+    array; `start` is when that began, on the clock perf_counter.
     """
-    began = perf_counter() if start is None else start
     codes = [_code(function, parts.main.name, policy, threads, symbol) for function in parts.written()]
     takes = _positions(parts.main.arguments[: len(parts.main.arguments) - parts.main.outputs], names)
     if parts.prepare is None:
-        return Unit(codes[-1], takes, shared=shared, seconds=perf_counter() - began)
+        return LoweredUnit(codes[-1:], takes, (), (), shared, perf_counter() - start)
     arguments, count = parts.prepare.arguments, len(parts.prepared)
     prepares = _positions(arguments[:-count], names)
-    return Unit(codes[-1], takes, codes[0], prepares, arguments[-count:], shared, perf_counter() - began)
+    return LoweredUnit(codes, takes, prepares, arguments[-count:], shared, perf_counter() - start)
 
 
 def _positions(buffers: Sequence[Buffer], names: Sequence[str]) -> tuple[int, ...]:
@@ -140,13 +193,13 @@ def lowered(function: FuncOp, policy: str) -> ModuleOp:
     return module
 
 
-def _code(function: FuncOp, unit: str, policy: str, threads: int, symbol: str | None) -> Code:
+def _code(function: FuncOp, unit: str, policy: str, threads: int, symbol: str | None) -> LoweredCode:
     """The native function of a loop function of a unit; `symbol` stands for the name of the unit."""
     module = lowered(function, policy)
     low = find_function(module)
     name = low.sym_name.data
     if symbol is None:
-        return code_of(module, None, policy, threads)
+        return _checked(module, None, policy, threads)
     low.properties["sym_name"] = StringAttr(symbol + name.removeprefix(unit))
     return replace(_native(module, None, policy, threads), name=name)
 
@@ -154,13 +207,17 @@ def _code(function: FuncOp, unit: str, policy: str, threads: int, symbol: str | 
 def code_of(module: ModuleOp, name: str | None, policy: str, threads: int) -> Code:
     """The function of a low-level module, its buffers planned, for callers that give arrays. Raises LoweringError for
     what has no native form, TargetError for arguments that numpy lacks, and for inputs that are written."""
+    code = _checked(module, name, policy, threads)
+    return code.with_object(object_code(code.text, host()))
+
+
+def _checked(module: ModuleOp, name: str | None, policy: str, threads: int) -> LoweredCode:
     code = _native(module, name, policy, threads)
     check_outputs(find_function(module, name), code.interface)
     return code
 
 
-def _native(module: ModuleOp, name: str | None, policy: str, threads: int) -> Code:
-    machine = host()
-    text = emit(module, machine)
+def _native(module: ModuleOp, name: str | None, policy: str, threads: int) -> LoweredCode:
+    text = emit(module, host())
     face = interface(module, name, threads)
-    return Code(face.name, face, object_code(text, machine), policy, uses_tiles(module))
+    return LoweredCode(face.name, face, text, policy, uses_tiles(module))

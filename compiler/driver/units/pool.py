@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -13,7 +14,8 @@ from time import perf_counter
 from typing import Any, Generic, Self, TypeVar
 
 from compiler.driver.cache import entries
-from compiler.driver.units.compile import Job, compile_unit
+from compiler.driver.units.compile import Job, compile_unit, lower_unit
+from compiler.driver.units.llvm import LlvmProcess
 from compiler.driver.units.unit import Unit
 from compiler.support.errors import StrataError, TargetError
 from compiler.support.worker import Calls
@@ -22,24 +24,55 @@ from compiler.targets.cpu.openmp import cores
 
 PAYS = 2.0
 """Seconds of work left from which on a further process pays: one takes about a second to start."""
+LLVM_PAYS = 0.5
+"""Seconds of work from which on a process for LLVM's part pays: it starts in 0.1 s."""
+HELPED = 3
+"""The cores from which on other processes take whole calls. On two, one for LLVM's part alone saves more."""
 LEAST = 0.1
 """Seconds that a call takes at least, on average; what is left is judged by it until one has been timed."""
 
 Result = TypeVar("Result")
 
 
-def compiled(jobs: Sequence[Job], team: Team) -> list[Unit]:
+def compiled(jobs: Iterable[Job], team: Team) -> list[Unit]:
     """The units of jobs, in their order. What the cache has took no second; what is compiled is kept there."""
+    return _one_by_one(jobs, team.llvm) if team.alone else _largest_first(list(jobs), team)
+
+
+def _one_by_one(jobs: Iterable[Job], llvm: LlvmProcess | None) -> list[Unit]:
+    """The units of jobs, each of which is lowered as soon as it comes: LLVM has it while the next one is made."""
+    units: list[Future[Unit]] = []
+    for job in jobs:
+        unit = _kept(job)
+        if unit is None and llvm is not None:
+            units.append(llvm.add(lower_unit(job), partial(_keep, job)))
+            continue
+        if unit is None:
+            unit = compile_unit(job)
+            _keep(job, unit)
+        units.append(Future())
+        units[-1].set_result(unit)
+    if llvm is not None:
+        llvm.wait()
+    return [unit.result() for unit in units]
+
+
+def _largest_first(jobs: Sequence[Job], team: Team) -> list[Unit]:
+    """The units of jobs, which a team of processes shares."""
     units = {n: unit for n, job in enumerate(jobs) if (unit := _kept(job)) is not None}
     left = [n for n in range(len(jobs)) if n not in units]
     sizes = [len(jobs[n].key.text) + len(jobs[n].key.script or "") for n in left]
 
     def done(position: int, unit: Unit) -> None:
-        entries.put(unit, [jobs[left[position]].key])
+        _keep(jobs[left[position]], unit)
 
     made = team.map([partial(compile_unit, jobs[n]) for n in left], sizes, done)
     units |= zip(left, made, strict=True)
     return [units[n] for n in range(len(jobs))]
+
+
+def _keep(job: Job, unit: Unit) -> None:
+    entries.put(unit, [job.key])
 
 
 def _kept(job: Job) -> Unit | None:
@@ -51,14 +84,19 @@ def _kept(job: Job) -> Unit | None:
 class Team:
     """This process and others, at most so many; None is as many as there are cores.
 
-    Others start as soon as that pays, as many as it pays for: at once where there are many calls, else when the time of
-    what is left can be told from the time of what is done. They stay for further calls. What they give is what this
-    process would; what one does not give, because it died or because the call is refused, this process does itself.
+    Of two, the other one does LLVM's part of what is compiled: it starts in a tenth of the time that one takes which
+    lowers, too. Of more, all take whole calls. These start as soon as that pays, as many as it pays for: at once where
+    there are many calls, else when the time of what is left can be told from the time of what is done.
+
+    They stay for further calls. What they give is what this process would; what one does not give, because it died or
+    because the call is refused, this process does itself.
     """
 
     def __init__(self, most: int | None = None) -> None:
         self._limit = cores() if most is None else most
         self._helpers: list[_Helper] = []
+        self.llvm: LlvmProcess | None = None
+        """The process that does LLVM's part of units, if there is one."""
 
     def __enter__(self) -> Self:
         return self
@@ -68,11 +106,26 @@ class Team:
         self._limit = 1
         while self._helpers:
             self._helpers.pop().end()
+        if self.llvm is not None:
+            self.llvm.end()
+            self.llvm = None
 
     def expect(self, seconds: float) -> None:
         """Start as many others as pay for so much work that is to come, while this process still prepares it."""
-        while len(self._helpers) + 1 < self._limit and seconds > PAYS * (len(self._helpers) + 1):
+        if self.alone and self._limit > 1 and seconds > LLVM_PAYS and self.llvm is None:
+            self.llvm = LlvmProcess()
+        while self._pays(seconds):
             self._helpers.append(_Helper(_Work([_ready], [1])))
+
+    @property
+    def alone(self) -> bool:
+        """Whether no other process takes whole calls: there are too few cores for what it costs to start one."""
+        return self._limit < HELPED
+
+    def _pays(self, seconds: float) -> bool:
+        """Whether a further process pays for so much work that is left."""
+        count = len(self._helpers)
+        return not self.alone and count + 1 < self._limit and seconds > PAYS * (count + 1)
 
     def map(
         self,
@@ -86,7 +139,7 @@ class Team:
         for helper in self._helpers:
             helper.works.put(work)
         while True:
-            while len(self._helpers) + 1 < self._limit and work.seconds_left() > PAYS * (len(self._helpers) + 1):
+            while self._pays(work.seconds_left()):
                 self._helpers.append(_Helper(work))
             position = work.take()
             if position is None:

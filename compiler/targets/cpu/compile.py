@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from time import perf_counter
 from weakref import finalize
 
 import llvmlite.binding as llvm
@@ -115,6 +116,21 @@ def object_code(text: str, machine: Machine, opt_level: int = 3, elsewhere: Coll
     compiled.module.close()
     _dispose(compiled.context)
     return code
+
+
+@dataclass(frozen=True)
+class ObjectCodes:
+    """The object code of several texts, and the seconds that it took."""
+
+    objects: tuple[ObjectCode, ...]
+    seconds: float
+
+
+def object_codes(texts: Sequence[str], machine: Machine) -> ObjectCodes:
+    """The object code of several texts, each for itself. Raises TargetError as `object_code` does."""
+    start = perf_counter()
+    objects = tuple(object_code(text, machine) for text in texts)
+    return ObjectCodes(objects, perf_counter() - start)
 
 
 def assembly(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> str:

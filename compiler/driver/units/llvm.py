@@ -1,0 +1,112 @@
+"""`LlvmProcess`: LLVM's part of units, done by another process while this one lowers the units that follow.
+
+It is a process and not a thread: llvmlite releases the interpreter lock at each of its calls, about 90 a unit. A thread
+that waits for it as often takes twice as long as LLVM, or delays the one that lowers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import wait
+
+from compiler.driver.units.compile import LoweredUnit
+from compiler.driver.units.unit import Unit
+from compiler.support.processes import Death, Worker
+from compiler.support.worker import Calls, Refused, Reply, Unable, answered
+from compiler.targets.cpu.compile import object_codes
+from compiler.types.machines import host
+
+AHEAD = 3
+"""The most units that the process has at a time. What else waits this process can do when it has lowered all."""
+LOOK = 1.0
+"""Seconds after which it is looked whether the process was stopped."""
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A lowered unit, what is told the unit when it is compiled, and where it goes then."""
+
+    lowered: LoweredUnit
+    done: Callable[[Unit], object]
+    future: Future[Unit] = field(default_factory=Future)
+
+    def do(self) -> None:
+        """Do LLVM's part here. Raises what that does."""
+        self.finish(self.lowered.compiled())
+
+    def finish(self, unit: Unit) -> None:
+        """Give the unit."""
+        self.done(unit)
+        self.future.set_result(unit)
+
+
+class LlvmProcess:
+    """A process that has imported LLVM and no more, which takes a tenth of a second.
+
+    It is sent units, and its replies are taken, between two calls of `add`: no thread of this process waits for it.
+    What it does not give, because it died, was stopped, or because LLVM refuses it, this process does itself.
+    """
+
+    def __init__(self) -> None:
+        self._worker: Worker | None = Worker(Calls())
+        self._worker.send(partial(answered, partial(object_codes, ("",), host())))
+        self._silent = 2
+        """How many replies are still to come that are of no unit: that it is ready, and that it has imported LLVM."""
+        self._sent, self._waiting = deque[_Task](), deque[_Task]()
+
+    def add(self, lowered: LoweredUnit, done: Callable[[Unit], object]) -> Future[Unit]:
+        """Let a unit be compiled, and `done` be told it."""
+        task = _Task(lowered, done)
+        self._waiting.append(task)
+        self.exchange(0.0)
+        return task.future
+
+    def wait(self) -> None:
+        """Wait for all units; this process does its part of them. Raises what LLVM's part does."""
+        while self._waiting or self._sent:
+            if self._waiting:
+                self._waiting.popleft().do()
+            self.exchange(0.0 if self._waiting else LOOK)
+
+    def exchange(self, seconds: float) -> None:
+        """Take the replies that come within so many seconds, and send what waits."""
+        if self._worker is not None and self._worker.is_stopped:
+            self.end()
+        self._send()
+        while self._worker is not None and wait([self._worker.connection], seconds):
+            self._receive(self._worker.receive())
+            self._send()
+            seconds = 0.0
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the process is not ready yet."""
+        return self._worker is not None and self._silent > 0
+
+    def end(self) -> None:
+        """End the process, whatever it does; what it has not done this process does."""
+        self._waiting.extendleft(reversed(self._sent))
+        self._sent.clear()
+        if self._worker is not None:
+            self._worker.kill()
+        self._worker = None
+
+    def _send(self) -> None:
+        while self._worker and self._waiting and not self.is_starting and len(self._sent) < AHEAD:
+            self._sent.append(self._waiting.popleft())
+            self._worker.send(partial(answered, partial(object_codes, self._sent[-1].lowered.texts, host())))
+
+    def _receive(self, reply: Reply) -> None:
+        if isinstance(reply, (Death, Unable)):
+            self.end()
+        elif self.is_starting:
+            self._silent -= 1
+        elif isinstance(reply, Refused):
+            self._sent.popleft().do()
+        else:
+            task = self._sent.popleft()
+            task.finish(task.lowered.with_objects(reply))
