@@ -12,7 +12,8 @@ has imported what builds need. A stage counts without the stages inside it:
     llvm      reading that text, optimising it, machine code
     prepared  running what depends on constants alone, such as the packing of weights
 
-The last columns are the whole, and the whole without `prepared` by LLVM's.
+The next columns are the whole, and the whole without `prepared` by LLVM's. The last three are wall seconds on one
+processor and on two, with an empty cache and without these timers, each in a process of its own, and their ratio.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 STAGES = {
@@ -36,6 +38,7 @@ STAGES = {
 }
 """The functions that are timed, by stage."""
 COLUMNS = ("front", *STAGES)
+REPEATS = 3
 PRODUCTS = "mm_exp_mm"
 """The one program that is no network."""
 
@@ -100,8 +103,8 @@ def program(name: str) -> Any:
     return strata.from_torch(model().eval(), inputs())
 
 
-def measure(name: str) -> None:
-    """Build one program, and print the seconds of each stage."""
+def measure(name: str, stages: bool) -> None:
+    """Build one program, and print the seconds of each stage, or those of the whole."""
     import strata
     from strata import te
 
@@ -109,33 +112,52 @@ def measure(name: str) -> None:
     small = te.placeholder((64, 48), name="A")
     weights = te.placeholder((48, 32), name="W")
     strata.build(te.function("small", [small, weights], te.nn.exp(te.nn.matmul(small, weights))), threads=1)
-    stages = Stages()
-    stages.install()
+    if not stages:
+        start = time.perf_counter()
+        strata.build(built, threads=1)
+        return print(time.perf_counter() - start)
+    timers = Stages()
+    timers.install()
     strata.build(built, threads=1)
-    print(*stages.done().values())
+    return print(*timers.done().values())
+
+
+def measured(name: str, processors: str, option: str, cache: Mapping[str, str]) -> list[float]:
+    """What `measure` prints in another process on some processors."""
+    command = ["taskset", "-c", processors, sys.executable, "-m", "benchmarks.cold_builds", option, name]
+    run = subprocess.run(command, env={**os.environ, **cache}, capture_output=True, text=True, check=True)
+    return [float(number) for number in run.stdout.splitlines()[-1].split()]
+
+
+def wall(name: str, processors: str) -> float:
+    """The least wall seconds of REPEATS builds on some processors."""
+    seconds = []
+    for _ in range(REPEATS):
+        with tempfile.TemporaryDirectory() as folder:
+            seconds += measured(name, processors, "--wall", {"STRATA_CACHE_DIR": folder})
+    return min(seconds)
 
 
 def row(name: str) -> str:
-    """The row of a program, measured in another process on one processor."""
-    environment = {**os.environ, "STRATA_CACHE": "off"}
-    command = ["taskset", "-c", "0", sys.executable, "-m", "benchmarks.cold_builds", "--measure", name]
-    printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    seconds = dict(zip(COLUMNS, map(float, printed.splitlines()[-1].split()), strict=True))
-    whole = sum(seconds.values())
+    """The row of a program."""
+    seconds = dict(zip(COLUMNS, measured(name, "0", "--measure", {"STRATA_CACHE": "off"}), strict=True))
+    whole, one, two = sum(seconds.values()), wall(name, "0"), wall(name, "0,1")
+    by_llvm = (whole - seconds["prepared"]) / seconds["llvm"]
     cells = " | ".join(f"{s:.2f}" for s in [*seconds.values(), whole])
-    return f"| {name} | {cells} | {(whole - seconds['prepared']) / seconds['llvm']:.1f} |"
+    return f"| {name} | {cells} | {by_llvm:.1f} | {one:.2f} | {two:.2f} | {one / two:.2f} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cold_builds", description=__doc__.split("\n")[0])
     parser.add_argument("--measure", metavar="NAME", help="build in this process, and print the seconds of each stage")
+    parser.add_argument("--wall", metavar="NAME", help="build in this process, and print the seconds of the whole")
     parser.add_argument("names", nargs="*", default=[PRODUCTS, "ResNet-50", "MobileNetV2", "BERT-base, 128 words"])
     options = parser.parse_args(arguments)
-    if options.measure:
-        return measure(options.measure)
-    print(f"| | {' | '.join(COLUMNS)} | whole | by LLVM |")
-    print("|---" * (len(COLUMNS) + 3) + "|")
+    if options.measure or options.wall:
+        return measure(options.measure or options.wall, stages=bool(options.measure))
+    print(f"| | {' | '.join(COLUMNS)} | whole | by LLVM | one core | two cores | ratio |")
+    print("|---" * (len(COLUMNS) + 6) + "|")
     for name in options.names:
         print(row(name), flush=True)
 
