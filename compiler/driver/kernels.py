@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from xdsl.dialects.builtin import ModuleOp
 
+from compiler.dialects.dense import constants_in
 from compiler.dialects.functions import callees, find_function, functions, is_main
 from compiler.driver.memory import Request, remembered
 from compiler.driver.nests import of_nests
@@ -22,6 +24,7 @@ from compiler.pipeline.loops import lower_for
 from compiler.pipeline.source import check_words, level_of, module_of, verified
 from compiler.support.errors import InputError
 from compiler.support.gc import paused
+from compiler.targets.arena import arena, arena_ahead
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.registry import target_named
 
@@ -137,9 +140,10 @@ def build_by_team(
 
         def recipe() -> Recipe:
             team.expect(EACH * sum(1 for function in functions(module) for _ in function.body.ops))
+            allocate = arena if team.llvm is None else arena_ahead(_constant_bytes(request))
             with paused():
                 made = plan(module, team)
-            return _recipe(request, made, team)
+            return replace(_recipe(request, made, team), allocate=allocate)
 
         return remembered(request, recipe)
 
@@ -157,6 +161,12 @@ def _recipe(request: Request, plan: BuildPlan, team: Team) -> Recipe:
     if level_of(plan.module) == "te" and is_main(find_function(plan.module, name)):
         return of_groups(request.x, plan, name, constants or {}, request.settings, team)
     return of_nests(request.x, plan, name, constants, request.settings)
+
+
+def _constant_bytes(request: Request) -> int:
+    """The bytes of all constants, of those that the caller gives and of those in the module."""
+    given = (getattr(array, "nbytes", 0) for array in (request.constants or {}).values())
+    return sum(given) + sum(constant.data.nbytes for constant in constants_in(request.module))
 
 
 def in_groups(x: object, name: str | None = None) -> ModuleOp:

@@ -21,6 +21,7 @@ from compiler.driver.nests import load_unit
 from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.unit import Settings, Unit
 from compiler.support.gc import paused
+from compiler.targets.arena import Allocate, arena
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.facts import GroupFacts
 from compiler.targets.cpu.kernel import Text
@@ -86,7 +87,7 @@ def remembered(request: Request, recipe: Callable[[], Recipe]) -> Kernel:
     levels, elements = tuple(texts.main), _elements(made.known, request.module)
     program = _Program(made.face, elements, levels, tuple(texts.preparation), linked, unit, made.group)
     entries.put(program, words)
-    return _loaded(request, program, arrays, made.known, texts, False)
+    return _loaded(request, program, arrays, made.known, texts, False, made.allocate)
 
 
 def _loaded(
@@ -96,10 +97,11 @@ def _loaded(
     elements: Mapping[str, DenseAttr],
     texts: Texts,
     cached: bool,
+    allocate: Allocate = arena,
 ) -> Kernel:
     start = request.settings.start
     if program.linked is not None:
-        return load_linked(program.linked, arrays, texts.main, start, cached)
+        return load_linked(program.linked, arrays, texts.main, start, cached, allocate)
     assert program.unit is not None
     return load_unit(program.unit, program.face, arrays, elements, texts, program.group, start, cached)
 

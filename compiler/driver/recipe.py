@@ -10,6 +10,7 @@ from compiler.dialects.dense import DenseAttr
 from compiler.driver.inputs import Face
 from compiler.driver.main.linked import Linked
 from compiler.driver.units.unit import Unit
+from compiler.targets.arena import Allocate, arena
 from compiler.targets.cpu.facts import GroupFacts
 from compiler.targets.cpu.kernel import Text
 
@@ -31,7 +32,7 @@ class Recipe:
 
     face: what a caller knows of it; None where nothing of it can be constant. known: the constants whose elements the
     program has, by their names. compiled: compile it. texts: its texts, most of which are made when they are asked for.
-    group: what a kernel of one group says of it.
+    group: what a kernel of one group says of it. allocate: gives the memory of the constants.
     """
 
     face: Face | None
@@ -39,3 +40,4 @@ class Recipe:
     compiled: Callable[[], Code]
     texts: Callable[[], Texts]
     group: GroupFacts | None = None
+    allocate: Allocate = arena

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
+from collections.abc import Callable
+from threading import Thread
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +15,12 @@ from compiler.dialects.functions import SLOT_ALIGNMENT
 
 LARGE_PAGE = 2 << 20
 """The size of a large page, in bytes; smaller workspaces stay on small ones."""
+
+SPARE = 8
+"""Arenas whose size is not known yet have one part in so many to spare, which takes no memory unless it is used."""
+
+Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
+"""A function from a size to an arena of that size."""
 
 
 def arena(size: int) -> NDArray[np.uint8]:
@@ -22,6 +32,25 @@ def arena(size: int) -> NDArray[np.uint8]:
     memory = mmap.mmap(-1, rounded + LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_HUGEPAGE)
     return _aligned(np.frombuffer(memory, np.uint8), LARGE_PAGE)[:rounded]
+
+
+def arena_ahead(size: int) -> Allocate:
+    """Start to make an arena of about that size; the result gives it, once its actual size is known.
+
+    The system clears each page when it is first touched, of hundreds of megabytes for half a second and more. Here a
+    thread touches them while this one computes something else; it ends by itself.
+    """
+    if size < LARGE_PAGE:
+        return arena
+    memory = arena(size + size // SPARE)
+    thread = Thread(target=ctypes.memset, args=(memory.ctypes.data, 0, size), daemon=True)
+    thread.start()
+
+    def allocate(actual: int) -> NDArray[np.uint8]:
+        thread.join()
+        return memory[:actual] if size // 2 <= actual <= len(memory) else arena(actual)
+
+    return allocate
 
 
 def _aligned(memory: NDArray[np.uint8], to: int) -> NDArray[np.uint8]:

@@ -12,7 +12,7 @@ from compiler.graph.main import Call, Constant, Copy, Main, Step, placed, size
 from compiler.program.names import Names
 from compiler.program.tree import Buffer
 from compiler.targets.address import address
-from compiler.targets.arena import arena
+from compiler.targets.arena import Allocate, arena
 from compiler.targets.cpu.compile import Loaded
 from compiler.targets.cpu.kernel import Interface
 
@@ -93,12 +93,14 @@ def complete(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer])
     return placed(changed, constants.values())
 
 
-def fill(block: ConstantBlock, given: Mapping[str, Array], library: Loaded, threads: int) -> Array:
+def fill(
+    block: ConstantBlock, given: Mapping[str, Array], library: Loaded, threads: int, allocate: Allocate = arena
+) -> Array:
     """The memory of a block of constants, by the arrays that are given and what is prepared of them.
 
     What is prepared and main does not read ends with this call.
     """
-    memory = arena(block.bytes)[: block.bytes]
+    memory = allocate(block.bytes)[: block.bytes]
     arrays = dict(given)
     for constant in block.constants:
         stretch = memory[constant.offset : constant.offset + size(constant.buffer)]

@@ -8,6 +8,7 @@ from time import perf_counter
 
 from compiler.dialects.numbers import Array
 from compiler.driver.main.constants import ConstantBlock, fill
+from compiler.targets.arena import Allocate, arena
 from compiler.targets.cpu.compile import Loaded, ObjectCode, load_objects
 from compiler.targets.cpu.facts import Facts, GroupFacts
 from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text
@@ -33,9 +34,15 @@ class Linked:
 
 
 def load_linked(
-    linked: Linked, arrays: Mapping[str, Array], texts: Mapping[str, Text], start: float, cached: bool = False
+    linked: Linked,
+    arrays: Mapping[str, Array],
+    texts: Mapping[str, Text],
+    start: float,
+    cached: bool = False,
+    allocate: Allocate = arena,
 ) -> Kernel:
-    """The kernel of a program, by its constant arrays; `start` is when its build began, on the clock perf_counter.
+    """The kernel of a program, by its constant arrays, for which memory is allocated; `start` is when its build began,
+    on the clock perf_counter.
 
     Raises TargetError where a function that it calls is in no library here, and where tile registers are refused.
     """
@@ -43,7 +50,7 @@ def load_linked(
     if linked.tiles and not lacking(machine):
         permit_tiles()
     library = load_objects(linked.objects, machine)
-    fixed = _fixed(linked, arrays, library)
+    fixed = _fixed(linked, arrays, library, allocate)
     facts = Facts(
         linked.groups,
         arena_bytes=taken.workspace.size(taken.threads or 1),
@@ -55,8 +62,9 @@ def load_linked(
     return Kernel(taken, library, linked.policy, texts, fixed, facts)
 
 
-def _fixed(linked: Linked, arrays: Mapping[str, Array], library: Loaded) -> FixedArguments:
+def _fixed(linked: Linked, arrays: Mapping[str, Array], library: Loaded, allocate: Allocate) -> FixedArguments:
     """The block of constants, at its position among the arguments of main."""
     if not linked.block.constants:
         return NOTHING
-    return FixedArguments({linked.position: fill(linked.block, arrays, library, usable(linked.threads))})
+    block = fill(linked.block, arrays, library, usable(linked.threads), allocate)
+    return FixedArguments({linked.position: block})
