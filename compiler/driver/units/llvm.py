@@ -15,6 +15,7 @@ from multiprocessing.connection import wait
 
 from compiler.driver.units.compile import LoweredUnit
 from compiler.driver.units.unit import Unit
+from compiler.support.gc import collect_young
 from compiler.support.processes import Death, Worker
 from compiler.support.worker import Calls, Refused, Reply, Unable, answered
 from compiler.targets.cpu.compile import object_codes
@@ -66,7 +67,10 @@ class LlvmProcess:
         return task.future
 
     def wait(self) -> None:
-        """Wait for all units; this process does its part of them. Raises what LLVM's part does."""
+        """Wait for all units; this process does its part of them, and meanwhile frees what lowering has left. Raises
+        what LLVM's part does."""
+        if self._sent:
+            collect_young()
         while self._waiting or self._sent:
             if self._waiting:
                 self._waiting.popleft().do()
