@@ -13,7 +13,8 @@ has imported what builds need. A stage counts without the stages inside it:
     prepared  running what depends on constants alone, such as the packing of weights
 
 The next columns are the whole, and the whole without `prepared` by LLVM's. The last three are wall seconds on one
-processor and on two, with an empty cache and without these timers, each in a process of its own, and their ratio.
+processor and on two, with an empty cache and without these timers, in processes that take turns, the least of REPEATS
+of each; and their ratio.
 """
 
 from __future__ import annotations
@@ -130,18 +131,17 @@ def measured(name: str, processors: str, option: str, cache: Mapping[str, str]) 
 
 
 def wall(name: str, processors: str) -> float:
-    """The least wall seconds of REPEATS builds on some processors."""
-    seconds = []
-    for _ in range(REPEATS):
-        with tempfile.TemporaryDirectory() as folder:
-            seconds += measured(name, processors, "--wall", {"STRATA_CACHE_DIR": folder})
-    return min(seconds)
+    """The wall seconds of a build on some processors."""
+    with tempfile.TemporaryDirectory() as folder:
+        return measured(name, processors, "--wall", {"STRATA_CACHE_DIR": folder})[0]
 
 
 def row(name: str) -> str:
     """The row of a program."""
     seconds = dict(zip(COLUMNS, measured(name, "0", "--measure", {"STRATA_CACHE": "off"}), strict=True))
-    whole, one, two = sum(seconds.values()), wall(name, "0"), wall(name, "0,1")
+    whole = sum(seconds.values())
+    walls = [(wall(name, "0"), wall(name, "0,1")) for _ in range(REPEATS)]
+    one, two = map(min, zip(*walls, strict=True))
     by_llvm = (whole - seconds["prepared"]) / seconds["llvm"]
     cells = " | ".join(f"{s:.2f}" for s in [*seconds.values(), whole])
     return f"| {name} | {cells} | {by_llvm:.1f} | {one:.2f} | {two:.2f} | {one / two:.2f} |"
