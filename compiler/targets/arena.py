@@ -43,7 +43,7 @@ def arena_ahead(size: int) -> Allocate:
     if size < LARGE_PAGE:
         return arena
     memory = arena(size + size // SPARE)
-    thread = Thread(target=ctypes.memset, args=(memory.ctypes.data, 0, size), daemon=True)
+    thread = Thread(target=_touch, args=(memory[:size],), daemon=True)
     thread.start()
 
     def allocate(actual: int) -> NDArray[np.uint8]:
@@ -51,6 +51,11 @@ def arena_ahead(size: int) -> Allocate:
         return memory[:actual] if size // 2 <= actual <= len(memory) else arena(actual)
 
     return allocate
+
+
+def _touch(memory: NDArray[np.uint8]) -> None:
+    """Write all of some memory, which stays alive meanwhile, whoever else drops it; other threads run."""
+    ctypes.memset(memory.ctypes.data, 0, len(memory))
 
 
 def _aligned(memory: NDArray[np.uint8], to: int) -> NDArray[np.uint8]:

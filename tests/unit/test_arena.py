@@ -43,6 +43,14 @@ def test_an_arena_made_ahead_is_the_one_that_was_touched(monkeypatch: pytest.Mon
     assert allocate(4 * LARGE_PAGE + 1).size == 4 * LARGE_PAGE + 1
 
 
+def test_an_arena_made_ahead_may_be_dropped() -> None:
+    for _ in range(20):
+        arena_ahead(16 * LARGE_PAGE)
+    for thread in threading.enumerate():
+        if thread.daemon and "_touch" in thread.name:
+            thread.join()
+
+
 def test_without_large_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("mmap.MADV_HUGEPAGE", raising=False)
     memory = arena(2 * LARGE_PAGE)
