@@ -126,6 +126,11 @@ class LocalExecutor(EstimatingExecutor):
         """See `Executor`."""
         self.timer.calibrate(built, cost)
 
+    @property
+    def runner(self) -> WorkerPool:
+        """The process that times, once there is a reference."""
+        return self.timer.runner
+
     def close(self) -> None:
         """End all workers."""
         super().close()
