@@ -16,7 +16,7 @@ from compiler.bench.schedules import matmul
 from compiler.dialects.functions import callees, find_function
 from compiler.driver import in_groups
 from compiler.driver.main.assemble import build_program
-from compiler.driver.units.unit import Scheduled, Settings
+from compiler.driver.units.unit import BuildSettings, Scheduled
 from compiler.graph.grouping.facts import Kind, kind_of
 from compiler.graph.read import read
 from compiler.graph.tree import Compute
@@ -63,7 +63,7 @@ def kernels(f: te.Function) -> list[Kernel]:
     """The kernel with slices, and the one that copies."""
     module = in_groups(f)
     sources = dict(schedules(module))
-    return [build_program(module, sources, Settings("contract", 1, 0.0, slices=on)) for on in (True, False)]
+    return [build_program(module, sources, BuildSettings("contract", 1, 0.0, slices=on)) for on in (True, False)]
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from compiler.autotune.search.model import Forest
+from compiler.autotune.search.model import CostForest
 from compiler.autotune.search.supply import draw
 from compiler.autotune.task import SearchTask
 from compiler.bench import workloads
@@ -55,7 +55,7 @@ def scoring(name: str) -> Scoring:
         pool = sift(space, drawn)
         seconds.append(time.perf_counter() - start)
     values = pool.feasible.values
-    forest = Forest(values[:TRIALS], draws.random(len(values[:TRIALS])), 0)
+    forest = CostForest(values[:TRIALS], draws.random(len(values[:TRIALS])), 0)
     scored = []
     for _ in range(ROUNDS):
         start = time.perf_counter()

@@ -29,7 +29,7 @@ from compiler.autotune.tell.facts import ceiling_share
 from compiler.autotune.tell.operator import operator
 from compiler.database import Record
 from compiler.driver.building import build
-from compiler.frontends.imported import Imported
+from compiler.frontends.model import Imported
 from compiler.frontends.torch import from_torch
 from compiler.support.text import duration
 

@@ -22,7 +22,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from compiler.autotune.tell.facts import Facts
+from compiler.autotune.tell.facts import RunFacts
 from compiler.autotune.tell.views import view
 from compiler.bench import contenders, workloads
 from compiler.bench.harness import Measurement, Plan, fault, measure
@@ -147,7 +147,7 @@ def _tune(console: Console, database: str) -> bool:
     with view(task, sys.stdout) as shown:
         record = task.tune(TuningOptions(TRIALS, SECONDS, database, callbacks=(shown,)))
     assert shown.last is not None
-    facts = Facts(task, shown.last, record)
+    facts = RunFacts(task, shown.last, record)
     for line in facts.sentences():
         console.print(line, markup=False)
     if record is not None:

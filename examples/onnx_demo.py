@@ -24,7 +24,7 @@ import strata
 from compiler.autotune.tell.facts import INTERRUPTED
 from compiler.autotune.tell.views import view
 from compiler.bench.table import WIDTH
-from compiler.frontends.imported import Imported
+from compiler.frontends.model import Imported
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
 

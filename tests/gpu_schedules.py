@@ -10,7 +10,7 @@ from compiler.analysis.barriers import BLOCKS, THREADS
 from compiler.program.tree import Program
 from compiler.schedule import Schedule, library
 from compiler.space.rules import GPU_RULES, Rule
-from compiler.space.rules.derive import preferred
+from compiler.space.rules.derivation import preferred
 from compiler.targets.cuda import machine
 
 

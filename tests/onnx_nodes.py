@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.frontends.imported import Imported
+from compiler.frontends.model import Imported
 from compiler.support.errors import StrataError
 
 STEP = 12

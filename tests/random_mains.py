@@ -20,7 +20,7 @@ from compiler.driver.main.constants import complete
 from compiler.driver.main.occurrences import Pairs, replaceable, standing
 from compiler.driver.main.slices import Joins, sliced
 from compiler.driver.main.texts import empty
-from compiler.graph.concatenation import Part
+from compiler.graph.concatenation import Slot
 from compiler.graph.main import Call, Copy, Main, write_low
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.program.tree import Buffer
@@ -37,14 +37,14 @@ def random_main(rng: random.Random, calls: int) -> tuple[Main, Joins]:
     """Calls of earlier values, some of them concatenations; functions are named by the lengths that they take and
     give."""
     lengths = {f"x{n}": rng.randint(1, 3) * 4 for n in range(2)}
-    inputs, steps, joins = list(lengths), list[Call](), dict[str, tuple[Part, ...]]()
+    inputs, steps, joins = list(lengths), list[Call](), dict[str, tuple[Slot, ...]]()
     for number in range(calls):
         name, known = f"t{number}", list(lengths)
         parts = [rng.choice(known[-5:] if rng.random() < 0.8 else known) for _ in range(rng.randint(1, 3))]
         sizes = [lengths[part] for part in parts]
         if steps and rng.random() < 0.4 and sum(sizes) < 400:
             callee = f"join_{'_'.join(map(str, sizes))}"
-            joins[callee] = tuple(Part(n, sum(sizes[:n])) for n in range(len(sizes)))
+            joins[callee] = tuple(Slot(n, sum(sizes[:n])) for n in range(len(sizes)))
             lengths[name] = sum(sizes)
         else:
             lengths[name] = rng.choice((*sizes, *sizes, 8))

@@ -12,7 +12,7 @@ from types import ModuleType
 import compiler
 import strata
 from compiler import schedule, te
-from compiler.frontends.imported import Imported
+from compiler.frontends.model import Imported
 from compiler.frontends.torch import explain
 from compiler.frontends.torch.report import Report
 from compiler.schedule import library
@@ -169,7 +169,7 @@ def _kernels() -> Iterator[str]:
 def _frontends() -> Iterator[str]:
     for name in ("from_onnx", "from_torch"):
         yield from entry(f"strata.{name}", getattr(compiler, name))
-    yield from entry("strata.frontends.imported.Imported", Imported)
+    yield from entry("strata.frontends.model.Imported", Imported)
     yield from entry("strata.frontends.torch.explain", explain)
     yield from entry("strata.frontends.torch.report.Report", Report)
 

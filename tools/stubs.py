@@ -16,7 +16,7 @@ PUBLIC = (
     "autotune.options",
     "autotune.search.supply",
     "space.candidates",
-    "space.rules.derive",
+    "space.rules.derivation",
     "autotune.task",
     "autotune.tell.facts",
     "dialects.functions",

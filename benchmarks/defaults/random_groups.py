@@ -22,7 +22,7 @@ from compiler.driver.choice.preferred import preferred_schedule
 from compiler.driver.reference.cases import draw
 from compiler.schedule import Schedule
 from compiler.space.rules import RULES
-from compiler.space.rules.derive import in_default_order, preferred
+from compiler.space.rules.derivation import in_default_order, preferred
 from compiler.support.errors import StrataError
 from compiler.targets.arguments import Array, room
 from compiler.te.tensor import Tensor

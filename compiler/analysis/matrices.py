@@ -32,7 +32,7 @@ class Matrix(NamedTuple):
     range: str | None
 
 
-class Row(NamedTuple):
+class Constraint(NamedTuple):
     """The constraint that a sum is at least zero or, with `equal`, is zero."""
 
     equal: bool
@@ -78,7 +78,7 @@ def _listed(text: str) -> list[str]:
     return text.split(", ") if text else []
 
 
-def _lines(head: tuple[int, ...], rows: list[Row], columns: list[str]) -> Iterator[str]:
+def _lines(head: tuple[int, ...], rows: list[Constraint], columns: list[str]) -> Iterator[str]:
     yield " ".join(map(str, head))
     places = {name: place for place, name in enumerate(columns, 1)}
     for row in rows:
@@ -89,14 +89,14 @@ def _lines(head: tuple[int, ...], rows: list[Row], columns: list[str]) -> Iterat
 
 
 @lru_cache(maxsize=8192)
-def _rows(constraint: str) -> tuple[Row, ...]:
+def _rows(constraint: str) -> tuple[Constraint, ...]:
     """The rows of a constraint, of two where it is a range, those of its quotients first. Raises _Untranslated."""
     if constraint == "true":
         return ()
     first, *parts = _COMPARISON.split(constraint)
     if not parts:
         raise _Untranslated
-    rows: list[Row] = []
+    rows: list[Constraint] = []
     left = _Sum(first, rows).factors
     for comparison, text in zip(parts[::2], parts[1::2], strict=True):
         right = _Sum(text, rows).factors
@@ -106,9 +106,9 @@ def _rows(constraint: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _row(equal: bool, factors: Factors, constant: int = 0) -> Row:
+def _row(equal: bool, factors: Factors, constant: int = 0) -> Constraint:
     factors[CONSTANT] = factors.get(CONSTANT, 0) + constant
-    return Row(equal, tuple(factors.items()))
+    return Constraint(equal, tuple(factors.items()))
 
 
 def _joined(left: Factors, right: Factors, times: int = 1) -> Factors:
@@ -122,7 +122,7 @@ def _joined(left: Factors, right: Factors, times: int = 1) -> Factors:
 class _Sum:
     """The parser of a sum; `rows` gain the constraints of its quotients. Raises _Untranslated."""
 
-    def __init__(self, text: str, rows: list[Row]) -> None:
+    def __init__(self, text: str, rows: list[Constraint]) -> None:
         self.tokens: list[str] = _TOKEN.findall(text)[::-1]
         self.rows = rows
         if "".join(reversed(self.tokens)) != text.replace(" ", ""):

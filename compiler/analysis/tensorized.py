@@ -20,7 +20,7 @@ from compiler.analysis.sets import Undecided, limited, union_set
 from compiler.analysis.verify.content import Unknown
 from compiler.analysis.verify.flow import Flow
 from compiler.dialects.combiner import identity
-from compiler.intrinsics import Intrinsic, Misfit, Nest, Reference, find, fit
+from compiler.intrinsics import Intrinsic, Misfit, PerfectNest, Reference, find, fit
 from compiler.program.tree import Access, Block, Loop, Program
 from compiler.support.errors import LoweringError, ScheduleError
 
@@ -53,7 +53,7 @@ def matched(program: Program, loop: int, intrinsic: Intrinsic) -> Program:
     return _whole(program, loops, block, intrinsic)
 
 
-def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> Nest:
+def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> PerfectNest:
     """A perfect nest as intrinsics are declared, its guard aside."""
 
     def reference(access: Access) -> Reference:
@@ -63,7 +63,7 @@ def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> Nest:
         open = [c for c in access.where if not c.substitute(values, program.ranges).always(program.ranges)]
         return Reference(access.buffer, buffer.element, buffer.shape, index, bool(open), buffer.scope == "fragment")
 
-    return Nest(
+    return PerfectNest(
         tuple(loops),
         block.label,
         tuple(map(reference, block.reads)),

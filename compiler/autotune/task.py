@@ -29,7 +29,7 @@ from compiler.driver.parts.groups import OWN, Group
 from compiler.driver.parts.partition import partition
 from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Scheduled
-from compiler.frontends.imported import Imported
+from compiler.frontends.model import Imported
 from compiler.graph.spelling import renamed, spelled
 from compiler.opt.diagnostics import SAID
 from compiler.pipeline import imported, parse
@@ -37,7 +37,7 @@ from compiler.program.tree import Buffer, Program
 from compiler.program.write import write
 from compiler.schedule import Schedule
 from compiler.space.rules import RULES_OF, Rule
-from compiler.space.rules.derive import Derived, as_written, derive
+from compiler.space.rules.derivation import Derived, as_written, derive
 from compiler.space.rules.recording import recorded
 from compiler.space.rules.template import from_template
 from compiler.space.space import SketchSpace
@@ -53,7 +53,7 @@ from compiler.types.policies import policy_named
 
 if TYPE_CHECKING:
     from compiler.autotune.tell.breakdown import Breakdown
-    from compiler.autotune.tuner import Problem
+    from compiler.autotune.tuner import TuningProblem
 
 MODES = ("script", "python")
 """The ways in which a record of any target can be printed."""
@@ -302,15 +302,15 @@ class SearchTask(Unpicklable):
             )
         return tune(self._problem(options), options)
 
-    def _problem(self, options: TuningOptions) -> Problem:
+    def _problem(self, options: TuningOptions) -> TuningProblem:
         text, seed = str(self._loops), options.seed
         subject = Subject(
             text, self.schedule.name, self.policy, self.threads, seed, self.target, self.arch, self.timing
         )
-        from compiler.autotune.tuner import Problem
+        from compiler.autotune.tuner import TuningProblem
 
         vars(subject)["program"] = self.schedule.program  # which it would parse, here where the tree is at hand
-        return Problem(
+        return TuningProblem(
             self.name,
             self.key,
             self.program,

@@ -51,7 +51,7 @@ Given = TypeVar("Given")
 
 
 @dataclass(frozen=True)
-class Problem:
+class TuningProblem:
     """What a run tunes: a subject for the workers, the sketches of its space on a machine, and what its records say:
     the name of the task, its key and the text of its program; `written` is the script of the program as it is written,
     `notes` are sentences about its rules. `estimated` says that nothing can be measured."""
@@ -67,14 +67,14 @@ class Problem:
     notes: Callable[[], Sequence[str]] = tuple
 
 
-def tune(task: Problem, options: TuningOptions) -> Record | None:
+def tune(task: TuningProblem, options: TuningOptions) -> Record | None:
     """Search until the budget is spent, and give the best record; see `SearchTask.tune`."""
     with Database(options.path or MEMORY) as database:
         search(task, options, database)
         return database.best(task.key)
 
 
-def search(task: Problem, options: TuningOptions, database: Database) -> bool:
+def search(task: TuningProblem, options: TuningOptions, database: Database) -> bool:
     """Search until the budget is spent, and say whether nobody has interrupted it; what is measured is in the
     database."""
     budget = Budget(options)
@@ -162,7 +162,7 @@ class Run:
     """
 
     def __init__(
-        self, task: Problem, options: TuningOptions, database: Database, budget: Budget, workers: Workers
+        self, task: TuningProblem, options: TuningOptions, database: Database, budget: Budget, workers: Workers
     ) -> None:
         self.task, self.options, self.database = task, options, database
         self.budget, self.workers = budget, workers

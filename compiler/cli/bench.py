@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from compiler.bench.contenders import Contender, Settings
     from compiler.bench.harness import Measurement
     from compiler.bench.workload import Workload
-    from compiler.frontends.imported import Imported
+    from compiler.frontends.model import Imported
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

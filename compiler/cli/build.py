@@ -24,7 +24,7 @@ from compiler.types.policies import POLICIES
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from compiler.frontends.imported import Imported
+    from compiler.frontends.model import Imported
     from compiler.targets.target import AnyKernel, Target
 
 Made = TypeVar("Made")

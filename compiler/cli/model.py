@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from compiler.support.errors import InputError
 
 if TYPE_CHECKING:
-    from compiler.frontends.imported import Imported
+    from compiler.frontends.model import Imported
     from compiler.targets.arguments import Array
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from compiler.autotune.task import SearchTask
     from compiler.bench.workload import Workload
     from compiler.driver.parts.groups import Group, Whole
-    from compiler.frontends.imported import Imported
+    from compiler.frontends.model import Imported
     from compiler.te import Function
     from compiler.types.machines import Machine
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from compiler.cli.model import expected
 from compiler.cli.run import random_inputs
-from compiler.frontends.imported import Imported
+from compiler.frontends.model import Imported
 from compiler.support.errors import InputError
 from compiler.targets.cpu import Kernel
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from compiler.autotune.options import TuningOptions
     from compiler.autotune.task import SearchTask
     from compiler.autotune.tell.breakdown import Breakdown
-    from compiler.autotune.tell.facts import Facts
+    from compiler.autotune.tell.facts import RunFacts
     from compiler.autotune.tell.views import Silent
     from compiler.database import Record
     from compiler.types.machines import Machine
@@ -100,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _tuned(options: argparse.Namespace, machine: Machine | None = None) -> int:
     """Tune for a machine, by default this one, and print the result; returns the status of the command."""
-    from compiler.autotune.tell.facts import Facts
+    from compiler.autotune.tell.facts import RunFacts
 
     task = program.task(options, options.policy, machine)
     for log in _logs(task, options.log):
@@ -110,7 +110,7 @@ def _tuned(options: argparse.Namespace, machine: Machine | None = None) -> int:
     if task.groups:
         return _whole(task, view, record or {}, options, machine is None or machine == host())
     assert view.last is not None
-    facts = Facts(task, view.last, record)
+    facts = RunFacts(task, view.last, record)
     _write_json(options.json, {**facts.data(), **_workers(view.last.notes)})
     if options.json != "-":
         _print(facts, _database(options), _names(options))
@@ -238,7 +238,7 @@ def _names(options: argparse.Namespace) -> list[str]:
     return [] if unnamed else ["--names", options.program]
 
 
-def _print(facts: Facts, database: str | None, names: Sequence[str]) -> None:
+def _print(facts: RunFacts, database: str | None, names: Sequence[str]) -> None:
     for sentence in facts.sentences():
         show(sentence)
     if facts.record is None:
@@ -249,7 +249,7 @@ def _print(facts: Facts, database: str | None, names: Sequence[str]) -> None:
         show(f"the script: {shlex.join([*_command(facts, Path(database)), *names])}")
 
 
-def _command(facts: Facts, path: Path) -> list[str]:
+def _command(facts: RunFacts, path: Path) -> list[str]:
     """The shortest command that prints the best script."""
     from compiler.database import Database
 

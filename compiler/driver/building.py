@@ -33,7 +33,7 @@ from compiler.driver.units.unit import WRITTEN as AS_WRITTEN
 from compiler.driver.units.unit import Scheduled
 from compiler.schedule import Schedule
 from compiler.space.rules import RULES_OF
-from compiler.space.rules.derive import in_default_order, preferred
+from compiler.space.rules.derivation import in_default_order, preferred
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.support.gc import paused
 from compiler.support.lazy import OnDemand

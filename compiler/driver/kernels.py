@@ -18,7 +18,7 @@ from compiler.driver.nests import of_nests
 from compiler.driver.plan import BuildPlan, of_groups
 from compiler.driver.recipe import Recipe
 from compiler.driver.units.pool import Team
-from compiler.driver.units.unit import Scheduled, Settings
+from compiler.driver.units.unit import BuildSettings, Scheduled
 from compiler.graph.whole import grouped, whole
 from compiler.pipeline.loops import lower_for
 from compiler.pipeline.source import check_words, level_of, module_of, verified
@@ -134,7 +134,7 @@ def build_by_team(
     start = perf_counter()
     with paused():
         module = verified(x, policy, name)
-    request = Request(x, module, name, constants, Settings(policy, thread_count(threads), start), words)
+    request = Request(x, module, name, constants, BuildSettings(policy, thread_count(threads), start), words)
 
     with Team() as team:
 

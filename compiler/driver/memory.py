@@ -19,7 +19,7 @@ from compiler.driver.inputs import Face, all_constants, by_name, checked_arrays
 from compiler.driver.main.linked import Linked, load_linked
 from compiler.driver.nests import load_unit
 from compiler.driver.recipe import Recipe, Texts
-from compiler.driver.units.unit import Settings, Unit
+from compiler.driver.units.unit import BuildSettings, Unit
 from compiler.support.gc import paused
 from compiler.targets.arena import Allocate, arena
 from compiler.targets.cpu import Kernel
@@ -37,7 +37,7 @@ class Request:
     module: ModuleOp
     name: str | None
     constants: Mapping[str, object] | None
-    settings: Settings
+    settings: BuildSettings
     words: Sequence[object] = ()
 
 

@@ -16,7 +16,7 @@ from compiler.driver.inputs import Face, all_constants, by_name, face_of, fixed_
 from compiler.driver.plan import BuildPlan
 from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.compile import code_of, compiled
-from compiler.driver.units.unit import Settings, Unit
+from compiler.driver.units.unit import BuildSettings, Unit
 from compiler.lowering.low_to_llvm import emit
 from compiler.passes.lift_constants import has_constants
 from compiler.passes.split_constants import split, split_program
@@ -40,7 +40,7 @@ def build_unit(x: object, threads: int | None = None, policy: str = "contract", 
 
     If the program has constant inputs, what depends on them alone is its preparation. Raises what `build` does.
     """
-    module, settings = verified(x, policy, name), Settings(policy, thread_count(threads), perf_counter())
+    module, settings = verified(x, policy, name), BuildSettings(policy, thread_count(threads), perf_counter())
     if _is_compiled_whole(module, name):
         return _of_module(module, name, settings)
     function = find_function(_loops(module, fold=True), name)
@@ -54,7 +54,7 @@ def _names(program: Program) -> list[str]:
 
 
 def of_nests(
-    x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object] | None, settings: Settings
+    x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object] | None, settings: BuildSettings
 ) -> Recipe:
     """How to compile a verified module that calls no others; what depends on its constants alone runs once.
 
@@ -135,14 +135,14 @@ def load_unit(
     return unit.call.load(texts.main, FixedArguments(fixed, before), facts)
 
 
-def _of_module(module: ModuleOp, name: str | None, settings: Settings) -> Unit:
+def _of_module(module: ModuleOp, name: str | None, settings: BuildSettings) -> Unit:
     """The unit of a module whose functions are compiled as they are."""
     low = module.clone()
     to_code(low, level_of(module), settings.policy)
     return Unit(code_of(low, name, settings.policy, settings.threads), ())
 
 
-def _texts(level: str, fresh: Callable[[], ModuleOp], settings: Settings) -> dict[str, Text]:
+def _texts(level: str, fresh: Callable[[], ModuleOp], settings: BuildSettings) -> dict[str, Text]:
     """The texts of a module at a level, and of its lowerings, made on demand, since most are never read; `fresh` gives
     a module that may be changed."""
     passes = passes_from(level, settings.policy)

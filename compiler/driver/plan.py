@@ -15,7 +15,7 @@ from compiler.driver.inputs import all_constants, by_name, face_of
 from compiler.driver.main.assemble import Assembled, assembled
 from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.pool import Team
-from compiler.driver.units.unit import Scheduled, Settings
+from compiler.driver.units.unit import BuildSettings, Scheduled
 from compiler.graph.main import read_tensors
 from compiler.program.tree import Program
 from compiler.targets.cpu.facts import GroupFacts
@@ -38,7 +38,7 @@ class BuildPlan:
 
 
 def of_groups(
-    x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object], settings: Settings, team: Team
+    x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object], settings: BuildSettings, team: Team
 ) -> Recipe:
     """How to compile a te module of groups. Raises InputError for constants that are no inputs, or are known, and for
     regions that are no combiners."""

@@ -14,14 +14,14 @@ from compiler.program.body import Read
 
 
 @dataclass(frozen=True)
-class Part:
+class Slot:
     """An input, by its position, and the offset of its first element in the result in row-major order."""
 
     input: int
     start: int
 
 
-def contiguous_parts(graph: Graph) -> tuple[Part, ...] | None:
+def contiguous_parts(graph: Graph) -> tuple[Slot, ...] | None:
     """The parts of a function whose result is whole inputs one behind the other; None for any other function.
 
         %J = te.compute "J" [i = 8, j = 2] (%a = %A[i, j] where (-i + 3 >= 0) else 0.0,
@@ -41,7 +41,7 @@ def contiguous_parts(graph: Graph) -> tuple[Part, ...] | None:
     if not shape:
         return None
     axis = next((d for d, extent in enumerate(shape) if extent > 1), 0)
-    inner, start, parts = prod(shape[axis + 1 :]), 0, list[Part]()
+    inner, start, parts = prod(shape[axis + 1 :]), 0, list[Slot]()
     while start < shape[axis]:
         position = _read_at(node, {axis: lin.constant(start)}, node.block.axis_ranges)
         name = "" if position is None else node.block.reads[position].buffer
@@ -50,7 +50,7 @@ def contiguous_parts(graph: Graph) -> tuple[Part, ...] | None:
             return None
         if not _is_whole(graph, node, position, axis, start, length):
             return None
-        parts.append(Part(inputs.index(name), start * inner))
+        parts.append(Slot(inputs.index(name), start * inner))
         start += length
     return tuple(parts)
 

@@ -7,7 +7,18 @@ fit.py       a nest beside a declaration: which loop is which axis, or one sente
 """
 
 from compiler.intrinsics.declared import INTRINSICS, find
-from compiler.intrinsics.fit import Fit, Misfit, Nest, Reference, fit
+from compiler.intrinsics.fit import Fit, Misfit, PerfectNest, Reference, fit
 from compiler.intrinsics.model import Intrinsic, NestAxis, NestOperand
 
-__all__ = ["INTRINSICS", "Fit", "Intrinsic", "Misfit", "Nest", "NestAxis", "NestOperand", "Reference", "find", "fit"]
+__all__ = [
+    "INTRINSICS",
+    "Fit",
+    "Intrinsic",
+    "Misfit",
+    "NestAxis",
+    "NestOperand",
+    "PerfectNest",
+    "Reference",
+    "find",
+    "fit",
+]

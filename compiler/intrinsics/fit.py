@@ -44,7 +44,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Nest:
+class PerfectNest:
     """Perfectly nested loops, outermost first, around one block, and whether it accumulates into its target."""
 
     loops: tuple[Loop, ...]
@@ -65,7 +65,7 @@ class Fit:
     open_steps: dict[tuple[int, str], int]
 
 
-def fit(intrinsic: Intrinsic, nest: Nest) -> Fit:
+def fit(intrinsic: Intrinsic, nest: PerfectNest) -> Fit:
     """The match of a nest with the intrinsic. Raises Misfit with the mismatch; if several assignments fail, with the
     first one's."""
     _check_block(intrinsic, nest)
@@ -80,7 +80,7 @@ def fit(intrinsic: Intrinsic, nest: Nest) -> Fit:
     raise first
 
 
-def _check_block(intrinsic: Intrinsic, nest: Nest) -> None:
+def _check_block(intrinsic: Intrinsic, nest: PerfectNest) -> None:
     combiners = (intrinsic.combiner,) if intrinsic.combiner else ()
     if len(nest.targets) != 1 or nest.combiners != combiners:
         does = f"{intrinsic.combiner} to" if intrinsic.combiner else "set"
@@ -92,7 +92,7 @@ def _check_block(intrinsic: Intrinsic, nest: Nest) -> None:
         raise Misfit(f"block '{nest.label}' reads '{nest.targets[0].buffer}', which it writes")
 
 
-def _orders(intrinsic: Intrinsic, nest: Nest) -> list[dict[str, Loop]]:
+def _orders(intrinsic: Intrinsic, nest: PerfectNest) -> list[dict[str, Loop]]:
     """The assignments of loops to axes of the same extents, the nest's own order first."""
     if len(nest.loops) != len(intrinsic.axes):
         raise Misfit(f"{len(nest.loops)} nested loops are not the {len(intrinsic.axes)} of '{intrinsic.name}'")
@@ -108,7 +108,7 @@ def _orders(intrinsic: Intrinsic, nest: Nest) -> list[dict[str, Loop]]:
     return orders
 
 
-def _operands(intrinsic: Intrinsic, nest: Nest) -> list[tuple[int, ...]]:
+def _operands(intrinsic: Intrinsic, nest: PerfectNest) -> list[tuple[int, ...]]:
     """The assignments of reads to operands under which the body is the intrinsic's."""
     value = nest.values[0]
     copied = isinstance(value, body.Read) or (not nest.reads and _is_zero(value))
@@ -153,7 +153,7 @@ def _spelled(element: Attribute) -> str:
     return str(element).removeprefix("!")
 
 
-def _placed(intrinsic: Intrinsic, nest: Nest, loops: dict[str, Loop], reads: tuple[int, ...]) -> Fit:
+def _placed(intrinsic: Intrinsic, nest: PerfectNest, loops: dict[str, Loop], reads: tuple[int, ...]) -> Fit:
     """The fit under one assignment, every type and step checked."""
     open_steps: dict[tuple[int, str], int] = {}
     for number, (operand, reference) in enumerate(_pairs(intrinsic, nest, reads)):
@@ -174,7 +174,7 @@ def _placed(intrinsic: Intrinsic, nest: Nest, loops: dict[str, Loop], reads: tup
     return Fit({axis: loop.number for axis, loop in loops.items()}, reads, open_steps)
 
 
-def _pairs(intrinsic: Intrinsic, nest: Nest, reads: Sequence[int]) -> Iterator[tuple[NestOperand, Reference]]:
+def _pairs(intrinsic: Intrinsic, nest: PerfectNest, reads: Sequence[int]) -> Iterator[tuple[NestOperand, Reference]]:
     yield from zip(intrinsic.reads, (nest.reads[n] for n in reads), strict=True)
     yield intrinsic.target, nest.targets[0]
 

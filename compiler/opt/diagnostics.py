@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
 from compiler.dialects.dominance import last_sentence
-from compiler.pipeline import Step
+from compiler.pipeline import PipelineStep
 from compiler.support import spans
 from compiler.support.errors import StrataError
 from compiler.support.spans import Span
@@ -23,7 +23,7 @@ class Diagnostic:
     span: Span
     sentence: str
     known: bool = True
-    refused_by: Step | None = None
+    refused_by: PipelineStep | None = None
 
     def render(self) -> str:
         """The line that a person reads, and that editors know how to follow; then the line of the file and a caret.
@@ -36,7 +36,7 @@ class Diagnostic:
         return f"{head}\n{self.refused_by.stated.span.render('by this pass', 'note')}" if self.refused_by else head
 
 
-def diagnose(error: BaseException, start: Span, running: Step | None = None) -> Diagnostic:
+def diagnose(error: BaseException, start: Span, running: PipelineStep | None = None) -> Diagnostic:
     """The diagnostic of an exception that a program has caused, which begins at a place, while a pass was running."""
     span = spans.of_error(error)
     return Diagnostic(span or start, _sentence(error), span is not None, running)

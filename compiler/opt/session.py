@@ -20,7 +20,7 @@ from compiler.dialects.parser import Parser
 from compiler.opt.diagnostics import SAID, Diagnostic, diagnose
 from compiler.opt.expectations import mismatches
 from compiler.opt.source import SPLIT, Piece, split
-from compiler.pipeline import Step
+from compiler.pipeline import PipelineStep
 from compiler.support import plugins, spans
 from compiler.support.errors import InputError
 from compiler.support.files import read, write
@@ -58,7 +58,7 @@ class Session:
         """Take one piece through everything; what was wrong with it."""
         ctx = universe.context()
         ctx.allow_unregistered = self.options.allow_unregistered_dialect
-        running: Step | None = None
+        running: PipelineStep | None = None
         try:
             with self._timed("parse"):
                 module = Parser(ctx, piece.placed, self.file).parse_module()
@@ -155,7 +155,7 @@ class Session:
         self.seconds.append((name, time.perf_counter() - start))
 
 
-def _steps(options: argparse.Namespace) -> list[Step]:
+def _steps(options: argparse.Namespace) -> list[PipelineStep]:
     if options.passes and options.pass_pipeline is not None:
         raise InputError("give -p or --pass-pipeline, not both")
     if options.pass_pipeline is not None:

@@ -17,12 +17,21 @@ from compiler.support.lazy import lazy_names
 if TYPE_CHECKING:
     from compiler.pipeline.loops import lower, lower_to_kernels, unbound
     from compiler.pipeline.models import apart, from_onnx, imported, is_model
-    from compiler.pipeline.passes import PIPELINES, Step, Watch, nested_steps, parse_passes, passes_from, run, steps
+    from compiler.pipeline.passes import (
+        PIPELINES,
+        PipelineStep,
+        Watch,
+        nested_steps,
+        parse_passes,
+        passes_from,
+        run,
+        steps,
+    )
     from compiler.pipeline.source import check_words, level_of, module_of, parse, verified
 
 __all__ = [
     "PIPELINES",
-    "Step",
+    "PipelineStep",
     "Watch",
     "apart",
     "check_words",
@@ -45,7 +54,7 @@ __all__ = [
 _ROOMS = {
     "loops": ("lower", "lower_to_kernels", "unbound"),
     "models": ("apart", "from_onnx", "imported", "is_model"),
-    "passes": ("PIPELINES", "Step", "Watch", "nested_steps", "parse_passes", "passes_from", "run", "steps"),
+    "passes": ("PIPELINES", "PipelineStep", "Watch", "nested_steps", "parse_passes", "passes_from", "run", "steps"),
     "source": ("check_words", "level_of", "module_of", "parse", "verified"),
 }
 __getattr__ = lazy_names(__name__, {name: file for file, names in _ROOMS.items() for name in names})

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from os import PathLike, fspath
 from typing import Any
 
-from compiler.frontends.imported import Imported
+from compiler.frontends.model import Imported
 from compiler.support.errors import InputError
 
 SUFFIX = ".onnx"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, get_type_hints
 
-from compiler.pipeline.text import STRING, Part
+from compiler.pipeline.text import STRING, Substring
 from compiler.support.errors import InputError
 from compiler.support.text import unknown
 
@@ -25,9 +25,9 @@ _ESCAPES = {"n": "\n", "t": "\t"}
 class Option:
     """An option as it is written: its key, and its values with the place of all of them."""
 
-    key: Part
+    key: Substring
     values: ParameterListType
-    stated: Part
+    stated: Substring
 
     @property
     def field(self) -> str:
@@ -35,7 +35,7 @@ class Option:
         return str(self.key).replace("-", "_")
 
 
-def made(kind: type[ModulePass], name: Part, text: Part) -> ModulePass:
+def made(kind: type[ModulePass], name: Substring, text: Substring) -> ModulePass:
     """The pass of a class with the options of a text. Raises InputError for options that it does not take."""
     from xdsl.utils.arg_spec import ArgSpec
 
@@ -50,7 +50,7 @@ def made(kind: type[ModulePass], name: Part, text: Part) -> ModulePass:
         raise name.refused(f"the pass '{name}' does not take these options: {error}") from error
 
 
-def _options(name: Part, text: Part) -> list[Option]:
+def _options(name: Substring, text: Substring) -> list[Option]:
     options: list[Option] = []
     at, written = 0, str(text)
     while written[at:].strip():
@@ -71,7 +71,7 @@ def _options(name: Part, text: Part) -> list[Option]:
     return options
 
 
-def _unreadable(name: Part, text: Part, at: int, said: str) -> InputError:
+def _unreadable(name: Substring, text: Substring, at: int, said: str) -> InputError:
     return text[at : at + 1].refused(f"the options '{text}' of the pass '{name}' cannot be read: {said}")
 
 

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import universe
 from compiler.dialects.dominance import verify_module
 from compiler.pipeline.options import made
-from compiler.pipeline.text import Part, elements
+from compiler.pipeline.text import Substring, elements
 from compiler.support.errors import InputError
 from compiler.support.text import unknown
 
@@ -41,11 +41,11 @@ _ANCHOR = re.compile(r"([\w.]+)\s*\((.*)\)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Step:
+class PipelineStep:
     """A pass, and what states it in the text of a pipeline."""
 
     item: ModulePass
-    stated: Part
+    stated: Substring
 
 
 def parse_passes(text: str) -> list[ModulePass]:
@@ -56,9 +56,9 @@ def parse_passes(text: str) -> list[ModulePass]:
     return [step.item for step in steps(text)]
 
 
-def steps(text: str) -> list[Step]:
+def steps(text: str) -> list[PipelineStep]:
     """The passes of a text as `parse_passes` gives them, with their places."""
-    return [step for part in elements(Part.of(text)) for step in _steps(part)]
+    return [step for part in elements(Substring.of(text)) for step in _steps(part)]
 
 
 @cache
@@ -84,16 +84,16 @@ def _context() -> Context:
     return universe.context()
 
 
-def nested_steps(text: str) -> list[Step]:
+def nested_steps(text: str) -> list[PipelineStep]:
     """The passes of `builtin.module(a,func.func(b{x=1}))`, as mlir-opt writes it; all run on the module."""
-    stripped = Part.of(text).stripped
+    stripped = Substring.of(text).stripped
     anchor = _ANCHOR.fullmatch(str(stripped))
     if anchor is None or anchor[1] not in ("builtin.module", "any"):
         raise stripped.refused(f"a pass pipeline is written 'builtin.module(...)', not '{text}'")
     return list(_nested(stripped.group(anchor, 2)))
 
 
-def _nested(nested: Part) -> Iterator[Step]:
+def _nested(nested: Substring) -> Iterator[PipelineStep]:
     for part in elements(nested):
         anchor = _ANCHOR.fullmatch(str(part))
         if anchor is None:
@@ -106,19 +106,19 @@ def _nested(nested: Part) -> Iterator[Step]:
             )
 
 
-def _steps(part: Part) -> list[Step]:
+def _steps(part: Substring) -> list[PipelineStep]:
     if str(part) in PIPELINES:
-        return [Step(parsed, part) for parsed in parse_passes(PIPELINES[str(part)])]
+        return [PipelineStep(parsed, part) for parsed in parse_passes(PIPELINES[str(part)])]
     name, options = _name_and_options(part)
     if str(name) in PIPELINES:
         raise part.refused(f"'{name}' is a pipeline, which takes no options")
     kind = universe.find_pass(str(name))
     if kind is None:
         raise name.refused(unknown("pass", str(name), universe.pass_names()))
-    return [Step(made(kind, name, options), part)]
+    return [PipelineStep(made(kind, name, options), part)]
 
 
-def _name_and_options(part: Part) -> tuple[Part, Part]:
+def _name_and_options(part: Substring) -> tuple[Substring, Substring]:
     """A pass's name, and the text between its braces."""
     text = str(part)
     opened = text.find("{")

@@ -17,7 +17,7 @@ from compiler.dialects.functions import (
 )
 from compiler.dialects.numbers import dtype_of
 from compiler.dialects.parser import Parser
-from compiler.frontends.imported import Imported
+from compiler.frontends.model import Imported
 from compiler.pipeline.models import imported
 from compiler.pipeline.passes import verifies_each
 from compiler.program.tree import Buffer

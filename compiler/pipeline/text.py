@@ -17,7 +17,7 @@ _TOKEN = re.compile(rf'{STRING}|[^",(){{}}]+|.', re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Part:
+class Substring:
     """Some characters of a text."""
 
     whole: str
@@ -25,25 +25,25 @@ class Part:
     end: int
 
     @classmethod
-    def of(cls, text: str) -> Part:
+    def of(cls, text: str) -> Substring:
         """All of a text."""
         return cls(text, 0, len(text))
 
     def __str__(self) -> str:
         return self.whole[self.start : self.end]
 
-    def __getitem__(self, span: slice) -> Part:
+    def __getitem__(self, span: slice) -> Substring:
         start, end, _ = span.indices(self.end - self.start)
         return replace(self, start=self.start + start, end=self.start + end)
 
     @property
-    def stripped(self) -> Part:
+    def stripped(self) -> Substring:
         """The same part without spaces around it."""
         text = str(self)
         start = len(text) - len(text.lstrip())
         return self[start : start + len(text.strip())]
 
-    def group(self, match: re.Match[str], number: int) -> Part:
+    def group(self, match: re.Match[str], number: int) -> Substring:
         """A group of a match in this part's text."""
         return self[slice(*match.span(number))]
 
@@ -58,7 +58,7 @@ class Part:
         return InputError(sentence).within(self.span)
 
 
-def elements(part: Part) -> list[Part]:
+def elements(part: Substring) -> list[Substring]:
     """The elements between commas outside brackets and quotes. Raises InputError."""
     if not str(part).strip():
         return []
@@ -69,7 +69,7 @@ def elements(part: Part) -> list[Part]:
     return parts
 
 
-def _between_commas(part: Part) -> Iterator[tuple[int, int]]:
+def _between_commas(part: Substring) -> Iterator[tuple[int, int]]:
     start, opened = 0, list[int]()
     text = str(part)
     for match in _TOKEN.finditer(text):

@@ -15,7 +15,7 @@ from compiler.schedule.plan import (
     new_label,
     refuse,
 )
-from compiler.schedule.region import Span, inside
+from compiler.schedule.region import Interval, inside
 
 
 def require_visible(program: Program, block: Block, outer: set[int]) -> None:
@@ -28,7 +28,7 @@ def require_visible(program: Program, block: Block, outer: set[int]) -> None:
 
 
 def moved_nest(
-    program: Program, block: Block, spans: dict[int, Span], node: Loop, when: Sequence[Condition] = ()
+    program: Program, block: Block, spans: dict[int, Interval], node: Loop, when: Sequence[Condition] = ()
 ) -> Node:
     """The block under new loops inside `node`, over the spans of its axes and all of its reductions."""
     taken = {n.label for n in (*program.enclosing(node.number), node)} | labels_in(node.body)
@@ -45,7 +45,7 @@ def moved_nest(
                 refuse(block_place(block.label), reason)
             bindings.append(bound)
             continue
-        span = span or Span(lin.constant(0), axis.size)
+        span = span or Interval(lin.constant(0), axis.size)
         form = span.low
         if span.extent > 1:
             label = new_label(axis.label if axis.label not in taken else f"{block.label}.{axis.label}", taken)

@@ -29,19 +29,21 @@ WINDOW = "w."
 
 
 @dataclass(frozen=True)
-class Span:
+class Interval:
     """In one dimension: `extent` elements from `low`, a form over the outer loops."""
 
     low: Linear
     extent: int
 
 
-def region(program: Program, buffer: str, blocks: Sequence[Block], outer: set[int], writes: bool | None) -> list[Span]:
+def region(
+    program: Program, buffer: str, blocks: Sequence[Block], outer: set[int], writes: bool | None
+) -> list[Interval]:
     """The box that the reads (writes False), writes (True) or both (None) of blocks touch for fixed outer loops.
 
     A hull: exact for boxes; where two lower ends do not differ by a constant, the whole dimension.
     """
-    spans: list[Span] | None = None
+    spans: list[Interval] | None = None
     shape = program.buffers[buffer].shape
     for block in blocks:
         chosen = [a for a in block.reads if writes is not True] + [a for a in block.writes if writes is not False]
@@ -53,19 +55,19 @@ def region(program: Program, buffer: str, blocks: Sequence[Block], outer: set[in
                 for form, size in zip(access.index, shape, strict=True)
             ]
             spans = touched if spans is None else [hull(a, b, n) for a, b, n in zip(spans, touched, shape, strict=True)]
-    return spans or [Span(lin.constant(0), n) for n in shape]
+    return spans or [Interval(lin.constant(0), n) for n in shape]
 
 
-def _clipped(span: Span, size: int) -> Span:
+def _clipped(span: Interval, size: int) -> Interval:
     """A span that lies partly outside the buffer and does not move is cut to it."""
     if span.low.is_constant:
         low = max(span.low.constant, 0)
         high = min(span.low.constant + span.extent, size)
-        return Span(lin.constant(low), max(high - low, 1))
-    return span if span.extent < size else Span(lin.constant(0), size)
+        return Interval(lin.constant(low), max(high - low, 1))
+    return span if span.extent < size else Interval(lin.constant(0), size)
 
 
-def _span(form: Linear, outer: set[int], ranges: lin.Ranges, size: int) -> Span:
+def _span(form: Linear, outer: set[int], ranges: lin.Ranges, size: int) -> Interval:
     low, extra_low, extra_high = lin.constant(form.constant), 0, 0
     for atom, factor in form.terms:
         variables = {atom} if isinstance(atom, int) else atom.form.variables()
@@ -79,25 +81,25 @@ def _span(form: Linear, outer: set[int], ranges: lin.Ranges, size: int) -> Span:
             inner = _span(atom.form, outer, ranges, 1 << 62)
             base = lin.floordiv(inner.low, atom.divisor, ranges)
             if factor < 0:
-                return Span(lin.constant(0), size)
+                return Interval(lin.constant(0), size)
             remainder = lin.mod(inner.low, atom.divisor, ranges)
             top = lin.bounds(remainder, ranges)[1]
             low = low + base.scaled(factor)
             smallest, largest = 0, factor * ((top + inner.extent - 1) // atom.divisor)
         else:
-            return Span(lin.constant(0), size)
+            return Interval(lin.constant(0), size)
         extra_low += smallest
         extra_high += largest
-    return Span(low + lin.constant(extra_low), extra_high - extra_low + 1)
+    return Interval(low + lin.constant(extra_low), extra_high - extra_low + 1)
 
 
-def hull(a: Span, b: Span, size: int) -> Span:
+def hull(a: Interval, b: Interval, size: int) -> Interval:
     """One span that holds both: exact where their lower ends differ by a constant, else the whole dimension."""
     gap = b.low - a.low
     if not gap.is_constant:
-        return Span(lin.constant(0), size)
+        return Interval(lin.constant(0), size)
     start, end = min(0, gap.constant), max(a.extent, gap.constant + b.extent)
-    return Span(a.low + lin.constant(start), end - start)
+    return Interval(a.low + lin.constant(start), end - start)
 
 
 def inside(forms: Sequence[Linear], shape: Sequence[int], ranges: lin.Ranges) -> list[Condition]:
@@ -121,14 +123,14 @@ def limited(
     return map_blocks(nodes, change)
 
 
-def folded(program: Program, buffer: str, spans: Sequence[Span]) -> Program:
+def folded(program: Program, buffer: str, spans: Sequence[Interval]) -> Program:
     """The program with a temporary made as small as its window: each index less the window's low end.
 
     Where the low end is a multiple of the extent, the index is taken modulo the extent; else every block that
     accesses the buffer gains an axis bound to the low end.
     """
     old = program.buffers[buffer]
-    kept: dict[int, Span] = {}
+    kept: dict[int, Interval] = {}
     for d, (span, n) in enumerate(zip(spans, old.shape, strict=True)):
         if span.extent < n or not span.low.is_constant or span.low.constant:
             kept[d] = span
@@ -139,7 +141,7 @@ def folded(program: Program, buffer: str, spans: Sequence[Span]) -> Program:
     return with_buffer(after, buffer, replace(old, shape=shape))
 
 
-def _folded_block(program: Program, block: Block, buffer: str, kept: Mapping[int, Span]) -> Block:
+def _folded_block(program: Program, block: Block, buffer: str, kept: Mapping[int, Interval]) -> Block:
     if not touches(block, buffer):
         return block
     offsets: dict[int, Linear] = {}
@@ -174,7 +176,7 @@ def with_accesses(block: Block, buffer: str, change: Callable[[Access], Access])
     return replace(block, reads=reads, writes=writes)
 
 
-def _aligned(span: Span) -> bool:
+def _aligned(span: Interval) -> bool:
     low = span.low
     return low.constant % span.extent == 0 and all(factor % span.extent == 0 for _, factor in low.terms)
 

@@ -25,7 +25,7 @@ from compiler.schedule.primitives.choices.sample_location import locations
 from compiler.schedule.primitives.choices.sample_perfect_tile import perfect_tiles
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.state import ROOT, State, empty_script
-from compiler.space.trace import Graph, Number
+from compiler.space.trace import Number, TraceGraph
 
 Positions = Sequence[int]
 
@@ -104,7 +104,7 @@ class Sketch:
             columns.append(table[positions[:, number]])
         return np.concatenate(columns, axis=1) if columns else np.zeros((len(positions), 0), np.int64)
 
-    def planned(self, graph: Graph, positions: Positions) -> Program:
+    def planned(self, graph: TraceGraph, positions: Positions) -> Program:
         """The program of one candidate, its sizes traced: what it shows holds for all that answer the guards alike.
 
         Legality is not judged: features of an illegal candidate are worthless, and its measurement is refused. Raises
@@ -121,7 +121,7 @@ class Sketch:
 
         return played(self.program, self.ops, plan).program
 
-    def _chosen(self, state: State, op: SchedOp, number: int, position: int, graph: Graph, column: int) -> Plan:
+    def _chosen(self, state: State, op: SchedOp, number: int, position: int, graph: TraceGraph, column: int) -> Plan:
         """What a choice gives: traced numbers, or the loop that the witness chooses."""
         choice = self.choices[number]
         table = np.asarray(choice.options, np.int64)

@@ -18,7 +18,7 @@ from compiler.space.candidates import LATER, Candidate, Features
 from compiler.space.extractor import extractor_for
 from compiler.space.sketch import Sketch
 from compiler.space.structures import Runs, Structure
-from compiler.space.trace import Graph
+from compiler.space.trace import TraceGraph
 from compiler.support.errors import ScheduleError
 from compiler.types.machines import Gpu, Machine
 
@@ -37,7 +37,7 @@ class _Traced:
     """A sketch with the structures that have been met so far."""
 
     sketch: Sketch
-    graph: Graph = field(default_factory=Graph)
+    graph: TraceGraph = field(default_factory=TraceGraph)
     structures: list[Structure] = field(default_factory=list)
     runs: Runs = field(default_factory=Runs)
 
@@ -162,7 +162,7 @@ class SketchSpace:
             statements.forget()
         return Structure(tuple(graph.guards), nodes)
 
-    def _write(self, graph: Graph, structure: Structure, rows: NDArray[np.int64], chunk: _Chunk) -> None:
+    def _write(self, graph: TraceGraph, structure: Structure, rows: NDArray[np.int64], chunk: _Chunk) -> None:
         if structure.nodes is None:
             chunk.reasons[rows] = self._extractor.reasons.index("script")
             return

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.space.trace import Array, Graph
+from compiler.space.trace import Array, TraceGraph
 
 Rows = NDArray[np.int64]
 
@@ -59,7 +59,7 @@ class Runs:
             self._apart.append(structure)
 
     def sorted(
-        self, graph: Graph, columns: Array, evaluated: dict[int, Array], rows: Rows
+        self, graph: TraceGraph, columns: Array, evaluated: dict[int, Array], rows: Rows
     ) -> Iterator[tuple[Structure | None, Rows]]:
         """The rows of some columns by their structures; None for those that are like no run."""
         stack = [(self._first[True], rows)]
@@ -80,7 +80,7 @@ class Runs:
                 stack.append((at.after[bool(count)], mine))
 
     def _asked(
-        self, graph: Graph, columns: Array, evaluated: dict[int, Array], rows: Rows
+        self, graph: TraceGraph, columns: Array, evaluated: dict[int, Array], rows: Rows
     ) -> Iterator[tuple[Structure | None, Rows]]:
         """The rows of the runs that lie apart, and those of none."""
         for structure in self._apart:

@@ -28,7 +28,7 @@ Array: TypeAlias = NDArray[Any]  # of int64 or float64
 
 
 @dataclass(frozen=True)
-class Node:
+class TraceNode:
     """One operation of the graph on earlier nodes; or a constant, its `value`, or an input, whose column that is."""
 
     name: str
@@ -57,13 +57,13 @@ _OPERATIONS: dict[str, tuple[Callable[[Number, Number], Number], Callable[[Array
 """Each operation on two numbers, and on the arrays of all candidates."""
 
 
-class Graph:
+class TraceGraph:
     """Expressions, each once; and the guards of the run that is being traced, in order: a node and its answer."""
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
+        self.nodes: list[TraceNode] = []
         self.guards: list[tuple[int, bool]] = []
-        self._numbers: dict[Node, int] = {}
+        self._numbers: dict[TraceNode, int] = {}
         self._answered: dict[int, bool] = {}
 
     def begin(self) -> None:
@@ -74,9 +74,9 @@ class Graph:
         """The integer in a column of the candidates, within bounds that hold for all of them."""
         if low == high:
             return low
-        return Traced(self, self._number(Node("input", (), column)), witness, low, high)
+        return Traced(self, self._number(TraceNode("input", (), column)), witness, low, high)
 
-    def _number(self, node: Node) -> int:
+    def _number(self, node: TraceNode) -> int:
         number = self._numbers.get(node)
         if number is None:
             number = self._numbers[node] = len(self.nodes)
@@ -85,11 +85,11 @@ class Graph:
 
     def number_of(self, value: Number) -> int:
         """The node of a number."""
-        return value.node if isinstance(value, Traced) else self._number(Node("constant", (), value))
+        return value.node if isinstance(value, Traced) else self._number(TraceNode("constant", (), value))
 
     def apply(self, name: str, *operands: Number) -> int:
         """The node of an operation."""
-        return self._number(Node(name, tuple(self.number_of(operand) for operand in operands)))
+        return self._number(TraceNode(name, tuple(self.number_of(operand) for operand in operands)))
 
     def answer(self, node: int, of_witness: bool) -> bool:
         """What the witness answers to a condition; a guard from now on."""
@@ -119,7 +119,7 @@ class Graph:
                     arrays[top] = self._made(node, columns, arrays)
         return arrays[number]
 
-    def _made(self, node: Node, columns: Array, evaluated: dict[int, Array]) -> Array:
+    def _made(self, node: TraceNode, columns: Array, evaluated: dict[int, Array]) -> Array:
         if node.name == "input":
             column: Array = columns[:, int(node.value)]
             return column
@@ -134,7 +134,7 @@ class Traced:
 
     __slots__ = ("graph", "high", "low", "node", "value")
 
-    def __init__(self, graph: Graph, node: int, value: Number, low: Number, high: Number) -> None:
+    def __init__(self, graph: TraceGraph, node: int, value: Number, low: Number, high: Number) -> None:
         self.graph, self.node, self.value, self.low, self.high = graph, node, value, low, high
 
     # --- arithmetic ---------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class Traced:
             return int(factor.value)
         return Traced(self.graph, left, self.value // divisor.value, self.low // divisor.high, self.high)
 
-    def _scaled_down(self, node: Node, divisor: int) -> Number | None:
+    def _scaled_down(self, node: TraceNode, divisor: int) -> Number | None:
         """A multiple of a constant, divided by a divisor of that."""
         if node.name != "mul" or self.graph.nodes[node.args[1]].name != "constant":
             return None

@@ -24,7 +24,7 @@ ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
-class Call:
+class KernelLaunch:
     """The launch of a kernel: how many blocks, of how many threads, on which buffers."""
 
     kernel: gpu.FuncOp
@@ -43,7 +43,7 @@ class Host:
 
     arguments: tuple[SSAValue, ...]
     temporaries: tuple[SSAValue, ...]
-    calls: tuple[Call, ...]
+    calls: tuple[KernelLaunch, ...]
 
     def type_of(self, buffer: SSAValue) -> MemRefType:
         """The type of one of its buffers."""
@@ -57,7 +57,7 @@ def launches(module: ModuleOp, host: func.FuncOp) -> Host:
     kernels = {op.sym_name.data: op for op in module.walk() if isinstance(op, gpu.FuncOp)}
     numbers: dict[SSAValue, int] = {}
     temporaries: list[SSAValue] = []
-    calls: list[Call] = []
+    calls: list[KernelLaunch] = []
 
     def extents(values: Sequence[SSAValue]) -> Extents:
         if not numbers.keys() >= set(values):
@@ -77,7 +77,7 @@ def launches(module: ModuleOp, host: func.FuncOp) -> Host:
             kernel = kernels[name]
             grid = extents((op.gridSizeX, op.gridSizeY, op.gridSizeZ))
             block = extents((op.blockSizeX, op.blockSizeY, op.blockSizeZ))
-            calls.append(Call(kernel, grid, block, tuple(op.kernelOperands)))
+            calls.append(KernelLaunch(kernel, grid, block, tuple(op.kernelOperands)))
         elif not isinstance(op, func.ReturnOp):
             raise InputError(f"'{op.name}' is not an op of a host function")
     return Host(tuple(host.body.block.args), tuple(temporaries), tuple(calls))

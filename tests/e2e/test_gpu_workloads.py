@@ -13,7 +13,7 @@ from compiler.driver import build_as_written
 from compiler.pipeline import lower, lower_to_kernels, parse
 from compiler.schedule import Schedule, replay
 from compiler.space.rules import GPU_RULES
-from compiler.space.rules.derive import derive
+from compiler.space.rules.derivation import derive
 from compiler.space.space import SketchSpace
 from compiler.targets import simt
 from compiler.targets.cuda import machine

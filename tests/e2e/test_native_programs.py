@@ -12,7 +12,7 @@ from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import Array
 from compiler.driver import in_groups
 from compiler.driver.main.assemble import build_program
-from compiler.driver.units.unit import Settings
+from compiler.driver.units.unit import BuildSettings
 from compiler.interpret.te import evaluate
 from compiler.targets.cpu import Kernel
 from tests.random_programs import arrays_for, program
@@ -39,7 +39,7 @@ def test_random_programs(seed: int) -> None:
             np.testing.assert_allclose(array, exact, rtol=1e-3, atol=1e-4)
         else:
             np.testing.assert_array_equal(array, exact)
-    apart = build_program(module, {}, Settings("contract", 1, 0.0, in_place=False), name=f.name)
+    apart = build_program(module, {}, BuildSettings("contract", 1, 0.0, in_place=False), name=f.name)
     for array, right in zip(actual, listed(apart, inputs), strict=True):
         np.testing.assert_array_equal(array, right)
 

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import IntegerType, Signedness, f32
 from xdsl.ir import Attribute
 
 from compiler.driver.cache import entries, fingerprint
-from compiler.driver.cache.place import Place, place
+from compiler.driver.cache.place import CacheFolder, place
 from compiler.driver.cache.record import from_bytes, to_bytes
 from compiler.driver.cache.store import Store
 
@@ -233,7 +233,7 @@ def test_the_environment_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRATA_CACHE_DIR", "here")
     assert place().path == Path.cwd() / "here"
     monkeypatch.setenv("STRATA_CACHE", "off")
-    assert place() == Place(None, "STRATA_CACHE is off")
+    assert place() == CacheFolder(None, "STRATA_CACHE is off")
 
 
 def test_another_process_has_the_same_fingerprint() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from compiler import te
 from compiler.autotune.fleet import facts, host_lock, jobs
-from compiler.autotune.fleet.cluster import BUILD, STRIKES, TIME, Job, Lost, Member
+from compiler.autotune.fleet.cluster import BUILD, STRIKES, TIME, FleetJob, Lost, Member
 from compiler.autotune.fleet.judge import Judge, Said, impossible
 from compiler.autotune.fleet.measurer import LOSSES, Fleet
 from compiler.autotune.measure.builder import Built
@@ -190,11 +190,11 @@ class Paper:
         if member.strikes >= STRIKES:
             member.refusal = why
 
-    def submit(self, kind: str, able: Sequence[Member], function: object, *given: Any, after: object = ()) -> Job:
+    def submit(self, kind: str, able: Sequence[Member], function: object, *given: Any, after: object = ()) -> FleetJob:
         """The first of the able does it; a job's future is its worker, and what it was given."""
-        return Job(SimpleNamespace(worker=able[0].address, function=function, given=given), {})
+        return FleetJob(SimpleNamespace(worker=able[0].address, function=function, given=given), {})
 
-    async def result(self, job: Job, more: float = 0.0) -> jobs.Answer:
+    async def result(self, job: FleetJob, more: float = 0.0) -> jobs.Answer:
         worker, (first, *_) = job.future.worker, job.future.given
         if job.future.function is jobs.compare:
             outcomes = [self.answers[worker](built.given[1]) for built in first]

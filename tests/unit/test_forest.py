@@ -17,7 +17,7 @@ from compiler.driver.choice.forest import LEAF, Forest
 from compiler.schedule import Schedule
 from compiler.space.cpu_features import WIDTH
 from compiler.space.rules import RULES
-from compiler.space.rules.derive import preferred
+from compiler.space.rules.derivation import preferred
 from compiler.space.sketch import Sketch
 from compiler.types.machines import Machine
 from tools import train

@@ -17,7 +17,7 @@ from compiler.pipeline import lower_to_kernels, parse
 from compiler.schedule import Schedule, library, replay
 from compiler.space.gpu_features import extract
 from compiler.space.rules import GPU_RULES
-from compiler.space.rules.derive import derive
+from compiler.space.rules.derivation import derive
 from compiler.space.rules.reduction import products_of_few, reduced_together
 from compiler.space.space import SketchSpace, work
 from compiler.support.errors import ScheduleError

@@ -29,7 +29,7 @@ from compiler.schedule.library import ThreadTiles
 from compiler.space import gpu_features
 from compiler.space.gpu_features import REASONS, estimate, extract
 from compiler.space.rules import GPU_RULES
-from compiler.space.rules.derive import derive
+from compiler.space.rules.derivation import derive
 from compiler.space.space import SketchSpace, work
 from compiler.support.errors import InputError, ScheduleError, TargetError
 from compiler.targets.cuda import ARCHITECTURES, nvrtc

@@ -11,8 +11,8 @@ import pytest
 from compiler.autotune.search import model
 from compiler.autotune.search.model import (
     Chance,
+    CostForest,
     CostModel,
-    Forest,
     Prediction,
     WarmStart,
     expected_improvement,
@@ -69,7 +69,7 @@ def test_slow_ones_are_flattened_in_order() -> None:
 
 def test_the_mean_is_that_of_the_trees_in_their_order() -> None:
     values, costs = rows(100, seed=1)
-    forest = Forest(values, np.log(costs), seed=3)
+    forest = CostForest(values, np.log(costs), seed=3)
     each = [tree.predict(values)[:, 0] for tree in forest._trees]
     total = np.zeros(len(values))
     for one in each:

@@ -13,7 +13,7 @@ from compiler import driver, pipeline, te
 from compiler.dialects.dense import constants_in
 from compiler.dialects.numbers import Array
 from compiler.driver.main.assemble import build_program
-from compiler.driver.units.unit import Scheduled, Settings
+from compiler.driver.units.unit import BuildSettings, Scheduled
 from compiler.interpret.te import evaluate as te_evaluate
 from compiler.schedule import Schedule, library
 from compiler.support.errors import InputError, ScheduleError, TargetError
@@ -73,7 +73,7 @@ def build(
     module: object = LAYER, scripts: dict[str, str] | None = None, threads: int = 1, **constants: Array
 ) -> Kernel:
     sources = {name: Scheduled(script, "record", "proved") for name, script in (scripts or {}).items()}
-    return build_program(module, sources, Settings("contract", threads, 0.0), constants)  # type: ignore[arg-type]
+    return build_program(module, sources, BuildSettings("contract", threads, 0.0), constants)  # type: ignore[arg-type]
 
 
 @pytest.fixture

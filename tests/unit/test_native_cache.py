@@ -23,7 +23,7 @@ from compiler.driver.cache import entries
 from compiler.driver.main import assemble
 from compiler.driver.units import compile as unit_compile
 from compiler.driver.units import pool
-from compiler.driver.units.compile import Job, key_text
+from compiler.driver.units.compile import CompileJob, key_text
 from compiler.driver.units.unit import Scheduled, Unit, UnitKey
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError
@@ -45,7 +45,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     collected: list[str] = []
     compile_unit = pool.compile_unit
 
-    def noted(job: Job) -> Unit:
+    def noted(job: CompileJob) -> Unit:
         collected.append(job.name)
         return compile_unit(job)
 
@@ -53,9 +53,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return collected
 
 
-def job(name: str = "one") -> Job:
+def job(name: str = "one") -> CompileJob:
     text = key_text(find_function(product().module))
-    return Job(UnitKey(text, packed(), (1,), (), "contract", 1, "here"), name)
+    return CompileJob(UnitKey(text, packed(), (1,), (), "contract", 1, "here"), name)
 
 
 def test_a_unit_is_compiled_once_whatever_its_name(folder: Path, compiled: list[str]) -> None:

@@ -13,7 +13,7 @@ from compiler import te
 from compiler.dialects.numbers import Array
 from compiler.driver.main.assemble import build_program
 from compiler.driver.units import compile as unit_compile
-from compiler.driver.units.unit import Scheduled, Settings
+from compiler.driver.units.unit import BuildSettings, Scheduled
 from compiler.interpret.te import evaluate
 from compiler.schedule import Schedule
 from compiler.support.errors import TargetError
@@ -51,7 +51,7 @@ def module(calls: Sequence[str], outputs: Sequence[str]) -> ModuleOp:
 
 
 def build(whole: ModuleOp, in_place: bool = True, sources: dict[str, Scheduled] | None = None) -> Kernel:
-    return build_program(whole, sources or {}, Settings("contract", 1, 0.0, in_place))
+    return build_program(whole, sources or {}, BuildSettings("contract", 1, 0.0, in_place))
 
 
 def memory(kernel: Kernel) -> int:

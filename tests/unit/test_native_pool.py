@@ -13,7 +13,7 @@ from compiler import te
 from compiler.dialects.functions import find_function
 from compiler.driver.units import compile as unit_compile
 from compiler.driver.units import llvm, pool
-from compiler.driver.units.compile import Job, LoweredUnit, compile_unit, key_text, lower_unit
+from compiler.driver.units.compile import CompileJob, LoweredUnit, compile_unit, key_text, lower_unit
 from compiler.driver.units.unit import Unit, UnitKey
 from compiler.schedule import Schedule
 from compiler.support import processes
@@ -21,16 +21,16 @@ from compiler.support.errors import ScheduleError, TargetError
 from compiler.support.worker_pool import STARTS
 
 
-def jobs(count: int = 4) -> list[Job]:
+def jobs(count: int = 4) -> list[CompileJob]:
     collected = []
     for n in range(count):
         a = te.placeholder((8, 8 + n), name="A")
         text = key_text(find_function(te.function("f", [a], te.nn.softmax(a)).module))
-        collected.append(Job(UnitKey(text, None, (), (), "contract", 1, "here"), f"group_{n}"))
+        collected.append(CompileJob(UnitKey(text, None, (), (), "contract", 1, "here"), f"group_{n}"))
     return collected
 
 
-def compiled(jobs: list[Job], most: int, seconds: float = 0.0) -> list[Unit]:
+def compiled(jobs: list[CompileJob], most: int, seconds: float = 0.0) -> list[Unit]:
     with pool.Team(most) as team:
         team.expect(seconds)
         return pool.compiled(jobs, team)
@@ -60,7 +60,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[processes.Started]:
     return collected
 
 
-def of_a_team_of_two(jobs: list[Job]) -> list[Unit]:
+def of_a_team_of_two(jobs: list[CompileJob]) -> list[Unit]:
     """Units of which another process does LLVM's part; lowering waits until it can."""
     with pool.Team(2) as team:
         team.expect(2 * pool.LLVM_PAYS)
@@ -92,7 +92,7 @@ def test_small_programs_start_no_process_for_llvm(alone: list[Unit], monkeypatch
 
 
 def test_what_llvm_refuses_is_refused_here(started: list[processes.Started], monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(job: Job) -> LoweredUnit:
+    def wrong(job: CompileJob) -> LoweredUnit:
         lowered = lower_unit(job)
         codes = [replace(code, text=f"wrong {code.text}") for code in lowered.codes]
         return replace(lowered, codes=codes) if job.name == "group_1" else lowered
@@ -110,7 +110,7 @@ def test_what_llvm_refuses_is_refused_here(started: list[processes.Started], mon
 def test_what_a_dead_or_stopped_process_had_llvm_does_here(
     sent: signal.Signals, started: list[processes.Started], alone: list[Unit], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ending(job: Job) -> LoweredUnit:
+    def ending(job: CompileJob) -> LoweredUnit:
         if job.name == "group_2":
             os.kill(started[0].process.pid, sent)
         return lower_unit(job)
@@ -123,7 +123,7 @@ def test_what_a_dead_or_stopped_process_had_llvm_does_here(
 def test_an_interruption_ends_the_process_for_llvm(
     started: list[processes.Started], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(job: Job) -> LoweredUnit:
+    def interrupted(job: CompileJob) -> LoweredUnit:
         if job.name == "group_2":
             raise KeyboardInterrupt
         return lower_unit(job)
@@ -150,7 +150,7 @@ def test_small_programs_start_no_process(
 ) -> None:
     units, now = {job.name: unit for job, unit in zip(jobs(), alone, strict=True)}, [0.0]
 
-    def taking(job: Job) -> Unit:
+    def taking(job: CompileJob) -> Unit:
         now[0] += seconds
         return units[job.name]
 
@@ -193,7 +193,7 @@ def test_what_a_dead_process_had_is_compiled_here(
 
 
 def test_an_interruption_leaves_no_process(started: list[processes.Started], monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(job: Job) -> Unit:
+    def interrupted(job: CompileJob) -> Unit:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pool, "compile_unit", interrupted)

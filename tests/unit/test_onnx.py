@@ -79,7 +79,7 @@ def _model(nodes: list[Any], outputs: tuple[str, ...] = ("y",), **stored: Any) -
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
-def _agrees(model: onnx.ModelProto, runtime: bool = False) -> compiler.frontends.imported.Imported:
+def _agrees(model: onnx.ModelProto, runtime: bool = False) -> compiler.frontends.model.Imported:
     """Import a model, and compare the results with those of ONNX's evaluator, or of onnxruntime."""
     actual = compiler.from_onnx(model, {"N": 3})
     x = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)

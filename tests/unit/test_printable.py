@@ -17,7 +17,7 @@ from rich.console import Console
 import compiler
 from compiler.__main__ import main
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tell.facts import Facts
+from compiler.autotune.tell.facts import RunFacts
 from compiler.autotune.tell.progress import Progress
 from compiler.autotune.tell.views import Lines, Screen
 from compiler.cli.tune import _print
@@ -181,7 +181,7 @@ def test_a_run_is_shown_harmlessly(path: Path, capsys: pytest.CaptureFixture[str
             Console(file=lines, markup=False, width=1000).print(view.table())
     assert harmless(lines.getvalue()) and "[red]bold[/red]" in lines.getvalue()
     record = made(1.0, script=HOSTILE)
-    _print(Facts(task, progress, record), None)
+    _print(RunFacts(task, progress, record), None)
     assert harmless(capsys.readouterr().out)
 
 

@@ -14,7 +14,7 @@ from compiler.autotune.task import SearchTask
 from compiler.driver.reference.cases import draw
 from compiler.schedule import Schedule, library
 from compiler.space.rules import RULES
-from compiler.space.rules.derive import preferred
+from compiler.space.rules.derivation import preferred
 from compiler.support.errors import ScheduleError
 from compiler.te.tensor import Tensor
 from tests.sample import some

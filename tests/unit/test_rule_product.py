@@ -11,7 +11,7 @@ from compiler.analysis.verify.prove import verify_schedule
 from compiler.autotune.task import SearchTask
 from compiler.schedule import Schedule
 from compiler.space.rules import RULES
-from compiler.space.rules.derive import Derivation, derive, preferred
+from compiler.space.rules.derivation import Derivation, derive, preferred
 from compiler.space.rules.product import is_product, panels_in_round
 from compiler.types.machines import host
 

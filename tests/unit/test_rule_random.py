@@ -12,7 +12,7 @@ from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.autotune.task import SearchTask
 from compiler.space.rules import RULES
-from compiler.space.rules.derive import preferred
+from compiler.space.rules.derivation import preferred
 from compiler.te.tensor import Tensor
 from compiler.types.machines import Machine
 

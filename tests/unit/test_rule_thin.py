@@ -10,7 +10,7 @@ from compiler import te
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.schedule import Schedule
 from compiler.space.rules import RULES
-from compiler.space.rules.derive import Derivation, preferred
+from compiler.space.rules.derivation import Derivation, preferred
 from compiler.types.machines import Machine, host
 from tests.sample import pairs, some
 

@@ -19,8 +19,8 @@ from compiler.driver.main.assemble import build_program
 from compiler.driver.main.occurrences import replaceable
 from compiler.driver.main.slices import sliced
 from compiler.driver.parts.groups import whole_of
-from compiler.driver.units.unit import Settings
-from compiler.graph.concatenation import Part, contiguous_parts
+from compiler.driver.units.unit import BuildSettings
+from compiler.graph.concatenation import Slot, contiguous_parts
 from compiler.graph.main import Call, Main
 from compiler.graph.read import read
 from compiler.interpret.te import evaluate
@@ -107,7 +107,7 @@ def main_of(calls: Sequence[str], results: Sequence[str]) -> tuple[Main, slices.
         lengths[name] = sum(sizes) if callee == "join" else 4
         callee = f"{callee}_{'_'.join(map(str, sizes))}"
         if callee.startswith("join"):
-            joins[callee] = tuple(Part(n, sum(sizes[:n])) for n in range(len(sizes)))
+            joins[callee] = tuple(Slot(n, sum(sizes[:n])) for n in range(len(sizes)))
         steps.append(Call(callee, tuple(given), (name,)))
     arguments = [buffer(name, lengths[name]) for name in ("x", *results)]
     temporaries = [buffer(name, n) for name, n in lengths.items() if name not in ("x", *results)]
@@ -219,7 +219,7 @@ def test_random_mains_give_what_they_compute() -> None:
     assert views > 100 and copies > 30 and both > 10
 
 
-def shifted(parts: Sequence[Part]) -> tuple[Part, ...]:
+def shifted(parts: Sequence[Slot]) -> tuple[Slot, ...]:
     return tuple(replace(part, start=max(part.start - 1, 0)) for part in parts)
 
 
@@ -234,7 +234,7 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], None]]:
         users = [use.operation for use in buffer.uses]  # type: ignore[attr-defined]
         return [*users, *(use.operation for user in users for r in user.results for use in list(r.uses)[:1])]
 
-    def shifts(self: slices._Slices, number: int, call: Call, parts: Sequence[Part]) -> None:
+    def shifts(self: slices._Slices, number: int, call: Call, parts: Sequence[Slot]) -> None:
         place(self, number, call, shifted(parts))
 
     def everywhere(self: slices._Slices, name: str) -> bool:
@@ -259,7 +259,7 @@ def test_faults_are_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def kernels(f: te.Function) -> tuple[Kernel, Kernel]:
     """The kernel of a program, and the one that copies."""
     module = in_groups(f)
-    apart = build_program(module, {}, Settings("contract", 1, 0.0, slices=False), name=f.name)
+    apart = build_program(module, {}, BuildSettings("contract", 1, 0.0, slices=False), name=f.name)
     return compiler.build(f), apart
 
 
@@ -330,7 +330,7 @@ def test_a_part_in_the_place_of_what_it_is_made_of() -> None:
     ]
     module = program(groups, {"x": (4, 4)}, calls, ["y", "z"])
     x = np.random.default_rng(0).random((4, 4), np.float32)
-    kernel = build_program(module, {}, Settings("contract", 1, 0.0))
+    kernel = build_program(module, {}, BuildSettings("contract", 1, 0.0))
     for array, exact in zip(listed(kernel, [x]), evaluate(module, [x]), strict=True):
         np.testing.assert_allclose(array, exact, rtol=1e-5)
     assert kernel.text("loop").count("loop.alloc") == 1 and kernel.arena_bytes == 2 * 64

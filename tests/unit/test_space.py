@@ -15,7 +15,7 @@ from compiler.pipeline import parse
 from compiler.schedule import Schedule, replay
 from compiler.space.cpu_features import REASONS, WIDTH, extract
 from compiler.space.rules import RULES, Alternative, Draft
-from compiler.space.rules.derive import derive, preferred
+from compiler.space.rules.derivation import derive, preferred
 from compiler.space.rules.template import from_template
 from compiler.space.space import SketchSpace, work
 from compiler.support.errors import InputError, ScheduleError

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.doors
 F = torch.nn.functional
 
 from compiler import te
-from compiler.frontends.imported import Imported
+from compiler.frontends.model import Imported
 from compiler.frontends.torch import from_torch
 from compiler.frontends.torch.conversion import why_not
 from compiler.frontends.torch.dtypes import DTYPES

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.space.structures import Runs, Structure
-from compiler.space.trace import Graph, Number, Traced, greatest, holds, least
+from compiler.space.trace import Number, Traced, TraceGraph, greatest, holds, least
 
 OPTIONS = (1, 2, 3, 4, 6, 8, 16, 48)
 
@@ -41,7 +41,7 @@ def _code(a, b, draws: random.Random):
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, len(OPTIONS) - 1), st.integers(0, len(OPTIONS) - 1))
 def test_a_trace_holds_for_all_that_answer_alike(seed: int, i: int, j: int) -> None:
-    graph = Graph()
+    graph = TraceGraph()
     a, b = (graph.input(n, OPTIONS[k], min(OPTIONS), max(OPTIONS)) for n, k in enumerate((i, j)))
     actual = _code(a, b, random.Random(seed))
     columns = np.array([(x, y) for x in OPTIONS for y in OPTIONS])
@@ -57,7 +57,7 @@ def test_a_trace_holds_for_all_that_answer_alike(seed: int, i: int, j: int) -> N
 
 
 def test_a_decision_that_bounds_decide_leaves_no_guard() -> None:
-    graph = Graph()
+    graph = TraceGraph()
     x = graph.input(0, 4, 2, 8)
     assert x > 1 and x != 9 and not x > 8 and x * 4 >= 8 and x // 9 == 0 and bool(x)
     assert graph.guards == []
@@ -68,7 +68,7 @@ def test_a_decision_that_bounds_decide_leaves_no_guard() -> None:
 
 
 def test_a_product_is_divided_without_a_trace() -> None:
-    graph = Graph()
+    graph = TraceGraph()
     x, y = graph.input(0, 4, 2, 8), graph.input(1, 6, 2, 8)
     assert (x * y) // y is not None and ((x * y) // y).node == x.node
     assert (x * y) % y == 0 and (x * 16) % 16 == 0 and ((x * 16) // 4).value == 16
@@ -77,7 +77,7 @@ def test_a_product_is_divided_without_a_trace() -> None:
 
 
 def test_what_needs_an_int_means_the_witness_only() -> None:
-    graph = Graph()
+    graph = TraceGraph()
     x = graph.input(0, 4, 2, 8)
     assert list(range(x)) == [0, 1, 2, 3]
     ((node, answer),) = graph.guards
@@ -86,13 +86,13 @@ def test_what_needs_an_int_means_the_witness_only() -> None:
 
 
 def test_a_choice_of_one_is_a_number() -> None:
-    assert Graph().input(0, 5, 5, 5) == 5
-    assert not isinstance(Graph().input(0, 5, 5, 5), Traced)
+    assert TraceGraph().input(0, 5, 5, 5) == 5
+    assert not isinstance(TraceGraph().input(0, 5, 5, 5), Traced)
 
 
 @pytest.mark.parametrize("name", ["lt", "le", "eq"])
 def test_conditions_as_numbers(name: str) -> None:
-    graph = Graph()
+    graph = TraceGraph()
     x = graph.input(0, 4, 2, 8)
     condition = holds(name, x, 4)
     (array,) = graph.evaluate([graph.number_of(condition)], np.array([[2], [4], [8]]))
@@ -109,7 +109,7 @@ def test_runs_sort_candidates_by_their_answers() -> None:
             return x * y if y < 3 else x + y
         return y - x if x == y + 1 else y
 
-    graph, runs, structures = Graph(), Runs(), []
+    graph, runs, structures = TraceGraph(), Runs(), []
     left = np.arange(len(columns))
     while len(left):
         graph.begin()
@@ -131,7 +131,7 @@ def test_runs_sort_candidates_by_their_answers() -> None:
 
 def test_runs_that_ask_otherwise_lie_apart() -> None:
     """As where a cache remembers an earlier run: they are found all the same."""
-    graph, runs = Graph(), Runs()
+    graph, runs = TraceGraph(), Runs()
     x, y = (graph.input(n, 1, 1, 4) for n in range(2))
     small, even, equal = (
         graph.number_of(holds("lt", x, 3)),

@@ -25,7 +25,7 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.search import replay as replay_search
 from compiler.autotune.task import MODES, SearchTask
 from compiler.autotune.tell import listing
-from compiler.autotune.tell.facts import Facts, ceiling_share
+from compiler.autotune.tell.facts import RunFacts, ceiling_share
 from compiler.autotune.tell.progress import Progress
 from compiler.autotune.tell.views import Lines, Screen, Silent, view
 from compiler.database import Database
@@ -310,7 +310,7 @@ SOME = Progress(
 
 def test_the_rows_of_the_table() -> None:
     share = 2 * 96 * 128 * 80 / (2e-3 * 1e11)
-    assert list(Facts(TASK, SOME).rows()) == [
+    assert list(RunFacts(TASK, SOME).rows()) == [
         ("space", "5 sketches, 171 candidates"),
         ("best", f"2 ms, {share:.0%} of the ceiling"),
         ("gain", "about 4 times as fast as the program as written"),
@@ -322,16 +322,16 @@ def test_the_rows_of_the_table() -> None:
         ("infeasible", "registers 12, cache 7"),
         ("model", "ranking: 80% of 9 pairs right"),
     ]
-    first = [heading for heading, _ in Facts(TASK, Progress("x", None, 60.0)).rows()]
+    first = [heading for heading, _ in RunFacts(TASK, Progress("x", None, 60.0)).rows()]
     assert first == ["trials", "time", "phase"]
 
 
 def test_the_seconds_that_are_left() -> None:
-    assert Facts(TASK, SOME).seconds_left == pytest.approx((64 - 23) * 30 / 15)
-    assert Facts(TASK, replace(SOME, limit=40.0)).seconds_left == pytest.approx(10.0)
-    assert Facts(TASK, replace(SOME, limit=20.0)).seconds_left == 0.0
-    assert Facts(TASK, replace(SOME, trials=10)).seconds_left is None, "two trials tell nothing"
-    assert Facts(TASK, replace(SOME, trials=70)).seconds_left == 0.0
+    assert RunFacts(TASK, SOME).seconds_left == pytest.approx((64 - 23) * 30 / 15)
+    assert RunFacts(TASK, replace(SOME, limit=40.0)).seconds_left == pytest.approx(10.0)
+    assert RunFacts(TASK, replace(SOME, limit=20.0)).seconds_left == 0.0
+    assert RunFacts(TASK, replace(SOME, trials=10)).seconds_left is None, "two trials tell nothing"
+    assert RunFacts(TASK, replace(SOME, trials=70)).seconds_left == 0.0
 
 
 def test_the_table_is_drawn_at_each_trial_and_lines_where_something_changed() -> None:
@@ -405,7 +405,7 @@ def test_python_shows_how_far_a_run_is(
 
 def test_durations_and_counts() -> None:
     assert [duration(s) for s in (2.5, 1.0, 0.0125, 1e-3, 4.13e-6)] == ["2.5 s", "1 s", "12.5 ms", "1 ms", "4.13 us"]
-    assert Facts(TASK, Progress("x", 1, None, trials=1)).trials == "1 trial"
+    assert RunFacts(TASK, Progress("x", 1, None, trials=1)).trials == "1 trial"
 
 
 def test_there_is_one_gain_and_one_time() -> None:
@@ -413,8 +413,8 @@ def test_there_is_one_gain_and_one_time() -> None:
     fast = Outcome(MEASURED, (4e-3,), (2e11,))
     turns = Outcome(MEASURED, (3.3e-3,), (1e11,)), Outcome(MEASURED, (1e-3,), (1e11,))
     progress = replace(SOME, baseline=fast, compared=turns)
-    actual = Facts(TASK, progress, None)
-    (_, best), (_, gain) = (row for row in Facts(TASK, progress).rows() if row[0] in ("best", "gain"))
+    actual = RunFacts(TASK, progress, None)
+    (_, best), (_, gain) = (row for row in RunFacts(TASK, progress).rows() if row[0] in ("best", "gain"))
     assert best.startswith("2 ms, ") and gain == "3.3 times as fast as the program as written"
     assert progress.gain == actual.gain == actual.data()["gain"] == pytest.approx(3.3)
     assert actual.data()["best_seconds"] == 2e-3 and actual.data()["baseline_seconds"] == pytest.approx(6.6e-3)
@@ -425,25 +425,25 @@ def test_there_is_one_gain_and_one_time() -> None:
 
 def test_a_share_above_the_ceiling_is_not_shown() -> None:
     above = replace(SOME, best=Outcome(MEASURED, (1e-6,), (1e11,)))
-    actual = Facts(TASK, above, None)
-    assert dict(Facts(TASK, above).rows())["best"] == "1 us, the ceiling could not be measured"
+    actual = RunFacts(TASK, above, None)
+    assert dict(RunFacts(TASK, above).rows())["best"] == "1 us, the ceiling could not be measured"
     assert "%" not in next(actual.sentences()) and actual.data()["ceiling_share"] is None
 
 
 def test_a_busy_machine_is_said() -> None:
     busy = replace(SOME, disturbance=Disturbance(10.0, 2.3, 7, 0))
     said = "the machine was busy: off the processor for 23% of the measured time, 7 samples repeated"
-    assert ("busy", said) in list(Facts(TASK, busy).rows()) and said in list(Facts(TASK, busy, None).sentences())
-    assert Facts(TASK, busy, None).data()["disturbance"]["repeated"] == 7
+    assert ("busy", said) in list(RunFacts(TASK, busy).rows()) and said in list(RunFacts(TASK, busy, None).sentences())
+    assert RunFacts(TASK, busy, None).data()["disturbance"]["repeated"] == 7
     quiet = replace(SOME, disturbance=Disturbance(10.0, 0.01, 1, 0))
-    assert "busy" not in dict(Facts(TASK, quiet).rows()) and "busy" not in " ".join(
-        Facts(TASK, quiet, None).sentences()
+    assert "busy" not in dict(RunFacts(TASK, quiet).rows()) and "busy" not in " ".join(
+        RunFacts(TASK, quiet, None).sentences()
     )
 
 
 def test_a_gain_within_the_noise_is_none() -> None:
     near = replace(SOME, baseline=measured(2e-3 * 1.005))
-    assert not Facts(TASK, near, None).is_gain and Facts(TASK, SOME, None).is_gain
+    assert not RunFacts(TASK, near, None).is_gain and RunFacts(TASK, SOME, None).is_gain
 
 
 def test_the_share_is_of_a_ceiling_of_the_same_kind() -> None:

@@ -24,7 +24,7 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.search import replay
 from compiler.autotune.search.warm_start import warm_starts
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tell.facts import Facts
+from compiler.autotune.tell.facts import RunFacts
 from compiler.autotune.tell.progress import Progress
 from compiler.database import Database, Record
 from compiler.database.outcome import ESTIMATED, MEASURED, Outcome
@@ -410,7 +410,7 @@ def test_a_gain_of_different_moments_is_not_said_as_exact(workers: Callable[...,
     tuned(what, shown, trials=8)
     assert shown.last is not None and shown.last.standing is not None
     assert shown.last.compared is None and not shown.last.standing.is_exact
-    assert Facts(what, shown.last).gained.startswith("about ")
+    assert RunFacts(what, shown.last).gained.startswith("about ")
 
 
 def test_estimates_take_no_turns_with_the_program_as_written(workers: Callable[..., Pretend]) -> None:

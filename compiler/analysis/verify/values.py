@@ -48,7 +48,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Literal:
+class WantedLiteral:
     """A constant that is wanted."""
 
     value: Attribute
@@ -63,12 +63,12 @@ class Comparison:
         self.block = flow.statements[key].block
         self.ranges = flow.program.ranges
 
-    def check(self, wanted: Wanted | Literal, actual: body.Scalar, domain: isl.UnionSet) -> None:
+    def check(self, wanted: Wanted | WantedLiteral, actual: body.Scalar, domain: isl.UnionSet) -> None:
         """Raise Refuted unless both have one value on the domain."""
         domain = self._where_read(wanted, actual, domain)
         if domain.is_empty() or self._by_cases(wanted, actual, domain):
             return
-        if isinstance(wanted, Literal):
+        if isinstance(wanted, WantedLiteral):
             self._check_literal(wanted.value, actual, domain)
         elif wanted.table is not None:
             self._check_gather(wanted, wanted.table, actual, domain)
@@ -101,23 +101,23 @@ class Comparison:
 
     # --- cases ----------------------------------------------------------------------------------------------------
 
-    def _where_read(self, wanted: Wanted | Literal, actual: body.Scalar, domain: isl.UnionSet) -> isl.UnionSet:
+    def _where_read(self, wanted: Wanted | WantedLiteral, actual: body.Scalar, domain: isl.UnionSet) -> isl.UnionSet:
         """The instances at which a wanted read happens, the others judged by the value that stands for it there."""
         access = wanted.access if isinstance(wanted, Wanted) else None
         if not isinstance(wanted, Wanted) or access is None or not access.where or access.otherwise is None:
             return domain
         values = dict(enumerate(wanted.at))
         inside = self.flow.holds(self.key, *(c.substitute(values, self.ranges) for c in access.where))
-        self.check(Literal(access.otherwise), actual, domain.subtract(inside))
+        self.check(WantedLiteral(access.otherwise), actual, domain.subtract(inside))
         return domain.intersect(inside)
 
-    def _by_cases(self, wanted: Wanted | Literal, actual: body.Scalar, domain: isl.UnionSet) -> bool:
+    def _by_cases(self, wanted: Wanted | WantedLiteral, actual: body.Scalar, domain: isl.UnionSet) -> bool:
         """Judge selects case by case: both sides together where their conditions agree, whatever these read, and
         otherwise one side whose condition is affine. False where neither is possible."""
         mine = _select(actual)
         theirs = self._wanted_select(wanted, expand=bool(mine))
         test = affine_test(mine[0], self.block.bindings, self.ranges) if mine else None
-        cases: list[tuple[Wanted | Literal, body.Scalar]]
+        cases: list[tuple[Wanted | WantedLiteral, body.Scalar]]
         if mine and theirs and self._agree(theirs[0], mine[0], domain):
             cases = list(zip(theirs[1:], mine[1:], strict=True))
         elif test is not None:
@@ -133,7 +133,7 @@ class Comparison:
             self.check(expected, case, part)
         return True
 
-    def _wanted_select(self, wanted: Wanted | Literal, expand: bool) -> tuple[Wanted, ...]:
+    def _wanted_select(self, wanted: Wanted | WantedLiteral, expand: bool) -> tuple[Wanted, ...]:
         """The condition and the cases of a select that is wanted; with `expand`, also of a select that computes the
         element a wanted read reads. Empty if there is none."""
         if not isinstance(wanted, Wanted):

@@ -56,7 +56,7 @@ class Member:
 
 
 @dataclass(eq=False)
-class Job:
+class FleetJob:
     """A call that is on its way. `able` has the workers that may do it, by its key, and those of the jobs whose results
     it takes."""
 
@@ -77,7 +77,7 @@ class Cluster:
         self.notes: list[str] = []
         self.members: dict[str, Member] = {}
         self._ours = read_facts(own_facts())
-        self._asked: set[Job] = set()
+        self._asked: set[FleetJob] = set()
         self._begun: set[Future[Any]] = set()
         self._loop = asyncio.new_event_loop()
         Thread(target=self._loop.run_forever, daemon=True).start()
@@ -208,7 +208,9 @@ class Cluster:
 
     # --- jobs -------------------------------------------------------------------------------------------------------
 
-    def submit(self, kind: str, able: Sequence[Member], function: Any, *given: Any, after: Sequence[Job] = ()) -> Job:
+    def submit(
+        self, kind: str, able: Sequence[Member], function: Any, *given: Any, after: Sequence[FleetJob] = ()
+    ) -> FleetJob:
         """Let one of some workers do a job of a kind, with the results of jobs `after` which it comes first."""
         future = self._client.submit(
             function,
@@ -218,9 +220,9 @@ class Cluster:
             retries=RETRIES,
             pure=False,
         )
-        return Job(future, {future.key: able} | {key: others for job in after for key, others in job.able.items()})
+        return FleetJob(future, {future.key: able} | {key: others for job in after for key, others in job.able.items()})
 
-    async def result(self, job: Job, more: float = 0.0) -> Any:
+    async def result(self, job: FleetJob, more: float = 0.0) -> Any:
         """The result of a job, which may take `more` seconds than others. Raises Lost."""
         self._asked.add(job)
         try:
@@ -234,7 +236,7 @@ class Cluster:
             self._asked.discard(job)
             await self._lose([job])
 
-    async def _strike_late(self, late: Job) -> None:
+    async def _strike_late(self, late: FleetJob) -> None:
         """Ask the worker that has a job who it is; all that it has is lost."""
         why = f"it has not answered for {self.patience:g} s"
         with suppress(OSError, TimeoutError):
@@ -249,7 +251,7 @@ class Cluster:
                     member.meeting = self.begin(self._meet(member))
                 await self._lose([job for job in self._asked if not job.able.keys().isdisjoint(keys)])
 
-    async def _lose(self, lost: Sequence[Job]) -> None:
+    async def _lose(self, lost: Sequence[FleetJob]) -> None:
         """Forget jobs; whoever waits for one is told."""
         with suppress(Exception):  # a client that is closed has forgotten them
             await self._client.cancel([job.future for job in lost], msg="its worker has left, or is asked no more")

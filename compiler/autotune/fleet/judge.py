@@ -34,7 +34,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AgreedOutcome:
     """The outcome that counts. `accused` are workers that said otherwise, and why; `liars` those whose results are
     wrong."""
 
@@ -53,17 +53,17 @@ class Judge:
         """Take note of the cost of a candidate that counts."""
         self.best[subject] = min(cost, self.best.get(subject, cost))
 
-    def verdict(self, subject: Subject, said: Sequence[Said], can_ask: bool) -> Verdict | None:
+    def verdict(self, subject: Subject, said: Sequence[Said], can_ask: bool) -> AgreedOutcome | None:
         """What counts of what workers said of one candidate; None where another one, who can be asked, must tell."""
         verdict = _between(said, can_ask) if len(said) > 1 else self._alone(subject, said[0], can_ask)
         if verdict is not None and verdict.outcome.ranks:
             self.known(subject, verdict.outcome.cost)
         return verdict
 
-    def _alone(self, subject: Subject, said: Said, can_ask: bool) -> Verdict | None:
+    def _alone(self, subject: Subject, said: Said, can_ask: bool) -> AgreedOutcome | None:
         best = self.best.get(subject)
         doubted = not said.outcome.ranks or best is None or said.outcome.cost < best
-        return None if doubted and can_ask else Verdict(said.outcome)
+        return None if doubted and can_ask else AgreedOutcome(said.outcome)
 
 
 def impossible(outcome: Outcome, subject: Subject, machine: Machine) -> str | None:
@@ -79,15 +79,15 @@ def impossible(outcome: Outcome, subject: Subject, machine: Machine) -> str | No
     return None if outcome.seconds and len(outcome.seconds) == len(outcome.rates) else "it says nothing of the time"
 
 
-def _between(said: Sequence[Said], can_ask: bool) -> Verdict | None:
+def _between(said: Sequence[Said], can_ask: bool) -> AgreedOutcome | None:
     right = [claim for claim in said if claim.outcome.ranks]
     failed = [claim for claim in said if not claim.outcome.ranks]
     if not right:
-        return Verdict(failed[0].outcome)
+        return AgreedOutcome(failed[0].outcome)
     liars = {claim.blamed: _wrongly(claim, right[0]) for claim in failed if claim.outcome.kind == "wrong"}
     accused = {claim.blamed: _wrongly(claim, right[0]) for claim in failed if claim.outcome.kind != "wrong"}
     if len(right) == 1:
-        return Verdict(right[0].outcome, accused, liars)
+        return AgreedOutcome(right[0].outcome, accused, liars)
     by_cost = sorted(right, key=lambda claim: claim.outcome.cost)
     pairs = list(zip(by_cost[1:], by_cost, strict=False))
     agreed = [pair for pair in pairs if pair[0].outcome.cost < AGREE * pair[1].outcome.cost]
@@ -96,10 +96,10 @@ def _between(said: Sequence[Said], can_ask: bool) -> Verdict | None:
             return None
         slowest = by_cost[-1]
         accused |= {claim.worker: _faster(claim, slowest) for claim in by_cost[:-1]}
-        return Verdict(slowest.outcome, accused, liars)
+        return AgreedOutcome(slowest.outcome, accused, liars)
     pair = agreed[-1]
     accused |= {claim.worker: _faster(claim, pair[1]) for claim in by_cost if claim not in pair}
-    return Verdict(combine([claim.outcome for claim in pair]), accused, liars)
+    return AgreedOutcome(combine([claim.outcome for claim in pair]), accused, liars)
 
 
 def _wrongly(claim: Said, right: Said) -> str:

@@ -9,8 +9,8 @@ from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
 
 from compiler.autotune.fleet import jobs
-from compiler.autotune.fleet.cluster import BUILD, TIME, Cluster, Job, Lost, Member
-from compiler.autotune.fleet.judge import Judge, Said, Verdict, impossible
+from compiler.autotune.fleet.cluster import BUILD, TIME, Cluster, FleetJob, Lost, Member
+from compiler.autotune.fleet.judge import AgreedOutcome, Judge, Said, impossible
 from compiler.autotune.measure.measurer import Say, silent
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
@@ -102,7 +102,7 @@ class Fleet:
         """The outcome of a candidate that counts."""
         said: list[Said] = []
         losses: list[str] = []
-        built: Job | None = None
+        built: FleetJob | None = None
         while len(losses) <= LOSSES:
             crew = await self._crew({claim.worker for claim in said} | {claim.blamed for claim in said})
             built = built or self._build(crew, subject, script)
@@ -119,10 +119,10 @@ class Fleet:
             built = built if reply.value.ok else None
         return Outcome("crash", reason=f"it was lost {LOSSES} times: {losses[-1]}")
 
-    def _build(self, crew: _Crew, subject: Subject, script: str) -> Job:
+    def _build(self, crew: _Crew, subject: Subject, script: str) -> FleetJob:
         return self.cluster.submit(BUILD, crew.builders, jobs.build, subject, script, self._stated)
 
-    async def _timed(self, crew: _Crew, built: Job, subject: Subject) -> jobs.Answer:
+    async def _timed(self, crew: _Crew, built: FleetJob, subject: Subject) -> jobs.Answer:
         """What a worker found of what is built. Raises Lost where that cannot be believed, too."""
         job = self.cluster.submit(TIME, crew.timers, jobs.time, built.future, subject, after=[built])
         reply = self._believed(await self.cluster.result(job))
@@ -147,7 +147,7 @@ class Fleet:
             raise Lost(member.refusal)
         return reply
 
-    def _judged(self, subject: Subject, said: Sequence[Said]) -> Verdict | None:
+    def _judged(self, subject: Subject, said: Sequence[Said]) -> AgreedOutcome | None:
         """What counts of what workers said of a candidate; None where another one has to be asked."""
         avoided = {claim.worker for claim in said} | {claim.blamed for claim in said}
         others = [member for member in self.cluster.trusted if member.address not in avoided and self._times(member)]

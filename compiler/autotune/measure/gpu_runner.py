@@ -12,7 +12,7 @@ from statistics import median, pstdev
 
 from compiler.autotune.measure.builder import GpuArtefact
 from compiler.autotune.measure.limits import Limits, Sampling
-from compiler.autotune.measure.runner import CHECKED, Job, MeasureJob, SampleJob, wrong_result
+from compiler.autotune.measure.runner import CHECKED, MeasureJob, RunnerJob, SampleJob, wrong_result
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.driver.reference.cases import ReferenceCases
 from compiler.driver.reference.subject import Subject
@@ -33,7 +33,7 @@ class GpuRunnerSetup:
     path: str
     memory_bytes: int = 1 << 46
 
-    def start(self) -> Callable[[Job], Outcome]:
+    def start(self) -> Callable[[RunnerJob], Outcome]:
         """Read the reference."""
         reference: ReferenceCases = pickle.loads(Path(self.path).read_bytes())
         return GpuRunner(reference, self.limits.sampling, Random(self.subject.seed))
@@ -46,7 +46,7 @@ class GpuRunner:
         self._reference, self._sampling, self._random = reference, sampling, random
         self._arrays: dict[str, KernelArrays] = {}
 
-    def __call__(self, job: Job) -> Outcome:
+    def __call__(self, job: RunnerJob) -> Outcome:
         """Do a job."""
         artefact: GpuArtefact = job.artefact
         kernel = artefact.kernel

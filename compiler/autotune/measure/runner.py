@@ -53,18 +53,18 @@ class Yardstick:
 
 
 @dataclass(frozen=True)
-class Job:
+class RunnerJob:
     """What a runner is asked about an artefact, which is timed beside a yardstick or, without one, the ceiling."""
 
     artefact: TargetArtefact
     yardstick: Yardstick | None = None
 
 
-class MeasureJob(Job):
+class MeasureJob(RunnerJob):
     """The job to check an artefact and time it."""
 
 
-class SampleJob(Job):
+class SampleJob(RunnerJob):
     """The job to take one sample of an artefact, which is loaded and checked where it is not held."""
 
 
@@ -161,7 +161,7 @@ class Runner:
         self._checked_artefacts: dict[Unit, _Checked] = {}
         self._clocks: dict[int, Clock] = {}
 
-    def __call__(self, job: Job) -> Outcome:
+    def __call__(self, job: RunnerJob) -> Outcome:
         """Do a job."""
         try:
             return self._measured(job) if isinstance(job, MeasureJob) else self._sampled(job)
@@ -174,7 +174,7 @@ class Runner:
                 raise
             return _MEMORY
 
-    def _measured(self, job: Job) -> Outcome:
+    def _measured(self, job: RunnerJob) -> Outcome:
         self._checked_artefacts.clear()
         checked = self._check(job.artefact)
         if isinstance(checked, Outcome):
@@ -192,7 +192,7 @@ class Runner:
         work, cost = self._reference.work, median(sample.cost for sample in samples.kept)
         return work is None or cost <= 0 or credible(work / cost) is not None
 
-    def _sampled(self, job: Job) -> Outcome:
+    def _sampled(self, job: RunnerJob) -> Outcome:
         candidate = self._checked_artefacts.get(job.artefact)
         if candidate is None:
             checked = self._check(job.artefact)

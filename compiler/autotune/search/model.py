@@ -50,7 +50,7 @@ class WarmStart:
     costs: Costs
 
 
-class Forest:
+class CostForest:
     """A random forest on whatever it is given (n,), usually log costs. The same rows and seed give the same forest."""
 
     def __init__(self, values: Values, targets: Costs, seed: int, trees: int = TREES) -> None:
@@ -102,10 +102,10 @@ class CostModel:
         self._seed = seed
         told = [warm_start for warm_start in warm_starts if len(warm_start.costs) > 1][-MEMBERS:]
         trees = TREES // max(len(told), 1)
-        self._members = [Forest(p.values, _centred(p.costs), seed + 1 + i, trees) for i, p in enumerate(told)]
+        self._members = [CostForest(p.values, _centred(p.costs), seed + 1 + i, trees) for i, p in enumerate(told)]
         self._heard = list(self._members)
         self._scale = 1.0
-        self._forest: Forest | None = None
+        self._forest: CostForest | None = None
 
     @property
     def ready(self) -> bool:
@@ -132,7 +132,7 @@ class CostModel:
         self._heard = [member for member, _ in each]
         prior = np.mean([said for _, said in each], axis=0) if each else np.zeros(len(costs))
         self._scale = _slope(prior, targets) if len(costs) >= JUDGED else 1.0
-        self._forest = Forest(values, targets - self._scale * prior, self._seed)
+        self._forest = CostForest(values, targets - self._scale * prior, self._seed)
 
     def predict(self, values: Values) -> Prediction:
         """Mean and spread of the log cost of candidates with these features; relative while it knows no trials."""
@@ -155,7 +155,7 @@ class Chance:
     def __init__(self, values: Values, ok: NDArray[np.bool_], seed: int) -> None:
         latest = slice(-ROWS, None)
         mixed = len(ok) > 0 and bool(ok[latest].any()) and not bool(ok[latest].all())
-        self._forest = Forest(values[latest], ok[latest].astype(np.float64), seed, CHANCE_TREES) if mixed else None
+        self._forest = CostForest(values[latest], ok[latest].astype(np.float64), seed, CHANCE_TREES) if mixed else None
 
     def predict(self, values: Values) -> Costs:
         """The chance of each candidate."""

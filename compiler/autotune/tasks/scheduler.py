@@ -17,7 +17,7 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.search.log import LogFile
 from compiler.autotune.tasks.account import Account, Turn
 from compiler.autotune.tasks.allocation import ALLOCATIONS, expected
-from compiler.autotune.tuner import Problem, Run, Workers
+from compiler.autotune.tuner import Run, TuningProblem, Workers
 from compiler.database import Database, Record
 from compiler.database.schema import MEMORY
 from compiler.driver.reference.subject import cycles
@@ -30,7 +30,7 @@ SHORT = 4
 class Weighted:
     """A task, and how often a run of the program calls what it tunes."""
 
-    problem: Problem
+    problem: TuningProblem
     weight: int
 
     @cached_property

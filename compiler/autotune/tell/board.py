@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from compiler.autotune.tell.facts import ceiling_share
 from compiler.autotune.tell.operator import operator
 from compiler.autotune.tell.progress import Progress
-from compiler.autotune.tell.subject import Subject
+from compiler.autotune.tell.subject import RunSubject
 from compiler.support.text import duration, printable
 from compiler.targets.cpu.ceilings import credible
 
@@ -23,7 +23,7 @@ HEADINGS = ("task", "operator", "calls", "share", "one call", "bound", "trials",
 
 
 @dataclass(frozen=True)
-class Row:
+class TaskRow:
     """The state of a task.
 
     `calls` of a run of the program; `seconds` of one call under the best, None while nothing was measured; `share` of
@@ -57,20 +57,20 @@ class Row:
 class Board:
     """The groups of a whole program as tasks, with what their runs have come to, by their names."""
 
-    def __init__(self, task: Subject, runs: Mapping[str, Progress]) -> None:
+    def __init__(self, task: RunSubject, runs: Mapping[str, Progress]) -> None:
         self._task, self._runs = task, runs
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[TaskRow]:
         """A row a task, longest total time first; then tasks without a measurement."""
         seconds = {name: run.standing.seconds for name, run in self._runs.items() if run.standing is not None}
         total = sum(group.occurrences * seconds.get(group.name, 0.0) for group in self._task.groups)
         rows = [self._row(group, seconds.get(group.name), total) for group in self._task.groups]
         return sorted(rows, key=lambda row: -1.0 if row.share is None else row.share, reverse=True)
 
-    def _row(self, task: Subject, seconds: float | None, total: float) -> Row:
+    def _row(self, task: RunSubject, seconds: float | None, total: float) -> TaskRow:
         run = self._runs.get(task.name)
         bound = None if run is None or run.best is None else ceiling_share(task, run.best)
-        return Row(
+        return TaskRow(
             task.name,
             self._operators[task.name],
             task.occurrences,

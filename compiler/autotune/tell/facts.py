@@ -1,4 +1,4 @@
-"""`Facts`: the state of a tuning run, as rows of a table, sentences, JSON."""
+"""`RunFacts`: the state of a tuning run, as rows of a table, sentences, JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from compiler.autotune.tell.progress import Progress, Standing
-from compiler.autotune.tell.subject import Subject
+from compiler.autotune.tell.subject import RunSubject
 from compiler.database import Record
 from compiler.database.fields import key_fields
 from compiler.database.outcome import ESTIMATED, Outcome
@@ -32,10 +32,10 @@ ENOUGH = 3
 
 
 @dataclass(frozen=True)
-class Facts:
+class RunFacts:
     """The progress of a run of a task and, at its end, its best record; None where nothing could be measured."""
 
-    task: Subject
+    task: RunSubject
     progress: Progress
     record: Record | None = None
 
@@ -182,7 +182,7 @@ class Facts:
         }
 
 
-def ceiling_share(task: Subject, outcome: Outcome) -> float | None:
+def ceiling_share(task: RunSubject, outcome: Outcome) -> float | None:
     """The share of the machine's ceiling that an outcome reached; above 1 where the probe of the ceiling was broken."""
     if outcome.cost <= 0:
         return None

@@ -1,4 +1,4 @@
-"""`Subject`: what is asked of a task by the words about its runs; `SearchTask` has all of it."""
+"""`RunSubject`: what is asked of a task by the words about its runs; `SearchTask` has all of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compiler.schedule import Schedule
 from compiler.types.machines import Gpu, Machine
 
 
-class Subject(Protocol):
+class RunSubject(Protocol):
     """A task, or a whole program with a task for each of its groups; see `SearchTask`."""
 
     name: str
@@ -26,10 +26,10 @@ class Subject(Protocol):
         """The program as loops, unscheduled."""
 
     @property
-    def groups(self) -> Sequence[Subject]:
+    def groups(self) -> Sequence[RunSubject]:
         """The tasks of the groups of a whole program."""
 
-    def group(self, name: str) -> Subject:
+    def group(self, name: str) -> RunSubject:
         """The task of a group."""
 
     def script(self, record: Record) -> str:

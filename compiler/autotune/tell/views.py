@@ -16,9 +16,9 @@ from rich.table import Table
 
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.tell.board import Board
-from compiler.autotune.tell.facts import INTERRUPTED, Facts
+from compiler.autotune.tell.facts import INTERRUPTED, RunFacts
 from compiler.autotune.tell.progress import Progress
-from compiler.autotune.tell.subject import Subject
+from compiler.autotune.tell.subject import RunSubject
 from compiler.support.text import counted, printable
 
 PER_SECOND = 1
@@ -35,7 +35,7 @@ class Silent:
     """A callback of `TuningOptions` that shows nothing, and keeps what it was told `last` as it was then; a context
     manager around the run. `runs` is what it was told last of each group of a whole program, by its name."""
 
-    def __init__(self, task: Subject) -> None:
+    def __init__(self, task: RunSubject) -> None:
         self.task = task
         self.last: Progress | None = None
         self.runs: dict[str, Progress] = {}
@@ -47,9 +47,9 @@ class Silent:
         self.last = self.runs[progress.name] = deepcopy(progress)
         self.show(before, self.last)
 
-    def facts(self, progress: Progress) -> Facts:
+    def facts(self, progress: Progress) -> RunFacts:
         """The name of the program, or of the group, of a run."""
-        return Facts(self.task.group(progress.name) if self.task.groups else self.task, progress)
+        return RunFacts(self.task.group(progress.name) if self.task.groups else self.task, progress)
 
     def show(self, before: Progress | None, now: Progress) -> None:
         """Show it."""
@@ -70,7 +70,7 @@ class Silent:
 class Lines(Silent):
     """A line at each change of phase, and where something better was found; of several tasks, one after each turn."""
 
-    def __init__(self, task: Subject, stream: TextIO) -> None:
+    def __init__(self, task: RunSubject, stream: TextIO) -> None:
         super().__init__(task)
         self._stream = stream
         self._noted = 0
@@ -108,7 +108,7 @@ class Lines(Silent):
 class Screen(Silent):
     """A table that is drawn anew after each trial, and whose clock moves meanwhile."""
 
-    def __init__(self, task: Subject, console: Console) -> None:
+    def __init__(self, task: RunSubject, console: Console) -> None:
         super().__init__(task)
         self._at, self._console = time.perf_counter(), console  # a Live draws before it is there
         self._live = Live(get_renderable=self.table, console=console, refresh_per_second=PER_SECOND)
@@ -154,7 +154,7 @@ class Screen(Silent):
         self._live.stop()
 
 
-def view(task: Subject, stream: TextIO) -> Silent:
+def view(task: RunSubject, stream: TextIO) -> Silent:
     """The table where a stream is a terminal, lines where it is not."""
     if stream.isatty():
         return Screen(task, Console(file=stream, highlight=False, markup=False))
@@ -162,7 +162,7 @@ def view(task: Subject, stream: TextIO) -> Silent:
 
 
 @contextmanager
-def watched(task: Subject, options: TuningOptions) -> Iterator[TuningOptions]:
+def watched(task: RunSubject, options: TuningOptions) -> Iterator[TuningOptions]:
     """The options of a run that somebody may watch: where `options.show` says so, or says nothing and there is a
     terminal but no callback, they have a view as a callback, and the conclusion is printed at the end."""
     stream = _stream(options)

@@ -13,23 +13,23 @@ SWITCH = "STRATA_CACHE"
 
 
 @dataclass(frozen=True)
-class Place:
+class CacheFolder:
     """The folder of the cache, which need not exist; None if caching is off, and then the reason."""
 
     path: Path | None
     why: str = ""
 
 
-def place() -> Place:
+def place() -> CacheFolder:
     """What STRATA_CACHE_DIR names, else `strata` in $XDG_CACHE_HOME, else in ~/.cache."""
     if os.environ.get(SWITCH, "").strip().lower() == "off":
-        return Place(None, f"{SWITCH} is off")
+        return CacheFolder(None, f"{SWITCH} is off")
     stated, caches = os.environ.get(FOLDER, ""), os.environ.get("XDG_CACHE_HOME", "")
     if stated:
-        return Place(Path(stated).absolute())
+        return CacheFolder(Path(stated).absolute())
     if os.path.isabs(caches):
-        return Place(Path(caches) / "strata")
+        return CacheFolder(Path(caches) / "strata")
     home = os.path.expanduser("~")
     if not os.path.isabs(home):
-        return Place(None, f"there is no home folder, and {FOLDER} is not set")
-    return Place(Path(home) / ".cache" / "strata")
+        return CacheFolder(None, f"there is no home folder, and {FOLDER} is not set")
+    return CacheFolder(Path(home) / ".cache" / "strata")

@@ -38,7 +38,7 @@ class _Unusable(OSError):
 
 
 @dataclass(frozen=True)
-class Summary:
+class CacheSummary:
     """How many entries a folder has, and the bytes of its files."""
 
     entries: int
@@ -95,16 +95,16 @@ class Store:
             return False
         return True
 
-    def summary(self) -> Summary:
+    def summary(self) -> CacheSummary:
         """The content of the folder, which is made if needed. Raises OSError for a folder that cannot be made or must
         not be used."""
         self._make()
         with self._folder() as folder:
             files = list(_files(folder))
         entries = [file for file in files if _ENTRY.fullmatch(file.name)]
-        return Summary(len(entries), sum(file.bytes for file in files))
+        return CacheSummary(len(entries), sum(file.bytes for file in files))
 
-    def clear(self) -> Summary:
+    def clear(self) -> CacheSummary:
         """Remove all entries; which these were. Raises OSError for a folder that is not used."""
         before = self.summary()
         with self._folder() as folder:

@@ -19,9 +19,9 @@ from compiler.driver.main.linked import Linked, load_linked
 from compiler.driver.main.occurrences import Once, Pairs, Units, once, replaceable, standing
 from compiler.driver.main.slices import joins, sliced
 from compiler.driver.main.texts import empty, te_text, texts
-from compiler.driver.units.compile import Job
+from compiler.driver.units.compile import CompileJob
 from compiler.driver.units.pool import Team, compiled
-from compiler.driver.units.unit import WRITTEN, Code, Scheduled, Settings, Unit
+from compiler.driver.units.unit import WRITTEN, BuildSettings, Code, Scheduled, Unit
 from compiler.graph.canonical import canonical_hash
 from compiler.graph.main import Call, Main, read_tensors, size, write_low
 from compiler.lowering.low_to_llvm import emit
@@ -66,7 +66,7 @@ class Assembled:
 def build_program(
     module: ModuleOp,
     sources: Mapping[str, Scheduled],
-    settings: Settings,
+    settings: BuildSettings,
     constants: Mapping[str, Array] = MappingProxyType({}),
     name: str | None = None,
     hashes: Mapping[str, str] = MappingProxyType({}),
@@ -83,7 +83,7 @@ def build_program(
 def assembled(
     module: ModuleOp,
     sources: Mapping[str, Scheduled],
-    settings: Settings,
+    settings: BuildSettings,
     team: Team,
     constants: Sequence[str] = (),
     name: str | None = None,
@@ -123,7 +123,7 @@ def _planned(
     called_main: Main,
     called: Sequence[FuncOp],
     sources: Mapping[str, Scheduled],
-    settings: Settings,
+    settings: BuildSettings,
     team: Team,
     constants: Collection[str],
 ) -> Planned:
@@ -139,7 +139,7 @@ def _planned(
     calls += [(call.callee, _constant(call, parts), shared.get(call.callee, ())) for call in parts.main.calls]
     numbers = list[int]()
 
-    def jobs() -> Iterator[Job]:
+    def jobs() -> Iterator[CompileJob]:
         for callee, constant, pairs in calls:
             first = len(units.jobs)
             numbers.append(units.number(callee, constant, pairs))

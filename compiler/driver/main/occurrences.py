@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from xdsl.dialects.func import FuncOp
 
-from compiler.driver.units.compile import Job, key_text
-from compiler.driver.units.unit import WRITTEN, Scheduled, Settings, UnitKey
+from compiler.driver.units.compile import CompileJob, key_text
+from compiler.driver.units.unit import WRITTEN, BuildSettings, Scheduled, UnitKey
 from compiler.graph.main import Call, Main, Step
 from compiler.lowering.te_to_loop import program_of
 from compiler.passes.reorder_contiguous import reordered
@@ -105,10 +105,10 @@ class Units:
     """The different units of a program, found call by call."""
 
     def __init__(
-        self, main: str, functions: Sequence[FuncOp], sources: Mapping[str, Scheduled], settings: Settings
+        self, main: str, functions: Sequence[FuncOp], sources: Mapping[str, Scheduled], settings: BuildSettings
     ) -> None:
         """`functions` are those that `main` calls, `sources` their schedules, by their names."""
-        self.jobs: list[Job] = []
+        self.jobs: list[CompileJob] = []
         self.callees: list[str] = []
         """The function of each unit."""
         self.occurrences: list[int] = []
@@ -129,7 +129,7 @@ class Units:
         if key not in self._numbers:
             self._numbers[key] = len(self.jobs)
             tree = source.tree if source.script else reordered(program_of(self._functions[callee]))
-            self.jobs.append(Job(key, self._name(callee), tree))
+            self.jobs.append(CompileJob(key, self._name(callee), tree))
             self.callees.append(callee)
             self.occurrences.append(0)
         number = self._numbers[key]

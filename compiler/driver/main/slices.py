@@ -8,14 +8,14 @@ from typing import TypeAlias
 
 from xdsl.dialects.func import FuncOp
 
-from compiler.graph.concatenation import Part, contiguous_parts
+from compiler.graph.concatenation import Slot, contiguous_parts
 from compiler.graph.main import Call, Copy, Main, Step, View
 from compiler.graph.read import read
 from compiler.program.names import Names
 from compiler.program.tree import Buffer
 from compiler.types.elements import element_bytes
 
-Joins: TypeAlias = Mapping[str, tuple[Part, ...]]
+Joins: TypeAlias = Mapping[str, tuple[Slot, ...]]
 """By the names of functions that only put inputs one behind the other, their parts."""
 
 
@@ -69,7 +69,7 @@ class _Slices:
         """The places of the copies of each buffer."""
         self._gone: set[int] = set()
 
-    def join(self, number: int, call: Call, parts: Sequence[Part]) -> None:
+    def join(self, number: int, call: Call, parts: Sequence[Slot]) -> None:
         """Place the parts of the concatenation that a step calls, if any can be placed."""
         target = call.outputs[0]
         width = element_bytes(self._buffers[target].scalar)

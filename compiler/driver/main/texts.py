@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 
 from compiler import universe
 from compiler.dialects.dense import constants_in
-from compiler.driver.units.compile import Job, functions_of, lowered
+from compiler.driver.units.compile import CompileJob, functions_of, lowered
 from compiler.graph.main import Main, write_loop, write_low
 from compiler.lowering.low_to_llvm import emit
 from compiler.passes.plan_buffers import PlanBuffersPass
@@ -22,7 +22,7 @@ MOST_BYTES = 1 << 20
 """The most bytes of constants whose elements are in the text of a program."""
 
 
-def texts(te: str, main: Main, jobs: Sequence[Job]) -> dict[str, str | Callable[[], str]]:
+def texts(te: str, main: Main, jobs: Sequence[CompileJob]) -> dict[str, str | Callable[[], str]]:
     """The texts by level."""
     return {
         "te": te,
@@ -41,7 +41,7 @@ def te_text(module: ModuleOp) -> str:
     return "\n".join(["builtin.module {", *(textwrap.indent(str(op), "  ") for op in module.ops), "}"])
 
 
-def _functions(job: Job) -> list[FuncOp]:
+def _functions(job: CompileJob) -> list[FuncOp]:
     """The scheduled loops of a unit: what is prepared, and what each call runs."""
     functions = functions_of(job)
     for function in functions:
@@ -49,13 +49,13 @@ def _functions(job: Job) -> list[FuncOp]:
     return functions
 
 
-def _loop(main: Main, jobs: Sequence[Job]) -> str:
+def _loop(main: Main, jobs: Sequence[CompileJob]) -> str:
     function = empty(main.name)
     write_loop(function, main)
     return str(ModuleOp([function, *(f for job in jobs for f in _functions(job))]))
 
 
-def _low(main: Main, jobs: Sequence[Job]) -> ModuleOp:
+def _low(main: Main, jobs: Sequence[CompileJob]) -> ModuleOp:
     function = empty(main.name)
     write_low(function, main)
     module = ModuleOp([function])

@@ -34,7 +34,7 @@ UNIT = "unit"
 
 
 @dataclass(frozen=True)
-class Job:
+class CompileJob:
     """A unit to be compiled, the name of its function in the program, and its loops, where they are at hand: else those
     that its script makes of the text of the key."""
 
@@ -99,12 +99,12 @@ class LoweredUnit:
         return Unit(call, self.takes, prepare, self.prepares, self.prepared, self.shared, seconds)
 
 
-def compile_unit(job: Job) -> Unit:
+def compile_unit(job: CompileJob) -> Unit:
     """Compile a unit of a program of groups. Raises what `lower_unit` does."""
     return lower_unit(job).compiled()
 
 
-def lower_unit(job: Job) -> LoweredUnit:
+def lower_unit(job: CompileJob) -> LoweredUnit:
     """Lower a unit of a program of groups to LLVM IR. Raises what the lowerings do, and ScheduleError for a script that
     does not apply."""
     start = perf_counter()
@@ -114,13 +114,13 @@ def lower_unit(job: Job) -> LoweredUnit:
         return _lowered_unit(parts, names, job.key.policy, job.key.threads, job.symbol, shared, start)
 
 
-def functions_of(job: Job) -> list[FuncOp]:
+def functions_of(job: CompileJob) -> list[FuncOp]:
     """The scheduled loops of a unit, ready to compile: the preparation, and the function of each call."""
     parts, names = _parts(job)
     return _sharing(parts, names, job.key.shared)[0].written()
 
 
-def _parts(job: Job) -> tuple[SplitProgram, list[str]]:
+def _parts(job: CompileJob) -> tuple[SplitProgram, list[str]]:
     """What a unit prepares and what each call of it runs, and the names of its arguments as the function is written."""
     program = replace(job.tree or _replayed(job), name=job.name, constants=(), values=())
     names = [buffer.name for buffer in program.arguments]
@@ -176,7 +176,7 @@ def _sharing(
     return replace(parts, main=program), tuple(shared)
 
 
-def _replayed(job: Job) -> Program:
+def _replayed(job: CompileJob) -> Program:
     """The loops of a unit whose tree is not at hand, under its script, else in the default order. Raises ScheduleError
     for a script that does not apply."""
     module = Parser(universe.context(), job.key.text, f"@{job.name}").parse_module()

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, Generic, Self, TypeVar
 
 from compiler.driver.cache import entries
-from compiler.driver.units.compile import Job, compile_unit, lower_unit
+from compiler.driver.units.compile import CompileJob, compile_unit, lower_unit
 from compiler.driver.units.llvm import LlvmProcess
 from compiler.driver.units.unit import Unit
 from compiler.support.errors import StrataError, TargetError
@@ -34,12 +34,12 @@ LEAST = 0.1
 Result = TypeVar("Result")
 
 
-def compiled(jobs: Iterable[Job], team: Team) -> list[Unit]:
+def compiled(jobs: Iterable[CompileJob], team: Team) -> list[Unit]:
     """The units of jobs, in their order. What the cache has took no second; what is compiled is kept there."""
     return _one_by_one(jobs, team.llvm) if team.alone else _largest_first(list(jobs), team)
 
 
-def _one_by_one(jobs: Iterable[Job], llvm: LlvmProcess | None) -> list[Unit]:
+def _one_by_one(jobs: Iterable[CompileJob], llvm: LlvmProcess | None) -> list[Unit]:
     """The units of jobs, each of which is lowered as soon as it comes: LLVM has it while the next one is made."""
     units: list[Future[Unit]] = []
     for job in jobs:
@@ -57,7 +57,7 @@ def _one_by_one(jobs: Iterable[Job], llvm: LlvmProcess | None) -> list[Unit]:
     return [unit.result() for unit in units]
 
 
-def _largest_first(jobs: Sequence[Job], team: Team) -> list[Unit]:
+def _largest_first(jobs: Sequence[CompileJob], team: Team) -> list[Unit]:
     """The units of jobs, which a team of processes shares."""
     units = {n: unit for n, job in enumerate(jobs) if (unit := _kept(job)) is not None}
     left = [n for n in range(len(jobs)) if n not in units]
@@ -71,11 +71,11 @@ def _largest_first(jobs: Sequence[Job], team: Team) -> list[Unit]:
     return [units[n] for n in range(len(jobs))]
 
 
-def _keep(job: Job, unit: Unit) -> None:
+def _keep(job: CompileJob, unit: Unit) -> None:
     entries.put(unit, [job.key])
 
 
-def _kept(job: Job) -> Unit | None:
+def _kept(job: CompileJob) -> Unit | None:
     """The unit of a job that the cache has."""
     unit = entries.get(Unit, [job.key])
     return None if unit is None else replace(unit.named(job.name), seconds=0.0)

@@ -15,7 +15,7 @@ from compiler.types.machines import host, lacking
 
 
 @dataclass(frozen=True)
-class Settings:
+class BuildSettings:
     """What holds for a program: the floating-point policy, the threads of parallel loops, and when its build began.
 
     in_place: whether a group may write its result where an input stands that nothing reads afterwards. slices: whether

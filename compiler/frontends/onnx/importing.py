@@ -7,7 +7,7 @@ from typing import Any
 
 from onnx import ModelProto, shape_inference
 
-from compiler.frontends.imported import Imported
+from compiler.frontends.model import Imported
 from compiler.frontends.onnx.bodies import domain_of
 from compiler.frontends.onnx.loading import bind, inputs_of, loaded, opsets_of
 from compiler.frontends.onnx.table import Refused

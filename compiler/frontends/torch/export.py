@@ -10,7 +10,7 @@ import torch
 from torch import fx
 from torch.export.graph_signature import ExportGraphSignature, InputKind, OutputKind
 
-from compiler.frontends.imported import Imported
+from compiler.frontends.model import Imported
 from compiler.frontends.torch.conversion import Values, converted, input_of, name_of, why_not, without_checks
 from compiler.frontends.torch.table import Unsupported
 from compiler.frontends.torch.tracing import decompositions

@@ -12,7 +12,7 @@ from compiler.graph.grouping.choice import Decision, Rule, decide
 from compiler.graph.grouping.constants import with_constants
 from compiler.graph.grouping.cut import cut
 from compiler.graph.grouping.equal_groups import united
-from compiler.graph.grouping.outline import Outlined, outlined
+from compiler.graph.grouping.outline import OutlinedGroups, outlined
 from compiler.graph.grouping.rules import RULES
 from compiler.graph.grouping.view import View
 from compiler.graph.read import read
@@ -38,14 +38,14 @@ def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:
     return ModuleOp(list(map(write, (*united_parts.mains, *united_parts.groups))), dict(module.attributes))
 
 
-def divided(graphs: Iterable[Graph], rules: Sequence[Rule] = RULES) -> list[Outlined]:
+def divided(graphs: Iterable[Graph], rules: Sequence[Rule] = RULES) -> list[OutlinedGroups]:
     """Functions cut into groups; one that fits one group stays as it is, without groups."""
     graphs = list(graphs)
     names = Names(graph.name for graph in graphs)
     parts = []
     for graph in graphs:
         groups = grouped(graph, rules)
-        parts.append(outlined(graph, groups, names) if len(groups) > 1 else Outlined(graph, ()))
+        parts.append(outlined(graph, groups, names) if len(groups) > 1 else OutlinedGroups(graph, ()))
     return parts
 
 

@@ -15,14 +15,14 @@ GROUP = "te.group"
 
 
 @dataclass(frozen=True)
-class Outlined:
+class OutlinedGroups:
     """A function that calls groups, and the groups in the order of their first calls."""
 
     main: Graph
     groups: tuple[Graph, ...]
 
 
-def outlined(graph: Graph, groups: Sequence[Sequence[str]], names: Names) -> Outlined:
+def outlined(graph: Graph, groups: Sequence[Sequence[str]], names: Names) -> OutlinedGroups:
     """Make each group of computes a private function. `groups` are in an order of execution; `names` are those of the
     module's functions.
 
@@ -37,7 +37,7 @@ def outlined(graph: Graph, groups: Sequence[Sequence[str]], names: Names) -> Out
     made = tuple(_part(graph, part, outside, names.fresh(f"group_{n}")) for n, part in enumerate(parts))
     calls = [Call(g.name, tuple(v.name for v in g.inputs), tuple(g.values[name] for name in g.results)) for g in made]
     constants = [node for node in graph.nodes if isinstance(node, Constant)]
-    return Outlined(replace(graph, nodes=(*constants, *calls)), made)
+    return OutlinedGroups(replace(graph, nodes=(*constants, *calls)), made)
 
 
 def _part(graph: Graph, computes: Sequence[Compute], outside: set[str], name: str) -> Graph:

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from compiler.affine import linear as lin
 from compiler.affine.limits import END
 from compiler.affine.linear import Linear
-from compiler.graph.laws.views import View, reading_through
+from compiler.graph.laws.views import ReadView, reading_through
 from compiler.graph.tree import Compute, Graph, Node
 from compiler.program.body import Apply, Index, Read, Scalar
 from compiler.program.tree import Access
@@ -32,7 +32,7 @@ def read_parts(graph: Graph) -> Graph:
     """
     joins: dict[str, tuple[Compute, int]] = {}
 
-    def part(access: Access, node: Compute) -> View | None:
+    def part(access: Access, node: Compute) -> ReadView | None:
         join = joins.get(access.buffer)
         return None if join is None else _part(*join, access, node, graph)
 
@@ -51,7 +51,7 @@ def _is_select(value: Scalar) -> bool:
     return isinstance(value, Apply) and value.kind.name == "arith.select"
 
 
-def _part(join: Compute, position: int, access: Access, node: Compute, graph: Graph) -> View | None:
+def _part(join: Compute, position: int, access: Access, node: Compute, graph: Graph) -> ReadView | None:
     """The part of a join that a read of it needs."""
     if node.block.table is not None and access.buffer == node.block.table.buffer:
         return None
@@ -61,7 +61,7 @@ def _part(join: Compute, position: int, access: Access, node: Compute, graph: Gr
         return None
     read = join.block.reads[value.position]
     source = graph.values[read.buffer]
-    return View(source, read, joined.shape) if source.element == joined.element else None
+    return ReadView(source, read, joined.shape) if source.element == joined.element else None
 
 
 def read_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -> Scalar | None:

@@ -24,7 +24,7 @@ MOST_QUOTIENTS = 6
 
 
 @dataclass(frozen=True)
-class View:
+class ReadView:
     """A value that is another one, read at forms over its indices, or a literal where a condition fails."""
 
     source: Buffer
@@ -56,9 +56,9 @@ def absorb_views(graph: Graph) -> Graph:
     a reduction that is no window would get a condition. Conditions compose where both have the same `else` value, or
     one of them decides the other.
     """
-    views: dict[str, View] = {}
+    views: dict[str, ReadView] = {}
 
-    def view(access: Access, node: Compute) -> View | None:
+    def view(access: Access, node: Compute) -> ReadView | None:
         return views.get(access.buffer)
 
     nodes: list[Node] = []
@@ -73,15 +73,15 @@ def absorb_views(graph: Graph) -> Graph:
     return graph.with_nodes(nodes)
 
 
-def _view_of(node: Compute, position: int, value: Buffer, graph: Graph) -> View | None:
+def _view_of(node: Compute, position: int, value: Buffer, graph: Graph) -> ReadView | None:
     access = node.copied(position)
     if access is None:
         return None
     source = graph.values[access.buffer]
-    return View(source, access, value.shape) if source.element == value.element else None
+    return ReadView(source, access, value.shape) if source.element == value.element else None
 
 
-def reading_through(node: Compute, view: Callable[[Access, Compute], View | None]) -> Compute:
+def reading_through(node: Compute, view: Callable[[Access, Compute], ReadView | None]) -> Compute:
     """A node that reads the sources of views instead of the views, where that is no worse; else the same object."""
     block = node.block
     reads = []
@@ -94,7 +94,7 @@ def reading_through(node: Compute, view: Callable[[Access, Compute], View | None
     return replace(node, block=replace(block, reads=tuple(reads), table=table))
 
 
-def composed(access: Access, view: View, block: Block) -> Access | None:
+def composed(access: Access, view: ReadView, block: Block) -> Access | None:
     """The read of a view's source in place of a read of the view; None if that is not exact, or worse."""
     ranges = block.axis_ranges
     values = dict(enumerate(access.index))
@@ -112,7 +112,7 @@ def composed(access: Access, view: View, block: Block) -> Access | None:
     return new if _is_inside(new, view.source, block) else None
 
 
-def _is_no_worse(before: Access, after: Access, view: View, block: Block) -> bool:
+def _is_no_worse(before: Access, after: Access, view: ReadView, block: Block) -> bool:
     """Whether no index becomes a quotient that stays one in memory, and in a reduction none at all.
 
     Nor does a reduction get conditions, but for a window, whose index adds axes: rules pad these, but not products.
@@ -151,7 +151,9 @@ def _is_inside(access: Access, source: Buffer, block: Block) -> bool:
     return all(escape(lin.to_affine(form, dims), size, extents, condition) is None for form, size in sizes)
 
 
-def _table_through(table: Table, block: Block, view: Callable[[Access, Compute], View | None], node: Compute) -> Table:
+def _table_through(
+    table: Table, block: Block, view: Callable[[Access, Compute], ReadView | None], node: Compute
+) -> Table:
     """A table that is a view as what the view shows: each index that data gives must be one whole dimension of both."""
     forms = tuple(lin.constant(0) if isinstance(d, int) else d for d in table.index)
     seen = view(Access(table.buffer, forms), node)

@@ -13,7 +13,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.dialects.dense import DenseAttr
-from compiler.lowering.loop_to_low.private import Part
+from compiler.lowering.loop_to_low.private import PrivatePart
 from compiler.lowering.loop_to_low.scopes import Scopes
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in
 from compiler.support.errors import LoweringError
@@ -35,7 +35,7 @@ class BlockThreads:
     ids: dict[str, SSAValue]
     extents: dict[str, int]
     variables: dict[str, int]
-    parts: Mapping[str, Part] = field(default_factory=dict)
+    parts: Mapping[str, PrivatePart] = field(default_factory=dict)
     numbers: Collection[int] = ()
     barriers: Collection[object] = ()
     in_stage: bool = False

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.intrinsics import Fit, Intrinsic, Nest, NestOperand, Reference
+from compiler.intrinsics import Fit, Intrinsic, NestOperand, PerfectNest, Reference
 from compiler.lowering.loop_to_low.context import Context
 
 
@@ -19,7 +19,7 @@ class Operands:
     """A nest that is being emitted as its intrinsic."""
 
     context: Context
-    nest: Nest
+    nest: PerfectNest
     intrinsic: Intrinsic
     fit: Fit
 

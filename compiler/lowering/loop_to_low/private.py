@@ -48,7 +48,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Part:
+class PrivatePart:
     """The part of a buffer that each thread keeps."""
 
     sides: tuple[Side, ...]
@@ -64,7 +64,7 @@ class Part:
         return [side.at(_divided(form, kinds, "")[1]) for form, side in zip(index, self.sides, strict=True)]
 
 
-def parts(program: Program) -> dict[str, Part]:
+def parts(program: Program) -> dict[str, PrivatePart]:
     """The local buffers of which each thread keeps a part.
 
     Raises LoweringError where threads share an element of a local buffer.
@@ -83,7 +83,7 @@ def _is_around_threads(program: Program, alloc: Alloc) -> bool:
     return any(loop.kind in THREADS for loop in inner)
 
 
-def _part_of(program: Program, name: str) -> Part:
+def _part_of(program: Program, name: str) -> PrivatePart:
     owns: list[tuple[Linear, ...]] = []
     rests: list[list[Linear]] = []
     for statement, use in uses_of(program, name):
@@ -98,7 +98,7 @@ def _part_of(program: Program, name: str) -> Part:
     spans = [(min(low for low, _ in column), max(high for _, high in column)) for column in bounds]
     sides = [_side(column, span, program.ranges) for column, span in zip(columns, spans, strict=True)]
     _check_apart(program, name, owns[0], sides)
-    return Part(tuple(sides))
+    return PrivatePart(tuple(sides))
 
 
 def _side(rests: Sequence[Linear], span: lin.Range, ranges: lin.Ranges) -> Side:

@@ -17,7 +17,7 @@ _TWO_OVER_PI = (0, 0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0
 
 
 @dataclass(frozen=True)
-class Turn:
+class ReducedAngle:
     """An angle as n pi / 2 + r: r, and n modulo 4 in the lowest bits."""
 
     r: Real
@@ -28,13 +28,13 @@ class Turn:
         return [self.r.as_bits(), self.quadrant]
 
     @staticmethod
-    def of(bits: Sequence[Bits]) -> Turn:
+    def of(bits: Sequence[Bits]) -> ReducedAngle:
         """What `bits` gave."""
         r, quadrant = bits
-        return Turn(r.as_real(), quadrant)
+        return ReducedAngle(r.as_real(), quadrant)
 
 
-def reduced(x: Real) -> Turn:
+def reduced(x: Real) -> ReducedAngle:
     """x = m 2^s for an m of 24 bits; m times the 96 bits of 2 / pi whose product with 2^s is below 4 and counts."""
     size = x.magnitude().as_bits()
     m = ((size & 0x7FFFFF) + 0x800000).widened()
@@ -45,7 +45,7 @@ def reduced(x: Real) -> Turn:
     negative = x < 0.0
     quarter_turns = quadrant.narrowed()
     sign = select_bits(negative, -(1 << 31), 0)
-    return Turn((r.as_bits() ^ sign).as_real(), select_bits(negative, 0 - quarter_turns, quarter_turns))
+    return ReducedAngle((r.as_bits() ^ sign).as_real(), select_bits(negative, 0 - quarter_turns, quarter_turns))
 
 
 def _window(start: Bits) -> list[Bits]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from compiler.passes.expand_math.large_angles import Turn, reduced
+from compiler.passes.expand_math.large_angles import ReducedAngle, reduced
 from compiler.passes.expand_math.values import F32, Real, Site, Truth, fma, horner, select, where_any
 
 Library = Callable[[Site], Real]
@@ -53,19 +53,19 @@ def _of_quadrant(x: Real, ahead: int, library: Library) -> Real:
     turn = _turn(x)
     if x.site.format is F32:
         large = where_any(_is_large(x), turn.bits(), lambda inside: reduced(Real(inside, x.ssa)).bits())
-        return _sine(Turn.of(large), ahead)
+        return _sine(ReducedAngle.of(large), ahead)
     (bits,) = where_any(_is_large(x), [_sine(turn, ahead).as_bits()], lambda inside: [library(inside).as_bits()])
     return bits.as_real()
 
 
-def _turn(x: Real) -> Turn:
+def _turn(x: Real) -> ReducedAngle:
     """Without a loss while n has at most 22 bits, or 51 of f64's. Source: Cody and Waite 1980."""
     format = x.site.format
     first, second, third = _HALF_PI[format.name]
     shifted = fma(x, _TWO_OVER_PI, format.shift)
     n = shifted - format.shift
     r = fma(n, -third, fma(n, -second, fma(n, -first, x)))
-    return Turn(r, shifted.as_bits() - format.pattern(format.shift))
+    return ReducedAngle(r, shifted.as_bits() - format.pattern(format.shift))
 
 
 def _is_large(x: Real) -> Truth:
@@ -75,7 +75,7 @@ def _is_large(x: Real) -> Truth:
     return (x.magnitude().as_bits() - low).below(high - low)
 
 
-def _sine(turn: Turn, ahead: int) -> Real:
+def _sine(turn: ReducedAngle, ahead: int) -> Real:
     quadrant = turn.quadrant + ahead if ahead else turn.quadrant
     value = select((quadrant & 1).equals(0), _sin(turn.r), _cos(turn.r))
     return (value.as_bits() ^ ((quadrant & 2) << (value.site.format.width - 2))).as_real()

@@ -21,7 +21,7 @@ from compiler.schedule.plan import (
 )
 from compiler.schedule.primitive import primitive
 from compiler.schedule.primitives.inline import inline
-from compiler.schedule.region import Span, folded, hull, moved_alloc, region
+from compiler.schedule.region import Interval, folded, hull, moved_alloc, region
 from compiler.schedule.state import INLINE, ROOT
 
 
@@ -86,9 +86,9 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
     return Plan(Step(after, moved=frozenset((block,))))
 
 
-def _spans_by_axis(program: Program, block: Block, dims: dict[str, list[int]], outer: set[int]) -> dict[int, Span]:
+def _spans_by_axis(program: Program, block: Block, dims: dict[str, list[int]], outer: set[int]) -> dict[int, Interval]:
     """For each spatial axis, the span that the readers of any target need; -1 stands for dimensions without axis."""
-    spans_by_axis = {-1: Span(lin.constant(0), 1)}
+    spans_by_axis = {-1: Interval(lin.constant(0), 1)}
     for buffer, axes in dims.items():
         if not program.readers[buffer]:
             continue

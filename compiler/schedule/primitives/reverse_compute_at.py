@@ -22,7 +22,7 @@ from compiler.schedule.plan import (
 )
 from compiler.schedule.primitive import primitive
 from compiler.schedule.primitives.reverse_inline import reverse_inline
-from compiler.schedule.region import Span, alloc_first, folded, moved_alloc, region
+from compiler.schedule.region import Interval, alloc_first, folded, moved_alloc, region
 from compiler.schedule.state import INLINE, ROOT
 
 
@@ -92,27 +92,27 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
 
 
 def _consumed_axes(
-    program: Program, block: Block, index: Sequence[Linear], spans: Sequence[Span], outer: set[int]
-) -> dict[int, Span]:
+    program: Program, block: Block, index: Sequence[Linear], spans: Sequence[Interval], outer: set[int]
+) -> dict[int, Interval]:
     """The span of each axis of the consumer in one iteration; an axis bound outside keeps its value."""
-    by_axis: dict[int, Span] = {}
+    by_axis: dict[int, Interval] = {}
     for form, span in zip(index, spans, strict=True):
         if form.is_constant:
             continue
         atom, factor = form.terms[0]
         if len(form.terms) > 1 or factor != 1 or not isinstance(atom, int) or atom in by_axis:
             refuse(block_place(block.label), "it does not read one element at its own axes")
-        by_axis[atom] = Span(span.low - lin.constant(form.constant), span.extent)
+        by_axis[atom] = Interval(span.low - lin.constant(form.constant), span.extent)
     for number, (axis, bound) in enumerate(zip(block.axes, block.bindings, strict=True)):
         if number not in by_axis and not bound.variables() <= outer:
-            by_axis[number] = Span(lin.constant(0), axis.size)
+            by_axis[number] = Interval(lin.constant(0), axis.size)
         elif number not in by_axis and bound.variables():
-            by_axis[number] = Span(bound, 1)
+            by_axis[number] = Interval(bound, 1)
     return by_axis
 
 
 def _last_rounds(
-    program: Program, block: str, node: Loop, spans: dict[int, Span], producers: Sequence[Block]
+    program: Program, block: str, node: Loop, spans: dict[int, Interval], producers: Sequence[Block]
 ) -> list[Condition]:
     """When the consumer runs: in the last iteration of the loops of the producers' reductions.
 
@@ -145,7 +145,7 @@ def _last_rounds(
     return rounds
 
 
-def _shrunk(after: Program, buffer: str, spans: Sequence[Span], outer: set[int], loop: int) -> Program:
+def _shrunk(after: Program, buffer: str, spans: Sequence[Interval], outer: set[int], loop: int) -> Program:
     """The buffer lives in the iteration, and is no larger than its region, where all that touches it is inside."""
     node = after.loops[loop]
     inside_now = {b.label for b in blocks_in(node)}

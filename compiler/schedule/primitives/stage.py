@@ -30,7 +30,7 @@ from compiler.schedule.parameters import LOOP, TEXT, word
 from compiler.schedule.placement import inserted
 from compiler.schedule.plan import Plan, loop_place, new_label, no_table, refuse
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import Span, inside, region, touches, window_axis, with_accesses
+from compiler.schedule.region import Interval, inside, region, touches, window_axis, with_accesses
 from compiler.types.scopes import SCOPES
 
 
@@ -106,7 +106,7 @@ def _copied_out(program: Program, copy: Buffer) -> Program:
     return inserted(program, holder.number, len(holder.body), nested(loops, probe))
 
 
-def _windowed(program: Program, block: Block, buffer: str, name: str, spans: Sequence[Span]) -> Block:
+def _windowed(program: Program, block: Block, buffer: str, name: str, spans: Sequence[Interval]) -> Block:
     """The block with its accesses to a buffer redirected to a window of it."""
     if not touches(block, buffer):
         return block
@@ -126,7 +126,7 @@ def _windowed(program: Program, block: Block, buffer: str, name: str, spans: Seq
 
 
 def _window_nest(
-    program: Program, node: Loop, buffer: str, copy: Buffer, spans: Sequence[Span], way: str, first: int
+    program: Program, node: Loop, buffer: str, copy: Buffer, spans: Sequence[Interval], way: str, first: int
 ) -> tuple[str, Node]:
     """The nest that copies a window of a buffer `in` or `out`, its loops numbered from `first`, and its label."""
     source = program.buffers[buffer]

@@ -18,7 +18,7 @@ gpu.py          GPUs: tiles on blocks and threads, rows on blocks, the rest spre
 parts.py        long reductions into few results, on several threads
 template.py     from hand-written scripts with open choices to sketches
 recording.py    from functions of a Schedule to such scripts
-derive.py       from rules to sketches
+derivation.py   from rules to sketches
 
 A rule is a generator function of a draft and a block: it yields the ways to deal with that block, the most promising
 first. `RULES` are tried in order, each on the blocks that are left, in the order of the program.

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from compiler.schedule.primitive import CHOICES, applies
 from compiler.schedule.schedule import Schedule, script_of
-from compiler.space.rules.derive import Derived, as_written, derivations
+from compiler.space.rules.derivation import Derived, as_written, derivations
 from compiler.space.rules.draft import Draft, Rule
 from compiler.space.rules.recording import check_used
 from compiler.space.sketch import Sketch

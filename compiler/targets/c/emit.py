@@ -19,7 +19,7 @@ from compiler.targets.arguments import Argument
 from compiler.targets.c.constants import WIDTH, declaration
 from compiler.targets.c.language import C
 from compiler.targets.c.names import is_reserved, symbol
-from compiler.targets.c.writer import Writer
+from compiler.targets.c.writer import CWriter
 from compiler.targets.clike.language import may_contract
 
 HEADERS = ("math", "stdbool", "stdint", "stdlib", "string")
@@ -27,7 +27,7 @@ _CONTRACTED = (arith.AddfOp, arith.SubfOp, arith.MulfOp)
 
 
 @dataclass(frozen=True)
-class Source:
+class CSource:
     """A file of C: its text, the function's name in it, and whether compilers may fuse its products and sums."""
 
     text: str
@@ -35,14 +35,14 @@ class Source:
     contracts: bool
 
 
-def emit(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], outputs: int) -> Source:
+def emit(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], outputs: int) -> CSource:
     """The C of a function of a low-level module. Raises LoweringError for an op without a form in C."""
     language, name = C(), symbol(function.sym_name.data)
     names, arrays = dict[str | int, str](), list[str]()
     for key, stem, value, type_ in _constants(language, module, function):
         names[key] = _free(stem, {name, *names.values()})
         arrays.append(declaration(language, names[key], value, type_))
-    writer = Writer(function, language, names)
+    writer = CWriter(function, language, names)
     body = writer.body()
     shown = [argument for number, argument in enumerate(arguments) if number not in names]
     declarations = [parameter.declaration for parameter in writer.parameters]
@@ -54,7 +54,7 @@ def emit(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], outp
         *arrays,
         "\n".join(filter(None, (f"{_head(name, declarations)} {{", body, "}"))),
     ]
-    return Source("\n\n".join(parts) + "\n", name, contracts)
+    return CSource("\n\n".join(parts) + "\n", name, contracts)
 
 
 def _head(name: str, parameters: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from compiler.support.text import counted
 from compiler.targets.address import address
 from compiler.targets.arguments import Argument, Array, arguments_html, check_apart, check_input, check_target, room
 from compiler.targets.c import compilers
-from compiler.targets.c.emit import Source, emit
+from compiler.targets.c.emit import CSource, emit
 
 Results: TypeAlias = Any  # an array, a tuple of several or None: the outputs tell, which types do not know
 
@@ -31,7 +31,7 @@ class CKernel:
     name: str
     arguments: tuple[Argument, ...]
     outputs: int
-    source: Source
+    source: CSource
     policy: str
 
     def __repr__(self) -> str:

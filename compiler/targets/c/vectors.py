@@ -24,7 +24,7 @@ from compiler.targets.c.names import LANE
 from compiler.targets.clike.expressions import COMPARED, Text, called, chosen, infix
 from compiler.targets.clike.language import NARROW_FLOATS
 from compiler.targets.clike.operations import ARITHMETIC, expression
-from compiler.targets.clike.statements import Statements
+from compiler.targets.clike.statements import SourceText
 
 DYNAMIC = -(1 << 63)
 """A position that is a value."""
@@ -46,7 +46,7 @@ _KINDS: Mapping[str, tuple[str, str]] = {
 """By the kind of a reduction the operator that joins two lanes, or the function."""
 
 
-class VectorStatements(Statements):
+class VectorStatements(SourceText):
     """The statements of vector operations."""
 
     language: C

@@ -23,7 +23,7 @@ from compiler.targets.c.names import is_reserved
 from compiler.targets.c.vectors import VectorStatements
 from compiler.targets.clike.expressions import Text, bare, called
 from compiler.targets.clike.operations import DIVISIONS, expression
-from compiler.targets.clike.statements import Statements
+from compiler.targets.clike.statements import SourceText
 from compiler.types.elements import element_bytes
 
 ON_STACK = 16 << 10
@@ -32,7 +32,7 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Parameter:
+class CParameter:
     """A parameter of the function: the argument, its name and its declaration."""
 
     argument: BlockArgument
@@ -41,11 +41,11 @@ class Parameter:
     is_written: bool
 
 
-class Writer(VectorStatements):
+class CWriter(VectorStatements):
     """A function under construction; `constants` are the names of the arrays that the text has for arguments and
     globals."""
 
-    changes = (*Statements.changes, scf.ParallelOp, vector.MaskedStoreOp, ScatterOp, memref.CopyOp)
+    changes = (*SourceText.changes, scf.ParallelOp, vector.MaskedStoreOp, ScatterOp, memref.CopyOp)
 
     def __init__(self, function: FuncOp, language: C, constants: Mapping[str | int, str]) -> None:
         super().__init__(language)
@@ -66,7 +66,7 @@ class Writer(VectorStatements):
         self._scope(self.function.body.block)
         return "\n".join(self.lines)
 
-    def _parameter(self, argument: BlockArgument, is_written: bool) -> Parameter:
+    def _parameter(self, argument: BlockArgument, is_written: bool) -> CParameter:
         if not isinstance(argument.type, MemRefType):
             raise self.language.lacks(f"the argument '{argument.name_hint}' of type {argument.type}")
         name, shape = self.name(argument), self.shape(argument.type)
@@ -75,7 +75,7 @@ class Writer(VectorStatements):
         extents = f"[restrict static {max(1, first)}]{_row(inner)}"
         const = "" if is_written else "const "
         declaration = f"{const}{self.language.spelled(argument.type.element_type)} {name}{extents}"
-        return Parameter(argument, name, declaration, is_written)
+        return CParameter(argument, name, declaration, is_written)
 
     def shape(self, type_: Attribute) -> Shape:
         """The extents of a buffer, which lies in row-major order. Raises LoweringError for any other one."""

@@ -18,7 +18,7 @@ from compiler.targets.clike.language import Language
 
 
 @dataclass
-class Statements(ABC):
+class SourceText(ABC):
     """A text under construction: lines at a depth, the expressions of values, and the names that are taken."""
 
     language: Language

@@ -23,7 +23,7 @@ from functools import cached_property
 
 from compiler.targets.address import address
 from compiler.targets.arguments import Argument, are_apart, rooms
-from compiler.targets.cpu.kinds import ANY, Kind, kind_of
+from compiler.targets.cpu.kinds import ANY, ArrayKind, kind_of
 
 UNUSUAL = object()
 """What the function returns for arrays that it does not take."""
@@ -72,7 +72,7 @@ def _unusual(*given: object) -> object:
     return UNUSUAL
 
 
-def usual_call(kernel: str, function: NativeFunction, kind: Kind) -> Call:
+def usual_call(kernel: str, function: NativeFunction, kind: ArrayKind) -> Call:
     """The usual call of a kernel's native function on arrays of a kind."""
     if any(argument.by_value for argument in function.arguments):
         return _unusual
@@ -85,7 +85,7 @@ def usual_call(kernel: str, function: NativeFunction, kind: Kind) -> Call:
     return names["call"]  # type: ignore[return-value]
 
 
-def _lines(function: NativeFunction, kind: Kind) -> Iterator[str]:
+def _lines(function: NativeFunction, kind: ArrayKind) -> Iterator[str]:
     every = range(len(function.arguments))
     given, outputs = every[: len(every) - function.outputs], every[len(every) - function.outputs :]
     yield f"def call(arrays, out, workspace{', threads' if function.threads else ''}):"
@@ -112,7 +112,7 @@ def _lines(function: NativeFunction, kind: Kind) -> Iterator[str]:
     yield from _on_given(function, kind, outputs, returned)
 
 
-def _read(kind: Kind, n: int, argument: Argument) -> Iterator[str]:
+def _read(kind: ArrayKind, n: int, argument: Argument) -> Iterator[str]:
     """Set the address of an array to read, or of a copy; `out` must not overlap even an array that is copied."""
     yield f" a{n} = {kind.read.format(g=f'g{n}', n=n)}"
     yield f" if not ({kind.fits.format(a=f'a{n}', n=n)}):"
@@ -127,7 +127,7 @@ def _read(kind: Kind, n: int, argument: Argument) -> Iterator[str]:
     yield from (f"  a{n} = copied(argument{n}, a{n})", f"  p{n} = {kind.start.format(a=f'a{n}')}")
 
 
-def _write(kind: Kind, n: int, argument: Argument) -> Iterator[str]:
+def _write(kind: ArrayKind, n: int, argument: Argument) -> Iterator[str]:
     """Set the address of an array to write."""
     yield f" a{n} = {kind.written.format(g=f'g{n}', n=n)}"
     yield f" if not ({kind.fits.format(a=f'a{n}', n=n)}): return UNUSUAL"
@@ -135,7 +135,7 @@ def _write(kind: Kind, n: int, argument: Argument) -> Iterator[str]:
     yield f" if not {_usable(kind.writes, n, argument)}: return UNUSUAL"
 
 
-def _start(kind: Kind, n: int) -> Iterator[str]:
+def _start(kind: ArrayKind, n: int) -> Iterator[str]:
     yield f" try: p{n} = {kind.start.format(a=f'a{n}')}"
     yield " except RuntimeError: return UNUSUAL"
 
@@ -145,7 +145,7 @@ def _usable(condition: str, n: int, argument: Argument) -> str:
     return f"({condition.format(a=f'a{n}')} and not p{n} % {alignment})"
 
 
-def _on_given(function: NativeFunction, kind: Kind, written: range, returned: str) -> Iterator[str]:
+def _on_given(function: NativeFunction, kind: ArrayKind, written: range, returned: str) -> Iterator[str]:
     """Call native code that writes to given arrays."""
     yield from _apart(function, written)
     yield f" {_native(function)}"

@@ -14,7 +14,7 @@ from compiler.targets.foreign import Torch, as_numpy, is_array, note_writing, re
 
 
 @dataclass(frozen=True)
-class Kind:
+class ArrayKind:
     """The arrays of a class, and the copies that native code can read: `copied` of an array that fits, `converted` of
     some that do not.
 
@@ -41,7 +41,7 @@ class Kind:
 
 _SAME = "type({a}) is Class and {a}.shape == shape{n} and {a}.dtype == dtype{n}"
 
-NUMPY = Kind(
+NUMPY = ArrayKind(
     cls=np.ndarray,
     copied=copied,
     converted=in_native_order,
@@ -75,7 +75,7 @@ ANY = replace(
 """Arrays of any classes, seen as numpy's."""
 
 
-def kind_of(cls: type) -> Kind | None:
+def kind_of(cls: type) -> ArrayKind | None:
     """The kind of the arrays of a class; None for all others."""
     if cls is np.ndarray:
         return NUMPY
@@ -83,9 +83,9 @@ def kind_of(cls: type) -> Kind | None:
     return _of_torch(library) if library is not None and cls is library.Tensor else None
 
 
-def _of_torch(library: Torch) -> Kind:
+def _of_torch(library: Torch) -> ArrayKind:
     """Dense tensors on the CPU that have no gradient and are not negated lazily."""
-    return Kind(
+    return ArrayKind(
         cls=library.Tensor,
         copied=lambda argument, tensor: tensor.clone(memory_format=library.contiguous_format),
         converted=None,

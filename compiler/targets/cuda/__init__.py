@@ -15,10 +15,10 @@ runtime.py     arrays, launches and times on a GPU
 machines.py    the GPUs that kernels are made for
 """
 
-from compiler.targets.cuda.emit import Launch, Source
+from compiler.targets.cuda.emit import CudaSource, Launch
 from compiler.targets.cuda.kernel import CudaKernel, made
 from compiler.targets.cuda.machines import machine
 from compiler.targets.cuda.nvrtc import ARCHITECTURES, Cubin, Resources
 from compiler.targets.cuda.runtime import at_hand
 
-__all__ = ["ARCHITECTURES", "Cubin", "CudaKernel", "Launch", "Resources", "Source", "at_hand", "machine", "made"]
+__all__ = ["ARCHITECTURES", "Cubin", "CudaKernel", "CudaSource", "Launch", "Resources", "at_hand", "machine", "made"]

@@ -14,7 +14,7 @@ from compiler.support.errors import TargetError
 from compiler.targets.cuda.constants import declarations
 from compiler.targets.cuda.helpers import NEEDS, defined
 from compiler.targets.cuda.machines import limits
-from compiler.targets.cuda.writer import Writer
+from compiler.targets.cuda.writer import CudaWriter
 from compiler.targets.launches import Extents, check_launch, globals_of, launches, shared_bytes
 
 
@@ -33,7 +33,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Source:
+class CudaSource:
     """The text of a host function's kernels, and how they are launched, in order; `temporaries` are the element type
     and the shape of each buffer that kernels hand on. `needs` are the first architectures that have what it uses."""
 
@@ -53,7 +53,7 @@ class Source:
                 raise TargetError(f"{arch} has no {what}: that begins with {first}")
 
 
-def emit(module: ModuleOp, host: FuncOp) -> Source:
+def emit(module: ModuleOp, host: FuncOp) -> CudaSource:
     """The CUDA C++ of the kernels that a host function launches. Raises LoweringError for an op without a spelling."""
     program = launches(module, host)
     places = {value: number for number, value in enumerate((*program.arguments, *program.temporaries))}
@@ -62,7 +62,7 @@ def emit(module: ModuleOp, host: FuncOp) -> Source:
     emitted = []
     for call in program.calls:
         name = call.kernel.sym_name.data
-        writer = Writer(call, helpers)
+        writer = CudaWriter(call, helpers)
         written[name] = writer.kernel()
         arguments = tuple(places[v] for v in call.operands)
         declared = shared_bytes(call.kernel) - writer.dynamic
@@ -70,7 +70,7 @@ def emit(module: ModuleOp, host: FuncOp) -> Source:
     shapes = tuple((type_.element_type, type_.get_shape()) for type_ in map(program.type_of, program.temporaries))
     needs = {what: first for name, (what, first) in NEEDS.items() if name in helpers}
     texts = [*declarations(globals_of(module)), *written.values()]
-    return Source(_file(texts, helpers), tuple(emitted), shapes, needs)
+    return CudaSource(_file(texts, helpers), tuple(emitted), shapes, needs)
 
 
 def _file(texts: Sequence[str], helpers: set[str]) -> str:

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import SSAValue
 
 from compiler.analysis.index_forms import Ranges
-from compiler.targets.launches import SIDES, Call
+from compiler.targets.launches import SIDES, KernelLaunch
 
 INT = (-(1 << 31), (1 << 31) - 1)
 """The range of an `int`."""
@@ -20,7 +20,7 @@ def needs_64_bits(type_: MemRefType) -> bool:
     return prod(type_.get_shape()) - 1 > INT[1]
 
 
-def wide_indices(call: Call) -> set[SSAValue]:
+def wide_indices(call: KernelLaunch) -> set[SSAValue]:
     """The indices of a kernel whose ranges need 64 bits, given its extents."""
     ranges = Ranges()
     extents = {gpu.BlockIdOp: call.grid, gpu.ThreadIdOp: call.block}

@@ -16,7 +16,7 @@ from compiler.support.errors import TargetError
 from compiler.support.text import counted
 from compiler.targets.arguments import Argument, Array, arguments_html
 from compiler.targets.cuda import nvrtc
-from compiler.targets.cuda.emit import Launch, Source, emit
+from compiler.targets.cuda.emit import CudaSource, Launch, emit
 from compiler.targets.cuda.nvrtc import Cubin, Resources
 from compiler.targets.cuda.runtime import ALIGNMENT, Cupy, LoadedKernels, OnDevice, cupy
 from compiler.targets.foreign import check_plain
@@ -35,7 +35,7 @@ class CudaKernel:
     name: str
     arguments: tuple[Argument, ...]
     outputs: int
-    source: Source
+    source: CudaSource
     policy: str
     arch: str = "sm_80"
     constants: Mapping[int, Array] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from compiler.dialects.numbers import dtype_of
 from compiler.support.errors import TargetError
 from compiler.support.unpicklable import Unpicklable
 from compiler.targets.arguments import Argument, Array
-from compiler.targets.cuda.emit import Source
+from compiler.targets.cuda.emit import CudaSource
 
 Cupy: TypeAlias = Any  # CuPy ships no types: the package, its arrays and functions
 
@@ -51,7 +51,7 @@ class LoadedKernels(Unpicklable):
 
     _refusal = "kernels on a device cannot be pickled or copied: their CudaKernel can be, and loads them again"
 
-    def __init__(self, source: Source, contract: bool) -> None:
+    def __init__(self, source: CudaSource, contract: bool) -> None:
         self.source, self._contract = source, contract
 
     @cached_property

@@ -14,27 +14,27 @@ from compiler.dialects.upstream.gpu import ShuffleMode, ShuffleOp
 from compiler.support.errors import LoweringError
 from compiler.targets.clike.expressions import PRODUCT, SUM, Text, cast, is_number, plain
 from compiler.targets.clike.operations import expression
-from compiler.targets.clike.statements import Statements
+from compiler.targets.clike.statements import SourceText
 from compiler.targets.cuda.constants import word
 from compiler.targets.cuda.indices import needs_64_bits, wide_indices
 from compiler.targets.cuda.language import Cuda
 from compiler.targets.cuda.names import RESERVED
 from compiler.targets.cuda.types import COMPONENTS, is_moved_whole, lanes_of, spelled
-from compiler.targets.launches import Call, allocated_bytes, is_shared, shared_bytes, stored_buffers
+from compiler.targets.launches import KernelLaunch, allocated_bytes, is_shared, shared_bytes, stored_buffers
 from compiler.types.elements import element_bytes
 
 STATIC = 48 << 10
 """The bytes of shared memory that a kernel may declare; more has to be asked for at the launch."""
 
 
-class Writer(Statements):
+class CudaWriter(SourceText):
     """A kernel under construction; `helpers` gains what its text needs, `wide` are the indices of 64 bits, `dynamic` is
     its shared memory in bytes, where that has to be asked for at the launch."""
 
     reserved = RESERVED
-    changes = (*Statements.changes, nvgpu.CopyOp, nvgpu.WaitOp, gpu.BarrierOp)
+    changes = (*SourceText.changes, nvgpu.CopyOp, nvgpu.WaitOp, gpu.BarrierOp)
 
-    def __init__(self, call: Call, helpers: set[str]) -> None:
+    def __init__(self, call: KernelLaunch, helpers: set[str]) -> None:
         super().__init__(Cuda(helpers))
         self.call, self.helpers = call, helpers
         self.wide = set[SSAValue]()

@@ -23,10 +23,10 @@ from xdsl.ir import SSAValue
 from compiler.dialects.functions import find_function, outputs
 from compiler.dialects.numbers import dtype_of
 from compiler.support.errors import InputError
-from compiler.targets.launches import Call, launches, stored_buffers
+from compiler.targets.launches import KernelLaunch, launches, stored_buffers
 from compiler.targets.simt.access import Fault, Report, Values
 from compiler.targets.simt.buffers import Memory
-from compiler.targets.simt.lanes import Lanes, Sample
+from compiler.targets.simt.lanes import Sample, ThreadLanes
 from compiler.targets.simt.writers import NOBODY, DependsOnValues, Writers
 
 MOST = 20
@@ -96,7 +96,7 @@ def run(
             memories[value].fill(temporaries[memories[value].name])
     covered = {value: np.zeros(prod(memory.shape), np.bool_) for value, memory in memories.items()}
     for call in host.calls:
-        _launch(Lanes(call, report, counts), memories, checked, sample)
+        _launch(ThreadLanes(call, report, counts), memories, checked, sample)
         if sample is not None:
             _note_writers(call, memories, covered, checked, report)
     for buffer, memory in memories.items():
@@ -109,7 +109,7 @@ def run(
 
 
 def _note_writers(
-    call: Call,
+    call: KernelLaunch,
     memories: Mapping[SSAValue, Memory],
     covered: Mapping[SSAValue, NDArray[np.bool_]],
     checked: Checked,
@@ -144,7 +144,7 @@ def _global(value: SSAValue, name: str, report: Report) -> Memory:
     return Memory(value.name_hint or name, type_.get_shape(), dtype_of(type_.element_type), "global", 1, report)
 
 
-def _launch(lanes: Lanes, memories: Mapping[SSAValue, Memory], checked: Checked, sample: Sample | None) -> None:
+def _launch(lanes: ThreadLanes, memories: Mapping[SSAValue, Memory], checked: Checked, sample: Sample | None) -> None:
     call = lanes.call
     body = call.kernel.body.block
     stored = stored_buffers(call.kernel)

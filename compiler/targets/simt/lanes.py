@@ -55,7 +55,7 @@ def _selected(truth: Values, yes: Values, no: Values) -> Values:
 
 
 @dataclass
-class Lanes(Threads):
+class ThreadLanes(Threads):
     """The threads of a block, run op by op."""
 
     on_chip: dict[SSAValue, Memory] = field(default_factory=dict)
@@ -332,32 +332,32 @@ def _mask(active: Bools, value: SSAValue) -> Bools:
     return active[:, None] if isinstance(value.type, VectorType) else active
 
 
-Handler = Callable[[Lanes, Any, Bools], None]  # each takes the ops of its own class
+Handler = Callable[[ThreadLanes, Any, Bools], None]  # each takes the ops of its own class
 
 _OPS: Mapping[type[Operation], Handler] = {
-    arith.ConstantOp: Lanes.constant,
-    gpu.ThreadIdOp: Lanes.position,
-    gpu.BlockIdOp: Lanes.position,
-    gpu.BlockDimOp: Lanes.position,
-    gpu.GridDimOp: Lanes.position,
-    gpu.BarrierOp: Lanes.barrier,
-    memref.AllocaOp: Lanes.alloca,
-    memref.GetGlobalOp: Lanes.get_global,
-    memref.LoadOp: Lanes.load,
-    memref.StoreOp: Lanes.store,
-    nvgpu.CopyOp: Lanes.copy,
-    nvgpu.GroupOp: Lanes.group,
-    nvgpu.WaitOp: Lanes.wait,
+    arith.ConstantOp: ThreadLanes.constant,
+    gpu.ThreadIdOp: ThreadLanes.position,
+    gpu.BlockIdOp: ThreadLanes.position,
+    gpu.BlockDimOp: ThreadLanes.position,
+    gpu.GridDimOp: ThreadLanes.position,
+    gpu.BarrierOp: ThreadLanes.barrier,
+    memref.AllocaOp: ThreadLanes.alloca,
+    memref.GetGlobalOp: ThreadLanes.get_global,
+    memref.LoadOp: ThreadLanes.load,
+    memref.StoreOp: ThreadLanes.store,
+    nvgpu.CopyOp: ThreadLanes.copy,
+    nvgpu.GroupOp: ThreadLanes.group,
+    nvgpu.WaitOp: ThreadLanes.wait,
     nvgpu.LoadMatrixOp: warps.load_matrix,
     nvgpu.MmaOp: warps.multiply,
     ShuffleOp: warps.shuffle,
-    vector.LoadOp: Lanes.load_vector,
-    vector.StoreOp: Lanes.store_vector,
-    vector.BroadcastOp: Lanes.broadcast,
-    vector.ExtractOp: Lanes.extract,
-    vector.InsertOp: Lanes.insert,
-    vector.FMAOp: Lanes.fma,
-    vector.ReductionOp: Lanes.reduction,
-    scf.IfOp: Lanes.branch,
-    scf.ForOp: Lanes.loop,
+    vector.LoadOp: ThreadLanes.load_vector,
+    vector.StoreOp: ThreadLanes.store_vector,
+    vector.BroadcastOp: ThreadLanes.broadcast,
+    vector.ExtractOp: ThreadLanes.extract,
+    vector.InsertOp: ThreadLanes.insert,
+    vector.FMAOp: ThreadLanes.fma,
+    vector.ReductionOp: ThreadLanes.reduction,
+    scf.IfOp: ThreadLanes.branch,
+    scf.ForOp: ThreadLanes.loop,
 }

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from compiler.targets.launches import Call, Extents
+from compiler.targets.launches import Extents, KernelLaunch
 from compiler.targets.simt.access import Bools, Fault, Ints, LaneAccess, Report, Values
 from compiler.targets.simt.buffers import Memory
 
@@ -22,7 +22,7 @@ class Threads:
     """The threads of one block: a value is (n,), or (n, lanes) for vectors, or lacks the first dimension where it is
     the same for all."""
 
-    call: Call
+    call: KernelLaunch
     report: Report
     counts: bool = True
     at: tuple[int, int, int] = (0, 0, 0)

@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from compiler.dialects.numbers import constant
 from compiler.interpret.scalar import function
 from compiler.support.errors import InputError
-from compiler.targets.launches import SIDES, Call
+from compiler.targets.launches import SIDES, KernelLaunch
 from compiler.targets.simt.access import Fault, Report, Values
 from compiler.targets.simt.threads import sides_of, words_of
 
@@ -35,7 +35,7 @@ class DependsOnValues(Exception):
 class Writers:
     """The blocks of one launch that write each element of its buffers; `written` says which elements are."""
 
-    def __init__(self, call: Call, names: Mapping[SSAValue, str], report: Report) -> None:
+    def __init__(self, call: KernelLaunch, names: Mapping[SSAValue, str], report: Report) -> None:
         self._call, self._report = call, report
         body = call.kernel.body.block
         arguments: dict[SSAValue, SSAValue] = dict(zip(body.args, call.operands, strict=True))

@@ -1,2 +1,2 @@
 from compiler.space.rules import *
-from strata.space.rules import derive as derive
+from strata.space.rules import derivation as derivation

@@ -1,0 +1,46 @@
+"""Classes of the rooms between te and a kernel have names of their own."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import compiler
+
+ROOMS = (
+    "affine",
+    "analysis",
+    "autotune",
+    "database",
+    "driver",
+    "graph",
+    "intrinsics",
+    "lowering",
+    "passes",
+    "pipeline",
+    "program",
+    "schedule",
+    "space",
+    "support",
+    "targets",
+    "types",
+)
+ALLOWED = {
+    "Call": "a call with tensors as values in graph/tree.py, with buffers in graph/main.py",
+    "Constant": "likewise",
+    "Choice": "what a grouping rule gives, by the name that users of graph.grouping import; an open choice of a sketch",
+    "View": "what a grouping rule is given, likewise; a buffer in the memory of another one",
+}
+
+
+def test_class_names_are_unique() -> None:
+    """Private classes apart; those that share a name have a reason."""
+    root = Path(compiler.__file__).parent
+    files = defaultdict(list)
+    for room in ROOMS:
+        for path in (root / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    files[node.name].append(str(path.relative_to(root)))
+    assert {name: paths for name, paths in files.items() if len(paths) > 1}.keys() == ALLOWED.keys()
