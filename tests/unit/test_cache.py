@@ -22,6 +22,7 @@ from compiler.driver.cache import entries, fingerprint
 from compiler.driver.cache.place import CacheFolder, place
 from compiler.driver.cache.record import from_bytes, to_bytes
 from compiler.driver.cache.store import Store
+from compiler.support import plugins
 
 PAYLOAD = bytes(range(256)) * 40
 
@@ -252,7 +253,7 @@ def test_other_sources_have_another_fingerprint(monkeypatch: pytest.MonkeyPatch,
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_text(text)
             os.utime(tmp_path / name, (began - age,) * 2)
-        fingerprint.fingerprint.cache_clear()
+        fingerprint._of_package.cache_clear()
         return fingerprint.fingerprint()
 
     own = fingerprint.fingerprint()
@@ -266,7 +267,25 @@ def test_other_sources_have_another_fingerprint(monkeypatch: pytest.MonkeyPatch,
         monkeypatch.setattr(fingerprint, "_versions", lambda: ("another LLVM",))
         assert digest(sources) not in (None, first)
     finally:
-        fingerprint.fingerprint.cache_clear()
+        fingerprint._of_package.cache_clear()
+
+
+def test_rules_of_plugins_have_other_entries(tmp_path: Path) -> None:
+    """A file that is as old as the process is in keys; of a younger one nothing is cached."""
+    began, own, file = fingerprint._BEGAN, fingerprint.fingerprint(), tmp_path / "nothing.py"
+
+    def loaded(text: str, age: float) -> str | None:
+        file.write_text(text)
+        os.utime(file, (began - age,) * 2)
+        with plugins.loaded([str(file)]):
+            return fingerprint.fingerprint()
+
+    rule = "def rule(draft, label): yield from ()\n\ndef register(registry): registry.search_rule(rule)\n"
+    first = loaded(rule, 10.0)
+    assert first and own and first != own and first.startswith(own)
+    assert loaded(rule + "# another", 10.0) not in (first, own, None)
+    assert loaded(rule, -10.0) is None
+    assert loaded("def register(registry): pass", -10.0) == own == fingerprint.fingerprint()
 
 
 def test_entries_of_other_words_or_classes_are_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_a_run_is_shown_harmlessly(path: Path, capsys: pytest.CaptureFixture[str
             Console(file=lines, markup=False, width=1000).print(view.table())
     assert harmless(lines.getvalue()) and "[red]bold[/red]" in lines.getvalue()
     record = made(1.0, script=HOSTILE)
-    _print(RunFacts(task, progress, record), None)
+    _print(RunFacts(task, progress, record), None, [])
     assert harmless(capsys.readouterr().out)
 
 
