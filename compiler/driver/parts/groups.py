@@ -56,8 +56,8 @@ class Group:
     def tree(self) -> Program:
         """The tuned form: the loops, with constant inputs marked."""
         program = tree_of(self.module)
-        constants = tuple(program.arguments[n].name for n in self.constants)
-        return replace(program, constants=constants, values=tuple(v for v in program.values if v[0] in constants))
+        wherever = (program.arguments[n].name for n in self.constants)
+        return replace(program, constants=tuple(dict.fromkeys([*program.constants, *wherever])))
 
     @cached_property
     def loops(self) -> ModuleOp:
