@@ -15,7 +15,7 @@ from compiler.support.errors import InputError, TargetError
 
 OURS = "strata"
 SCRIPT = "script"
-"""The schedule of ours that is written by hand, in compiler/bench/schedules."""
+"""The schedule of ours that is written by hand, in compiler/bench/schedules.py."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ _strata, _torch_version, _runtime = (partial(_installed, name) for name in ("str
 CONTENDERS: dict[str, Contender] = {
     contender.name: contender
     for contender in (
-        Contender(OURS, "by its script in compiler/bench/schedules", _strata, _ours),
+        Contender(OURS, "by its script in compiler/bench/schedules.py", _strata, _ours),
         Contender("unscheduled", "ours, its loops as they come", _strata, partial(_ours, schedule="written")),
         Contender("default", "ours, without a trial", _strata, partial(_ours, schedule="auto")),
         Contender(

@@ -171,7 +171,7 @@ def _program(options: argparse.Namespace, workload: Workload | None) -> object:
 
     schedule = scheduled(workload)
     if schedule is None:
-        raise InputError(f"compiler/bench/schedules has no script for {workload.name}")
+        raise InputError(f"compiler/bench/schedules.py has no script for {workload.name}")
     return schedule
 
 

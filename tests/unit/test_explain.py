@@ -237,7 +237,7 @@ def test_a_workload_under_its_own_script(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_workload_without_a_script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delitem(SCRIPTS, "swish")
     assert main(["explain", "swish", "--scheduled"]) == 1
-    assert "compiler/bench/schedules has no script for swish" in capsys.readouterr().err
+    assert "compiler/bench/schedules.py has no script for swish" in capsys.readouterr().err
 
 
 def test_files_above_and_below_the_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
