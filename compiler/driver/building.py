@@ -34,9 +34,9 @@ from compiler.driver.units.unit import Scheduled
 from compiler.schedule import Schedule
 from compiler.space.rules import RULES_OF
 from compiler.space.rules.derivation import in_default_order, preferred
+from compiler.support.deferral import OnDemand
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.support.gc import paused
-from compiler.support.lazy import OnDemand
 from compiler.support.text import counted
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.cpu.facts import RUN_ONCE

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compiler.support.lazy import lazy_names
+from compiler.support.deferral import lazy_names
 
 if TYPE_CHECKING:
     from compiler.pipeline.loops import lower, lower_to_kernels, unbound

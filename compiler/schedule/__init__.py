@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compiler.support.lazy import lazy_names
+from compiler.support.deferral import lazy_names
 
 if TYPE_CHECKING:
     from compiler.schedule.python import as_python

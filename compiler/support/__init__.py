@@ -12,7 +12,7 @@ worker_pool.py  jobs to worker processes, deaths and time limits included
 processes.py    one worker process as its parent sees it
 worker.py       what a worker process does
 plugins.py      what other packages and files add to the compiler
-lazy.py         names of a package, and values of a mapping, that are made when they are first used
+deferral.py     names of a package, and values of a mapping, that are made when they are first used
 gc.py           work that makes many objects, without the garbage collector
 unpicklable.py  objects that are not pickled or copied, such as those with loaded machine code
 """

@@ -16,8 +16,8 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from compiler.support.deferral import lazy_names
 from compiler.support.errors import InputError
-from compiler.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from compiler.frontends.torch.explanation import explain
