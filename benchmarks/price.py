@@ -21,12 +21,15 @@ import numpy as np
 
 from benchmarks.busy import hog, measuring
 from compiler import build, lower, te
+from compiler.autotune.task import SearchTask
 from compiler.bench import workloads
 from compiler.bench.schedules import scheduled
+from compiler.driver.choice.preferred import preferred_schedule
 from compiler.lowering.low_to_llvm import parallel
 from compiler.passes.expand_math import ExpandMathPass
 from compiler.passes.transpose_scatters import TransposeScattersPass
 from compiler.schedule import Schedule, library
+from compiler.space.rules import product
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.ceilings import Arithmetic
 from compiler.targets.cpu.presence import timed
@@ -60,6 +63,7 @@ PARTS: dict[str, Without] = {
     "prefetches": lambda: patch.object(Schedule, "prefetch", _nothing),
     "streams": lambda: patch.object(Schedule, "annotate", _nothing),
     "team": lambda: patch.multiple(parallel, join=_nothing, meet=_nothing),
+    "rounds": lambda: patch.object(product, "panels_in_round", min),
 }
 """The parts, and how kernels are built without them."""
 
@@ -100,6 +104,14 @@ def _workload(name: str, threads: int = 1) -> Schedule:
     return made
 
 
+def _product(m: int, n: int, k: int) -> Schedule:
+    """A product by default."""
+    a, b = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
+    schedule = preferred_schedule(SearchTask(te.function("f", [a, b], te.nn.matmul(a, b)), threads=1))
+    assert schedule is not None
+    return schedule
+
+
 def cases() -> Iterator[Case]:
     """The rows of the table."""
     for dtype in ("f32", "f64"):
@@ -111,6 +123,8 @@ def cases() -> Iterator[Case]:
             yield Case(part, name, partial(_workload, name))
     for name in ("softmax", "layernorm", "swish"):
         yield Case("streams", name, partial(_workload, name))
+    for extents in ((1500, 384, 384), (256, 448, 448), (1024, 640, 640), (1000, 1000, 1000)):
+        yield Case("rounds", f"product {'x'.join(map(str, extents))}", partial(_product, *extents))
     for name in ("matmul_1024", "matmul_512", "matmul:128x128x128", "softmax"):
         for what, pause, busy in (("in a row", 0.0, False), ("pauses", PAUSE, False), ("pauses, a hog", PAUSE, True)):
             yield Case("team", f"{name}, 2 threads, {what}", partial(_workload, name, 2), 2, pause, busy)

@@ -70,8 +70,8 @@ class Single:
         """Such loops under the names of the program."""
         names, count = [buffer.name for buffer in program.arguments], len(self.own) - program.outputs
         interface = [*names[:count], *names[len(names) - program.outputs :]]
-        own = (buffer.name for buffer in self.own)
-        return spelled(program, self.group.names, dict(zip(interface, own, strict=True)))
+        names_written = (buffer.name for buffer in self.own)
+        return spelled(program, self.group.names, dict(zip(interface, names_written, strict=True)))
 
     @property
     def unscheduled(self) -> Program:
@@ -94,9 +94,9 @@ def single_of(x: object, constants: Sequence[str] = ()) -> Single | None:
         return None
     elements = constant_values(function)
     stated = positions(function, "constants") | set(positions_of(x, function, constants))
-    own = {n: elements.get(n) for n in stated}
-    by_position = {n: own[former] for n, former in enumerate(form.arguments) if former in own}
+    known = {n: elements.get(n) for n in stated}
+    by_position = {n: known[former] for n, former in enumerate(form.arguments) if former in known}
     alone = ModuleOp([write(form.graph)])
     state_constants(find_function(alone), by_position)
     group = Group(graph.name, alone, tuple(by_position), names=form.names, hash=form.hash)
-    return Single(group, form.arguments, form.results, arguments_of(function), own)
+    return Single(group, form.arguments, form.results, arguments_of(function), known)

@@ -85,7 +85,7 @@ class LoweredUnit:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What LLVM takes: it is all that the machine code depends on, beside the machine."""
+        """The LLVM IR of each function, in the order of `codes`."""
         return tuple(code.text for code in self.codes)
 
     def compiled(self) -> Unit:

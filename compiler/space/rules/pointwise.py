@@ -12,8 +12,9 @@ from compiler.schedule.library import ConvolutionTiles, PointwiseTiles
 from compiler.space.rules.draft import Alternative, Draft
 from compiler.space.rules.sizes import evens, pixel_tile, pixels_of, register_tile, rows_of
 
-IDLE = 1.2
-"""By how much the lanes of all vectors of pixels may exceed the pixels: beyond, filters go into the lanes."""
+IDLE = {True: 1.2, False: 1.1}
+"""By how much the lanes of all vectors of pixels may exceed the pixels, by whether the filters never change: beyond,
+filters go into the lanes. Vectors of pixels want them packed, which each call does where they change."""
 FEWEST_TILES = 5
 """So many register tiles at least read the pixels that have been packed."""
 
@@ -29,7 +30,8 @@ def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alt
     by_filters = Alternative("by vectors of filters, pixels packed", partial(_by_filters, label=label))
     o, lanes = block.axes[1].size, draft.lanes(label)
     rows, vectors = register_tile(draft.machine, o, _pixels(block), lanes)
-    if -(-_pixels(block) // (vectors * lanes)) * vectors * lanes <= IDLE * _pixels(block):
+    idle = IDLE[_has_constant_filters(draft, block)]
+    if -(-_pixels(block) // (vectors * lanes)) * vectors * lanes <= idle * _pixels(block):
         return ([over_pixels], [by_filters]) if o >= FEWEST_TILES * rows else ([], [over_pixels, by_filters])
     return ([by_filters], [over_pixels]) if o >= FEWEST_TILES * lanes else ([], [by_filters, over_pixels])
 
@@ -37,6 +39,11 @@ def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alt
 def _pixels(block: Block) -> int:
     """The pixels of a channel of the result."""
     return prod(axis.size for axis in block.axes[2 : block.spatial])
+
+
+def _has_constant_filters(draft: Draft, block: Block) -> bool:
+    filters = next(access for access in block.reads if access != library.pointwise_image(block))
+    return filters.buffer in draft.schedule.program.constants
 
 
 def _over_pixels(draft: Draft, label: str) -> Sequence[str]:
@@ -61,7 +68,7 @@ def _by_filters(draft: Draft, label: str) -> Sequence[str]:
         draft.choose(range(min(2, vectors), min(4, vectors) + 1), filters, "vectors"),
         draft.choose(evens(c, lanes, min(c, 64), c), min(c, most), "channels"),
     )
-    constant = next(a for a in block.reads if a != library.pointwise_image(block)).buffer in s.program.constants
+    constant = _has_constant_filters(draft, block)
     done = library.pointwise_by_filters(s, s.get_block(label), epilogue, tiles, lanes, constant)
     draft.parallel(done.panels, done.rows)
     return [label, *([after.label] if after is not None else [])]
