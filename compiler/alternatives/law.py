@@ -1,0 +1,75 @@
+"""`Law`: a rewrite to another form of a te function that is a choice: it changes rounding, or may not pay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from compiler.graph.tree import Graph
+from compiler.types.machines import Machine
+
+
+class Scope(Enum):
+    """The graphs that a law rewrites."""
+
+    PROGRAM = "program"
+    """A whole te function, canonical, before it is grouped."""
+    GROUP = "group"
+    """A group, canonical; its other form is scheduled in its place."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The facts on which a choice depends: the machine, the floating-point policy, the inputs that never change, by
+    their names, and the error that the caller accepts: max|y - y64| / max|y|, None for no more than the written
+    form's."""
+
+    machine: Machine
+    policy: str
+    constants: frozenset[str] = frozenset()
+    error: float | None = None
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Bounds of a form's rounding error.
+
+    worst: over the largest sum of absolute products of a result. probable: over the largest result, at `CONFIDENCE`,
+    for operands and rounding errors that are independent and of mean zero (the model of Higham and Mary, 2019).
+    """
+
+    worst: float
+    probable: float
+
+
+CONFIDENCE = 0.998
+
+
+@dataclass(frozen=True)
+class Form:
+    """Another form of a graph, with the same inputs and results.
+
+    gain: the estimated time of the written form over this one's. rounding, written_rounding: the bounds of both; None
+    where only the order of sums changes. guard: of a group, a graph with the same inputs and one result of one element,
+    which is not zero where the form may be used in a run; None where it always may.
+    """
+
+    graph: Graph
+    gain: float
+    rounding: Rounding | None = None
+    written_rounding: Rounding | None = None
+    guard: Graph | None = None
+
+
+Forms: TypeAlias = Callable[[Graph, Conditions], Iterator[Form]]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law by its name: the forms that it offers of a graph, none where it does not apply."""
+
+    name: str
+    scope: Scope
+    forms: Forms
