@@ -19,7 +19,7 @@ from compiler.schedule import library
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.recorder import Recorder
 from compiler.space.rules import Alternative
-from compiler.space.rules.draft import Draft
+from compiler.recipes.draft import Draft
 from compiler.support import errors, plugins
 from compiler.targets.c.kernel import CKernel
 from compiler.targets.cpu.kernel import Kernel, Timing
@@ -158,7 +158,7 @@ def _tuning() -> Iterator[str]:
     for name in ("SearchTask", "TuningOptions", "workload"):
         yield from entry(f"strata.{name}", getattr(strata, name))
     yield from entry("strata.space.rules.Alternative", Alternative)
-    yield from entry("strata.space.rules.draft.Draft", Draft)
+    yield from entry("strata.recipes.draft.Draft", Draft)
 
 
 def _kernels() -> Iterator[str]:

@@ -1,142 +1,143 @@
-"""Winograd's minimal filtering: a convolution of 3 by 3 taps by products of transformed tiles."""
+"""Laws of Winograd: convolutions of 3 by 3 taps with stride 1 by products of transformed tiles.
+
+F(2x2, 3x3) needs 4 multiplications a result, F(4x4, 3x3) 2.25, the written form 9.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import prod, sqrt
 
 from compiler import te
+from compiler.alternatives.convolutions import Convolution, only_convolution
+from compiler.alternatives.law import Conditions, Form, Law, Rounding, Scope
+from compiler.alternatives.splice import spliced
+from compiler.alternatives.transforms import F2, F4, TAPS, Transform, convolved
+from compiler.dialects.functions import find_function
+from compiler.graph.read import read
+from compiler.graph.tree import Graph
 from compiler.te import Tensor
-from compiler.te.expr import Expr
+from compiler.types.elements import TYPES
 
-TAPS = 3
+UNIT = 2.0**-24
+"""The unit roundoff of float32."""
+LARGEST = 1e33
+"""The bound of sum |x| * sum |w| up to which no intermediate result of either form overflows: factors of the
+transforms multiply it by less than 1e5."""
+TAIL = 1.6
+"""The largest error over the largest result exceeds the standard deviation of errors over that of results at most by
+this factor, at `CONFIDENCE`: for 10,000 results or more, both normal, the largest error is at most 5.3 deviations and
+the largest result at least 3.3."""
+TRANSFORMED = 3.0
+"""Vector instructions for each element of a transformed tile."""
+BYTES_PER_CYCLE = 8.0
+"""Of memory, for weights that no cache holds from one call to the next, in cycles of a vector multiplication."""
+PAYS = 1.15
+"""The least estimated gain: below it estimates are off as often as right."""
 
 
-@dataclass(frozen=True)
-class Transform:
-    """The matrices of F(m, 3) for tiles of m results: of the input B^T, of the filter G, of the output A^T.
+def winograd(graph: Graph, conditions: Conditions, transform: Transform) -> Iterator[Form]:
+    """The form of a group around a convolution of constant weights; none under `strict`.
 
-    Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
+    Where sum |x| * sum |w| is at most LARGEST, no intermediate result overflows, and results are finite if they are so
+    as written. The guard is that; NaN fails it. Rounding, for C channels: see `rounding`.
     """
-
-    name: str
-    input: Sequence[Sequence[float]]
-    filter: Sequence[Sequence[float]]
-    output: Sequence[Sequence[float]]
-
-    @property
-    def results(self) -> int:
-        """m: the results of a tile along one dimension."""
-        return len(self.output)
-
-    @property
-    def points(self) -> int:
-        """m + 2: the elements of a tile along one dimension."""
-        return len(self.input)
+    found = only_convolution(graph)
+    if found is None or conditions.policy == "strict" or not _is_meant(found, conditions):
+        return
+    x, w = (te.placeholder(b.shape, "f32", b.name) for b in (found.image, found.weights))
+    y = convolved(x, w, found.pads, (found.shape[2], found.shape[3]), transform)
+    form = spliced(graph, found.compute, te.function("form", [x, w], y))
+    guard = read(find_function(te.function("guard", [x, w], _is_in_range(x, w)).module))
+    gain = cycles(found, conditions) / transformed_cycles(found, transform, conditions)
+    written = rounding(found.weights.shape[1])
+    yield Form(form, gain if gain >= PAYS else 0.0, rounding(found.weights.shape[1], transform), written, guard)
 
 
-F2 = Transform(
-    "winograd-2x2",
-    input=((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
-    filter=((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
-    output=((1, 1, 1, 0), (0, 1, -1, -1)),
-)
-F4 = Transform(
-    "winograd-4x4",
-    input=(
-        (4, 0, -5, 0, 1, 0),
-        (0, -4, -4, 1, 1, 0),
-        (0, 4, -4, -1, 1, 0),
-        (0, -2, -1, 2, 1, 0),
-        (0, 2, -1, -2, 1, 0),
-        (0, 4, 0, -5, 0, 1),
-    ),
-    filter=(
-        (1 / 4, 0, 0),
-        (-1 / 6, -1 / 6, -1 / 6),
-        (-1 / 6, 1 / 6, -1 / 6),
-        (1 / 24, 1 / 12, 1 / 6),
-        (1 / 24, -1 / 12, 1 / 6),
-        (0, 0, 1),
-    ),
-    output=((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
-)
+def _is_meant(found: Convolution, conditions: Conditions) -> bool:
+    is_float = all(b.element == TYPES["f32"] for b in (found.image, found.weights, *found.compute.results))
+    filters, channels = found.weights.shape[:2]
+    wide = min(filters, channels) >= conditions.machine.lanes
+    return is_float and wide and found.taps == (TAPS, TAPS) and found.weights.name in conditions.constants
 
 
-def combined(rows: Sequence[Sequence[float]], row: Expr, element: Callable[[int], Expr]) -> Expr:
-    """The sum of `rows[row][n] * element(n)`, without the zeros, as selects by the row, which is an axis: where that is
-    unrolled, one of them is left."""
-    value = _weighted(rows[-1], element)
-    for n in reversed(range(len(rows) - 1)):
-        value = te.select(row <= n, _weighted(rows[n], element), value)
-    return value
+def _is_in_range(x: Tensor, w: Tensor) -> Tensor:
+    """Whether no intermediate result overflows: 1.0 or 0.0."""
+    sizes = [_total(tensor) for tensor in (x, w)]
+    most, one, zero = (te.const(value, "f32") for value in (LARGEST, 1.0, 0.0))
+    return te.compute((1,), lambda i: te.select(sizes[0][i] * sizes[1][i] <= most, one, zero), name="in_range")
 
 
-def _weighted(row: Sequence[float], element: Callable[[int], Expr]) -> Expr:
-    value: Expr | None = None
-    for n in sorted((n for n, factor in enumerate(row) if factor), key=lambda n: row[n] < 0):  # so that none is negated
-        term = element(n) if abs(row[n]) == 1 else element(n) * float(abs(row[n]))
-        value = (term if row[n] > 0 else -term) if value is None else value + term if row[n] > 0 else value - term
-    assert value is not None
-    return value
+def _total(tensor: Tensor) -> Tensor:
+    axes = [te.reduce_axis(size, f"r{n}") for n, size in enumerate(tensor.shape)]
+    return te.compute((1,), lambda i: te.sum(te.abs(tensor[tuple(axes)]), axis=axes), name="size")
 
 
-def convolved(x: Tensor, w: Tensor, pads: tuple[int, int], image: tuple[int, int], transform: Transform) -> Tensor:
-    """The convolution [n, k, h, w] of x [n, c, y, x] by w [k, c, 3, 3] with stride 1; `pads` are zeros before the first
-    row and column, `image` the rows and columns of the result.
+def cycles(found: Convolution, conditions: Conditions) -> float:
+    """An estimate of the written form's time: cycles of vector multiplications, and of weights from memory."""
+    images, filters, rows, columns = found.shape
+    products = images * rows * columns * filters * found.weights.shape[1] * TAPS**2
+    return products / conditions.machine.lanes + _weights(found, TAPS**2, conditions)
 
-    Tiles of a row of tiles are columns of V; channels, and later filters, are contiguous. The rows of tiles of all
-    images are one axis.
+
+def transformed_cycles(found: Convolution, transform: Transform, conditions: Conditions) -> float:
+    """The same of the transformed form."""
+    images, filters, rows, columns = found.shape
+    channels, m = found.weights.shape[1], transform.results
+    elements = images * -(-rows // m) * -(-columns // m) * transform.points**2
+    work = elements * (filters * channels + TRANSFORMED * (filters + channels))
+    return work / conditions.machine.lanes + _weights(found, transform.points**2, conditions)
+
+
+def _weights(found: Convolution, size: int, conditions: Conditions) -> float:
+    bytes = 4 * size * prod(found.weights.shape[:2])
+    return bytes / BYTES_PER_CYCLE if bytes > conditions.machine.l2_bytes else 0.0
+
+
+def rounding(channels: int, transform: Transform | None = None) -> Rounding:
+    """The bounds of a convolution over so many channels, as written or by a transform.
+
+    Worst: gamma_n of a sum of n terms; a transform multiplies sums of absolute values by at most the square of
+    max over outputs and taps of sum_a |A^T||G|(sum_i |B^T|), and adds the roundings of its own sums. Probable: partial
+    sums grow as random walks, so that a sum of n terms has an error of UNIT * n / sqrt(6) standard deviations of a
+    term; a transform scales the error by the square of sqrt(sum_a A^T^2 G^2 B^T^2), in units of one tap, where the
+    written form has 9 taps.
     """
-    (batch, channels, height, width), filters = x.shape, w.shape[0]
-    m, a = transform.results, transform.points
-    down, across = (-(-size // m) for size in image)
+    terms = TAPS**2 * channels
+    written = TAIL * UNIT * sqrt(terms / 6)
+    if transform is None:
+        return Rounding(_gamma(terms), written)
+    own = 2 * (len(transform.input) + len(transform.input) + TAPS)
+    worst = _amplification(transform) ** 2 * _gamma(channels + own)
+    return Rounding(worst, written * _deviation(transform) ** 2 / TAPS**2)
 
-    def border(n: Expr, y: Expr, z: Expr, c: Expr) -> Expr:
-        row, column = y - pads[0], z - pads[1]
-        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        return te.select(inside, x[n, c, row, column], 0.0)
 
-    def columns(t: Expr, z: Expr, i: Expr, b: Expr, c: Expr) -> Expr:
-        n, y = (0, t) if batch == 1 else (t // down, t % down)
-        return combined(transform.input, b, lambda j: p[n, y * m + i, z * m + j, c])
+def _gamma(terms: int) -> float:
+    return terms * UNIT / (1 - terms * UNIT)
 
-    r = te.reduce_axis(channels, "c")
-    p = te.compute((batch, down * m + 2, across * m + 2, channels), border, name="border")
-    d = te.compute((batch * down, across, a, a, channels), columns, name="columns")
-    v = te.compute(
-        (a, a, batch * down, across, channels),
-        lambda i, b, t, z, c: combined(transform.input, i, lambda j: d[t, z, j, b, c]),
-        name="input",
-    )
-    g = te.compute(
-        (channels, filters, a, TAPS),
-        lambda c, k, i, q: combined(transform.filter, i, lambda j: te.cast(w[k, c, j, q], "float64")),
-        name="taps",
-    )
-    u = te.compute(
-        (a, a, channels, filters),
-        lambda i, b, c, k: te.cast(combined(transform.filter, b, lambda j: g[c, k, i, j]), "float32"),
-        name="filter",
-    )
-    product = te.compute(
-        (a, a, batch * down, across, filters),
-        lambda i, b, t, z, k: te.sum(v[i, b, t, z, r] * u[i, b, r, k], axis=r),
-        name="product",
-    )
-    e = te.compute(
-        (batch * down, across, a, m, filters),
-        lambda t, z, b, p_, k: combined(transform.output, p_, lambda i: product[i, b, t, z, k]),
-        name="rows",
-    )
-    z = te.compute(
-        (batch * down, across, m, m, filters),
-        lambda t, z, p_, q, k: combined(transform.output, q, lambda b: e[t, z, b, p_, k]),
-        name="output",
-    )
 
-    def result(n: Expr, k: Expr, h: Expr, w_: Expr) -> Expr:
-        t = h // m if batch == 1 else n * down + h // m
-        return z[t, w_ // m, h % m, w_ % m, k]
+def _amplification(t: Transform) -> float:
+    sizes = [_sum(row) for row in t.input]
 
-    return te.compute((batch, filters, *image), result, name="convolution")
+    def at(row: Sequence[float], tap: int) -> float:
+        return sum(abs(a * g[tap]) * size for a, g, size in zip(row, t.filter, sizes, strict=True))
+
+    return max(at(row, tap) for row in t.output for tap in range(TAPS))
+
+
+def _deviation(t: Transform) -> float:
+    sizes = [_squares(g) * _squares(b) for g, b in zip(t.filter, t.input, strict=True)]
+    return sqrt(max(sum(a * a * size for a, size in zip(row, sizes, strict=True)) for row in t.output))
+
+
+def _sum(row: Sequence[float]) -> float:
+    return sum(map(abs, row))
+
+
+def _squares(row: Sequence[float]) -> float:
+    return sum(value * value for value in row)
+
+
+WINOGRAD_2 = Law("winograd-2x2", Scope.GROUP, partial(winograd, transform=F2))
+WINOGRAD_4 = Law("winograd-4x4", Scope.GROUP, partial(winograd, transform=F4))

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp
 
 from compiler import pipeline
+from compiler.alternatives import Conditions
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.database.record import Record
 from compiler.database.replay import replay
@@ -39,10 +40,11 @@ from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.support.gc import paused
 from compiler.support.text import counted
 from compiler.targets.cpu import Kernel, thread_count
-from compiler.targets.cpu.facts import RUN_ONCE
+from compiler.targets.cpu.facts import RUN_ONCE, RUN_SELDOM
 from compiler.targets.cpu.openmp import usable
 from compiler.targets.registry import target_named
 from compiler.targets.target import AnyKernel, Target
+from compiler.types.machines import host
 
 UNUSED = "its record is not used"
 """The beginning of the verdict of a group whose record was refused; the reason follows."""
@@ -156,7 +158,7 @@ def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str
 
     @cache
     def selection() -> Selection:
-        program = partition(x, list(constants or ()))
+        program = partition(x, list(constants or ()), conditions=Conditions(host(), policy))
         return Selection(program, {part.name: part for part in program.parts(count, policy)})
 
     if isinstance(way, Path):
@@ -251,7 +253,7 @@ def built(
 
 def untuned(kernel: Kernel) -> str | None:
     """A sentence about the groups of a kernel that are not built by a record; None if all are."""
-    groups = [group for group in kernel.groups if group.verdict != RUN_ONCE]
+    groups = [group for group in kernel.groups if group.verdict not in (RUN_ONCE, RUN_SELDOM)]
     others = [group for group in groups if group.source != "record"]
     refused = sum(UNUSED in group.verdict for group in others)
     counts = {"without a record": len(others) - refused, "with a record that is refused": refused}

@@ -12,9 +12,10 @@ from itertools import chain
 from math import prod
 
 from xdsl.dialects import memref
-from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.arith import CmpfOp, ConstantOp
 from xdsl.dialects.builtin import (
     DenseArrayBase,
+    FloatAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -23,13 +24,16 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Block as IrBlock
 from xdsl.ir import Operation, Region, SSAValue
 
 from compiler.dialects import loop, te
 from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.dense import Dense
-from compiler.dialects.functions import SLOT_ALIGNMENT, outputs
+from compiler.dialects.functions import SLOT_ALIGNMENT, called, outputs
+from compiler.graph.guarded import Guarded, guarded
+from compiler.graph.read import read
 from compiler.program.names import Names
 from compiler.program.tree import Buffer
 from compiler.program.write import hint, memref_type, replace_body
@@ -42,11 +46,17 @@ CONSTANTS = "constants"
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a function: the names of the buffers that it reads, and of the buffers that it writes."""
+    """A call of a function: the names of the buffers that it reads, and of the buffers that it writes.
+
+    guarded: where its output is one of its inputs while another one is not zero, the positions of these inputs. unless:
+    the buffer of one element that, where it is not zero, skips the call: the output is that input already.
+    """
 
     callee: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    guarded: Guarded | None = None
+    unless: str = ""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -197,14 +207,15 @@ def read_tensors(function: FuncOp) -> Main:
         else:
             copied.append((value, made.add(value, name)))
     count = len(made.buffers)
-    steps, elements = list[Step](), dict[str, Dense]()
+    steps, elements, guards = list[Step](), dict[str, Dense](), dict[str, Guarded | None]()
     for op in block.ops:
         if isinstance(op, te.ConstantOp):
             elements[made.of(op.output, op.output.name_hint or op.value.data.name)] = op.value.data
         elif isinstance(op, CallOp):
             callee = op.callee.string_value()
             outputs = tuple(made.of(v, v.name_hint or f"{callee}.{n}") for n, v in enumerate(op.results))
-            steps.append(Call(callee, tuple(made.names[v] for v in op.arguments), outputs))
+            inputs = tuple(made.names[v] for v in op.arguments)
+            steps.append(Call(callee, inputs, outputs, guards.setdefault(callee, guarded(read(called(op))))))
     steps += [Copy(made.names[value], target) for value, target in copied]
     every = tuple(made.buffers.values())
     temporaries = tuple(buffer for buffer in every[count:] if buffer.name not in elements)
@@ -235,13 +246,12 @@ def read_buffers(function: FuncOp, output_counts: Mapping[str, int]) -> Main:
             case loop.AllocOp():
                 made.of(op.buffer, op.label.data)
             case CallOp():
-                callee = op.callee.string_value()
-                given = tuple(made.names[value] for value in op.arguments)
-                first = len(given) - output_counts[callee]
-                steps.append(Call(callee, given[:first], given[first:]))
+                steps.append(_call(op, made, output_counts))
             case memref.CopyOp():
                 steps.append(Copy(made.names[op.source], made.names[op.destination]))
-            case ReturnOp():
+            case IfOp():
+                steps.append(_skipped(op, made, output_counts))
+            case ReturnOp() | memref.LoadOp() | CmpfOp():
                 continue
             case _:
                 raise InputError(f"'{op.name}' is not an op of a loop function that calls others")
@@ -252,6 +262,22 @@ def read_buffers(function: FuncOp, output_counts: Mapping[str, int]) -> Main:
     name, number = function.sym_name.data, outputs(function)
     arguments, placed_at = every[:count], tuple(constants)
     return Main(name, arguments, number, temporaries, tuple(steps), placed_at, bytes, views=tuple(views))
+
+
+def _call(op: CallOp, made: _Buffers, output_counts: Mapping[str, int], unless: str = "") -> Call:
+    callee = op.callee.string_value()
+    given = tuple(made.names[value] for value in op.arguments)
+    first = len(given) - output_counts[callee]
+    return Call(callee, given[:first], given[first:], unless=unless)
+
+
+def _skipped(op: IfOp, made: _Buffers, output_counts: Mapping[str, int]) -> Call:
+    """A call that runs where a buffer of one element is zero. Raises InputError for other conditions and bodies."""
+    test, ops = op.cond.owner, list(op.true_region.block.ops)
+    load = test.lhs.owner if isinstance(test, CmpfOp) else None
+    if not isinstance(load, memref.LoadOp) or len(ops) != 2 or not isinstance(ops[0], CallOp):
+        raise InputError("'scf.if' of a function that calls others is not one call under a guard")
+    return _call(ops[0], made, output_counts, made.names[load.memref])
 
 
 def _is_cast(value: SSAValue) -> bool:
@@ -337,6 +363,15 @@ def _view(body: IrBlock, bytes: SSAValue, offset: int, type: MemRefType) -> SSAV
     return view.result
 
 
+def _unless(call: CallOp, guard: SSAValue) -> list[Operation]:
+    """A call that runs where a buffer of one element is zero."""
+    place = ConstantOp(IntegerAttr(0, IndexType()))
+    load = memref.LoadOp.get(guard, [place.result])
+    zero = ConstantOp(FloatAttr(0.0, load.res.type))
+    test = CmpfOp(load, zero, "oeq")
+    return [place, load, zero, test, IfOp(test, [], Region(IrBlock([call, YieldOp()])))]
+
+
 def _fill(
     body: IrBlock,
     main: Main,
@@ -371,7 +406,8 @@ def _fill(
 
     for step in main.steps:
         if isinstance(step, Call):
-            body.add_op(CallOp(step.callee, [value(name) for name in (*step.inputs, *step.outputs)], []))
+            call = CallOp(step.callee, [value(name) for name in (*step.inputs, *step.outputs)], [])
+            body.add_ops(_unless(call, value(step.unless)) if step.unless else [call])
         else:
             body.add_op(memref.CopyOp(value(step.source), value(step.target)))
     body.add_op(ReturnOp())

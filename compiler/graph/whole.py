@@ -47,8 +47,9 @@ def grouped(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
     return whole(x, rules).module
 
 
-def whole(x: object, rules: Sequence[Rule] = RULES) -> Grouped:
-    """What `grouped` gives, with the names that the program gave."""
+def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False) -> Grouped:
+    """What `grouped` gives, with the names that the program gave. With `single` what fits one group calls that group,
+    too."""
     module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
     if not isinstance(module, ModuleOp):
         raise TypeError(f"{type(x).__name__} has no module")
@@ -58,7 +59,7 @@ def whole(x: object, rules: Sequence[Rule] = RULES) -> Grouped:
         check_groups(module)
         return Grouped(module, {})
     given = [canonical(read(function)) for function in functions(module)]
-    parts = divided([form.graph for form in given], rules)
+    parts = divided([form.graph for form in given], rules, single)
     if not any(part.groups for part in parts):
         return Grouped(module, {})
     made = united([part.main for part in parts], (graph for part in parts for graph in part.groups))

@@ -27,7 +27,7 @@ from compiler.driver.choice.preferred import PAYS, preferred_schedule, seconds
 from compiler.driver.parts.partition import Partition, Unscheduled
 from compiler.driver.units.unit import Scheduled
 from compiler.schedule import Schedule
-from compiler.space.rules.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft
 from compiler.support.errors import InputError, LoweringError, ScheduleError, StrataError, TargetError
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel

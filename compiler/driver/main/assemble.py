@@ -29,7 +29,7 @@ from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.program.write import memref_type
 from compiler.support.errors import InputError
 from compiler.targets.cpu.compile import object_code
-from compiler.targets.cpu.facts import RUN_ONCE, GroupFacts
+from compiler.targets.cpu.facts import RUN_ONCE, RUN_SELDOM, GroupFacts
 from compiler.targets.cpu.kernel import Kernel, Text
 from compiler.targets.cpu.load import interface
 from compiler.types.machines import host
@@ -40,7 +40,8 @@ MAIN_LEVEL = 1
 
 @dataclass(frozen=True)
 class Planned:
-    """Main as it is compiled, its units, what fills the constants, and the numbers of the units that only do that."""
+    """Main as it is compiled, its units, what fills the constants, and the numbers of the units that only do that,
+    and of those that a guard skips."""
 
     main: Main
     units: Units
@@ -48,6 +49,7 @@ class Planned:
     preparing: Preparing
     temporaries_bytes: int
     runs_once: Set[int]
+    skipped: Set[int]
 
     @property
     def codes(self) -> list[Code]:
@@ -148,7 +150,8 @@ def _planned(
     units_done = compiled(jobs(), team)
     before, after = numbers[: len(parts.before)], numbers[len(parts.before) :]
     pairs = ((call, units_done[number].shared) for call, number in zip(parts.main.calls, after, strict=True))
-    preparing = Preparing(called_main, parts.main, standing(pairs, parts.main.wholes))
+    fixed = {*parts.main.wholes, *(buffer.name for buffer in parts.main.results)}
+    preparing = Preparing(called_main, parts.main, standing(pairs, fixed))
     for call, number in zip(parts.before, before, strict=True):
         preparing.run_before(call, units_done[number])
     left = iter(after)
@@ -159,7 +162,8 @@ def _planned(
     given = {name: called_main.buffers[name] for name in constants}
     main = complete(parts.main, steps, given | preparing.filled)
     temporaries_bytes = sum(map(size, parts.main.temporaries))
-    return Planned(main, units, units_done, preparing, temporaries_bytes, set(before) - set(after))
+    skipped = {number for number, step in zip(after, parts.main.calls, strict=True) if step.guarded}
+    return Planned(main, units, units_done, preparing, temporaries_bytes, set(before) - set(after), skipped)
 
 
 def _hash(callee: FuncOp, hashes: Mapping[str, str]) -> str:
@@ -203,5 +207,6 @@ def _groups(planned: Planned, sources: Mapping[str, Scheduled], hashes: Mapping[
     every = zip(units.jobs, units.callees, units.occurrences, planned.compiled, strict=True)
     for number, (job, callee, occurrences, unit) in enumerate(every):
         source = sources.get(callee, WRITTEN)
-        verdict = source.verdict or (RUN_ONCE if number in planned.runs_once else "")
+        runs = RUN_ONCE if number in planned.runs_once else RUN_SELDOM if number in planned.skipped else ""
+        verdict = source.verdict or runs
         yield GroupFacts(job.name, hashes[callee], occurrences, source.origin, verdict, unit.seconds)

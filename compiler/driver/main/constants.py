@@ -60,7 +60,9 @@ class Preparing:
         """A call as it stands in main, where its unit prepares what depends on constants alone."""
         prepared = self._prepared(call, unit) if unit.prepare is not None else ()
         inputs = (self._place(call.inputs[n]) for n in unit.takes)
-        return Call(unit.call.name, (*inputs, *prepared), tuple(map(self._place, call.outputs)))
+        skips = call.guarded is not None and (call.guarded.value, 0) in unit.shared
+        unless = self._place(call.inputs[call.guarded.guard]) if call.guarded and skips else ""
+        return Call(unit.call.name, (*inputs, *prepared), tuple(map(self._place, call.outputs)), unless=unless)
 
     def copy(self, copy: Copy) -> Copy:
         """A copy as it stands in main."""

@@ -54,7 +54,8 @@ def replaceable(main: Main) -> dict[str, Pairs]:
     afterwards, itself or by a view, and that the call reads once.
 
     A view stays where it is: it is no such input. Where it is such an output, the input stands in its place, and so
-    must not stand in the place of a buffer that has views itself.
+    must not stand in the place of a buffer that has views itself. The same holds for a result of main that is skipped
+    under a guard.
     """
     temporaries = {buffer.name for buffer in main.temporaries}
     last = {main.wholes.get(name, name): number for number, step in enumerate(main.steps) for name in step.reads}
@@ -68,7 +69,7 @@ def replaceable(main: Main) -> dict[str, Pairs]:
         for i, source in enumerate(call.inputs):
             ends = source in temporaries and last[source] == number and memory.count(source) == 1
             for j, target in enumerate(call.outputs) if ends else ():
-                stays = target in main.wholes
+                stays = target in main.wholes or (call.guarded is not None and call.guarded.value == i)
                 if not (target in temporaries or (stays and source not in fixed)):
                     continue
                 if _are_alike(main.buffers[source], main.buffers[target]):

@@ -101,7 +101,7 @@ class Whole:
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         """The different groups in the order of their first calls, without those that depend on constants alone, which
-        run once, before, and concatenations whose parts are written into their slices."""
+        run once, before, concatenations whose parts are written into their slices, and those that a guard skips."""
         calls: dict[str, list[tuple[bool, ...]]] = {}
         for name, constants in self._calls():
             calls.setdefault(name, []).append(constants)
@@ -128,9 +128,10 @@ class Whole:
         return replace(parts, main=sliced(parts.main, joins(callees(self.function)), main.buffers))
 
     def _calls(self) -> Iterator[tuple[str, tuple[bool, ...]]]:
-        """Each call of a run: its callee, and which of its operands are constant."""
+        """Each call of a run that no guard skips: its callee, and which of its operands are constant."""
         for call in self.running.main.calls:
-            yield call.callee, tuple(name in self.running.constants for name in call.inputs)
+            if call.guarded is None:
+                yield call.callee, tuple(name in self.running.constants for name in call.inputs)
 
     def _group(self, name: str, calls: Sequence[tuple[bool, ...]]) -> Group:
         constants = tuple(n for n, each in enumerate(zip(*calls, strict=True)) if all(each))
@@ -159,13 +160,13 @@ def _public(group: FuncOp) -> FuncOp:
     return function
 
 
-def whole_of(x: object, constants: Sequence[str]) -> Whole | None:
-    """What a te program is cut into; None for one that fits one group, or is at another level. Raises InputError for
-    constants that are no inputs."""
+def whole_of(x: object, constants: Sequence[str], single: bool = False) -> Whole | None:
+    """What a te program is cut into; None for one that fits one group, unless `single` is set, or is at another level.
+    Raises InputError for constants that are no inputs."""
     module = te_module(x)
     if module is None:
         return None
-    cut = whole(module)
+    cut = whole(module, single=single)
     if not has_groups(cut.module):
         return None
     function = find_function(module)

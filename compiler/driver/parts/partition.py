@@ -9,12 +9,14 @@ from typing import Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 
+from compiler.alternatives import GROUP_LAWS, Conditions
 from compiler.database.outcome import NETWORK, WARM
 from compiler.database.program import text_of
 from compiler.database.record import Key, hash_of
 from compiler.dialects.functions import find_function
 from compiler.driver.inputs import with_constants
 from compiler.driver.kernels import written
+from compiler.driver.parts.forms import with_forms
 from compiler.driver.parts.groups import Group, Whole, whole_of
 from compiler.driver.parts.single import Single, single_of
 from compiler.driver.plan import BuildPlan
@@ -142,13 +144,24 @@ class Partition:
         return BuildPlan(module, group=group, tree=tree)
 
 
-def partition(x: object, constants: Sequence[str], in_groups: bool = True, canonical: bool = True) -> Partition:
+def partition(
+    x: object,
+    constants: Sequence[str],
+    in_groups: bool = True,
+    canonical: bool = True,
+    conditions: Conditions | None = None,
+) -> Partition:
     """The parts of a program, some of whose inputs are constant; not in groups, or not in its canonical form, where so
-    asked."""
+    asked. Groups have the forms that laws prefer under `conditions`; without them, and outside groups, their own."""
     if isinstance(x, Group):
         return Partition(given=x)
     whole = whole_of(x, constants) if in_groups and canonical else None
     if whole is not None:
-        return Partition(whole)
+        return Partition(whole if conditions is None else with_forms(whole, conditions, GROUP_LAWS))
+    if conditions is not None and canonical:
+        alone = whole_of(x, constants, single=True)
+        formed = alone and with_forms(alone, conditions, GROUP_LAWS)
+        if formed is not alone:
+            return Partition(formed)
     single = single_of(x, constants) if canonical else None
     return Partition(single=single) if single else Partition(given=with_constants(x, lower(x), constants))

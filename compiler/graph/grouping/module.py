@@ -38,14 +38,15 @@ def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:
     return ModuleOp(list(map(write, (*united_parts.mains, *united_parts.groups))), dict(module.attributes))
 
 
-def divided(graphs: Iterable[Graph], rules: Sequence[Rule] = RULES) -> list[OutlinedGroups]:
-    """Functions cut into groups; one that fits one group stays as it is, without groups."""
+def divided(graphs: Iterable[Graph], rules: Sequence[Rule] = RULES, single: bool = False) -> list[OutlinedGroups]:
+    """Functions cut into groups; one that fits one group stays as it is, without groups, unless `single` is set."""
     graphs = list(graphs)
     names = Names(graph.name for graph in graphs)
     parts = []
     for graph in graphs:
         groups = grouped(graph, rules)
-        parts.append(outlined(graph, groups, names) if len(groups) > 1 else OutlinedGroups(graph, ()))
+        is_cut = len(groups) > (0 if single else 1)
+        parts.append(outlined(graph, groups, names) if is_cut else OutlinedGroups(graph, ()))
     return parts
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from compiler.schedule import library
-from compiler.space.rules.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft
 from compiler.space.rules.product import is_product
 from compiler.space.rules.sizes import step_cycles, steps
 

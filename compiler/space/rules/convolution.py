@@ -9,7 +9,7 @@ from math import gcd, prod
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import ConvolutionTiles
-from compiler.space.rules.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft
 from compiler.space.rules.pointwise import by_preference
 from compiler.space.rules.sizes import evens, pixel_tile, pixels_of
 

@@ -9,7 +9,7 @@ from math import prod
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import PixelTiles
-from compiler.space.rules.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft
 
 MOST_UNROLLED = 40
 """The most multiplications of a register tile with all its taps unrolled: more code takes longer to compile and is no

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from compiler.graph.provenance import Provenance
 from compiler.schedule import library
 from compiler.schedule.schedule import Schedule
-from compiler.space.rules.draft import Alternative, Draft, Rule, to_schedule
+from compiler.recipes.draft import Alternative, Draft, Rule, to_schedule
 from compiler.space.sketch import Sketch
 from compiler.support.errors import ScheduleError
 from compiler.support.gc import paused

@@ -12,7 +12,7 @@ from compiler.schedule import library
 from compiler.schedule.library import ThreadTiles
 from compiler.schedule.primitives.choices.sample_perfect_tile import perfect_tiles
 from compiler.schedule.schedule import Handle, Size
-from compiler.space.rules.draft import Alternative, Draft, inlined
+from compiler.recipes.draft import Alternative, Draft, inlined
 from compiler.space.rules.reduction import THREADS, WARP, reuses
 from compiler.support.errors import ScheduleError
 

@@ -8,7 +8,7 @@ from functools import partial
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import GradientTiles
-from compiler.space.rules.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft
 from compiler.space.rules.sizes import step_cycles
 from compiler.types.machines import Machine
 

@@ -12,7 +12,7 @@ from compiler.program.body import Read
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library.moving import turned_axes
-from compiler.space.rules.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft
 from compiler.types.elements import element_bytes
 
 WHOLE = 8

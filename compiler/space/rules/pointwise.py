@@ -9,7 +9,7 @@ from math import prod
 from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import ConvolutionTiles, PointwiseTiles
-from compiler.space.rules.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft
 from compiler.space.rules.sizes import evens, pixel_tile, pixels_of, register_tile, rows_of
 
 IDLE = {True: 1.2, False: 1.1}

@@ -11,7 +11,7 @@ from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import Gebp, GebpTiles
 from compiler.schedule.schedule import Handle, Size
-from compiler.space.rules.draft import Alternative, Draft, in_order
+from compiler.recipes.draft import Alternative, Draft, in_order
 from compiler.space.rules.sizes import depth, evens, register_tile, rows_of, steps, width
 
 MOST_ROWS = 14

@@ -14,7 +14,7 @@ from math import prod
 from compiler.program.tree import Access, Block
 from compiler.schedule import library
 from compiler.schedule.schedule import Handle, Size
-from compiler.space.rules.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft
 
 WARP, THREADS = 32, 256
 """The threads of a warp, and of a block where a search begins."""

@@ -12,7 +12,7 @@ from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library.loops import along
 from compiler.schedule.schedule import Size
-from compiler.space.rules.draft import Alternative, Draft, inlined
+from compiler.recipes.draft import Alternative, Draft, inlined
 from compiler.space.rules.moving import is_cut
 from compiler.types.elements import element_bytes
 

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from compiler.schedule.primitive import CHOICES, applies
 from compiler.schedule.schedule import Schedule, script_of
 from compiler.space.rules.derivation import Derived, as_written, derivations
-from compiler.space.rules.draft import Draft, Rule
+from compiler.recipes.draft import Draft, Rule
 from compiler.space.rules.recording import check_used
 from compiler.space.sketch import Sketch
 from compiler.types.machines import Gpu, Machine

@@ -10,7 +10,7 @@ from math import prod
 from compiler.program.tree import Access, Block, Program
 from compiler.schedule import library
 from compiler.schedule.library import ThinTile
-from compiler.space.rules.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft
 
 FEW = 4
 """The most vectors that a matrix is streamed for; for more it is multiplied in panels, unless it would be packed in

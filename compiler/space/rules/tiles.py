@@ -8,7 +8,7 @@ from functools import partial
 from compiler.analysis.rows import streams
 from compiler.program.tree import Block
 from compiler.schedule.schedule import Handle, Size
-from compiler.space.rules.draft import Alternative, Draft, in_order
+from compiler.recipes.draft import Alternative, Draft, in_order
 from compiler.space.rules.sizes import evens
 
 

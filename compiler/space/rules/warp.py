@@ -13,7 +13,7 @@ from compiler.program.tree import Block
 from compiler.schedule import library
 from compiler.schedule.library import WarpTiles
 from compiler.schedule.schedule import Handle, Size
-from compiler.space.rules.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft
 
 DEPTH = 16
 """The extent of an MMA tile along k."""

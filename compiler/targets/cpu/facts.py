@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 RUN_ONCE = "run once"
 """The verdict of a group that runs once, when the kernel is made."""
+RUN_SELDOM = "run where the guard of its other form fails"
+"""The verdict of a group that a guard skips as a rule; it is compiled as written."""
 
 
 @dataclass(frozen=True)
@@ -14,7 +16,8 @@ class GroupFacts:
 
     hash: of its canonical program; empty where it has none. source: where its schedule is from, "written" for the loops
     as they were lowered. verdict: what verify-schedule said of the schedule; for what was not scheduled empty, or
-    RUN_ONCE where it depends on constants alone.
+    RUN_ONCE where it depends on constants alone, RUN_SELDOM where a guard skips it. law: the name of the law that
+    gave its form, empty for the written one.
     seconds: what it took to compile; 0 where the cache had it.
     """
 
@@ -24,6 +27,7 @@ class GroupFacts:
     source: str
     verdict: str
     seconds: float
+    law: str = ""
 
 
 @dataclass(frozen=True)

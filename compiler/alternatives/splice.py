@@ -1,0 +1,48 @@
+"""Parts of graphs written with `compiler.te`: other forms of a compute, and what follows a graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.dialects.functions import find_function
+from compiler.graph.read import read
+from compiler.graph.rename import giving, reading
+from compiler.graph.tree import Compute, Graph, Node
+from compiler.program.names import Names
+from compiler.te.function import Function
+
+
+def spliced(graph: Graph, compute: Compute, form: Function) -> Graph:
+    """A graph with another form in the place of a compute of one result: a te function of inputs that are named as
+    values of the graph. Its computes are named anew where their names are taken."""
+    at = graph.nodes.index(compute)
+    inner = _nodes(graph, form, compute.results[0].name)
+    return replace(graph, nodes=(*graph.nodes[:at], *inner, *graph.nodes[at + 1 :]))
+
+
+def followed(graph: Graph, form: Function) -> Graph:
+    """A graph of one result that a te function continues: its inputs are named as values of the graph, or become inputs
+    of it, its output is the result."""
+    known = dict(graph.values)
+    new = [value for value in read(find_function(form.module)).inputs if value.name not in known]
+    graph = replace(graph, inputs=(*graph.inputs, *new))
+    name = Names(graph.values).fresh(form.outputs[0].name)
+    return replace(graph, nodes=(*graph.nodes, *_nodes(graph, form, name)), results=(name,))
+
+
+def _nodes(graph: Graph, form: Function, result: str) -> list[Node]:
+    """The nodes of a te function between values of a graph and a result."""
+    inner = read(find_function(form.module))
+    names = Names([*graph.values, result])
+    labels = Names(node.block.label for node in graph.nodes if isinstance(node, Compute))
+    values = {value.name: tensor.name for value, tensor in zip(inner.inputs, form.inputs, strict=True)}
+    values[inner.results[0]] = result
+    nodes: list[Node] = []
+    for node in inner.nodes:
+        for value in node.results:
+            values.setdefault(value.name, names.fresh(value.name))
+        node = giving(reading(node, values), tuple(replace(v, name=values[v.name]) for v in node.results))
+        if isinstance(node, Compute):
+            node = replace(node, block=replace(node.block, label=labels.fresh(node.block.label)))
+        nodes.append(node)
+    return nodes

@@ -1,0 +1,117 @@
+"""A whole program with other forms of its groups, where laws offer some that an estimate prefers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+
+from compiler import te
+from compiler.alternatives import Chosen, Conditions, Law, best
+from compiler.alternatives.splice import followed
+from compiler.dialects.functions import find_function, functions
+from compiler.dialects.numbers import dtype_of
+from compiler.driver.parts.groups import Whole
+from compiler.graph.grouping.outline import GROUP
+from compiler.graph.read import read
+from compiler.graph.tree import Call, Graph, Node
+from compiler.graph.write import write
+from compiler.program.names import Names
+from compiler.program.tree import Buffer
+
+LAW = "te.law"
+"""The attribute of a group that a law gave its form: the name of the law."""
+
+
+@dataclass(frozen=True)
+class _Replaced:
+    """What stands in the place of a group: its guard and form, and the group, which runs where the guard fails; or, of
+    a form without guard, the form alone."""
+
+    guard: Graph | None
+    form: Graph
+    otherwise: Graph | None
+
+    @property
+    def functions(self) -> list[Graph]:
+        """The functions, in the order of their calls."""
+        return [graph for graph in (self.guard, self.form, self.otherwise) if graph is not None]
+
+
+def with_forms(program: Whole, conditions: Conditions, laws: Sequence[Law]) -> Whole:
+    """A program with each group in the form that an estimate prefers; the same object where that is the written one.
+
+        %y = call @group_0(%x, %w)
+      ->
+        %g = call @group_0_guard(%x, %w)  %f = call @group_0_form(%x, %w)  %y = call @group_0(%x, %w, %g, %f)
+
+    Where the guard of a form holds, which is where it is not zero, the group gives what the form does; else it computes
+    it as written.
+    """
+    names = Names(function.sym_name.data for function in functions(program.module))
+    replaced: dict[str, _Replaced] = {}
+    for group in program.groups:
+        graph = read(find_function(program.module, group.name))
+        known = frozenset(graph.inputs[n].name for n in group.constants)
+        chosen = best(graph, replace(conditions, constants=known), laws)
+        if chosen is not None:
+            replaced[group.name] = _replaced(graph, chosen, names)
+    return _calling(program, replaced) if replaced else program
+
+
+def _replaced(graph: Graph, chosen: Chosen, names: Names) -> _Replaced:
+    form, law = chosen.form, {GROUP: UnitAttr(), LAW: StringAttr(chosen.law.name)}
+    if form.guard is None:
+        return _Replaced(None, replace(form.graph, attributes=law), None)
+    guard = replace(form.guard, name=names.fresh(f"{graph.name}_guard"), private=True, attributes={GROUP: UnitAttr()})
+    other = replace(form.graph, name=names.fresh(f"{graph.name}_form"), attributes=law)
+    return _Replaced(guard, other, _otherwise(graph))
+
+
+def _otherwise(graph: Graph) -> Graph:
+    """A group that gives what its form does where a guard holds."""
+    names = Names(graph.values)
+    result = _like(graph.values[graph.results[0]], graph.results[0])
+    guard = te.placeholder((1,), "f32", names.fresh("guard"))
+    form = _like(graph.values[graph.results[0]], names.fresh("form"))
+    either = te.compute(result.shape, lambda *i: te.select(te.not_equal(guard[0], 0.0), form[i], result[i]), name="either")
+    return followed(graph, te.function("either", [result, guard, form], either))
+
+
+def _like(buffer: Buffer, name: str) -> te.Tensor:
+    return te.placeholder(buffer.shape, str(dtype_of(buffer.element)), name)
+
+
+def _calling(program: Whole, replaced: dict[str, _Replaced]) -> Whole:
+    """The program whose main calls what stands in the place of some groups."""
+    graphs = {function.sym_name.data: read(function) for function in functions(program.module)}
+    main = graphs.pop(program.function.sym_name.data)
+    names = Names(main.values)
+    nodes: list[Node] = []
+    for node in main.nodes:
+        nodes += _calls(node, replaced[node.callee], names) if _is_of(node, replaced) else [node]
+    every = [f for name, graph in graphs.items() for f in (replaced[name].functions if name in replaced else [graph])]
+    module = ModuleOp(list(map(write, (replace(main, nodes=tuple(nodes)), *every))), dict(program.module.attributes))
+    parts = {f.name: program.parts[name] for name, r in replaced.items() for f in r.functions if name in program.parts}
+    hashes = {name: digest for name, digest in program.hashes.items() if name not in replaced}
+    return replace(program, module=module, parts={**program.parts, **parts}, hashes=hashes)
+
+
+def _is_of(node: Node, replaced: dict[str, _Replaced]) -> bool:
+    return isinstance(node, Call) and node.callee in replaced
+
+
+def _calls(node: Node, new: _Replaced, names: Names) -> list[Node]:
+    """The calls in the place of one of a group."""
+    assert isinstance(node, Call)
+    if new.guard is None or new.otherwise is None:
+        return [node]
+    given = dict(zip((value.name for value in new.form.inputs), node.operands, strict=True))
+    guard = replace(new.guard.values[new.guard.results[0]], name=names.fresh("guard"))
+    form = replace(node.results[0], name=names.fresh("form"))
+    return [
+        Call(new.guard.name, tuple(given[value.name] for value in new.guard.inputs), (guard,)),
+        Call(new.form.name, node.operands, (form,)),
+        replace(node, operands=(*node.operands, guard.name, form.name)),
+    ]

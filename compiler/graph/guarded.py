@@ -1,0 +1,71 @@
+"""Functions that another value stands in for while a guard holds: their calls are skipped then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+
+from compiler.affine import linear as lin
+from compiler.dialects.upstream.arith import CMPF, CmpfOp, SelectOp
+from compiler.graph.tree import Compute, Graph
+from compiler.program.body import Apply, Read, Scalar
+from compiler.program.tree import Block
+
+UNEQUAL = CMPF.index("une")
+"""The predicate of arith.cmpf: not equal, or NaN."""
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """The positions of two inputs of a function: its result is `value` where `guard`, of one element, is not zero."""
+
+    guard: int
+    value: int
+
+
+def guarded(graph: Graph) -> Guarded | None:
+    """The guard of a te function whose only result is computed last, as
+
+        %y = te.compute [...] (%g = %guard[0], %v = %value[i, j, ...], ...) { select %g != 0.0, %v, ... }
+
+    None for any other function.
+    """
+    last = graph.nodes[-1] if graph.nodes else None
+    if not isinstance(last, Compute) or graph.results != (last.results[0].name,) or last.block.combiners:
+        return None
+    value = last.block.body[0]
+    if last.block.table is not None or not isinstance(value, Apply) or value.kind is not SelectOp:
+        return None
+    test, then, _ = value.operands
+    flag = _compared(test)
+    if not isinstance(flag, Read) or not isinstance(then, Read):
+        return None
+    inputs = {buffer.name: n for n, buffer in enumerate(graph.inputs)}
+    guard, form = (last.block.reads[read.position] for read in (flag, then))
+    alone = guard.index == (lin.constant(0),) and graph.values[guard.buffer].shape == (1,) and not guard.where
+    if not alone or form.where or not _is_own(last.block, form.index, graph.values[form.buffer].shape):
+        return None
+    if not {guard.buffer, form.buffer} <= inputs.keys() or graph.values[form.buffer].shape != last.results[0].shape:
+        return None
+    return Guarded(inputs[guard.buffer], inputs[form.buffer])
+
+
+def _compared(test: Scalar) -> Scalar | None:
+    """The value that is compared with zero."""
+    if not isinstance(test, Apply) or test.kind is not CmpfOp:
+        return None
+    predicate = dict(test.properties)["predicate"]
+    value, zero = test.operands
+    literal = dict(zero.properties).get("value") if isinstance(zero, Apply) else None
+    is_zero = isinstance(literal, FloatAttr) and literal.value.data == 0
+    is_unequal = isinstance(predicate, IntegerAttr) and predicate.value.data == UNEQUAL
+    return value if is_zero and is_unequal else None
+
+
+def _is_own(block: Block, index: tuple[lin.Linear, ...], shape: tuple[int, ...]) -> bool:
+    """Whether an index is the block's own axes, up to those of one element."""
+    own = [lin.variable(n) if size > 1 else lin.constant(0) for n, size in enumerate(shape)]
+    return len(shape) == block.spatial and all(
+        form == at or size == 1 for form, at, size in zip(index, own, shape, strict=True)
+    )
