@@ -36,7 +36,7 @@ from compiler.schedule import Schedule
 from compiler.space.rules import RULES_OF
 from compiler.space.rules.derivation import in_default_order, preferred
 from compiler.support.deferral import OnDemand
-from compiler.support.errors import LoweringError, ScheduleError, TargetError
+from compiler.support.errors import InputError, LoweringError, ScheduleError, TargetError
 from compiler.support.gc import paused
 from compiler.support.text import counted
 from compiler.targets.cpu import Kernel, thread_count
@@ -60,6 +60,7 @@ def build(
     constants: Mapping[str, object] | None = ...,
     *,
     schedule: object = ...,
+    error: float | None = ...,
 ) -> Kernel: ...
 
 
@@ -73,6 +74,7 @@ def build(
     constants: Mapping[str, object] | None = ...,
     arch: str = ...,
     schedule: object = ...,
+    error: float | None = ...,
 ) -> Any: ...  # what a target makes
 
 
@@ -86,6 +88,7 @@ def build(
     constants: Mapping[str, object] | None = None,
     arch: str = "sm_80",
     schedule: object = None,
+    error: float | None = None,
 ) -> Any:
     """Compile a te function, a Schedule, a module, MLIR text, or the path of a file, at whatever level it is; or a
     model: what a front end has imported, or the path of an ONNX file, whose weights are constants.
@@ -98,7 +101,10 @@ def build(
     None is what the environment variable STRATA_SCHEDULE says, else `auto`. A Schedule and programs at lower levels
     stay as they are. `Kernel.groups` says which it was, and the verdict.
 
-    `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `name`
+    `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `error` is
+    the rounding error, max|y - exact| / max|y| of each group, up to which laws may give groups of constant weights other
+    forms, such as Winograd's (docs/alternatives.md); None permits those whose probable error is no larger than that of
+    the program as written. Under `strict` and with other schedules than `auto` and a database there are none. `name`
     picks one of several functions. `threads` is how many threads parallel loops run on where a call does not say: None
     is what OMP_NUM_THREADS says, or the cores that the process may use.
 
@@ -118,6 +124,8 @@ def build(
     pipeline.check_words(target, policy, name, arch)
     chosen = target_named(target)
     way = way_of(schedule)
+    if error is not None and not (isinstance(error, float | int) and 0 < error < 1):
+        raise InputError(f"error is {error!r}, expected a number between 0 and 1: max|y - exact| / max|y|")
     x, constants = pipeline.apart(x, constants)
     given = None if constants is None else dict(named(constants))
     if isinstance(way, NamedSequenceOp):
@@ -127,10 +135,10 @@ def build(
     if way == WRITTEN or pipeline.level_of(module) != "te":
         return kernels.build_as_written(x, target, threads, policy, name, given, arch)
     if chosen.in_units and name is None and hasattr(x, "inputs"):
-        return _for_cpu(x, threads, policy, given, way)
+        return _for_cpu(x, threads, policy, given, way, error)
     checked_module = pipeline.verified(module, policy, name)
     if chosen.in_units:
-        return _for_cpu(checked_module, threads, policy, given, way)
+        return _for_cpu(checked_module, threads, policy, given, way, error)
     if isinstance(way, Path) and not chosen.takes_databases:
         raise TargetError(
             f"the database '{way}' is the CPU's, not {chosen.name}'s: apply_best of a task has a GPU's records"
@@ -153,17 +161,24 @@ def _scripted(module: ModuleOp, script: NamedSequenceOp) -> ModuleOp | Schedule:
         raise
 
 
-def _for_cpu(x: object, threads: int | None, policy: str, constants: Mapping[str, object] | None, way: Way) -> Kernel:
-    count = usable(thread_count(threads))
+def _for_cpu(
+    x: object,
+    threads: int | None,
+    policy: str,
+    constants: Mapping[str, object] | None,
+    way: Way,
+    error: float | None,
+) -> Kernel:
+    count, conditions = usable(thread_count(threads)), Conditions(host(), policy, error=error)
 
     @cache
     def selection() -> Selection:
-        program = partition(x, list(constants or ()), conditions=Conditions(host(), policy))
+        program = partition(x, list(constants or ()), conditions=conditions)
         return Selection(program, {part.name: part for part in program.parts(count, policy)})
 
     if isinstance(way, Path):
-        return by_records(x, selection, way, (), count, policy, constants)
-    return _planned(x, selection, (way,), count, policy, constants)
+        return by_records(x, selection, way, (error,), count, policy, constants)
+    return _planned(x, selection, (way, error), count, policy, constants)
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,8 +54,8 @@ def replaceable(main: Main) -> dict[str, Pairs]:
     afterwards, itself or by a view, and that the call reads once.
 
     A view stays where it is: it is no such input. Where it is such an output, the input stands in its place, and so
-    must not stand in the place of a buffer that has views itself. The same holds for a result of main that is skipped
-    under a guard.
+    must not stand in the place of a buffer that has views itself. The same holds for a result of main whose call a
+    guard skips: the output of such a call stands in the place of the value that it then has, and of no other input.
     """
     temporaries = {buffer.name for buffer in main.temporaries}
     last = {main.wholes.get(name, name): number for number, step in enumerate(main.steps) for name in step.reads}
@@ -68,8 +68,9 @@ def replaceable(main: Main) -> dict[str, Pairs]:
         pairs, memory = set(), [main.wholes.get(name, name) for name in call.inputs]
         for i, source in enumerate(call.inputs):
             ends = source in temporaries and last[source] == number and memory.count(source) == 1
-            for j, target in enumerate(call.outputs) if ends else ():
-                stays = target in main.wholes or (call.guarded is not None and call.guarded.value == i)
+            meant = call.guarded is None or call.guarded.value == i
+            for j, target in enumerate(call.outputs) if ends and meant else ():
+                stays = target in main.wholes or call.guarded is not None
                 if not (target in temporaries or (stays and source not in fixed)):
                     continue
                 if _are_alike(main.buffers[source], main.buffers[target]):
