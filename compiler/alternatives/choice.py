@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from compiler.alternatives.law import Conditions, Form, Law
 from compiler.graph.tree import Graph
 
+CLEAR = 1.15
+"""The least estimated gain of a form that is taken: below it estimates are off as often as right."""
+
 
 @dataclass(frozen=True)
 class Chosen:
@@ -21,7 +24,7 @@ def best(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Chosen | 
     """The permitted form with the largest estimated gain; None where the written form is the fastest."""
     forms = [offer for offer in offers(graph, conditions, laws) if permitted(offer.form, conditions)]
     chosen = max(forms, key=lambda offer: offer.form.gain, default=None)
-    return chosen if chosen is not None and chosen.form.gain > 1 else None
+    return chosen if chosen is not None and chosen.form.gain >= CLEAR else None
 
 
 def offers(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Iterator[Chosen]:
@@ -32,7 +35,8 @@ def offers(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Iterato
 
 
 def permitted(form: Form, conditions: Conditions) -> bool:
-    """Whether a form's probable error is no larger than the written form's, or than what the caller accepts."""
+    """Whether a form's probable error is no larger than what the caller accepts, or else than the written form's."""
     if form.rounding is None or form.written_rounding is None:
         return True
-    return form.rounding.probable <= max(form.written_rounding.probable, conditions.error or 0.0)
+    accepted = form.written_rounding.probable if conditions.error is None else conditions.error
+    return form.rounding.probable <= accepted

@@ -98,9 +98,7 @@ def _is_of_own_image(block: Block, image: Access) -> bool:
 def _reads_zero_outside(block: Block, access: Access, source: Buffer) -> bool:
     """Whether the conditions of a read are those of its bounds, and zero is read beyond them."""
     bounds = {Condition(form) for form in access.index}
-    bounds |= {
-        Condition(lin.constant(size - 1) - form) for form, size in zip(access.index, source.shape, strict=True)
-    }
+    bounds |= {Condition(lin.constant(size - 1) - form) for form, size in zip(access.index, source.shape, strict=True)}
     open_bounds = {bound for bound in bounds if not bound.always(block.axis_ranges)}
     return set(access.where) <= bounds and open_bounds <= set(access.where) and _is_zero(access)
 

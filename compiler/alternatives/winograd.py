@@ -33,8 +33,6 @@ TRANSFORMED = 3.0
 """Vector instructions for each element of a transformed tile."""
 BYTES_PER_CYCLE = 8.0
 """Of memory, for weights that no cache holds from one call to the next, in cycles of a vector multiplication."""
-PAYS = 1.15
-"""The least estimated gain: below it estimates are off as often as right."""
 
 
 def winograd(graph: Graph, conditions: Conditions, transform: Transform) -> Iterator[Form]:
@@ -52,7 +50,7 @@ def winograd(graph: Graph, conditions: Conditions, transform: Transform) -> Iter
     guard = read(find_function(te.function("guard", [x, w], _is_in_range(x, w)).module))
     gain = cycles(found, conditions) / transformed_cycles(found, transform, conditions)
     written = rounding(found.weights.shape[1])
-    yield Form(form, gain if gain >= PAYS else 0.0, rounding(found.weights.shape[1], transform), written, guard)
+    yield Form(form, gain, rounding(found.weights.shape[1], transform), written, guard)
 
 
 def _is_meant(found: Convolution, conditions: Conditions) -> bool:

@@ -104,7 +104,7 @@ def build(
     `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `error` is
     the rounding error, max|y - exact| / max|y| of each group, up to which laws may give groups of constant weights other
     forms, such as Winograd's (docs/alternatives.md); None permits those whose probable error is no larger than that of
-    the program as written. Under `strict` and with other schedules than `auto` and a database there are none. `name`
+    the program as written, 0 none that rounds otherwise. Under `strict` and with other schedules than `auto` and a database there are none. `name`
     picks one of several functions. `threads` is how many threads parallel loops run on where a call does not say: None
     is what OMP_NUM_THREADS says, or the cores that the process may use.
 
@@ -124,8 +124,8 @@ def build(
     pipeline.check_words(target, policy, name, arch)
     chosen = target_named(target)
     way = way_of(schedule)
-    if error is not None and not (isinstance(error, float | int) and 0 < error < 1):
-        raise InputError(f"error is {error!r}, expected a number between 0 and 1: max|y - exact| / max|y|")
+    if error is not None and not (isinstance(error, float | int) and 0 <= error < 1):
+        raise InputError(f"error is {error!r}, expected a number from 0 to 1: max|y - exact| / max|y|")
     x, constants = pipeline.apart(x, constants)
     given = None if constants is None else dict(named(constants))
     if isinstance(way, NamedSequenceOp):

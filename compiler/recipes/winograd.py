@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import prod
 
 from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.sizes import step_cycles
 from compiler.schedule.library.loops import along, in_vectors, inside, target_of
 from compiler.schedule.schedule import Handle, Schedule, Size
-from compiler.recipes.draft import Alternative, Draft
-from compiler.types.machines import Machine
 
-TOGETHER = 14
-"""Tiles that are worked on together, at least: one register tile of products. 28 and 56 are up to 7% slower."""
+MOST, FEWEST = 14, 7
+"""Tiles of a register tile at most, and those worked on together at least, as long as a row has them."""
+PANEL = 2.7
+"""Cycles in which L2 gives a vector of the filters' panel, about."""
+NEAR = 1.05
+"""Fewer rows at once are better where they cost no more than this factor: the transformed tiles stay in L1 and L2."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,13 @@ class WinogradBlocks:
 
 @dataclass(frozen=True)
 class WinogradTiles:
-    """Rows of tiles, and tiles of a row, that are worked on together; tiles and vectors of filters of a register tile.
-    border: whether all of the image is copied first, else what each block of rows reads."""
+    """Rows of tiles, and tiles of a row, that are worked on together; tiles and vectors of filters of a register tile,
+    the former perhaps an open choice."""
 
     rows: int
     columns: int
     tiles: Size
     vectors: int
-    border: bool
 
 
 def transformed_tiles(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -64,14 +66,18 @@ def _blocks(draft: Draft, label: str) -> WinogradBlocks | None:
         if len(transforms) != 1:
             return None
         chain.append(transforms[0])
-    filters = [program.writers[n][0].label for n in product.sources if n in program.allocs and n != chain[1].writes[0].buffer]
+    filters = [
+        program.writers[n][0].label for n in product.sources if n in program.allocs and n != chain[1].writes[0].buffer
+    ]
     after = list(_readers(draft, product))
     if len(filters) != 1 or len(after) < 3 or any(block.combiners for block in (*chain[1:], *after)):
         return None
     if [block.spatial for block in (*chain[1:], *after[:2])] != [5, 5, 4, 5, 5] or after[-1].spatial != 4:
         return None
     rest = tuple(block.label for block in after[2:])
-    return WinogradBlocks(chain[3].label, chain[2].label, chain[1].label, filters[0], label, after[0].label, after[1].label, rest)
+    return WinogradBlocks(
+        chain[3].label, chain[2].label, chain[1].label, filters[0], label, after[0].label, after[1].label, rest
+    )
 
 
 def _readers(draft: Draft, block: Block) -> Iterator[Block]:
@@ -88,26 +94,40 @@ def _apply(draft: Draft, blocks: WinogradBlocks) -> Sequence[str]:
     m = draft.block(blocks.rows).axes[3].size
     for label in blocks.after[:-1]:
         s.inline(s.get_block(label))
-    tiles = _tiles(draft, product, m, lanes, draft.block(blocks.border))
+    tiles = _tiles(draft, product, lanes)
     loop = winograd(s, blocks, tiles, m, lanes)
     draft.parallel(loop)
     done = (blocks.border, blocks.columns, blocks.input, blocks.product, blocks.rows, blocks.output, *blocks.after)
     return done
 
 
-def _tiles(draft: Draft, product: Block, m: int, lanes: int, border: Block) -> WinogradTiles:
+def _tiles(draft: Draft, product: Block, lanes: int) -> WinogradTiles:
+    """Tiles of whole rows where half of L2 holds a row transformed, else of part of one; the register tile of the least
+    cycles, which divides what is worked on together where that is not one row."""
     _, points, down, across, filters, channels = (axis.size for axis in product.axes)
-    machine: Machine = draft.machine
-    fitting = machine.l2_bytes // (2 * 4 * points**2 * (channels + filters))  # tiles whose transforms half of L2 holds
-    columns = min(across, max(fitting, 1))
-    rows = max(1, min(down, -(-TOGETHER // columns), fitting // columns))
-    vectors = 2 if filters > lanes else 1
-    most = min((machine.registers - vectors - 1) // vectors, 14)
-    count = rows * columns
-    even = -(-count // -(-count // most))
-    whole = 4 * prod(axis.size for axis in border.axes)
-    tile = draft.choose(range(min(4, even), most + 1), even, "tiles")
-    return WinogradTiles(rows, columns, tile, vectors, whole <= 2 * machine.l2_bytes)
+    machine, vectors = draft.machine, 2 if filters > lanes else 1
+    fitting = machine.l2_bytes // (2 * 4 * points**2 * (channels + filters))
+    columns = max(n for n in range(1, across + 1) if across % n == 0 and n <= max(fitting, FEWEST))
+    together = [rows for rows in range(1, down + 1) if down % rows == 0 and rows * columns <= max(fitting, 2 * FEWEST)]
+    most = min((machine.registers - vectors - 1) // vectors, MOST)
+
+    def cycles(rows: int, tile: int) -> float:
+        """For each tile and filter, in vectors."""
+        step = max(step_cycles(tile * vectors, tile + vectors), PANEL * vectors)
+        return -(-rows * columns // tile) * step / (rows * columns)
+
+    fitted = [
+        (rows, tile)
+        for rows in together
+        for tile in range(1, min(most, rows * columns) + 1)
+        if rows * columns % tile == 0 or (rows == 1 and columns == across)
+    ]
+    least = min(cycles(*each) for each in fitted)
+    near = [each for each in fitted if cycles(*each) <= NEAR * least]
+    near = [each for each in fitted if cycles(*each) <= NEAR * least]
+    rows, best = min(near, key=lambda each: (each[0], cycles(*each)))
+    options = [tile for r, tile in fitted if r == rows and 2 * tile >= best]
+    return WinogradTiles(rows, columns, draft.choose(options, best, "tiles"), vectors)
 
 
 def winograd(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, m: int, lanes: int) -> Handle:
@@ -128,8 +148,8 @@ def winograd(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, m: int, 
         s.get_block,
         (blocks.border, blocks.columns, blocks.input, blocks.product, blocks.rows, blocks.output, blocks.after[-1]),
     )
-    step = tiles.columns * m
-    vector = min(lanes, step)
+    step, width = tiles.columns * m, s.extent(along(s, result, 3)[0])
+    vector = min(lanes, step) if step >= width else max(n for n in range(1, lanes + 1) if step % n == 0)
     n, (k,), (h,), (w,) = (along(s, result, axis) for axis in range(4))
     h0, h1 = s.split(h, [None, tiles.rows * m])
     k0, k1 = s.split(k, [None, lanes])
@@ -150,12 +170,10 @@ def winograd(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, m: int, 
         in_vectors(s, inside(s, block, loop))
     in_vectors(s, [w2, k1])
     _multiply(s, blocks, product, tiles, w0, lanes)
-    if not tiles.border:
-        s.compute_at(border, w0)
     n, (y,), (z,), (c,) = (along(s, border, axis) for axis in range(4))
     z0, z1 = s.split(z, [None, lanes])
     c0, c1 = s.split(c, [None, lanes])
-    s.reorder(*n, c0, y, z0, z1, c1)
+    s.reorder(*n, y, c0, z0, z1, c1)
     in_vectors(s, [z1, c1])
     return h0
 

@@ -26,8 +26,8 @@ from compiler.driver.choice.mode import way_of
 from compiler.driver.choice.preferred import PAYS, preferred_schedule, seconds
 from compiler.driver.parts.partition import Partition, Unscheduled
 from compiler.driver.units.unit import Scheduled
-from compiler.schedule import Schedule
 from compiler.recipes.draft import Alternative, Draft
+from compiler.schedule import Schedule
 from compiler.support.errors import InputError, LoweringError, ScheduleError, StrataError, TargetError
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel

@@ -10,10 +10,10 @@ import pytest
 import compiler
 from compiler import te
 from compiler.autotune.task import SearchTask
+from compiler.recipes.draft import Alternative, Draft
 from compiler.space.rules import RULES
 from compiler.space.rules import convolution as rule
 from compiler.space.rules.derivation import preferred
-from compiler.recipes.draft import Alternative, Draft
 from compiler.space.rules.pointwise import by_preference
 from compiler.types.machines import host
 from tests.sample import some

@@ -75,7 +75,9 @@ def _otherwise(graph: Graph) -> Graph:
     result = _like(graph.values[graph.results[0]], graph.results[0])
     guard = te.placeholder((1,), "f32", names.fresh("guard"))
     form = _like(graph.values[graph.results[0]], names.fresh("form"))
-    either = te.compute(result.shape, lambda *i: te.select(te.not_equal(guard[0], 0.0), form[i], result[i]), name="either")
+    either = te.compute(
+        result.shape, lambda *i: te.select(te.not_equal(guard[0], 0.0), form[i], result[i]), name="either"
+    )
     return followed(graph, te.function("either", [result, guard, form], either))
 
 

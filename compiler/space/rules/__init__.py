@@ -1,6 +1,5 @@
 """Rules: from a program to scripts with open choices, which are its search space.
 
-sizes.py        sizes that caches and registers suggest
 attention.py    attention by rows of queries
 gradient.py     gradients of convolutions' weights
 convolution.py  convolutions as implicit GEMM
@@ -25,11 +24,11 @@ first. `RULES` are tried in order, each on the blocks that are left, in the orde
 
 from collections.abc import Mapping, Sequence
 
+from compiler.recipes.draft import Alternative, Draft, Rule
 from compiler.recipes.winograd import transformed_tiles
 from compiler.space.rules.attention import shared_rows
 from compiler.space.rules.convolution import implicit_gemm
 from compiler.space.rules.depthwise import vectors_of_pixels
-from compiler.recipes.draft import Alternative, Draft, Rule
 from compiler.space.rules.gpu import on_threads, rows_on_blocks, tiled_on_threads
 from compiler.space.rules.gradient import taps_in_registers
 from compiler.space.rules.moving import as_written, transposed, windows

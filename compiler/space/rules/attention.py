@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from compiler.schedule import library
 from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.sizes import step_cycles, steps
+from compiler.schedule import library
 from compiler.space.rules.product import is_product
-from compiler.space.rules.sizes import step_cycles, steps
 
 BLOCKS = 5
 """The least blocks of an attention: scores, their maximum, powers, their sum, and the result."""

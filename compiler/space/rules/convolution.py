@@ -7,11 +7,11 @@ from functools import partial
 from math import gcd, prod
 
 from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.sizes import evens, pixel_tile, pixels_of
 from compiler.schedule import library
 from compiler.schedule.library import ConvolutionTiles
-from compiler.recipes.draft import Alternative, Draft
 from compiler.space.rules.pointwise import by_preference
-from compiler.space.rules.sizes import evens, pixel_tile, pixels_of
 
 
 def implicit_gemm(draft: Draft, label: str) -> Iterator[Alternative]:

@@ -7,9 +7,9 @@ from functools import partial
 from math import prod
 
 from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft
 from compiler.schedule import library
 from compiler.schedule.library import PixelTiles
-from compiler.recipes.draft import Alternative, Draft
 
 MOST_UNROLLED = 40
 """The most multiplications of a register tile with all its taps unrolled: more code takes longer to compile and is no

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.graph.provenance import Provenance
+from compiler.recipes.draft import Alternative, Draft, Rule, to_schedule
 from compiler.schedule import library
 from compiler.schedule.schedule import Schedule
-from compiler.recipes.draft import Alternative, Draft, Rule, to_schedule
 from compiler.space.sketch import Sketch
 from compiler.support.errors import ScheduleError
 from compiler.support.gc import paused

@@ -8,11 +8,11 @@ from math import prod
 
 from compiler.program.body import Read
 from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft, inlined
 from compiler.schedule import library
 from compiler.schedule.library import ThreadTiles
 from compiler.schedule.primitives.choices.sample_perfect_tile import perfect_tiles
 from compiler.schedule.schedule import Handle, Size
-from compiler.recipes.draft import Alternative, Draft, inlined
 from compiler.space.rules.reduction import THREADS, WARP, reuses
 from compiler.support.errors import ScheduleError
 

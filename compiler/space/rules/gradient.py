@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.sizes import step_cycles
 from compiler.schedule import library
 from compiler.schedule.library import GradientTiles
-from compiler.recipes.draft import Alternative, Draft
-from compiler.space.rules.sizes import step_cycles
 from compiler.types.machines import Machine
 
 AGAIN = 1.2

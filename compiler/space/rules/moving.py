@@ -10,9 +10,9 @@ from compiler.affine.linear import Linear
 from compiler.analysis.order import step
 from compiler.program.body import Read
 from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft
 from compiler.schedule import library
 from compiler.schedule.library.moving import turned_axes
-from compiler.recipes.draft import Alternative, Draft
 from compiler.types.elements import element_bytes
 
 WHOLE = 8

@@ -8,8 +8,8 @@ from math import prod
 
 from compiler.analysis.order import step
 from compiler.program.tree import Block
-from compiler.schedule.schedule import Handle
 from compiler.recipes.draft import Alternative, Draft
+from compiler.schedule.schedule import Handle
 from compiler.space.rules.tiles import contiguous, split_loops
 
 FEW = 8

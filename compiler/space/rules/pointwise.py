@@ -7,10 +7,10 @@ from functools import partial
 from math import prod
 
 from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.sizes import evens, pixel_tile, pixels_of, register_tile, rows_of
 from compiler.schedule import library
 from compiler.schedule.library import ConvolutionTiles, PointwiseTiles
-from compiler.recipes.draft import Alternative, Draft
-from compiler.space.rules.sizes import evens, pixel_tile, pixels_of, register_tile, rows_of
 
 IDLE = {True: 1.2, False: 1.1}
 """By how much the lanes of all vectors of pixels may exceed the pixels, by whether the filters never change: beyond,

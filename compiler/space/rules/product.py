@@ -8,11 +8,11 @@ from functools import partial
 
 from compiler.analysis.order import step
 from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft, in_order
+from compiler.recipes.sizes import depth, evens, register_tile, rows_of, steps, width
 from compiler.schedule import library
 from compiler.schedule.library import Gebp, GebpTiles
 from compiler.schedule.schedule import Handle, Size
-from compiler.recipes.draft import Alternative, Draft, in_order
-from compiler.space.rules.sizes import depth, evens, register_tile, rows_of, steps, width
 
 MOST_ROWS = 14
 MOST_DEPTH = 1024

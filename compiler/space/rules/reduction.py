@@ -12,9 +12,9 @@ from functools import partial
 from math import prod
 
 from compiler.program.tree import Access, Block
+from compiler.recipes.draft import Alternative, Draft
 from compiler.schedule import library
 from compiler.schedule.schedule import Handle, Size
-from compiler.recipes.draft import Alternative, Draft
 
 WARP, THREADS = 32, 256
 """The threads of a warp, and of a block where a search begins."""

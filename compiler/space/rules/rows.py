@@ -9,10 +9,10 @@ from math import prod
 from compiler.analysis.order import step
 from compiler.analysis.rows import Rows, rows_of
 from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft, inlined
 from compiler.schedule import library
 from compiler.schedule.library.loops import along
 from compiler.schedule.schedule import Size
-from compiler.recipes.draft import Alternative, Draft, inlined
 from compiler.space.rules.moving import is_cut
 from compiler.types.elements import element_bytes
 

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp, YieldOp
 from xdsl.ir import Operation, SSAValue
 
+from compiler.recipes.draft import Draft, Rule
 from compiler.schedule.primitive import CHOICES, applies
 from compiler.schedule.schedule import Schedule, script_of
 from compiler.space.rules.derivation import Derived, as_written, derivations
-from compiler.recipes.draft import Draft, Rule
 from compiler.space.rules.recording import check_used
 from compiler.space.sketch import Sketch
 from compiler.types.machines import Gpu, Machine

@@ -8,9 +8,9 @@ from functools import partial
 from math import prod
 
 from compiler.program.tree import Access, Block, Program
+from compiler.recipes.draft import Alternative, Draft
 from compiler.schedule import library
 from compiler.schedule.library import ThinTile
-from compiler.recipes.draft import Alternative, Draft
 
 FEW = 4
 """The most vectors that a matrix is streamed for; for more it is multiplied in panels, unless it would be packed in

@@ -7,9 +7,9 @@ from functools import partial
 
 from compiler.analysis.rows import streams
 from compiler.program.tree import Block
-from compiler.schedule.schedule import Handle, Size
 from compiler.recipes.draft import Alternative, Draft, in_order
-from compiler.space.rules.sizes import evens
+from compiler.recipes.sizes import evens
+from compiler.schedule.schedule import Handle, Size
 
 
 def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:

@@ -10,10 +10,10 @@ from xdsl.ir import Attribute
 
 from compiler.intrinsics.warp import COLUMNS, ROWS
 from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft
 from compiler.schedule import library
 from compiler.schedule.library import WarpTiles
 from compiler.schedule.schedule import Handle, Size
-from compiler.recipes.draft import Alternative, Draft
 
 DEPTH = 16
 """The extent of an MMA tile along k."""
