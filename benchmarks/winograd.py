@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler import te
-from compiler.alternatives import GROUP_LAWS, Conditions, Form, Law
+from compiler.alternatives import GROUP_LAWS, Conditions
 from compiler.alternatives.transforms import F2, F4, Transform
 from compiler.alternatives.winograd import rounding
 from compiler.dialects.functions import functions
@@ -26,7 +25,6 @@ from compiler.driver.building import built, source_of
 from compiler.driver.parts.forms import with_forms
 from compiler.driver.parts.groups import whole_of
 from compiler.driver.parts.partition import Partition, partition
-from compiler.graph.tree import Graph
 from compiler.targets.cpu import Kernel
 from compiler.types.machines import host
 
@@ -48,7 +46,7 @@ LAYERS = (
 )
 LAWS: Mapping[str, Transform | None] = {"written": None, "winograd-2x2": F2, "winograd-4x4": F4}
 ROUNDS = 15
-DISTRIBUTIONS: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
+DISTRIBUTIONS: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.float64]]] = {
     "normal": lambda random, shape: random.standard_normal(shape),
     "relu": lambda random, shape: np.maximum(random.standard_normal(shape), 0),
     "uniform": lambda random, shape: random.random(shape),
@@ -86,27 +84,18 @@ class Layer:
         tap = "kc,chw->khw"
         views = {(r, s): padded[:, r : r + self.rows, s : s + self.columns] for r, s in taps}
         sums = (np.einsum(tap, w[:, :, r, s].astype(np.float64), views[r, s], optimize=True) for r, s in taps)
-        return np.maximum(sum(sums), 0)[None]
+        total: NDArray[np.float64] = sum(sums)
+        return np.maximum(total, 0)[None]
 
 
 def kernel(layer: Layer, constants: Mapping[str, Array], law: str) -> Kernel:
     """The layer in the form of a law, whatever it gains; as written where the law has none."""
     whole = whole_of(layer.function, tuple(constants), single=True)
     assert whole is not None
-    laws = [_always(each) for each in GROUP_LAWS if each.name == law]
+    laws = [each.always for each in GROUP_LAWS if each.name == law]
     program = Partition(with_forms(whole, Conditions(host(), "contract"), laws))
     sources = {part.name: source_of(part) for part in program.parts(1, "contract")}
     return built(program, layer.function, sources, 1, "contract", constants)
-
-
-def _always(law: Law) -> Law:
-    """A law whose forms are always taken."""
-
-    def forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
-        for form in law.forms(graph, conditions):
-            yield replace(form, gain=inf, rounding=None)
-
-    return replace(law, forms=forms)
 
 
 def chosen(layer: Layer, error: float | None) -> str:

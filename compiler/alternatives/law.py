@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from math import inf
 from typing import TypeAlias
 
 from compiler.graph.tree import Graph
@@ -73,3 +74,13 @@ class Law:
     name: str
     scope: Scope
     forms: Forms
+
+    @property
+    def always(self) -> Law:
+        """A law whose forms are always preferred: to measure what they gain."""
+
+        def forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
+            for form in self.forms(graph, conditions):
+                yield replace(form, gain=inf, rounding=None)
+
+        return replace(self, forms=forms)

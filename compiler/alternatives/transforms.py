@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from compiler import te
 from compiler.te import Tensor
 from compiler.te.expr import Expr
+from compiler.te.index import Index
 
 TAPS = 3
+
+At = Callable[[int], Expr]
+Rows = Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -19,9 +23,9 @@ class Transform:
     Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
     """
 
-    input: Sequence[Sequence[float]]
-    filter: Sequence[Sequence[float]]
-    output: Sequence[Sequence[float]]
+    input: Rows
+    filter: Rows
+    output: Rows
 
     @property
     def results(self) -> int:
@@ -60,7 +64,116 @@ F4 = Transform(
 )
 
 
-def combined(rows: Sequence[Sequence[float]], row: Expr, element: Callable[[int], Expr]) -> Expr:
+@dataclass(frozen=True)
+class Tiles:
+    """The tiles of images, `down` rows of `across` tiles for each of `batch` images, of m results by a transform."""
+
+    transform: Transform
+    batch: int
+    down: int
+    across: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The rows of tiles of all images, and the tiles of a row."""
+        return self.batch * self.down, self.across
+
+    def row(self, image: Index, row: Index) -> Index:
+        """The row of tiles of an image's row of results."""
+        inner = row // self.transform.results
+        return inner if self.batch == 1 else image * self.down + inner
+
+
+def convolved(x: Tensor, w: Tensor, pads: tuple[int, int], image: tuple[int, int], transform: Transform) -> Tensor:
+    """The convolution [n, k, h, w] of x [n, c, y, x] by w [k, c, 3, 3] with stride 1; `pads` are zeros before the first
+    row and column, `image` the rows and columns of the result.
+
+    Tiles are transformed, multiplied with transformed filters for each of their points, and transformed back. Channels,
+    and later filters, are contiguous throughout. What depends on w alone is in float64, rounded once at its end.
+    """
+    m = transform.results
+    tiles = Tiles(transform, x.shape[0], -(-image[0] // m), -(-image[1] // m))
+    products = _multiplied(_input(_border(x, pads, tiles), tiles), _filter(w, transform), tiles)
+    result = _output(products, tiles)
+
+    def element(n: Index, k: Index, row: Index, column: Index) -> Expr:
+        return result[tiles.row(n, row), column // m, row % m, column % m, k]
+
+    return te.compute((x.shape[0], w.shape[0], *image), element, name="convolution")
+
+
+def _border(x: Tensor, pads: tuple[int, int], tiles: Tiles) -> Tensor:
+    """The images [n, y, x, c] with zeros around them, as large as all tiles are."""
+    batch, channels, height, width = x.shape
+    m = tiles.transform.results
+
+    def element(n: Index, y: Index, z: Index, c: Index) -> Expr:
+        row, column = y - pads[0], z - pads[1]
+        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        return te.select(inside, x[n, c, row, column], 0.0)
+
+    return te.compute((batch, tiles.down * m + 2, tiles.across * m + 2, channels), element, name="border")
+
+
+def _input(border: Tensor, tiles: Tiles) -> Tensor:
+    """The transformed tiles [i, j, row of tiles, tile, c], first along columns, then along rows."""
+    t, channels = tiles.transform, border.shape[-1]
+    m, points = t.results, t.points
+
+    def column(row: Index, tile: Index, i: Index, j: Index, c: Index) -> Expr:
+        image, y = (0, row) if tiles.batch == 1 else (row // tiles.down, row % tiles.down)
+        return combined(t.input, j, lambda n: border[image, y * m + i, tile * m + n, c])
+
+    columns = te.compute((*tiles.shape, points, points, channels), column, name="columns")
+    return te.compute(
+        (points, points, *tiles.shape, channels),
+        lambda i, j, row, tile, c: combined(t.input, i, lambda n: columns[row, tile, n, j, c]),
+        name="input",
+    )
+
+
+def _filter(w: Tensor, t: Transform) -> Tensor:
+    """The transformed filters [i, j, c, k]."""
+    filters, channels = w.shape[:2]
+    taps = te.compute(
+        (channels, filters, t.points, TAPS),
+        lambda c, k, i, s: combined(t.filter, i, lambda r: te.cast(w[k, c, r, s], "f64")),
+        name="taps",
+    )
+    return te.compute(
+        (t.points, t.points, channels, filters),
+        lambda i, j, c, k: te.cast(combined(t.filter, j, lambda s: taps[c, k, i, s]), "f32"),
+        name="filter",
+    )
+
+
+def _multiplied(tiles_in: Tensor, filters: Tensor, tiles: Tiles) -> Tensor:
+    """The products [i, j, row of tiles, tile, k] over the channels."""
+    points, channels, count = tiles.transform.points, *filters.shape[2:]
+    c = te.reduce_axis(channels, "c")
+    return te.compute(
+        (points, points, *tiles.shape, count),
+        lambda i, j, row, tile, k: te.sum(tiles_in[i, j, row, tile, c] * filters[i, j, c, k], axis=c),
+        name="product",
+    )
+
+
+def _output(products: Tensor, tiles: Tiles) -> Tensor:
+    """The results [row of tiles, tile, p, q, k], first along rows, then along columns."""
+    t, count = tiles.transform, products.shape[-1]
+    rows = te.compute(
+        (*tiles.shape, t.points, t.results, count),
+        lambda row, tile, j, p, k: combined(t.output, p, lambda i: products[i, j, row, tile, k]),
+        name="rows",
+    )
+    return te.compute(
+        (*tiles.shape, t.results, t.results, count),
+        lambda row, tile, p, q, k: combined(t.output, q, lambda j: rows[row, tile, j, p, k]),
+        name="output",
+    )
+
+
+def combined(rows: Rows, row: Index, element: At) -> Expr:
     """The sum of `rows[row][n] * element(n)`, without the zeros, as selects by the row, which is an axis: where that is
     unrolled, one of them is left."""
     value = _weighted(rows[-1], element)
@@ -69,71 +182,11 @@ def combined(rows: Sequence[Sequence[float]], row: Expr, element: Callable[[int]
     return value
 
 
-def _weighted(row: Sequence[float], element: Callable[[int], Expr]) -> Expr:
-    value: Expr | None = None
-    for n in sorted((n for n, factor in enumerate(row) if factor), key=lambda n: row[n] < 0):  # so that none is negated
-        term = element(n) if abs(row[n]) == 1 else element(n) * float(abs(row[n]))
-        value = (term if row[n] > 0 else -term) if value is None else value + term if row[n] > 0 else value - term
-    assert value is not None
+def _weighted(row: Sequence[float], element: At) -> Expr:
+    """The sum of an input's elements, the positive factors first, so that none is negated alone."""
+    terms = [(f < 0, element(n) if abs(f) == 1 else element(n) * float(abs(f))) for n, f in enumerate(row) if f]
+    (is_negative, first), *others = sorted(terms, key=lambda term: term[0])
+    value = -first if is_negative else first
+    for is_negative, term in others:
+        value = value - term if is_negative else value + term
     return value
-
-
-def convolved(x: Tensor, w: Tensor, pads: tuple[int, int], image: tuple[int, int], transform: Transform) -> Tensor:
-    """The convolution [n, k, h, w] of x [n, c, y, x] by w [k, c, 3, 3] with stride 1; `pads` are zeros before the first
-    row and column, `image` the rows and columns of the result.
-
-    Tiles of a row of tiles are columns of V; channels, and later filters, are contiguous. The rows of tiles of all
-    images are one axis.
-    """
-    (batch, channels, height, width), filters = x.shape, w.shape[0]
-    m, a = transform.results, transform.points
-    down, across = (-(-size // m) for size in image)
-
-    def border(n: Expr, y: Expr, z: Expr, c: Expr) -> Expr:
-        row, column = y - pads[0], z - pads[1]
-        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        return te.select(inside, x[n, c, row, column], 0.0)
-
-    def columns(t: Expr, z: Expr, i: Expr, b: Expr, c: Expr) -> Expr:
-        n, y = (0, t) if batch == 1 else (t // down, t % down)
-        return combined(transform.input, b, lambda j: p[n, y * m + i, z * m + j, c])
-
-    r = te.reduce_axis(channels, "c")
-    p = te.compute((batch, down * m + 2, across * m + 2, channels), border, name="border")
-    d = te.compute((batch * down, across, a, a, channels), columns, name="columns")
-    v = te.compute(
-        (a, a, batch * down, across, channels),
-        lambda i, b, t, z, c: combined(transform.input, i, lambda j: d[t, z, j, b, c]),
-        name="input",
-    )
-    g = te.compute(
-        (channels, filters, a, TAPS),
-        lambda c, k, i, q: combined(transform.filter, i, lambda j: te.cast(w[k, c, j, q], "f64")),
-        name="taps",
-    )
-    u = te.compute(
-        (a, a, channels, filters),
-        lambda i, b, c, k: te.cast(combined(transform.filter, b, lambda j: g[c, k, i, j]), "f32"),
-        name="filter",
-    )
-    product = te.compute(
-        (a, a, batch * down, across, filters),
-        lambda i, b, t, z, k: te.sum(v[i, b, t, z, r] * u[i, b, r, k], axis=r),
-        name="product",
-    )
-    e = te.compute(
-        (batch * down, across, a, m, filters),
-        lambda t, z, b, p_, k: combined(transform.output, p_, lambda i: product[i, b, t, z, k]),
-        name="rows",
-    )
-    z = te.compute(
-        (batch * down, across, m, m, filters),
-        lambda t, z, p_, q, k: combined(transform.output, q, lambda b: e[t, z, b, p_, k]),
-        name="output",
-    )
-
-    def result(n: Expr, k: Expr, h: Expr, w_: Expr) -> Expr:
-        t = h // m if batch == 1 else n * down + h // m
-        return z[t, w_ // m, h % m, w_ % m, k]
-
-    return te.compute((batch, filters, *image), result, name="convolution")

@@ -15,6 +15,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler import driver
+from compiler.alternatives import Conditions
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.workloads import made
 from compiler.database import Database, Key, Record
@@ -24,7 +25,7 @@ from compiler.database.record import hash_of
 from compiler.database.replay import replay
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import dtype_of
-from compiler.driver.building import Selection, build, built, by_records, records_of, source_of
+from compiler.driver.building import Selection, accepted, build, built, by_records, records_of, source_of
 from compiler.driver.parts.groups import OWN, Group
 from compiler.driver.parts.partition import partition
 from compiler.driver.reference.subject import Subject
@@ -77,7 +78,8 @@ class SearchTask(Unpicklable):
     given, whose choices are open where it states no decision. `machine` is what the space is derived
     for, the one at hand by default; of a GPU, the one that stands for its architecture `arch`, by default that at hand,
     if there is one. `constants` are the names of inputs that never change, such as weights: what schedules make of them
-    alone, their layout, is made once and is not timed. `timing` says where calls that are timed find their operands:
+    alone, their layout, is made once and is not timed. `error` is the rounding error up to which groups may have other
+    forms, see `build`. `timing` says where calls that are timed find their operands:
     `warm` in the caches, `network` where a network has them (see `compiler.database.outcome`).
 
     A te function of one group is tuned in its canonical form, unless there is a template: `module`, `schedule` and the
@@ -106,6 +108,7 @@ class SearchTask(Unpicklable):
         constants: Sequence[str] = (),
         arch: str | None = None,
         timing: str = WARM,
+        error: float | None = None,
     ) -> None:
         self._target = target_named(line("the target", target))
         if not self._target.is_tuned:
@@ -122,7 +125,9 @@ class SearchTask(Unpicklable):
         group = func if isinstance(func, Group) else None
         self.func = group.loops if group else model.function if isinstance(model, Imported) else made(func, args)
         self.constants = constants
-        self._parts = partition(group or self.func, constants, self._target.in_units, canonical=template is None)
+        forms = Conditions(self.machine, policy, error=accepted(error)) if isinstance(self.machine, Machine) else None
+        self.error = error
+        self._parts = partition(group or self.func, constants, self._target.in_units, template is None, forms)
         self._whole, self._single, self.module = self._parts.whole, self._parts.single, self._parts.module
         self.occurrences = self._parts.group.occurrences if self._parts.group else 1
         self.provenance = self._parts.group.names if self._parts.group else OWN
@@ -358,7 +363,7 @@ class SearchTask(Unpicklable):
             )
         best = self.best(database)
         if self._whole is not None:
-            words, path = (self.machine.name,), named(database)
+            words, path = (self.machine.name, self.error), named(database)
             return by_records(self.func, lambda: self._selection, path, words, self.threads, self.policy, given)
         try:
             return self._built(best, given)

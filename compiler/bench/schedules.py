@@ -13,11 +13,11 @@ from math import prod
 
 from compiler.bench.workload import Workload
 from compiler.pipeline import lower
+from compiler.recipes import sizes
 from compiler.recipes.sizes import depth, width
 from compiler.schedule import Schedule, library
 from compiler.schedule.library.matmul import AHEAD
 from compiler.schedule.schedule import Handle
-from compiler.space.rules import sizes
 from compiler.types.machines import Machine, host
 
 Script = Callable[[Schedule, Machine, int], None]

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.cli import program
 from compiler.cli.model import imported, shape_argument
 from compiler.cli.printing import refused
-from compiler.cli.values import positive
+from compiler.cli.values import fraction, positive
 from compiler.support.errors import InputError
 from compiler.support.files import write
 from compiler.targets.gpus import DEFAULT_ARCH
@@ -49,6 +49,7 @@ def program_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--function", help="which of several functions")
     parser.add_argument("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
     schedule_argument(parser)
+    error_argument(parser)
     parser.add_argument(
         "--threads", type=positive, help="threads for parallel loops (default: OMP_NUM_THREADS, or the cores)"
     )
@@ -58,6 +59,12 @@ def schedule_argument(parser: argparse._ActionsContainer) -> None:
     """State the argument that says how te programs are scheduled."""
     said = "of a te program: auto, written, or the path of a database (default: STRATA_SCHEDULE, or auto)"
     parser.add_argument("--schedule", metavar="WAY", help=said)
+
+
+def error_argument(parser: argparse._ActionsContainer) -> None:
+    """State the argument that says which rounding error other forms of groups may have."""
+    said = "the error, max|y - exact| / max|y| of a group, up to which laws give it other forms (default: as written)"
+    parser.add_argument("--error", type=fraction, metavar="E", help=said)
 
 
 def parsed(options: argparse.Namespace) -> ModuleOp | Imported:
@@ -89,7 +96,8 @@ def built(
     """The kernel of a module or model as the arguments say. Raises InputError as `parsed` does."""
     from compiler.driver.building import build
 
-    return compiled(options, module, partial(build, target=target, arch=arch, schedule=options.schedule))
+    how = partial(build, target=target, arch=arch, schedule=options.schedule, error=options.error)
+    return compiled(options, module, how)
 
 
 def compiled(options: argparse.Namespace, module: ModuleOp | Imported, how: Callable[..., Made]) -> Made:

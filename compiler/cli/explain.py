@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli import program
-from compiler.cli.build import schedule_argument
+from compiler.cli.build import error_argument, schedule_argument
 from compiler.cli.model import shape_argument
 from compiler.cli.printing import refused, show_table
 from compiler.cli.run import random_inputs
@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     schedules.add_argument("--script", metavar="FILE", help="a schedule script to apply first")
     schedules.add_argument("--scheduled", action="store_true", help="a workload as bench measures it, on one thread")
     schedule_argument(schedules)
+    error_argument(parser)
     add("--function", help="which of several functions")
     add("--group", metavar="NAME", help="that group of a whole program; without it the groups are listed")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
@@ -96,7 +97,7 @@ def _whole(given: object, options: argparse.Namespace) -> Whole | None:
     """The groups of a program; None for a program that is explained as one: a named function, or a program with a
     schedule of its own."""
     scheduled = options.scheduled or (options.script is not None and options.group is None)
-    return None if scheduled or options.function is not None else program.whole(given)
+    return None if scheduled or options.function is not None else program.whole(given, options.policy, options.error)
 
 
 def _group(program_of_groups: Whole | None, options: argparse.Namespace) -> ModuleOp:

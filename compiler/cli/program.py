@@ -55,13 +55,15 @@ def given(options: argparse.Namespace) -> Function | Imported | ModuleOp:
     return module(options.program) if model is None else model
 
 
-def whole(program: object) -> Whole | None:
-    """The groups of a program; None where it is one. Raises VerifyException."""
-    from compiler.driver.parts.groups import whole_of
+def whole(program: object, policy: str = "contract", error: float | None = None) -> Whole | None:
+    """The groups of a program in the forms that `build` gives them; None where it is one. Raises VerifyException."""
+    from compiler.alternatives import Conditions
+    from compiler.driver.parts.partition import partition
     from compiler.pipeline import apart
+    from compiler.types.machines import host
 
     function, constants = apart(program, None)
-    return whole_of(function, tuple(constants or ()))
+    return partition(function, tuple(constants or ()), conditions=Conditions(host(), policy, error=error)).whole
 
 
 def group(program: Whole | None, options: argparse.Namespace) -> Group:
@@ -85,7 +87,12 @@ def task_arguments(parser: argparse.ArgumentParser) -> None:
     add("--arch", help="of a GPU: the architecture (default: that of the GPU at hand, or sm_80)")
 
 
-def task(options: argparse.Namespace, policy: str = "contract", machine: Machine | None = None) -> SearchTask:
+def task(
+    options: argparse.Namespace,
+    policy: str = "contract",
+    machine: Machine | None = None,
+    error: float | None = None,
+) -> SearchTask:
     """The program that the arguments select, as a task for a machine, by default this one. Raises InputError or
     TargetError for a program that cannot be tuned."""
     from compiler.autotune.task import SearchTask
@@ -100,6 +107,7 @@ def task(options: argparse.Namespace, policy: str = "contract", machine: Machine
         constants=constants,
         arch=options.arch,
         machine=machine,
+        error=error,
     )
     try:
         if benchmark is not None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from compiler.autotune.tasks.allocation import ALLOCATIONS
 from compiler.cli import program
+from compiler.cli.build import error_argument
 from compiler.cli.printing import show, show_table
 from compiler.cli.values import natural, positive, seconds
 from compiler.support.command import INTERRUPTED, started
@@ -56,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     where.add_argument("--no-database", action="store_true", help="keep no records: print the best script at the end")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
+    error_argument(parser)
     add("--seed", type=natural, default=0, help="of the search and the random inputs (default 0)")
     add("--log", metavar="FILE", help="write the search's log, from which it repeats without hardware")
     how = parser.add_mutually_exclusive_group()
@@ -102,7 +104,7 @@ def _tuned(options: argparse.Namespace, machine: Machine | None = None) -> int:
     """Tune for a machine, by default this one, and print the result; returns the status of the command."""
     from compiler.autotune.tell.facts import RunFacts
 
-    task = program.task(options, options.policy, machine)
+    task = program.task(options, options.policy, machine, options.error)
     for log in _logs(task, options.log):
         _check_writable(log)
     with _view(task, options) as view:

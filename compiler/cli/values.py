@@ -33,6 +33,17 @@ def scale(text: str) -> Fraction:
     return value
 
 
+def fraction(text: str) -> float:
+    """A number from 0 to 1, such as 3e-5."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < 1:
+        raise ArgumentTypeError(f"{text!r} is not a number from 0 to 1, such as 3e-5")
+    return value
+
+
 def seconds(text: str) -> float:
     """A time in seconds, above 0."""
     try:

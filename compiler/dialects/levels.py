@@ -8,11 +8,13 @@ from typing import Literal
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, UnrealizedConversionCastOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.dialects.memref import CopyOp, ViewOp
+from xdsl.dialects.memref import CopyOp, LoadOp, ViewOp
+from xdsl.dialects.scf import IfOp
 from xdsl.ir import Block, Operation
 
 from compiler.dialects import loop
 from compiler.dialects.functions import functions, is_main
+from compiler.dialects.upstream.arith import CmpfOp
 from compiler.dialects.upstream.walk import ops_in
 from compiler.support.errors import LoweringError
 
@@ -79,9 +81,9 @@ def _require_upper(function: FuncOp, level: Upper, by: str) -> None:
 
 def _require_main(function: FuncOp, level: Upper) -> None:
     """A function that calls others has calls, and ops that give these their buffers."""
-    loops = (CallOp, CopyOp, loop.AllocOp, ViewOp, UnrealizedConversionCastOp, ConstantOp)
+    loops = (CallOp, CopyOp, loop.AllocOp, ViewOp, UnrealizedConversionCastOp, ConstantOp, LoadOp, CmpfOp, IfOp)
     allowed: tuple[type[Operation], ...] = (CallOp,) if level == "te" else loops
-    words = "calls and te.constant" if level == "te" else "calls, loop.alloc, memref.copy, and views"
+    words = "calls and te.constant" if level == "te" else "calls, loop.alloc, memref.copy, views, and guards"
     for op in function.body.block.ops:
         is_constant = level == "te" and op.name == "te.constant"
         if not isinstance(op, allowed) and not is_constant and op is not function.body.block.last_op:

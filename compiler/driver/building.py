@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any, Literal, overload
 
 from xdsl.dialects.builtin import ModuleOp
@@ -101,12 +102,14 @@ def build(
     None is what the environment variable STRATA_SCHEDULE says, else `auto`. A Schedule and programs at lower levels
     stay as they are. `Kernel.groups` says which it was, and the verdict.
 
-    `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `error` is
-    the rounding error, max|y - exact| / max|y| of each group, up to which laws may give groups of constant weights other
-    forms, such as Winograd's (docs/alternatives.md); None permits those whose probable error is no larger than that of
-    the program as written, 0 none that rounds otherwise. Under `strict` and with other schedules than `auto` and a database there are none. `name`
+    `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `name`
     picks one of several functions. `threads` is how many threads parallel loops run on where a call does not say: None
     is what OMP_NUM_THREADS says, or the cores that the process may use.
+
+    `error` is the rounding error of each group, max|y - exact| / max|y|, up to which laws may give it another form,
+    such as Winograd's, where its weights are constant (docs/alternatives.md). None permits forms whose probable error
+    is no larger than the written one's, 0 none that rounds otherwise. Under `strict`, and where `schedule` is a script
+    or `written`, there are no other forms.
 
     `constants` are inputs that never change, such as weights: arrays by the names of the inputs. The kernel takes the
     other inputs only. Nests at the top of the program that depend on constants alone, such as those that pack weights,
@@ -124,8 +127,7 @@ def build(
     pipeline.check_words(target, policy, name, arch)
     chosen = target_named(target)
     way = way_of(schedule)
-    if error is not None and not (isinstance(error, float | int) and 0 <= error < 1):
-        raise InputError(f"error is {error!r}, expected a number from 0 to 1: max|y - exact| / max|y|")
+    accepted(error)
     x, constants = pipeline.apart(x, constants)
     given = None if constants is None else dict(named(constants))
     if isinstance(way, NamedSequenceOp):
@@ -144,6 +146,13 @@ def build(
             f"the database '{way}' is the CPU's, not {chosen.name}'s: apply_best of a task has a GPU's records"
         )
     return _by_rules(checked_module, chosen, threads, policy, given, arch)
+
+
+def accepted(error: object) -> float | None:
+    """A rounding error that a caller accepts, checked. Raises InputError."""
+    if error is not None and not (isinstance(error, float | int) and 0 <= error < 1):
+        raise InputError(f"error is {short(error)}, expected a number from 0 to 1: max|y - exact| / max|y|")
+    return None if error is None else float(error)
 
 
 def _scripted(module: ModuleOp, script: NamedSequenceOp) -> ModuleOp | Schedule:

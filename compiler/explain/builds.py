@@ -63,7 +63,7 @@ def builds(
 ) -> Builds:
     """Build what `compiler.build` takes, or one of its groups by name, for so many threads. Raises what that does, and
     InputError for a program of several groups."""
-    kernel = build(in_groups(x, name), threads=threads, policy=policy, name=name, schedule=schedule)
+    kernel = build(in_groups(x, name), threads=threads, policy=policy, name=name, schedule=schedule, error=0)
     if any(group.name != kernel.name for group in kernel.groups):
         names = ", ".join(group.name for group in kernel.groups)
         raise InputError(f"@{kernel.name} calls groups, each with loops of its own: name one of {names}")

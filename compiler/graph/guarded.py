@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32
 
 from compiler.affine import linear as lin
 from compiler.dialects.upstream.arith import CMPF, CmpfOp, SelectOp
@@ -18,7 +18,7 @@ UNEQUAL = CMPF.index("une")
 
 @dataclass(frozen=True)
 class Guarded:
-    """The positions of two inputs of a function: its result is `value` where `guard`, of one element, is not zero."""
+    """The positions of two inputs of a function: its result is `value` where `guard`, one f32, is not zero."""
 
     guard: int
     value: int
@@ -43,8 +43,9 @@ def guarded(graph: Graph) -> Guarded | None:
         return None
     inputs = {buffer.name: n for n, buffer in enumerate(graph.inputs)}
     guard, form = (last.block.reads[read.position] for read in (flag, then))
-    alone = guard.index == (lin.constant(0),) and graph.values[guard.buffer].shape == (1,) and not guard.where
-    if not alone or form.where or not _is_own(last.block, form.index, graph.values[form.buffer].shape):
+    flag_buffer = graph.values[guard.buffer]
+    alone = guard.index == (lin.constant(0),) and flag_buffer.shape == (1,) and flag_buffer.element == f32
+    if not alone or guard.where or form.where or not _is_own(last.block, form.index, graph.values[form.buffer].shape):
         return None
     if not {guard.buffer, form.buffer} <= inputs.keys() or graph.values[form.buffer].shape != last.results[0].shape:
         return None

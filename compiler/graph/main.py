@@ -12,7 +12,7 @@ from itertools import chain
 from math import prod
 
 from xdsl.dialects import memref
-from xdsl.dialects.arith import CmpfOp, ConstantOp
+from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     FloatAttr,
@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     MemRefType,
     UnrealizedConversionCastOp,
+    f32,
     i8,
     i64,
 )
@@ -32,6 +33,7 @@ from compiler.dialects import loop, te
 from compiler.dialects.checks import element_type, shape_of
 from compiler.dialects.dense import Dense
 from compiler.dialects.functions import SLOT_ALIGNMENT, called, outputs
+from compiler.dialects.upstream.arith import CmpfOp
 from compiler.graph.guarded import Guarded, guarded
 from compiler.graph.read import read
 from compiler.program.names import Names
@@ -367,7 +369,7 @@ def _unless(call: CallOp, guard: SSAValue) -> list[Operation]:
     """A call that runs where a buffer of one element is zero."""
     place = ConstantOp(IntegerAttr(0, IndexType()))
     load = memref.LoadOp.get(guard, [place.result])
-    zero = ConstantOp(FloatAttr(0.0, load.res.type))
+    zero = ConstantOp(FloatAttr(0.0, f32))
     test = CmpfOp(load, zero, "oeq")
     return [place, load, zero, test, IfOp(test, [], Region(IrBlock([call, YieldOp()])))]
 

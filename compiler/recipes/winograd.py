@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from compiler.program.tree import Block
+from compiler.program.tree import Block, Program
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.sizes import step_cycles
 from compiler.schedule.library.loops import along, in_vectors, inside, target_of
@@ -22,8 +22,8 @@ NEAR = 1.05
 
 @dataclass(frozen=True)
 class WinogradBlocks:
-    """The labels of the blocks of a convolution by Winograd's transforms, see `alternatives.transforms.convolved`;
-    after the inverse transform the copy into the result's layout, and elementwise ones."""
+    """The labels of the blocks of a convolution by Winograd's transforms, see `alternatives.transforms.convolved`. The
+    results are the copy into the result's layout, and elementwise blocks on it."""
 
     border: str
     columns: str
@@ -32,7 +32,7 @@ class WinogradBlocks:
     product: str
     rows: str
     output: str
-    after: tuple[str, ...]
+    results: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -59,25 +59,27 @@ def _blocks(draft: Draft, label: str) -> WinogradBlocks | None:
     sizes = [axis.size for axis in product.axes]
     if product.combiners != ("add",) or product.spatial != 5 or len(sizes) != 6 or sizes[0] != sizes[1]:
         return None
-    chain = [product]
+    before = [product]
     for _ in range(3):  # input, columns, border
-        writers = [program.writers[name] for name in chain[-1].sources if name in program.allocs]
-        transforms = [w[0] for w in writers if len(w) == 1 and w[0].label in draft.left]
-        if len(transforms) != 1:
+        writers = [draft.block(name) for name in _writers(program, before[-1]) if name in draft.left]
+        before += writers
+        if len(writers) != 1:
             return None
-        chain.append(transforms[0])
-    filters = [
-        program.writers[n][0].label for n in product.sources if n in program.allocs and n != chain[1].writes[0].buffer
-    ]
+    filters = [name for name in _writers(program, product) if name not in draft.left]
     after = list(_readers(draft, product))
-    if len(filters) != 1 or len(after) < 3 or any(block.combiners for block in (*chain[1:], *after)):
+    if len(filters) != 1 or len(after) < 3 or any(block.combiners for block in (*before[1:], *after)):
         return None
-    if [block.spatial for block in (*chain[1:], *after[:2])] != [5, 5, 4, 5, 5] or after[-1].spatial != 4:
+    if [block.spatial for block in (*before[1:], *after[:2], after[-1])] != [5, 5, 4, 5, 5, 4]:
         return None
-    rest = tuple(block.label for block in after[2:])
-    return WinogradBlocks(
-        chain[3].label, chain[2].label, chain[1].label, filters[0], label, after[0].label, after[1].label, rest
-    )
+    _, input, columns, border = (block.label for block in before)
+    rows, output, *results = (block.label for block in after)
+    return WinogradBlocks(border, columns, input, filters[0], label, rows, output, tuple(results))
+
+
+def _writers(program: Program, block: Block) -> list[str]:
+    """The blocks that alone write a temporary that a block reads."""
+    every = (program.writers[name] for name in block.sources if name in program.allocs)
+    return [writers[0].label for writers in every if len(writers) == 1]
 
 
 def _readers(draft: Draft, block: Block) -> Iterator[Block]:
@@ -90,25 +92,25 @@ def _readers(draft: Draft, block: Block) -> Iterator[Block]:
 
 
 def _apply(draft: Draft, blocks: WinogradBlocks) -> Sequence[str]:
-    s, product, lanes = draft.schedule, draft.block(blocks.product), draft.lanes(blocks.product)
-    m = draft.block(blocks.rows).axes[3].size
-    for label in blocks.after[:-1]:
+    s, lanes = draft.schedule, draft.lanes(blocks.product)
+    m, height = draft.block(blocks.rows).axes[3].size, draft.block(blocks.results[-1]).axes[2].size
+    for label in blocks.results[:-1]:
         s.inline(s.get_block(label))
-    tiles = _tiles(draft, product, lanes)
-    loop = winograd(s, blocks, tiles, m, lanes)
-    draft.parallel(loop)
-    done = (blocks.border, blocks.columns, blocks.input, blocks.product, blocks.rows, blocks.output, *blocks.after)
-    return done
+    tiles = _tiles(draft, draft.block(blocks.product), -(-height // m), lanes)
+    draft.parallel(*winograd(s, blocks, tiles, m, lanes))
+    b = blocks
+    return (b.border, b.columns, b.input, b.product, b.rows, b.output, *b.results)
 
 
-def _tiles(draft: Draft, product: Block, lanes: int) -> WinogradTiles:
+def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles:
     """Tiles of whole rows where half of L2 holds a row transformed, else of part of one; the register tile of the least
-    cycles, which divides what is worked on together where that is not one row."""
-    _, points, down, across, filters, channels = (axis.size for axis in product.axes)
+    cycles, which divides what is worked on together where that is not one row. An image has `down` rows of tiles."""
+    _, points, _, across, filters, channels = (axis.size for axis in product.axes)
     machine, vectors = draft.machine, 2 if filters > lanes else 1
     fitting = machine.l2_bytes // (2 * 4 * points**2 * (channels + filters))
     columns = max(n for n in range(1, across + 1) if across % n == 0 and n <= max(fitting, FEWEST))
-    together = [rows for rows in range(1, down + 1) if down % rows == 0 and rows * columns <= max(fitting, 2 * FEWEST)]
+    largest, fewest = max(fitting, 2 * FEWEST), min(draft.threads, down)
+    together = [n for n in range(1, down + 1) if down % n == 0 and n * columns <= largest and down // n >= fewest]
     most = min((machine.registers - vectors - 1) // vectors, MOST)
 
     def cycles(rows: int, tile: int) -> float:
@@ -118,20 +120,20 @@ def _tiles(draft: Draft, product: Block, lanes: int) -> WinogradTiles:
 
     fitted = [
         (rows, tile)
-        for rows in together
+        for rows in together or [1]
         for tile in range(1, min(most, rows * columns) + 1)
         if rows * columns % tile == 0 or (rows == 1 and columns == across)
     ]
     least = min(cycles(*each) for each in fitted)
-    near = [each for each in fitted if cycles(*each) <= NEAR * least]
     near = [each for each in fitted if cycles(*each) <= NEAR * least]
     rows, best = min(near, key=lambda each: (each[0], cycles(*each)))
     options = [tile for r, tile in fitted if r == rows and 2 * tile >= best]
     return WinogradTiles(rows, columns, draft.choose(options, best, "tiles"), vectors)
 
 
-def winograd(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, m: int, lanes: int) -> Handle:
-    """Schedule a convolution by Winograd's transforms, in blocks of rows of tiles; gives the loop over these.
+def winograd(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, m: int, lanes: int) -> tuple[Handle, Handle]:
+    """Schedule a convolution by Winograd's transforms, in blocks of rows of tiles; gives the loops over rows and over
+    columns of blocks.
 
         border; columns; input; product; rows; output; result
       ->
@@ -144,50 +146,59 @@ def winograd(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, m: int, 
 
     Source: Lavin and Gray 2015; the blocks are those of oneDNN's fused Winograd.
     """
-    border, columns, input, product, rows, output, result = map(
-        s.get_block,
-        (blocks.border, blocks.columns, blocks.input, blocks.product, blocks.rows, blocks.output, blocks.after[-1]),
-    )
-    step, width = tiles.columns * m, s.extent(along(s, result, 3)[0])
-    vector = min(lanes, step) if step >= width else max(n for n in range(1, lanes + 1) if step % n == 0)
+    result, border, product = map(s.get_block, (blocks.results[-1], blocks.border, blocks.product))
     n, (k,), (h,), (w,) = (along(s, result, axis) for axis in range(4))
+    step = tiles.columns * m
+    vector = min(lanes, step) if step >= s.extent(w) else max(n for n in range(1, lanes + 1) if step % n == 0)
     h0, h1 = s.split(h, [None, tiles.rows * m])
     k0, k1 = s.split(k, [None, lanes])
     w0, w1, w2 = s.split(w, [None, -(-step // vector), vector])
     s.reorder(*n, h0, w0, k0, h1, w1, w2, k1)
-    s.compute_at(output, k0)
-    t, z, p, q, v = (along(s, output, axis, k0) for axis in range(5))
-    s.reorder(*t, *z, *p, *q, *v)
-    at = [k0, *t, *z][-1]
-    s.compute_at(rows, at)
+    _transform_back(s, blocks, k0)
     s.compute_at(product, w0)
-    s.compute_at(input, w0)
-    i, j, t, z, c = (along(s, input, axis, w0) for axis in range(5))
-    c0, c1 = s.split(c[0], [None, lanes])
-    s.reorder(*t, *z, c0, *i, *j, c1)
-    s.compute_at(columns, c0)
-    for block, loop in ((columns, c0), (input, c0), (rows, at), (output, at)):
-        in_vectors(s, inside(s, block, loop))
+    _transform(s, blocks, w0, lanes)
     in_vectors(s, [w2, k1])
-    _multiply(s, blocks, product, tiles, w0, lanes)
+    _multiply(s, blocks, tiles, w0, lanes)
     n, (y,), (z,), (c,) = (along(s, border, axis) for axis in range(4))
     z0, z1 = s.split(z, [None, lanes])
     c0, c1 = s.split(c, [None, lanes])
     s.reorder(*n, y, c0, z0, z1, c1)
     in_vectors(s, [z1, c1])
-    return h0
+    return h0, w0
 
 
-def _multiply(
-    s: Schedule, blocks: WinogradBlocks, product: Handle, tiles: WinogradTiles, at: Handle, lanes: int
-) -> None:
+def _transform_back(s: Schedule, blocks: WinogradBlocks, at: Handle) -> None:
+    """The results of each tile, for a vector of filters, from its rows."""
+    rows, output = map(s.get_block, (blocks.rows, blocks.output))
+    s.compute_at(output, at)
+    down, across, p, q, k = (along(s, output, axis, at) for axis in range(5))
+    s.reorder(*down, *across, *p, *q, *k)
+    tile = [at, *down, *across][-1]
+    s.compute_at(rows, tile)
+    for block in (rows, output):
+        in_vectors(s, inside(s, block, tile))
+
+
+def _transform(s: Schedule, blocks: WinogradBlocks, at: Handle, lanes: int) -> None:
+    """The transformed tiles, for a vector of channels, from their columns."""
+    columns, input = map(s.get_block, (blocks.columns, blocks.input))
+    s.compute_at(input, at)
+    i, j, down, across, (c,) = (along(s, input, axis, at) for axis in range(5))
+    c0, c1 = s.split(c, [None, lanes])
+    s.reorder(*down, *across, c0, *i, *j, c1)
+    s.compute_at(columns, c0)
+    for block in (columns, input):
+        in_vectors(s, inside(s, block, c0))
+
+
+def _multiply(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, at: Handle, lanes: int) -> None:
     """The products of transformed tiles by panels of filters."""
-    panel = tiles.vectors * lanes
+    product, panel = s.get_block(blocks.product), tiles.vectors * lanes
     s.transform_layout(product, target_of(s, s.get_block(blocks.filter)), tiles=[1, 1, 1, panel], order=[0, 1, 3, 2, 4])
-    i, j, t, z, k, (c,) = (along(s, product, axis, at) for axis in range(6))
-    x = s.fuse(*t, *z) if t and z else [*t, *z][0]
-    t0, t1 = s.split(x, [None, tiles.tiles])
-    l0, l1, l2 = s.split(k[0], [None, tiles.vectors, lanes])
-    s.reorder(*i, *j, l0, t0, c, t1, l1, l2)
-    in_vectors(s, [t1, l1, l2])
+    i, j, down, across, (k,), (c,) = (along(s, product, axis, at) for axis in range(6))
+    x = s.fuse(*down, *across) if down and across else [*down, *across][0]
+    x0, x1 = s.split(x, [None, tiles.tiles])
+    k0, k1, k2 = s.split(k, [None, tiles.vectors, lanes])
+    s.reorder(*i, *j, k0, x0, c, x1, k1, k2)
+    in_vectors(s, [x1, k1, k2])
     s.decompose_reduction(product, c)

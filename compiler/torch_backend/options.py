@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compiler.driver.building import accepted
 from compiler.frontends.torch.report import Report
 from compiler.support import validation
 from compiler.support.errors import InputError
@@ -24,6 +25,7 @@ class Options:
     trials: how many the database shall hold for each graph before it is compiled; they are measured then.
     threads: of parallel loops; by default those of torch.
     policy: of floating-point operations: strict, contract or fast.
+    error: the rounding error up to which groups may have other forms, as of `compiler.build`.
     report: is told what was compiled.
     """
 
@@ -31,6 +33,7 @@ class Options:
     trials: int = 0
     threads: int | None = None
     policy: str = "contract"
+    error: float | None = None
     report: Report | None = None
 
 
@@ -79,5 +82,6 @@ _CHECKS = {
     "trials": lambda value: validation.integer("the option trials", value, 0, error=InputError),
     "threads": lambda value: validation.integer("the option threads", value, 1, error=InputError),
     "policy": _policy,
+    "error": accepted,
     "report": _report,
 }

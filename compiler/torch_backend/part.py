@@ -140,9 +140,13 @@ def built(program: Function, constants: dict[str, Any], options: Options) -> Ker
     """The kernel of a te function, tuned before where the options have trials."""
     threads = options.threads or torch.get_num_threads()
     if not options.trials:
-        return build(program, "cpu", threads, options.policy, constants=constants, schedule=options.database)
+        return build(
+            program, "cpu", threads, options.policy, constants=constants, schedule=options.database, error=options.error
+        )
     with _database(options) as database:
-        task = SearchTask(program, threads=threads, policy=options.policy, constants=list(constants))
+        task = SearchTask(
+            program, threads=threads, policy=options.policy, constants=list(constants), error=options.error
+        )
         phases: list[str] = []
         tuning = TuningOptions(
             trials=options.trials,
@@ -153,7 +157,9 @@ def built(program: Function, constants: dict[str, Any], options: Options) -> Ker
         task.tune(tuning)
         if phases[-1:] == [INTERRUPTED]:
             raise KeyboardInterrupt  # what was measured is written; the call that began it ends, too
-        return build(program, "cpu", threads, options.policy, constants=constants, schedule=database)
+        return build(
+            program, "cpu", threads, options.policy, constants=constants, schedule=database, error=options.error
+        )
 
 
 @contextmanager

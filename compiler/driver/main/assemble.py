@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, UnitAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
 
 from compiler import universe
@@ -23,6 +23,7 @@ from compiler.driver.units.compile import CompileJob
 from compiler.driver.units.pool import Team, compiled
 from compiler.driver.units.unit import WRITTEN, BuildSettings, Code, Scheduled, Unit
 from compiler.graph.canonical import canonical_hash
+from compiler.graph.grouping.outline import LAW
 from compiler.graph.main import Call, Main, read_tensors, size, write_low
 from compiler.lowering.low_to_llvm import emit
 from compiler.passes.plan_buffers import PlanBuffersPass
@@ -115,7 +116,7 @@ def assembled(
         any(code.tiles for code in planned.codes),
         len(main.inputs),
         ConstantBlock(main.constants, main.constant_bytes, tuple(preparing.preparations), preparing.filled),
-        tuple(_groups(planned, sources, hashes)),
+        tuple(_groups(planned, sources, hashes, {f.sym_name.data: _law(f) for f in callees(function)})),
         planned.temporaries_bytes,
     )
     return Assembled(linked, texts(te_text(module), main, planned.units.jobs))
@@ -202,11 +203,20 @@ def _declaration(main: Main, call: Call, code: Code) -> FuncOp:
     return function
 
 
-def _groups(planned: Planned, sources: Mapping[str, Scheduled], hashes: Mapping[str, str]) -> Iterator[GroupFacts]:
+def _law(function: FuncOp) -> str:
+    """The name of the law that gave a function its form, if one did."""
+    law = function.attributes.get(LAW)
+    return law.data if isinstance(law, StringAttr) else ""
+
+
+def _groups(
+    planned: Planned, sources: Mapping[str, Scheduled], hashes: Mapping[str, str], laws: Mapping[str, str]
+) -> Iterator[GroupFacts]:
     units = planned.units
     every = zip(units.jobs, units.callees, units.occurrences, planned.compiled, strict=True)
     for number, (job, callee, occurrences, unit) in enumerate(every):
         source = sources.get(callee, WRITTEN)
         runs = RUN_ONCE if number in planned.runs_once else RUN_SELDOM if number in planned.skipped else ""
         verdict = source.verdict or runs
-        yield GroupFacts(job.name, hashes[callee], occurrences, source.origin, verdict, unit.seconds)
+        law = laws[callee]
+        yield GroupFacts(job.name, hashes[callee], occurrences, source.origin, verdict, unit.seconds, law)

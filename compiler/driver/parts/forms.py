@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 
 from compiler import te
-from compiler.alternatives import Chosen, Conditions, Law, best
+from compiler.alternatives import GROUP_LAWS, Chosen, Conditions, Law, best
 from compiler.alternatives.splice import followed
 from compiler.dialects.functions import find_function, functions
 from compiler.dialects.numbers import dtype_of
-from compiler.driver.parts.groups import Whole
-from compiler.graph.grouping.outline import GROUP
+from compiler.driver.parts.groups import Group, Whole, whole_of
+from compiler.graph.grouping.outline import GROUP, LAW
 from compiler.graph.read import read
 from compiler.graph.tree import Call, Graph, Node
 from compiler.graph.write import write
 from compiler.program.names import Names
 from compiler.program.tree import Buffer
+from compiler.types.machines import host
 
-LAW = "te.law"
-"""The attribute of a group that a law gave its form: the name of the law."""
+
+def forms_of(x: object) -> Iterator[Group]:
+    """Every form that a law offers of a group of a te program, whichever of its inputs are constant."""
+    program = whole_of(x, (), single=True)
+    if program is not None:
+        known = replace(program, constants=tuple(range(len(program.names))))
+        for law in GROUP_LAWS:
+            yield from with_forms(known, Conditions(host(), "contract"), [law.always]).groups
 
 
 @dataclass(frozen=True)
@@ -92,16 +99,13 @@ def _calling(program: Whole, replaced: dict[str, _Replaced]) -> Whole:
     names = Names(main.values)
     nodes: list[Node] = []
     for node in main.nodes:
-        nodes += _calls(node, replaced[node.callee], names) if _is_of(node, replaced) else [node]
+        new = replaced.get(node.callee) if isinstance(node, Call) else None
+        nodes += [node] if new is None else _calls(node, new, names)
     every = [f for name, graph in graphs.items() for f in (replaced[name].functions if name in replaced else [graph])]
     module = ModuleOp(list(map(write, (replace(main, nodes=tuple(nodes)), *every))), dict(program.module.attributes))
     parts = {f.name: program.parts[name] for name, r in replaced.items() for f in r.functions if name in program.parts}
     hashes = {name: digest for name, digest in program.hashes.items() if name not in replaced}
     return replace(program, module=module, parts={**program.parts, **parts}, hashes=hashes)
-
-
-def _is_of(node: Node, replaced: dict[str, _Replaced]) -> bool:
-    return isinstance(node, Call) and node.callee in replaced
 
 
 def _calls(node: Node, new: _Replaced, names: Names) -> list[Node]:

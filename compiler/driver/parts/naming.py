@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from compiler.database import Record
 from compiler.dialects.functions import find_function
+from compiler.driver.parts.forms import forms_of
 from compiler.driver.parts.groups import OWN, whole_of
 from compiler.driver.parts.single import single_of
 from compiler.graph.provenance import Provenance
@@ -34,6 +35,7 @@ def _parts(x: object) -> Iterator[tuple[Program, Provenance]]:
     program_of_groups = whole_of(x, ())
     if program_of_groups is not None:
         yield from ((group.tree, group.names) for group in program_of_groups.groups)
+    yield from ((group.tree, group.names) for group in forms_of(x))
     single = single_of(x)
     if single is not None:
         yield single.group.tree, single.group.names

@@ -12,6 +12,8 @@ from compiler.program.names import Names
 
 GROUP = "te.group"
 """The attribute of functions that are groups."""
+LAW = "te.law"
+"""The attribute of a group to which a law gave another form: the name of the law."""
 
 
 @dataclass(frozen=True)

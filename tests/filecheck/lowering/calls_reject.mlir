@@ -28,7 +28,7 @@ func.func private @odd(%A: tensor<4xf32>) -> tensor<4xf32> {
 
 func.func @loops(%A: memref<4xf32>) attributes {outputs = 1 : i64} {
   func.call @group(%A) : (memref<4xf32>) -> ()
-  // expected-error@below {{@loops calls functions, so it has only calls, loop.alloc, memref.copy, and views beside, not 'loop.for'}}
+  // expected-error@below {{@loops calls functions, so it has only calls, loop.alloc, memref.copy, views, and guards beside, not 'loop.for'}}
   loop.for "i" %i = 4 { }
   func.return
 }

@@ -1,0 +1,267 @@
+"""Laws that are choices: their forms compute what is written, within the bounds that they state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import compiler
+from compiler import te
+from compiler.alternatives import GROUP_LAWS, Conditions, Form, Law, Rounding, Scope, best, offers, permitted
+from compiler.alternatives.convolutions import only_convolution
+from compiler.alternatives.transforms import F2, F4
+from compiler.alternatives.winograd import WINOGRAD_2, WINOGRAD_4, rounding
+from compiler.dialects.functions import find_function, functions
+from compiler.driver.building import built, source_of
+from compiler.driver.parts.forms import with_forms
+from compiler.driver.parts.groups import Whole, whole_of
+from compiler.driver.parts.partition import Partition, partition
+from compiler.graph.canonical import canonical
+from compiler.graph.grouping.outline import LAW
+from compiler.graph.guarded import Guarded, guarded
+from compiler.graph.read import read
+from compiler.support.errors import InputError
+from compiler.targets.cpu import Kernel
+from compiler.targets.cpu.facts import RUN_SELDOM
+from compiler.types.machines import MACHINES, host
+
+nn = te.nn
+HERE = Conditions(host(), "contract")
+ACTIVATIONS: dict[str, Any] = {
+    "none": (lambda y: y, lambda y: y),
+    "relu": (nn.relu, lambda y: np.maximum(y, 0)),
+    "silu": (nn.silu, lambda y: y / (1 + np.exp(-y))),
+}
+
+
+def layer(
+    shape: Sequence[int],
+    filters: int,
+    padding: int = 1,
+    residual: bool = False,
+    activation: str = "relu",
+    **options: Any,
+) -> te.Function:
+    """A convolution of 3 by 3 taps with a bias, a residual and an activation."""
+    x, w = te.placeholder(tuple(shape), name="X"), te.placeholder((filters, shape[1], 3, 3), name="W")
+    b = te.placeholder((filters, 1, 1), name="b")
+    y = nn.add(nn.conv2d(x, w, padding=padding, **options), b)
+    inputs = [x, w, b]
+    if residual:
+        inputs.append(te.placeholder(tuple(y.shape), name="R"))
+        y = nn.add(y, inputs[-1])
+    return te.function("layer", inputs, ACTIVATIONS[activation][0](y))
+
+
+def arrays(function: te.Function, seed: int = 0) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    return {t.name: random.standard_normal(t.shape).astype(np.float32) for t in function.inputs}
+
+
+def exact(given: dict[str, Any], padding: int, activation: str) -> Any:
+    """A layer in float64."""
+    wide = {name: array.astype(np.float64) for name, array in given.items()}
+    x = np.pad(wide["X"], ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
+    y = np.einsum("nchwrs,kcrs->nkhw", windows, wide["W"], optimize=True) + wide["b"] + wide.get("R", 0)
+    return ACTIVATIONS[activation][1](y)
+
+
+def in_form(function: te.Function, law: Law, constants: dict[str, Any], threads: int = 1) -> Kernel:
+    """A program in the form of a law, whatever it gains."""
+    whole = whole_of(function, tuple(constants), single=True)
+    assert whole is not None
+    formed = with_forms(whole, HERE, [law.always])
+    assert formed is not whole
+    program = Partition(formed)
+    sources = {part.name: source_of(part) for part in program.parts(threads, "contract")}
+    return built(program, function, sources, threads, "contract", constants)
+
+
+def formed(function: te.Function, constants: Sequence[str] = ("W", "b"), **conditions: Any) -> Whole | None:
+    return partition(function, constants, conditions=replace(HERE, **conditions)).whole
+
+
+def laws_of(whole: Whole | None) -> list[str]:
+    """The laws that gave a program's groups their forms."""
+    every = [] if whole is None else [f.attributes.get(LAW) for f in functions(whole.module)]
+    return [law.data for law in every if law is not None]  # type: ignore[attr-defined]
+
+
+CASES = [
+    ((1, 16, 5, 5), 16, 1, False, "relu", 1),
+    ((2, 32, 9, 14), 48, 1, True, "relu", 2),
+    ((3, 17, 7, 7), 33, 0, False, "silu", 1),
+    ((1, 40, 12, 31), 24, 1, True, "none", 2),
+    ((1, 20, 6, 50), 100, 2, False, "relu", 1),
+    ((1, 130, 10, 3), 70, 1, True, "silu", 1),
+    ((1, 256, 56, 17), 300, 1, False, "relu", 2),
+]
+
+
+@pytest.mark.parametrize("law", [WINOGRAD_2, WINOGRAD_4], ids=lambda law: law.name)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_form_computes_the_layer(case: Any, law: Law) -> None:
+    shape, filters, padding, residual, activation, threads = case
+    function = layer(shape, filters, padding, residual, activation)
+    given = arrays(function)
+    kernel = in_form(function, law, {name: given[name] for name in ("W", "b")}, threads)
+    form, written = (next(g for g in kernel.groups if g.name.endswith(end)) for end in ("_form", "_0"))
+    assert (form.source, form.verdict, form.law, written.verdict) == ("model", "proved", law.name, RUN_SELDOM)
+    want = exact(given, padding, activation)
+    error = np.abs(kernel(*(given[name] for name in given if name not in ("W", "b"))) - want).max() / np.abs(want).max()
+    assert error < rounding(shape[1], F2 if law is WINOGRAD_2 else F4).probable
+
+
+@given(st.data())
+@settings(max_examples=12, deadline=None)
+def test_forms_of_random_layers_agree(data: st.DataObject) -> None:
+    """On small layers of any size, by the written loops of the forms: what the laws say, without a schedule."""
+    shape = tuple(data.draw(st.integers(low, high)) for low, high in ((1, 2), (1, 4), (1, 9), (1, 9)))
+    padding = data.draw(st.integers(1, 2))
+    function = layer(shape, data.draw(st.integers(1, 4)), padding, data.draw(st.booleans()), "silu")
+    given, graph = arrays(function), canonical(read(find_function(function.module))).graph
+    machine = replace(host(), vector_bits=32)
+    for law in GROUP_LAWS:
+        known = frozenset(value.name for value in graph.inputs)
+        assert [*law.forms(graph, Conditions(machine, "contract", known))] or only_convolution(graph) is None
+    whole = whole_of(function, ("W",), single=True)
+    assert whole is not None
+    for law in GROUP_LAWS:
+        program = with_forms(whole, Conditions(machine, "contract"), [law.always])
+        kernel = built(Partition(program), function, {}, 1, "contract", {"W": given["W"]})
+        outputs = kernel(*(array for name, array in given.items() if name != "W"))
+        want = exact(given, padding, "silu")
+        assert np.abs(outputs - want).max() < 1e-4 * max(1, np.abs(want).max())
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e38, 3.4e38, 1e20])
+@pytest.mark.parametrize("law", [WINOGRAD_2, WINOGRAD_4], ids=lambda law: law.name)
+def test_results_are_finite_where_they_are_as_written(value: float, law: Law) -> None:
+    function = layer((1, 16, 11, 8), 16, activation="relu")
+    given = arrays(function)
+    constants = {name: given[name] for name in ("W", "b")}
+    given["X"][0, 3, 4, 5] = value
+    if abs(value) < np.inf:
+        given["X"] *= np.float32(value / 100)
+    kernel, written = (
+        in_form(function, law, constants),
+        compiler.build(function, constants=constants, error=0, threads=1, schedule="auto"),
+    )
+    formed_result, result = kernel(given["X"]), written(given["X"])
+    assert np.array_equal(np.isnan(formed_result), np.isnan(result))
+    assert np.array_equal(np.isinf(formed_result), np.isinf(result))
+    kept = np.isfinite(result)
+    np.testing.assert_allclose(formed_result[kept], result[kept], rtol=1e-4, atol=1e-4 * np.abs(result[kept]).max())
+
+
+@pytest.mark.parametrize("place", ["W", "X"])
+def test_subnormals_are_as_exact(place: str) -> None:
+    function = layer((1, 16, 8, 8), 16, activation="none")
+    given = arrays(function)
+    given[place] *= np.float32(1e-39)
+    given["b"][:] = 0
+    constants = {name: given[name] for name in ("W", "b")}
+    want = exact(given, 1, "none")
+    result = in_form(function, WINOGRAD_2, constants)(given["X"])
+    assert np.abs(result - want).max() < 1e-4 * np.abs(want).max()
+
+
+def test_what_is_chosen() -> None:
+    function = layer((1, 64, 28, 28), 64)
+    assert laws_of(formed(function)) == ["winograd-2x2"]
+    assert laws_of(formed(function, error=3e-5)) == ["winograd-4x4"]
+    assert laws_of(formed(layer((1, 512, 7, 7), 512), error=3e-5)) == ["winograd-2x2"]  # 36 of 9 times the weights
+
+
+@pytest.mark.parametrize(
+    ("function", "constants", "conditions"),
+    [
+        (layer((1, 64, 28, 28), 64), ("W", "b"), {"policy": "strict"}),
+        (layer((1, 64, 28, 28), 64), ("W", "b"), {"error": 0}),
+        (layer((1, 64, 28, 28), 64), ("b",), {}),
+        (layer((1, 64, 28, 28), 64, stride=2), ("W", "b"), {}),
+        (layer((1, 64, 28, 28), 64, dilation=2), ("W", "b"), {}),
+        (layer((1, 3, 28, 28), 64), ("W", "b"), {}),
+        (layer((1, 64, 1, 1), 64), ("W", "b"), {}),
+    ],
+    ids=["strict", "no error", "weights given", "stride", "dilation", "few channels", "small"],
+)
+def test_what_stays_as_written(function: te.Function, constants: Sequence[str], conditions: Any) -> None:
+    assert laws_of(formed(function, constants, **conditions)) == []
+
+
+def test_each_machine_schedules_the_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, machine in MACHINES.items():
+        whole = whole_of(layer((1, 64, 28, 28), 64), ("W", "b"), single=True)
+        assert whole is not None
+        program = with_forms(whole, Conditions(machine, "contract"), [WINOGRAD_2.always])
+        monkeypatch.setattr("compiler.driver.parts.partition.host", lambda machine=machine: machine)
+        parts = Partition(program).parts(2, "contract")
+        assert {part.name: str(source_of(part).verdict) for part in parts}["group_0_form"] == "proved", name
+
+
+def test_bounds_are_in_order() -> None:
+    """F(2x2) is more exact than the written form in the mean, F(4x4) some ten times less; in the worst case both are
+    less exact."""
+    for channels in (1, 16, 64, 512):
+        written, two, four = (rounding(channels, transform) for transform in (None, F2, F4))
+        assert two.probable < written.probable < four.probable < 11 * written.probable
+        assert written.worst < two.worst < four.worst
+
+
+def test_only_what_is_permitted_is_chosen() -> None:
+    graph = canonical(read(find_function(layer((1, 64, 28, 28), 64).module))).graph
+
+    def law(gain: float, probable: float) -> Law:
+        form = Form(graph, gain, Rounding(1, probable), Rounding(1, 1e-6))
+        return Law(f"law {gain}", Scope.GROUP, lambda graph, conditions: iter([form]))
+
+    exact_law, fast, slow = law(1.5, 1e-6), law(3, 1e-5), law(1.1, 1e-7)
+    laws = [exact_law, fast, slow]
+    assert len(list(offers(graph, HERE, laws))) == 3
+    assert [permitted(o.form, HERE) for o in offers(graph, HERE, laws)] == [True, False, True]
+    chosen = best(graph, HERE, laws)
+    assert chosen is not None and chosen.law is exact_law
+    chosen = best(graph, replace(HERE, error=1e-4), laws)
+    assert chosen is not None and chosen.law is fast
+    assert best(graph, HERE, [slow]) is None
+
+
+def test_a_guarded_function_is_seen() -> None:
+    g, v, x = te.placeholder((1,), name="g"), te.placeholder((4, 1, 5), name="v"), te.placeholder((4, 1, 5), name="x")
+
+    def of(element: Any, *inputs: te.Tensor) -> Guarded | None:
+        y = te.compute((4, 1, 5), element, name="y")
+        return guarded(read(find_function(te.function("f", list(inputs), y).module)))
+
+    assert of(lambda *i: te.select(te.not_equal(g[0], 0.0), v[i], x[i] + 1.0), g, v, x) == Guarded(0, 1)
+    assert of(lambda *i: te.select(te.not_equal(g[0], 1.0), v[i], x[i]), g, v, x) is None
+    assert of(lambda *i: te.select(te.equal(g[0], 0.0), v[i], x[i]), g, v, x) is None
+    assert of(lambda i, j, k: te.select(te.not_equal(g[0], 0.0), v[3 - i, j, k], x[i, j, k]), g, v, x) is None
+    assert of(lambda *i: te.select(te.not_equal(g[0], 0.0), v[i] + 1.0, x[i]), g, v, x) is None
+
+
+def test_texts_of_a_program_with_forms() -> None:
+    """Main calls the written form under a condition at the loop and the low level."""
+    function = layer((1, 64, 28, 28), 64)
+    given = arrays(function)
+    constants = {name: given[name] for name in ("W", "b")}
+    kernel = compiler.build(function, constants=constants, threads=1, schedule="auto")
+    assert kernel.text("te").count("call @") == 3
+    for level in ("loop", "low"):
+        assert "scf.if" in kernel.text(level)
+    again = compiler.build(kernel.text("loop"), threads=1)
+    assert again is not None
+
+
+@pytest.mark.parametrize("error", [-1, 1, "3e-5", float("nan")])
+def test_a_wrong_error_is_refused(error: Any) -> None:
+    with pytest.raises(InputError, match="expected a number from 0 to 1"):
+        compiler.build(layer((1, 4, 4, 4), 4), error=error)
