@@ -51,7 +51,9 @@ def with_forms(program: Whole, conditions: Conditions, laws: Sequence[Law]) -> W
 
         %y = call @group_0(%x, %w)
       ->
-        %g = call @group_0_guard(%x, %w)  %f = call @group_0_form(%x, %w)  %y = call @group_0(%x, %w, %g, %f)
+        %guard = call @group_0_guard(%x, %w)
+        %form = call @group_0_winograd_2x2(%x, %w)
+        %y = call @group_0(%x, %w, %guard, %form)
 
     Where the guard of a form holds, which is where it is not zero, the group gives what the form does; else it computes
     it as written.
@@ -68,12 +70,14 @@ def with_forms(program: Whole, conditions: Conditions, laws: Sequence[Law]) -> W
 
 
 def _replaced(graph: Graph, chosen: Chosen, names: Names) -> _Replaced:
-    form, law = chosen.form, {GROUP: UnitAttr(), LAW: StringAttr(chosen.law.name)}
-    if form.guard is None:
-        return _Replaced(None, replace(form.graph, attributes=law), None)
-    guard = replace(form.guard, name=names.fresh(f"{graph.name}_guard"), private=True, attributes={GROUP: UnitAttr()})
-    other = replace(form.graph, name=names.fresh(f"{graph.name}_form"), attributes=law)
-    return _Replaced(guard, other, _otherwise(graph))
+    law = chosen.law.name
+    name = names.fresh(f"{graph.name}_{law.replace('-', '_')}")
+    form = replace(chosen.form.graph, name=name, attributes={GROUP: UnitAttr(), LAW: StringAttr(law)})
+    guard = chosen.form.guard
+    if guard is None:
+        return _Replaced(None, form, None)
+    guard = replace(guard, name=names.fresh(f"{graph.name}_guard"), private=True, attributes={GROUP: UnitAttr()})
+    return _Replaced(guard, form, _otherwise(graph))
 
 
 def _otherwise(graph: Graph) -> Graph:
@@ -112,7 +116,7 @@ def _calls(node: Node, new: _Replaced, names: Names) -> list[Node]:
     """The calls in the place of one of a group."""
     assert isinstance(node, Call)
     if new.guard is None or new.otherwise is None:
-        return [node]
+        return [replace(node, callee=new.form.name)]
     given = dict(zip((value.name for value in new.form.inputs), node.operands, strict=True))
     guard = replace(new.guard.values[new.guard.results[0]], name=names.fresh("guard"))
     form = replace(node.results[0], name=names.fresh("form"))
