@@ -9,7 +9,7 @@ from math import inf
 from typing import TypeAlias
 
 from compiler.graph.tree import Graph
-from compiler.types.machines import Machine
+from compiler.types.machines import Gpu, Machine
 
 
 class Scope(Enum):
@@ -27,7 +27,7 @@ class Conditions:
     their names, and the error that the caller accepts: max|y - y64| / max|y|, None for no more than the written
     form's."""
 
-    machine: Machine
+    machine: Machine | Gpu
     policy: str
     constants: frozenset[str] = frozenset()
     error: float | None = None

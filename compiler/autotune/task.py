@@ -125,9 +125,9 @@ class SearchTask(Unpicklable):
         group = func if isinstance(func, Group) else None
         self.func = group.loops if group else model.function if isinstance(model, Imported) else made(func, args)
         self.constants = constants
-        forms = Conditions(self.machine, policy, error=accepted(error)) if isinstance(self.machine, Machine) else None
-        self.error = error
-        self._parts = partition(group or self.func, constants, self._target.in_units, template is None, forms)
+        self.error = accepted(error)
+        conditions = Conditions(self.machine, policy, error=self.error)
+        self._parts = partition(group or self.func, constants, self._target.in_units, template is None, conditions)
         self._whole, self._single, self.module = self._parts.whole, self._parts.single, self._parts.module
         self.occurrences = self._parts.group.occurrences if self._parts.group else 1
         self.provenance = self._parts.group.names if self._parts.group else OWN

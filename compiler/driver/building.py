@@ -106,10 +106,8 @@ def build(
     picks one of several functions. `threads` is how many threads parallel loops run on where a call does not say: None
     is what OMP_NUM_THREADS says, or the cores that the process may use.
 
-    `error` is the rounding error of each group, max|y - exact| / max|y|, up to which laws may give it another form,
-    such as Winograd's, where its weights are constant (docs/alternatives.md). None permits forms whose probable error
-    is no larger than the written one's, 0 none that rounds otherwise. Under `strict`, and where `schedule` is a script
-    or `written`, there are no other forms.
+    `error`, max|y - exact| / max|y|, is that up to which laws give groups other forms, such as Winograd's
+    (docs/alternatives.md): None permits the probable one of the written form, 0 none.
 
     `constants` are inputs that never change, such as weights: arrays by the names of the inputs. The kernel takes the
     other inputs only. Nests at the top of the program that depend on constants alone, such as those that pack weights,
@@ -126,15 +124,12 @@ def build(
     """
     pipeline.check_words(target, policy, name, arch)
     chosen = target_named(target)
-    way = way_of(schedule)
-    accepted(error)
+    way, error = way_of(schedule), accepted(error)
     x, constants = pipeline.apart(x, constants)
     given = None if constants is None else dict(named(constants))
     if isinstance(way, NamedSequenceOp):
-        scripted = _scripted(pipeline.verified(x, policy, name), way)
-        return kernels.build_as_written(scripted, target, threads, policy, None, given, arch)
-    module = pipeline.module_of(x)
-    if way == WRITTEN or pipeline.level_of(module) != "te":
+        x, name, way = _scripted(pipeline.verified(x, policy, name), way), None, WRITTEN
+    if way == WRITTEN or pipeline.level_of(module := pipeline.module_of(x)) != "te":
         return kernels.build_as_written(x, target, threads, policy, name, given, arch)
     if chosen.in_units and name is None and hasattr(x, "inputs"):
         return _for_cpu(x, threads, policy, given, way, error)
@@ -142,9 +137,8 @@ def build(
     if chosen.in_units:
         return _for_cpu(checked_module, threads, policy, given, way, error)
     if isinstance(way, Path) and not chosen.takes_databases:
-        raise TargetError(
-            f"the database '{way}' is the CPU's, not {chosen.name}'s: apply_best of a task has a GPU's records"
-        )
+        said = f"the database '{way}' is the CPU's, not {chosen.name}'s: apply_best of a task has a GPU's records"
+        raise TargetError(said)
     return _by_rules(checked_module, chosen, threads, policy, given, arch)
 
 

@@ -14,6 +14,7 @@ concatenation.py   functions that only put their inputs one behind the other in 
 spelling.py        canonical programs and scripts under the user's names
 canonical.py       canonical text and hash of a te function
 grouping/          which computes make one function
+guarded.py         functions whose calls are skipped while a guard holds
 whole.py           canonical and grouped: what the build takes
 main.py            a function that calls others: read from te or loops, written as loops or at the low level
 """

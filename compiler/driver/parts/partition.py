@@ -158,7 +158,7 @@ def partition(
     whole = whole_of(x, constants) if in_groups and canonical else None
     if whole is not None:
         return Partition(whole if conditions is None else with_forms(whole, conditions, GROUP_LAWS))
-    if conditions is not None and canonical:
+    if conditions is not None and in_groups and canonical:
         alone = whole_of(x, constants, single=True)
         formed = alone and with_forms(alone, conditions, GROUP_LAWS)
         if formed is not alone:
