@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects.builtin import FloatAttr
 
@@ -19,8 +20,9 @@ from compiler.program.tree import Access, Block, Buffer
 
 @dataclass(frozen=True)
 class Convolution:
-    """A convolution of two dimensions with stride 1: Y[n, k, h, w] += X[n, c, h + r - pads[0], w + s - pads[1]] *
-    W[k, c, r, s], where X is zero outside."""
+    """A convolution with stride 1: Y[n, k, h, w] += X[n, c, h + r - pads[0], w + s - pads[1]] * W[k, c, r, s], where X
+    is zero outside. In three dimensions filters have one tap in the first, in which results lie as images do:
+    Y[n, k, d, h, w] of X[n, c, d, ...] and W[k, c, 0, r, s]."""
 
     compute: Compute
     image: Buffer
@@ -30,12 +32,17 @@ class Convolution:
     @property
     def taps(self) -> tuple[int, ...]:
         """Rows and columns of a filter."""
-        return self.weights.shape[2:]
+        return self.weights.shape[-2:]
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Images, filters, rows and columns of the result."""
-        return self.compute.results[0].shape
+    def images(self) -> int:
+        """Images of rows and columns."""
+        return prod(self.image.shape) // prod((self.image.shape[1], *self.image.shape[-2:]))
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """Rows and columns of the result."""
+        return self.compute.results[0].shape[-2], self.compute.results[0].shape[-1]
 
 
 def only_convolution(graph: Graph) -> Convolution | None:
@@ -72,27 +79,30 @@ def _without_units(index: Sequence[Linear], shape: Sequence[int]) -> tuple[Linea
 def convolution_of(node: Compute, graph: Graph) -> Convolution | None:
     """A compute as a convolution with stride 1; None where it is none."""
     block = node.block
-    if kind_of(block) is not Kind.CONTRACTION or block.spatial != 4 or len(block.axes) != 7 or len(block.reads) != 2:
+    spatial = block.spatial
+    if kind_of(block) is not Kind.CONTRACTION or spatial not in (4, 5) or len(block.reads) != 2:
         return None
     if not all(isinstance(operand, Read) for operand in getattr(block.body[0], "operands", ())):
         return None
-    weights = next((a for a in block.reads if a.index == tuple(map(lin.variable, (1, 4, 5, 6)))), None)
+    of_filter = tuple(map(lin.variable, (1, *range(spatial, len(block.axes)))))
+    weights = next((a for a in block.reads if a.index == of_filter and len(of_filter) == spatial), None)
     image = next((a for a in block.reads if a is not weights), None)
     if weights is None or image is None or weights.where or not _is_of_own_image(block, image):
         return None
-    rows, columns = (image.index[2 + n] - lin.variable(2 + n) - lin.variable(5 + n) for n in range(2))
-    source = graph.values[image.buffer]
-    if not (rows.is_constant and columns.is_constant) or not _reads_zero_outside(block, image, source):
+    starts = [image.index[n] - lin.variable(n) - lin.variable(spatial - 1 + n) for n in range(2, spatial)]
+    source, of_filters = graph.values[image.buffer], graph.values[weights.buffer]
+    if not all(start.is_constant for start in starts) or not _reads_zero_outside(block, image, source):
         return None
-    return Convolution(node, source, graph.values[weights.buffer], (-rows.constant, -columns.constant))
+    if any(size > 1 for size in of_filters.shape[2:-2]) or any(start.constant for start in starts[:-2]):
+        return None
+    return Convolution(node, source, of_filters, (-starts[-2].constant, -starts[-1].constant))
 
 
 def _is_of_own_image(block: Block, image: Access) -> bool:
     """Whether a read is of the result's image and the reduction's channel."""
-    if len(image.index) != 4:
-        return False
     images = (lin.variable(0),) if block.axes[0].size > 1 else (lin.variable(0), lin.constant(0))
-    return image.index[0] in images and image.index[1] == lin.variable(4)
+    own = len(image.index) == block.spatial and image.index[0] in images
+    return own and image.index[1] == lin.variable(block.spatial)
 
 
 def _reads_zero_outside(block: Block, access: Access, source: Buffer) -> bool:

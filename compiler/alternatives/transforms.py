@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from compiler import te
 from compiler.te import Tensor
@@ -66,53 +67,57 @@ F4 = Transform(
 
 @dataclass(frozen=True)
 class Tiles:
-    """The tiles of images, `down` rows of `across` tiles for each of `batch` images, of m results by a transform."""
+    """The tiles of images, `down` rows of `across` tiles for each of `images`, of m results by a transform."""
 
     transform: Transform
-    batch: int
+    images: int
     down: int
     across: int
 
     @property
     def shape(self) -> tuple[int, int]:
         """The rows of tiles of all images, and the tiles of a row."""
-        return self.batch * self.down, self.across
+        return self.images * self.down, self.across
 
     def row(self, image: Index, row: Index) -> Index:
         """The row of tiles of an image's row of results."""
         inner = row // self.transform.results
-        return inner if self.batch == 1 else image * self.down + inner
+        return inner if self.images == 1 else image * self.down + inner
 
 
 def convolved(x: Tensor, w: Tensor, pads: tuple[int, int], image: tuple[int, int], transform: Transform) -> Tensor:
-    """The convolution [n, k, h, w] of x [n, c, y, x] by w [k, c, 3, 3] with stride 1; `pads` are zeros before the first
-    row and column, `image` the rows and columns of the result.
+    """The convolution [n, k, ..., h, w] of x [n, c, ..., y, x] by w [k, c, ..., 3, 3] with stride 1; `pads` are zeros
+    before the first row and column, `image` the rows and columns of the result. A dimension between has one tap.
 
     Tiles are transformed, multiplied with transformed filters for each of their points, and transformed back. Channels,
     and later filters, are contiguous throughout. What depends on w alone is in float64, rounded once at its end.
     """
     m = transform.results
-    tiles = Tiles(transform, x.shape[0], -(-image[0] // m), -(-image[1] // m))
+    images, depth = prod((x.shape[0], *x.shape[2:-2])), prod(x.shape[2:-2])
+    tiles = Tiles(transform, images, -(-image[0] // m), -(-image[1] // m))
     products = _multiplied(_input(_border(x, pads, tiles), tiles), _filter(w, transform), tiles)
     result = _output(products, tiles)
 
-    def element(n: Index, k: Index, row: Index, column: Index) -> Expr:
-        return result[tiles.row(n, row), column // m, row % m, column % m, k]
+    def element(n: Index, k: Index, *place: Index) -> Expr:
+        *between, row, column = place
+        image = n * depth + between[0] if between else n
+        return result[tiles.row(image, row), column // m, row % m, column % m, k]
 
-    return te.compute((x.shape[0], w.shape[0], *image), element, name="convolution")
+    return te.compute((x.shape[0], w.shape[0], *x.shape[2:-2], *image), element, name="convolution")
 
 
 def _border(x: Tensor, pads: tuple[int, int], tiles: Tiles) -> Tensor:
-    """The images [n, y, x, c] with zeros around them, as large as all tiles are."""
-    batch, channels, height, width = x.shape
+    """The images [image, y, x, c] with zeros around them, as large as all tiles are."""
+    channels, *depth, height, width = x.shape[1:]
     m = tiles.transform.results
 
-    def element(n: Index, y: Index, z: Index, c: Index) -> Expr:
+    def element(image: Index, y: Index, z: Index, c: Index) -> Expr:
         row, column = y - pads[0], z - pads[1]
         inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        return te.select(inside, x[n, c, row, column], 0.0)
+        place = (image // depth[0], c, image % depth[0]) if depth else (image, c)
+        return te.select(inside, x[(*place, row, column)], 0.0)
 
-    return te.compute((batch, tiles.down * m + 2, tiles.across * m + 2, channels), element, name="border")
+    return te.compute((tiles.images, tiles.down * m + 2, tiles.across * m + 2, channels), element, name="border")
 
 
 def _input(border: Tensor, tiles: Tiles) -> Tensor:
@@ -121,7 +126,7 @@ def _input(border: Tensor, tiles: Tiles) -> Tensor:
     m, points = t.results, t.points
 
     def column(row: Index, tile: Index, i: Index, j: Index, c: Index) -> Expr:
-        image, y = (0, row) if tiles.batch == 1 else (row // tiles.down, row % tiles.down)
+        image, y = (0, row) if tiles.images == 1 else (row // tiles.down, row % tiles.down)
         return combined(t.input, j, lambda n: border[image, y * m + i, tile * m + n, c])
 
     columns = te.compute((*tiles.shape, points, points, channels), column, name="columns")
@@ -134,10 +139,11 @@ def _input(border: Tensor, tiles: Tiles) -> Tensor:
 
 def _filter(w: Tensor, t: Transform) -> Tensor:
     """The transformed filters [i, j, c, k]."""
-    filters, channels = w.shape[:2]
+    filters, channels, *between = w.shape[:-2]
+    between = [0 for _ in between]
     taps = te.compute(
         (channels, filters, t.points, TAPS),
-        lambda c, k, i, s: combined(t.filter, i, lambda r: te.cast(w[k, c, r, s], "f64")),
+        lambda c, k, i, s: combined(t.filter, i, lambda r: te.cast(w[(k, c, *between, r, s)], "f64")),
         name="taps",
     )
     return te.compute(

@@ -45,7 +45,7 @@ def winograd(graph: Graph, conditions: Conditions, transform: Transform) -> Iter
     if found is None or conditions.policy == "strict" or not _is_meant(found, conditions):
         return
     x, w = (te.placeholder(b.shape, "f32", b.name) for b in (found.image, found.weights))
-    y = convolved(x, w, found.pads, (found.shape[2], found.shape[3]), transform)
+    y = convolved(x, w, found.pads, found.rows, transform)
     form = spliced(graph, found.compute, te.function("form", [x, w], y))
     guard = read(find_function(te.function("guard", [x, w], _is_in_range(x, w)).module))
     gain = cycles(found, conditions) / transformed_cycles(found, transform, conditions)
@@ -74,16 +74,14 @@ def _total(tensor: Tensor) -> Tensor:
 
 def cycles(found: Convolution, conditions: Conditions) -> float:
     """An estimate of the written form's time: cycles of vector multiplications, and of weights from memory."""
-    images, filters, rows, columns = found.shape
-    products = images * rows * columns * filters * found.weights.shape[1] * TAPS**2
+    products = found.images * prod(found.rows) * prod(found.weights.shape[:2]) * TAPS**2
     return products / conditions.machine.lanes + _weights(found, TAPS**2, conditions)
 
 
 def transformed_cycles(found: Convolution, transform: Transform, conditions: Conditions) -> float:
     """The same of the transformed form."""
-    images, filters, rows, columns = found.shape
-    channels, m = found.weights.shape[1], transform.results
-    elements = images * -(-rows // m) * -(-columns // m) * transform.points**2
+    (filters, channels), m = found.weights.shape[:2], transform.results
+    elements = found.images * prod(-(-size // m) for size in found.rows) * transform.points**2
     work = elements * (filters * channels + TRANSFORMED * (filters + channels))
     return work / conditions.machine.lanes + _weights(found, transform.points**2, conditions)
 

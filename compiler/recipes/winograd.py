@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 from compiler.program.tree import Block, Program
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.sizes import step_cycles
-from compiler.schedule.library.loops import along, in_vectors, inside, target_of
+from compiler.schedule.library.loops import along, in_vectors, inside, node_of, target_of
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 MOST, FEWEST = 14, 7
@@ -69,7 +70,7 @@ def _blocks(draft: Draft, label: str) -> WinogradBlocks | None:
     after = list(_readers(draft, product))
     if len(filters) != 1 or len(after) < 3 or any(block.combiners for block in (*before[1:], *after)):
         return None
-    if [block.spatial for block in (*before[1:], *after[:2], after[-1])] != [5, 5, 4, 5, 5, 4]:
+    if [block.spatial for block in (*before[1:], *after[:2])] != [5, 5, 4, 5, 5] or after[-1].spatial not in (4, 5):
         return None
     _, input, columns, border = (block.label for block in before)
     rows, output, *results = (block.label for block in after)
@@ -93,7 +94,7 @@ def _readers(draft: Draft, block: Block) -> Iterator[Block]:
 
 def _apply(draft: Draft, blocks: WinogradBlocks) -> Sequence[str]:
     s, lanes = draft.schedule, draft.lanes(blocks.product)
-    m, height = draft.block(blocks.rows).axes[3].size, draft.block(blocks.results[-1]).axes[2].size
+    m, height = draft.block(blocks.rows).axes[3].size, draft.block(blocks.results[-1]).axes[-2].size
     for label in blocks.results[:-1]:
         s.inline(s.get_block(label))
     tiles = _tiles(draft, draft.block(blocks.product), -(-height // m), lanes)
@@ -147,13 +148,13 @@ def winograd(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, m: int, 
     Source: Lavin and Gray 2015; the blocks are those of oneDNN's fused Winograd.
     """
     result, border, product = map(s.get_block, (blocks.results[-1], blocks.border, blocks.product))
-    n, (k,), (h,), (w,) = (along(s, result, axis) for axis in range(4))
+    n, (k,), *between, (h,), (w,) = (along(s, result, axis) for axis in range(node_of(s, result).spatial))
     step = tiles.columns * m
     vector = min(lanes, step) if step >= s.extent(w) else max(n for n in range(1, lanes + 1) if step % n == 0)
     h0, h1 = s.split(h, [None, tiles.rows * m])
     k0, k1 = s.split(k, [None, lanes])
     w0, w1, w2 = s.split(w, [None, -(-step // vector), vector])
-    s.reorder(*n, h0, w0, k0, h1, w1, w2, k1)
+    s.reorder(*n, *chain(*between), h0, w0, k0, h1, w1, w2, k1)
     _transform_back(s, blocks, k0)
     s.compute_at(product, w0)
     _transform(s, blocks, w0, lanes)
