@@ -68,22 +68,23 @@ def read_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) ->
     """What a value is behind its selects at some values of the axes, where these alone decide; `ranges` are those of
     the variables in them."""
     while isinstance(value, Apply) and value.kind.name == "arith.select":
-        truth = _truth(value.operands[0], indices, ranges)
+        truth = truth_at(value.operands[0], indices, ranges)
         if truth is None:
             return None
         value = value.operands[1 if truth else 2]
     return value
 
 
-def _truth(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -> bool | None:
-    """Whether a condition over axes holds, where the indices alone decide that."""
+def truth_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -> bool | None:
+    """Whether a condition over axes holds at some values of these, where they alone decide that; `ranges` are those of
+    the variables in them."""
     if not isinstance(value, Apply):
         return None
     if value.kind.name == "arith.cmpi":
         return _compared(value, indices, ranges)
     if value.kind.name in _LOGIC:
         decisive = _LOGIC[value.kind.name]
-        sides = [_truth(operand, indices, ranges) for operand in value.operands]
+        sides = [truth_at(operand, indices, ranges) for operand in value.operands]
         return decisive if decisive in sides else None if None in sides else not decisive
     if value.kind.name == "arith.constant":
         literal = dict(value.properties)["value"]

@@ -15,6 +15,7 @@ reads.py       the reads of a block: plain, masked, lane by lane
 accesses.py    the same with the writes
 blocks.py      one block: reads, body, combination, writes; lanes where a loop is vectorized
 gathers.py     one gather: index values, the element or the value outside, the write
+selections.py  selections that unrolled loops decide
 scalars.py     the body's operations on scalars or vectors, with the floating-point policy's flags
 prefetches.py  the cache lines that a later iteration touches
 streams.py     which buffers a loop writes past the caches

@@ -18,7 +18,7 @@ from compiler.analysis.barriers import ASYNC, THREADS
 from compiler.dialects.combiner import identity
 from compiler.dialects.upstream.arith import SelectOp
 from compiler.dialects.upstream.nvgpu import CopyOp
-from compiler.lowering.loop_to_low import scalars
+from compiler.lowering.loop_to_low import scalars, selections
 from compiler.lowering.loop_to_low.accesses import Accessor
 from compiler.lowering.loop_to_low.context import Context, under
 from compiler.program.body import Index, Read, read
@@ -150,12 +150,14 @@ class Emitter(Accessor):
         numbers = {n: number for n, access in enumerate(block.reads) if (number := self.known(access)) is not None}
         if numbers:
             self.policy = self.policy.of_literals
-        reads = {n: self._read(access) for n, access in enumerate(block.reads) if n not in numbers}
+        body = selections.decided(block.body, self.axes, self.scopes.ranges)
+        used = range(len(block.reads)) if body is block.body else selections.reads_of(body)
+        reads = {n: self._read(block.reads[n]) for n in used if n not in numbers}
         for n, value in reads.items():
             value.name_hint = value.name_hint or hint(block.reads[n].buffer.lower())
         emitter = scalars.Expressions(self.scopes, lambda leaf: self._leaf(leaf, reads), self.context.policy, numbers)
         if not (numbers and self._changes_nothing(emitter)):
-            self._finish([emitter.value(root) for root in block.body])
+            self._finish([emitter.value(root) for root in body])
         if numbers:
             _drop_unused(reads.values())
 
