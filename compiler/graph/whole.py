@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
@@ -12,16 +12,21 @@ from xdsl.ir import SSAValue
 
 from compiler.dialects import te
 from compiler.dialects.functions import functions
-from compiler.graph.canonical import canonical
+from compiler.graph.canonical import Canonical, canonical
 from compiler.graph.grouping import RULES, Rule, check_groups, divided, has_groups
 from compiler.graph.grouping.constants import with_constants
 from compiler.graph.grouping.equal_groups import United, united
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read
+from compiler.graph.tree import Graph
 from compiler.graph.write import write
 
 GivenNames: TypeAlias = Mapping[str, Provenance]
 """By the name of a function, what the program calls its parts."""
+
+
+Rewrite: TypeAlias = Callable[[Graph], Canonical | None]
+"""Another form of a canonical graph, with its inputs and results in their order; None where it stays."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +52,12 @@ def grouped(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
     return whole(x, rules).module
 
 
-def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False) -> Grouped:
-    """What `grouped` gives, with the names that the program gave. With `single` what fits one group calls that group,
-    too."""
+def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrite: Rewrite | None = None) -> Grouped:
+    """What `grouped` gives, with the names that the program gave.
+
+    With `single` what fits one group calls that group, too. `rewrite` gives canonical functions other forms before they
+    are cut into groups; then all have groups.
+    """
     module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
     if not isinstance(module, ModuleOp):
         raise TypeError(f"{type(x).__name__} has no module")
@@ -58,8 +66,9 @@ def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False) -> Gro
     if has_groups(module):
         check_groups(module)
         return Grouped(module, {})
-    given = [canonical(read(function)) for function in functions(module)]
-    parts = divided([form.graph for form in given], rules, single)
+    written = [canonical(read(function)) for function in functions(module)]
+    given = written if rewrite is None else [_rewritten(form, rewrite) for form in written]
+    parts = divided([form.graph for form in given], rules, single or given != written)
     if not any(part.groups for part in parts):
         return Grouped(module, {})
     made = united([part.main for part in parts], (graph for part in parts for graph in part.groups))
@@ -74,6 +83,12 @@ def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False) -> Gro
     )
     _name_interface(canonical_module, module)
     return Grouped(canonical_module, canonical_parts.names, canonical_parts.hashes)
+
+
+def _rewritten(form: Canonical, rewrite: Rewrite) -> Canonical:
+    """Another form of a canonical function, canonical too; the same object where it has no other one."""
+    made = rewrite(form.graph)
+    return form if made is None else replace(made, names=made.names.after(form.names))
 
 
 @dataclass(frozen=True)
