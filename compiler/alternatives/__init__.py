@@ -2,6 +2,11 @@
 
 law.py          `Law`, `Form`, `Conditions`, `Rounding`
 choice.py       the form that an estimate prefers
+program.py      laws on a whole te function, before it is grouped
+cost.py         the estimate of whole te functions: cycles
+explained.py    for each law where it applies, or why not
+flattened.py    a sum of sums as one sum
+chain.py        a chain of products in the order of the fewest operations
 splice.py       forms written with te, in the place of a compute
 convolutions.py groups around one convolution, to be matched
 transforms.py   the transforms of Winograd, and convolutions by them
@@ -10,16 +15,24 @@ winograd.py     the laws of F(2x2, 3x3) and F(4x4, 3x3)
 
 from collections.abc import Sequence
 
+from compiler.alternatives.chain import CHAIN
 from compiler.alternatives.choice import Chosen, best, offers, permitted
+from compiler.alternatives.flattened import FLATTENED
 from compiler.alternatives.law import Conditions, Form, Law, Rounding, Scope
 from compiler.alternatives.winograd import WINOGRAD_2, WINOGRAD_4
 from compiler.support.plugins import Extended
 
-GROUP_LAWS: Sequence[Law] = Extended("law", (WINOGRAD_2, WINOGRAD_4))
+LAWS = {law.name: law for law in (FLATTENED, CHAIN, WINOGRAD_2, WINOGRAD_4)}
+"""Our laws by name."""
+PROGRAM_LAWS: Sequence[Law] = Extended("program law", (FLATTENED, CHAIN))
+"""The laws of whole te functions: plugins' laws, then ours."""
+GROUP_LAWS: Sequence[Law] = Extended("group law", (WINOGRAD_2, WINOGRAD_4))
 """The laws of groups: plugins' laws, then ours."""
 
 __all__ = [
     "GROUP_LAWS",
+    "LAWS",
+    "PROGRAM_LAWS",
     "Chosen",
     "Conditions",
     "Form",

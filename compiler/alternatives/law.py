@@ -54,7 +54,8 @@ class Form:
 
     gain: the estimated time of the written form over this one's. rounding, written_rounding: the bounds of both; None
     where only the order of sums changes. guard: of a group, a graph with the same inputs and one result of one element,
-    which is not zero where the form may be used in a run; None where it always may.
+    which is not zero where the form may be used in a run; None where it always may. where: which parts of the graph it
+    replaces and by what, for people.
     """
 
     graph: Graph
@@ -62,6 +63,7 @@ class Form:
     rounding: Rounding | None = None
     written_rounding: Rounding | None = None
     guard: Graph | None = None
+    where: str = ""
 
 
 Forms: TypeAlias = Callable[[Graph, Conditions], Iterator[Form]]

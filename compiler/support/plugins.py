@@ -31,10 +31,12 @@ OWN = {
     "primitive": "compiler.schedule.primitives:PRIMITIVES",
     "operator": "compiler.te.nn:__all__",
     "target": "compiler.targets.registry:TARGETS",
+    "program law": "compiler.alternatives:LAWS",
+    "group law": "compiler.alternatives:LAWS",
 }
 """By kind of part the compiler's own names, or the function that gives them."""
 
-OBJECTS = ("dialect", "target")
+OBJECTS = ("dialect", "target", "program law", "group law")
 """The kinds of parts that are objects; others are functions and classes."""
 
 Value = TypeVar("Value")
@@ -48,8 +50,8 @@ class PluginError(StrataError):
 
 @dataclass(frozen=True)
 class Part:
-    """What a plugin adds: a pass, dialect, primitive, operator, target, grouping rule, search rule or GPU search
-    rule."""
+    """What a plugin adds: a pass, dialect, primitive, operator, target, grouping rule, search rule, GPU search rule,
+    program law or group law."""
 
     plugin: str
     kind: str
@@ -73,9 +75,15 @@ class Part:
             raise self.failed(error) from error
 
     @cached_property
-    def guarded(self) -> Callable[..., Any]:
-        """The function that it is, blamed for its crashes; of a search rule the ways that it offers are as well."""
-        return self._generator() if inspect.isgeneratorfunction(self.value) else self._function(self.value)
+    def guarded(self) -> Any:
+        """The function that it is, blamed for its crashes; of a search rule the ways that it offers are as well. A law
+        whose function is."""
+        if self.kind in ("program law", "group law"):
+            return replace(self.value, forms=self._guarded(self.value.forms))
+        return self._guarded(self.value)
+
+    def _guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return self._generator(function) if inspect.isgeneratorfunction(function) else self._function(function)
 
     def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -85,11 +93,11 @@ class Part:
 
         return call
 
-    def _generator(self) -> Callable[..., Any]:
-        @wraps(self.value)
+    def _generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
         def generate(*args: object, **kwargs: object) -> Iterator[Any]:
             with self.blamed():
-                for given in self.value(*args, **kwargs):
+                for given in function(*args, **kwargs):
                     way = getattr(given, "apply", None)
                     yield given if way is None else replace(given, apply=self._function(way))
 
@@ -132,6 +140,11 @@ class Registry:
         """Add a rule of the search space of CPUs, or of GPUs, which is asked before the compiler's own."""
         return self._add("GPU search rule" if gpu else "search rule", rule)
 
+    def law(self, law: Value) -> Value:
+        """Add a law that is a choice, a `compiler.alternatives.law.Law`, which is asked before the compiler's own."""
+        scope = getattr(getattr(law, "scope", None), "value", "")
+        return self._add(f"{scope} law".strip(), law)
+
     def target(self, target: Value) -> Value:
         """Add a target: an object of a class that extends `compiler.targets.target.Target`."""
         return self._add("target", target)
@@ -158,7 +171,7 @@ class Extended(Sequence[Value], Generic[Value]):
         self._kind, self._own = kind, built_in
 
     def _all(self) -> tuple[Value, ...]:
-        return (*(part.guarded for part in parts(self._kind).values()), *self._own)  # type: ignore[arg-type]
+        return (*(part.guarded for part in parts(self._kind).values()), *self._own)
 
     @overload
     def __getitem__(self, index: int) -> Value: ...

@@ -1,0 +1,123 @@
+"""flattened: a sum of sums as one sum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from math import prod
+
+from xdsl.dialects.builtin import IntegerType
+
+from compiler.affine import linear as lin
+from compiler.alternatives.cost import cycles
+from compiler.alternatives.law import Conditions, Form, Law, Scope
+from compiler.dialects.access import axis_attribute
+from compiler.graph.grouping.facts import size
+from compiler.graph.normal_form import with_axes
+from compiler.graph.tree import Compute, Graph
+from compiler.program.tree import Block
+
+_EXACT = ("max", "min")
+"""The combiners of floats whose result no order changes."""
+
+
+def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
+    """Add up sums where they are added up, and permute a gradient where it is computed.
+
+        %S = te.compute "S" [j = 8, i = 64, reduce k = 32] combine [add] (%a = %A[j, i, k] ...)
+        %T = te.compute "T" [i = 64, reduce j = 8] combine [add] (%s = %S[j, i] ...) { yield %s }
+      ->
+        %T = te.compute "T" [i = 64, reduce j = 8, reduce k = 32] combine [add] (%a = %A[j, i, k] ...)
+
+    Of any combiner; nothing else reads the inner sums, and the outer one reads each once. The orders in which one sum
+    may be formed include that of the two, so only the choice of the order changes: sums and products of floats stay
+    apart under `strict`, others are exact.
+
+    It is a choice and no law of te-canonicalize, since schedules of sums in steps may be better ones: a product is
+    reduced along one axis by panels, and sums of rows along the rows. So it applies to gradients of a convolution's
+    weights, whose rule takes both, and to sums over neighbours in memory, where these fit L2 or are several for each
+    core. Sums of -0.0 begin at 0.0 in both forms.
+    """
+    for outer in graph.nodes:
+        inner = _summed(outer, graph)
+        if inner is None or not isinstance(outer, Compute) or not _is_permitted(inner, conditions):
+            continue
+        block = _joined(outer.block, inner.block)
+        if not (_is_gradient(block) or _is_contiguous(outer, block, graph, conditions)):
+            continue
+        nodes = [replace(outer, block=block) if node is outer else node for node in graph.nodes if node is not inner]
+        new = graph.with_nodes(nodes)
+        names = f"{inner.block.label} and {outer.block.label}"
+        yield Form(
+            new, cycles(graph, conditions.machine) / cycles(new, conditions.machine), where=f"{names} are one reduction"
+        )
+
+
+def _summed(outer: object, graph: Graph) -> Compute | None:
+    """The reduction whose elements a reduction of the same kind, or a permutation, reads once each; None if none."""
+    if not isinstance(outer, Compute) or len(outer.results) != 1 or len(outer.block.reads) != 1:
+        return None
+    (value,), block = outer.results, outer.block
+    access = replace(outer, block=replace(block, combiners=())).copied(0)
+    inner = None if access is None else graph.producers.get(access.buffer)
+    if access is None or access.where or not isinstance(inner, Compute) or len(inner.results) != 1:
+        return None
+    if inner.results[0].element != value.element or len(graph.consumers[access.buffer]) != 1:
+        return None
+    if not isinstance(next(iter(inner.block.combiners), None), str) or access.buffer in graph.results:
+        return None
+    if block.combiners not in ((), inner.block.combiners) or not _is_permutation(block):
+        return None
+    return inner if block.combiners or _is_gradient(inner.block) else None
+
+
+def _is_permutation(block: Block) -> bool:
+    """Whether a compute of one read moves along each of its axes in one dimension."""
+    index = [form for form in block.reads[0].index if not form.is_constant]
+    axes = {n for n, axis in enumerate(block.axes) if axis.size > 1}
+    moved = [next(iter(form.variables())) for form in index if form == lin.variable(min(form.variables()))]
+    return len(moved) == len(index) == len(set(moved)) and axes <= set(moved)
+
+
+def _is_permitted(inner: Compute, conditions: Conditions) -> bool:
+    exact = isinstance(inner.results[0].element, IntegerType) or inner.block.combiners[0] in _EXACT
+    return exact or conditions.policy != "strict"
+
+
+def _joined(outer: Block, inner: Block) -> Block:
+    """The outer block with the inner one in place of what it reads of it."""
+    (access,), count = outer.reads, len(outer.axes)
+    reduces = inner.axes[inner.spatial :]
+    axes = [axis_attribute(f"{inner.label}.{axis.label}", axis.size, True) for axis in reduces]
+    forms = dict(enumerate(access.index)) | {inner.spatial + n: lin.variable(count + n) for n in range(len(reduces))}
+    block = with_axes(inner, (*outer.axes, *axes), forms)
+    return replace(block, label=outer.label, attributes=outer.attributes, location=outer.location)
+
+
+def _is_gradient(block: Block) -> bool:
+    """Whether a sum of products is the gradient of a convolution's weights: one factor is read through windows, whose
+    taps are axes of the result, and all that is summed moves both factors."""
+    if block.combiners != ("add",) or len(block.reads) != 2 or block.spatial < 4:
+        return False
+    windows = [form for access in block.reads for form in access.index if len(form.variables()) == 2]
+    reduced = set(range(block.spatial, len(block.axes)))
+    moved = [set().union(*(form.variables() for form in access.index)) for access in block.reads]
+    slides = all(len(form.variables() & reduced) == 1 for form in windows)
+    return bool(windows) and slides and all(reduced <= axes for axes in moved)
+
+
+def _is_contiguous(outer: Compute, block: Block, graph: Graph, conditions: Conditions) -> bool:
+    """Whether one read is reduced along its last dimensions, all of each, and threads are not needed, or kept busy."""
+    if len(block.reads) != 1 or block.table is not None or block.reads[0].where:
+        return False
+    (access,), source = block.reads, graph.values[block.reads[0].buffer]
+    reduced = {lin.variable(n): axis.size for n, axis in enumerate(block.axes) if axis.is_reduce}
+    whole = [reduced.get(form) == extent for form, extent in zip(access.index, source.shape, strict=True)]
+    last = all(before <= after for before, after in pairwise(whole)) and sum(whole) == len(reduced)
+    machine = conditions.machine
+    busy = size(source) <= machine.l2_bytes or prod(outer.results[0].shape) >= 4 * machine.cores
+    return last and busy
+
+
+FLATTENED = Law("flattened", Scope.PROGRAM, _forms)

@@ -1,0 +1,368 @@
+"""Laws of whole te functions that are choices: what they give, when they apply, and how they err."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import VerifyException
+
+from benchmarks.equal_programs import at_once, in_steps
+from compiler import te
+from compiler.affine import linear as lin
+from compiler.alternatives import PROGRAM_LAWS, chain, flattened
+from compiler.alternatives.explained import explanations
+from compiler.alternatives.law import Conditions, Form, Law, Scope
+from compiler.alternatives.program import Rewritten, rewritten
+from compiler.dialects.dominance import verify_module
+from compiler.dialects.functions import functions
+from compiler.graph.canonical import canonical
+from compiler.graph.provenance import Provenance
+from compiler.graph.read import read
+from compiler.graph.tree import Compute, Graph
+from compiler.graph.whole import whole
+from compiler.graph.write import write
+from compiler.interpret.te import evaluate
+from compiler.pipeline import parse
+from compiler.program.tree import Block
+from compiler.types.machines import MACHINES
+from tests.bitwise import results, same_bits
+from tests.random_programs import arrays_for, program
+from tests.sample import some
+
+P, Array = te.placeholder, np.ndarray[Any, Any]
+MACHINE = MACHINES["avx2"]
+
+
+def canonical_graph(function: te.Function) -> Graph:
+    return canonical(read(functions(function.module)[0])).graph
+
+
+def best(function: te.Function, policy: str = "contract", **conditions: Any) -> Rewritten:
+    return rewritten(canonical_graph(function), Conditions(MACHINE, policy, **conditions), PROGRAM_LAWS)
+
+
+def text(graph: Graph) -> str:
+    return str(write(replace(graph, name="f")))
+
+
+def values(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
+    module = ModuleOp([write(graph)])
+    verify_module(module)
+    return evaluate(module, arrays)
+
+
+N, CI, CO, S = 2, 3, 4, 5
+
+
+def gradient(written: Callable[[te.Tensor, te.Tensor, tuple[te.Index, ...]], te.Tensor]) -> te.Function:
+    """A gradient of a convolution's weights, as `written` has it of the reduce axes of images, rows and columns."""
+    x, g = P((N, CI, S + 2, S + 2), name="X"), P((N, CO, S, S), name="G")
+    axes = te.reduce_axis(N, "n"), te.reduce_axis(S, "h"), te.reduce_axis(S, "w")
+    return te.function("f", [x, g], written(x, g, axes))
+
+
+def by_rows(x: te.Tensor, g: te.Tensor, axes: tuple[te.Index, ...]) -> te.Tensor:
+    """Each row of each image for itself."""
+    n, h, w = axes
+    shape = (N, CO, CI, 3, 3)
+    rows = te.compute(
+        (*shape, S), lambda n, o, i, p, q, h: te.sum(x[n, i, p + h, q + w] * g[n, o, h, w], axis=w), name="rows"
+    )
+    images = te.compute(shape, lambda *i: te.sum(rows[(*i, h)], axis=h), name="images")
+    return te.compute(shape[1:], lambda *i: te.sum(images[(n, *i)], axis=n), name="dW")
+
+
+def turned_before(x: te.Tensor, g: te.Tensor, axes: tuple[te.Index, ...]) -> te.Tensor:
+    """A transpose of each image's gradient, then the sum."""
+    n, h, w = axes
+    each = te.compute(
+        (N, CI, CO, 3, 3), lambda n, i, o, p, q: te.sum(g[n, o, h, w] * x[n, i, p + h, q + w], axis=[w, h]), name="each"
+    )
+    turned = te.nn.transpose(each, (0, 2, 1, 3, 4))
+    return te.compute((CO, CI, 3, 3), lambda *i: te.sum(turned[(n, *i)], axis=n), name="dW")
+
+
+def turned_behind(x: te.Tensor, g: te.Tensor, axes: tuple[te.Index, ...]) -> te.Tensor:
+    """One sum, then a transpose."""
+    n, h, w = axes
+    dw = te.compute(
+        (3, 3, CI, CO), lambda p, q, i, o: te.sum(g[n, o, h, w] * x[n, i, p + h, q + w], axis=[w, n, h]), name="dW"
+    )
+    return te.nn.transpose(dw, (3, 2, 0, 1))
+
+
+def test_five_spellings_of_a_gradient_have_one_text() -> None:
+    spelled = [gradient(written) for written in (by_rows, turned_before, turned_behind)]
+    spelled += [in_steps(N, CI, CO, S), at_once(N, CI, CO, S)]
+    made = [best(function) for function in spelled]
+    assert len({text(form.graph) for form in made}) == 1
+    assert len({text(canonical_graph(function)) for function in spelled}) == 5
+    assert [len(form.applied) for form in made] == [2, 1, 1, 2, 0]
+    random = np.random.default_rng(0)
+    arrays = [random.integers(-3, 4, value.shape).astype(np.float32) for value in made[0].graph.inputs]
+    forms = [*map(canonical_graph, spelled), *(form.graph for form in made)]
+    first, *others = [values(form, arrays)[0] for form in forms]
+    assert all(np.array_equal(first, other) for other in others)
+
+
+def test_under_strict_sums_of_floats_stay_apart() -> None:
+    assert not best(in_steps(N, CI, CO, S), "strict").applied
+
+
+def nested(rng: random.Random, dtype: str) -> te.Function:
+    """Reductions of reductions of a tensor, mostly of one kind, along random axes; sometimes several are results."""
+    x = made = P(tuple(rng.randint(1, 4) for _ in range(rng.randint(2, 4))), dtype, name="X")
+    reduces = [rng.choice((te.sum, te.max, te.min))] * 3
+    outputs = []
+    for number in range(rng.randint(2, 3)):
+        if not made.shape:
+            break
+        order = rng.sample(range(len(made.shape)), len(made.shape))
+        count = rng.randint(1, len(order)) if number else 1
+        along = {d: te.reduce_axis(made.shape[d], f"r{number}{d}") for d in order[:count]}
+        kept = order[count:] if rng.random() < 0.3 else sorted(order[count:])
+
+        def element(
+            *i: Any, source: te.Tensor = made, along: Any = along, kept: Any = kept, number: int = number
+        ) -> Any:
+            index = along | dict(zip(kept, i, strict=True))
+            value = source[tuple(index[d] for d in range(len(index)))]
+            return reduces[number](value, axis=list(along.values()))
+
+        if rng.random() < 0.15:
+            reduces[number] = te.sum
+        made = te.compute(tuple(made.shape[d] for d in kept), element, name=f"S{number}")
+        if rng.random() < 0.1:
+            outputs.append(made)
+    return te.function("f", [x], [*(t for t in outputs if t is not made), made])
+
+
+def chained(rng: random.Random, dtype: str, largest: int = 9) -> tuple[te.Function, int]:
+    """A chain of products under random parentheses, some of them transposed, maybe in batches or with rows and
+    columns at the ends, and the fewest multiplications for it."""
+    count = rng.randint(3, 5)
+    sizes = [rng.randint(1 if n in (0, count) else 2, largest) for n in range(count + 1)]
+    batch = (rng.randint(2, 3),) if rng.random() < 0.3 else ()
+    inputs, parts = list[te.Tensor](), list[tuple[te.Tensor, bool]]()
+    for number, shape in enumerate(pairwise(sizes)):
+        turned = rng.random() < 0.4
+        inputs.append(P((*batch, *(shape[::-1] if turned else shape)), dtype, name=f"A{number}"))
+        parts.append((inputs[-1], turned))
+    while len(parts) > 1:
+        place = rng.randrange(len(parts) - 1)
+        (a, turned_a), (b, turned_b) = parts[place : place + 2]
+        product = te.nn.batch_matmul if batch else te.nn.matmul
+        turned = len(parts) > 2 and rng.random() < 0.4
+        made = product(b, a, not turned_b, not turned_a) if turned else product(a, b, turned_a, turned_b)
+        parts[place : place + 2] = [(made, turned)]
+    return te.function("f", inputs, parts[0][0]), fewest(sizes) * prod(batch)
+
+
+def fewest(sizes: Sequence[int]) -> int:
+    """The fewest multiplications for a chain of matrices, by trying all orders."""
+    if len(sizes) < 3:
+        return 0
+    cuts = range(1, len(sizes) - 1)
+    return min(fewest(sizes[: n + 1]) + fewest(sizes[n:]) + sizes[0] * sizes[n] * sizes[-1] for n in cuts)
+
+
+def multiplications(graph: Graph) -> int:
+    return sum(prod(a.size for a in n.block.axes) for n in graph.nodes if isinstance(n, Compute) and n.block.combiners)
+
+
+def integers(graph: Graph, seed: int) -> list[Array]:
+    random = np.random.default_rng(seed)
+    return [random.integers(-3, 4, value.shape).astype(np.int32) for value in graph.inputs]
+
+
+def shows_fault(seed: int) -> bool:
+    """Whether the best form of a random program is not what the program is, or not the one of fewest operations."""
+    rng = random.Random(seed)
+    function = nested(rng, "i32") if seed % 2 else chained(rng, "i32")[0]
+    graph = canonical_graph(function)
+    try:
+        made = rewritten(graph, Conditions(MACHINE, "strict"), PROGRAM_LAWS)
+        arrays = integers(graph, seed)
+        return not all(map(np.array_equal, values(graph, arrays), values(made.graph, arrays)))
+    except (AssertionError, IndexError, KeyError, ValueError, VerifyException):
+        return True
+
+
+@pytest.mark.parametrize("seed", some(range(120)))
+def test_the_best_form_gives_the_same(seed: int) -> None:
+    assert not shows_fault(seed)
+
+
+@pytest.mark.parametrize("seed", some(range(60)))
+def test_a_random_program_stays_what_it_is(seed: int) -> None:
+    rng = random.Random(seed)
+    function = program(rng, rng.randint(2, 30), dtype="i32", views=seed % 2 == 0)
+    arrays = arrays_for(function, seed)
+    graph = canonical_graph(function)
+    made = rewritten(graph, Conditions(MACHINE, "fast"), PROGRAM_LAWS)
+    modules = [ModuleOp([write(g)]) for g in (graph, made.graph)]
+    assert all(map(same_bits, *(results(module, arrays) for module in modules)))
+
+
+def test_random_programs_have_places_for_each_law() -> None:
+    taken = [a.law for s in range(60) for a in best(nested(random.Random(s), "i32")).applied]
+    taken += [a.law for s in range(30) for a in best(chained(random.Random(s), "i32")[0]).applied]
+    assert taken.count("flattened") >= 15 and taken.count("chain") >= 10
+
+
+@pytest.mark.parametrize("seed", some(range(60)))
+def test_a_chain_takes_the_fewest_multiplications(seed: int) -> None:
+    function, least = chained(random.Random(seed), "i32")
+    conditions = Conditions(MACHINE, "strict")
+    graph = canonical_graph(function)
+    forms = [graph, *(canonical(form.graph).graph for form in chain.CHAIN.forms(graph, conditions))]
+    assert min(map(multiplications, forms)) == least
+    assert len(forms) > 1 or multiplications(graph) == least
+
+
+def test_floats_are_multiplied_in_another_order_under_fast_only() -> None:
+    A, B, x = P((30, 20), name="A"), P((20, 40), name="B"), P((40, 1), name="x")
+    function = te.function("f", [A, B, x], te.nn.matmul(te.nn.matmul(A, B), x))
+    assert [len(best(function, policy).applied) for policy in ("strict", "contract", "fast")] == [0, 0, 1]
+    assert not best(function, "fast", error=1e-9).applied
+    halves = [P((30, 20), "f16", name="A"), P((20, 40), "f16", name="B"), P((40, 1), "f16", name="x")]
+    rounded = te.nn.matmul(te.nn.matmul(halves[0], halves[1]), halves[2])
+    assert not best(te.function("f", halves, rounded), "fast").applied
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_chain_errs_no_more_than_its_bounds(seed: int) -> None:
+    """Of operands with mean zero and with mean one half; sums are formed one after another, the worst way."""
+    rng, random_numbers = random.Random(seed), np.random.default_rng(seed)
+    graph = canonical_graph(chained(rng, "f32", 60)[0])
+    for form in chain.CHAIN.forms(graph, Conditions(MACHINE, "fast")):
+        assert form.rounding is not None
+        for mean in (0.0, 0.5):
+            arrays = [(random_numbers.random(v.shape) - 0.5 + mean).astype(np.float32) for v in graph.inputs]
+            exact = values(widened(graph), [a.astype(np.float64) for a in arrays])[0]
+            absolute = values(widened(graph), [np.abs(a.astype(np.float64)) for a in arrays])[0]
+            for candidate in (graph, form.graph):
+                error = np.abs(results(ModuleOp([write(candidate)]), arrays)[0] - exact).max()
+                assert error <= form.rounding.worst * absolute.max()
+                assert mean or error <= form.rounding.probable * np.abs(exact).max()
+
+
+def widened(graph: Graph) -> Graph:
+    """A graph of f32 with f64 in its place."""
+    return read(functions(parse(str(write(graph)).replace("f32", "f64")))[0])
+
+
+def test_an_infinite_operand_shows_in_every_order() -> None:
+    A, B, x = P((8, 4), name="A"), P((4, 9), name="B"), P((9, 1), name="x")
+    graph = canonical_graph(te.function("f", [A, B, x], te.nn.matmul(te.nn.matmul(A, B), x)))
+    (form,) = chain.CHAIN.forms(graph, Conditions(MACHINE, "fast"))
+    for seed in range(20):
+        numbers = np.random.default_rng(seed)
+        arrays = [numbers.integers(-1, 2, value.shape).astype(np.float32) for value in graph.inputs]
+        victim = arrays[seed % 3].reshape(-1)
+        victim[numbers.integers(victim.size)] = (np.inf, -np.inf, np.nan)[seed % 3]
+        with np.errstate(all="ignore"):
+            first, second = (np.isfinite(values(g, arrays)[0]) for g in (graph, form.graph))
+        assert np.array_equal(first, second) and not first.all()
+
+
+def test_what_is_read_twice_or_returned_stays() -> None:
+    A, B, x = P((30, 20), "i32", name="A"), P((20, 40), "i32", name="B"), P((40, 1), "i32", name="x")
+    product = te.nn.matmul(A, B)
+    outputs = [te.nn.matmul(product, x), te.nn.relu(product)]
+    assert not best(te.function("f", [A, B, x], outputs)).applied
+
+
+def test_the_program_is_grouped_in_its_best_form() -> None:
+    """One group too: what it computes is not what is written."""
+    function = in_steps(N, CI, CO, S)
+    conditions = Conditions(MACHINE, "contract")
+    made = whole(function, rewrite=lambda graph: rewritten(graph, conditions, PROGRAM_LAWS).form)
+    (main, group) = functions(made.module)
+    assert [value.name_hint for value in main.args] == ["X", "G"]
+    assert made.names[group.sym_name.data].blocks == {"product0": "dW"}
+    assert "reduce r2 = 5" in str(group)
+    assert whole(function, rewrite=lambda graph: None).module is function.module
+    arrays = integers(read(main), 0)
+    arrays = [array.astype(np.float32) for array in arrays]
+    assert np.array_equal(evaluate(made.module, arrays)[0], evaluate(function.module, arrays)[0])
+
+
+def test_laws_that_undo_each_other_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compiler.alternatives.program.MOST", 5)
+    again = Law("again", Scope.PROGRAM, lambda graph, conditions: iter([Form(graph, 2.0, where="all of it")]))
+    made = rewritten(canonical_graph(in_steps(N, CI, CO, S)), Conditions(MACHINE, "contract"), [again])
+    assert len(made.applied) == 5
+
+
+def test_why_a_law_does_not_apply() -> None:
+    def said(law: Callable[[Graph, Conditions], Any], **conditions: Any) -> list[str]:
+        graph = canonical_graph(in_steps(N, CI, CO, S))
+        laws = [Law("mine", Scope.PROGRAM, law)]
+        return list(explanations(graph, Conditions(MACHINE, "contract", **conditions), laws, Provenance()))
+
+    def needs(condition: Callable[[Conditions], bool]) -> Callable[[Graph, Conditions], Any]:
+        return lambda graph, given: iter([Form(graph, 0.5, where="X is Y")] if condition(given) else [])
+
+    assert said(needs(lambda given: True)) == ["mine: it does not pay: X is Y, for a gain of 0.5"]
+    assert said(needs(lambda given: given.policy == "fast")) == [
+        "mine: the policy contract does not permit it: under fast X is Y"
+    ]
+    assert said(needs(lambda given: "a1" in given.constants)) == ["mine: inputs would have to be constant: X is Y"]
+    assert said(needs(lambda given: False)) == ["mine: nothing in the program has its form"]
+
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def axes_mixed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """flattened: the axes of the inner sum are those of the outer one in their order"""
+    right = flattened._joined
+
+    def wrong(outer: Block, inner: Block) -> Block:
+        index = tuple(map(lin.variable, range(inner.spatial)))
+        return right(replace(outer, reads=(replace(outer.reads[0], index=index),)), inner)
+
+    monkeypatch.setattr(flattened, "_joined", wrong)
+
+
+def combiners_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """flattened: a maximum of sums is a sum"""
+    right = flattened._summed
+
+    def wrong(outer: Any, graph: Graph) -> Any:
+        if isinstance(outer, Compute) and outer.block.combiners:
+            source = graph.producers.get(outer.block.reads[0].buffer)
+            if isinstance(source, Compute) and source.block.combiners:
+                outer = replace(outer, block=replace(outer.block, combiners=source.block.combiners))
+        return right(outer, graph)
+
+    monkeypatch.setattr(flattened, "_summed", wrong)
+
+
+def factors_turned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """chain: factors in the wrong order"""
+    right = chain._linked
+
+    def wrong(given: Any) -> Any:
+        made = right(given)
+        return made and replace(made, factors=made.factors[::-1])
+
+    monkeypatch.setattr(chain, "_linked", wrong)
+
+
+@pytest.mark.parametrize("fault", [axes_mixed_up, combiners_mixed, factors_turned], ids=lambda fault: fault.__name__)
+def test_a_planted_fault_is_seen(fault: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as planted:
+        fault(planted)
+        seed = next((seed for seed in range(200) if shows_fault(seed)), None)
+    assert seed is not None, fault.__doc__
+    assert not shows_fault(seed), "the program is right without the fault"
