@@ -42,6 +42,7 @@ products of small matrices. xDSL has the others as they are."""
 
 PASSES = {
     "te-canonicalize": "compiler.passes.te_canonicalize:TeCanonicalizePass",
+    "te-alternatives": "compiler.passes.te_alternatives:TeAlternativesPass",
     "te-to-loop": "compiler.lowering.te_to_loop:TeToLoopPass",
     "te-group": "compiler.passes.te_group:TeGroupPass",
     "fold-constants": "compiler.passes.fold_constants:FoldConstantsPass",

@@ -1,0 +1,50 @@
+"""te-alternatives: te functions in the forms of laws that are choices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from compiler.alternatives import PROGRAM_LAWS
+from compiler.alternatives.law import Conditions
+from compiler.alternatives.program import rewritten
+from compiler.dialects.functions import functions
+from compiler.graph.canonical import canonicalize
+from compiler.graph.read import read
+from compiler.graph.write import write
+from compiler.support.errors import InputError
+from compiler.types.machines import host
+from compiler.types.policies import policy_named
+
+
+@dataclass(frozen=True)
+class TeAlternativesPass(ModulePass):
+    """Make te functions canonical, and rewrite each by laws that are choices, while one gains.
+
+        %S = te.compute "S" [j = 8, i = 64, reduce k = 32] combine [add] (%a = %A[i, j, k] ...)
+        %T = te.compute "T" [i = 64, reduce j = 8] combine [add] (%s = %S[j, i] ...) { te.yield %s }
+      ->
+        %sum0 = te.compute "sum0" [i0 = 64, reduce r0 = 32, reduce r1 = 8] combine [add] (%a0_1 = %a0[i0, r1, r0] ...)
+
+    The laws are those of `compiler.alternatives.PROGRAM_LAWS`, of each the form with the largest estimated gain on this
+    machine. `policy` is strict, contract or fast; `error` is the error that is accepted, max|y - y64| / max|y|: by
+    default no more than the written form's.
+
+    Raises InputError for a function that is not at the te level, and for another policy.
+    """
+
+    name = "te-alternatives"
+    policy: str = "contract"
+    error: float | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        policy_named(self.policy, InputError)
+        conditions = Conditions(host(), self.policy, error=self.error)
+        graphs = [read(function) for function in functions(canonicalize(op))]
+        made = [write(rewritten(graph, conditions, PROGRAM_LAWS).graph) for graph in graphs]
+        for function in list(op.ops):
+            op.body.block.erase_op(function)
+        op.body.block.add_ops(made)
