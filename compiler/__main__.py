@@ -15,6 +15,7 @@ COMMANDS = {
     "hash": "print a hash of what each te function of a file computes, which no name changes",
     "bench": "measure workloads beside other libraries, interleaved and checked",
     "explain": "show the innermost loops of the machine code, where the time goes, and the temporaries",
+    "explain-rewrites": "say for each law that is a choice where it applies to a program, or why it does not",
     "space": "show what the autotuner would choose from: sketches with their choices, candidates, scripts",
     "tune": "search for the fastest schedule of a program; ended at any moment, it keeps what it has",
     "worker": "build and time candidates for the tuners of a dask scheduler, until it is interrupted",
@@ -25,7 +26,7 @@ COMMANDS = {
     "examples": "write the files that the pages show, such as examples/mm_exp_mm.mlir",
 }
 """What each command is for. Each is a module of compiler.cli, which states its arguments and runs."""
-NATIVE = ("run", "build", "bench", "explain", "space", "tune", "worker")
+NATIVE = ("run", "build", "bench", "explain", "explain-rewrites", "space", "tune", "worker")
 """The commands that make code for this machine, or for the one that STRATA_MACHINE names."""
 
 
@@ -72,7 +73,7 @@ def arguments(command_name: str | None = None) -> argparse.ArgumentParser:
     for name, help in COMMANDS.items():
         sub = commands.add_parser(name, help=help, description=help)
         if command_name in (None, name):
-            module = import_module(f"compiler.cli.{name}")
+            module = import_module(f"compiler.cli.{name.replace('-', '_')}")
             sub.add_argument(
                 "--load", action="append", default=[], metavar="FILE", help="a plugin: a file with register(registry)"
             )

@@ -7,6 +7,7 @@ cache.py        strata cache info|clear|path: the machine code that builds have 
 db.py           tuning records: list, best, export, import, replay, report, prune
 examples.py     the files that the pages show
 hash.py         the canonical hash of each te function
+explain_rewrites.py  where laws that are choices apply, or why not
 explain.py      what was generated for a program, and what it costs
 model.py        models of ONNX: shapes of inputs, what they should give
 race.py         a model of ONNX beside onnxruntime
