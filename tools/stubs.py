@@ -11,6 +11,8 @@ import strata
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, COMPILER = ROOT / "strata", ROOT / "compiler"
 PUBLIC = (
+    "alternatives.law",
+    "alternatives.program",
     "analysis.cost",
     "database.replay",
     "autotune.options",

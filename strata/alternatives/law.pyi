@@ -1,0 +1,1 @@
+from compiler.alternatives.law import *
