@@ -18,6 +18,8 @@ from compiler.graph.normal_form import with_axes
 from compiler.graph.tree import Compute, Graph
 from compiler.program.tree import Block
 
+BUSY = 256
+"""The results that keep the threads of a machine busy, where a reduction of a large tensor is one loop for each."""
 _EXACT = ("max", "min")
 """The combiners of floats whose result no order changes."""
 
@@ -25,10 +27,10 @@ _EXACT = ("max", "min")
 def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
     """Add up sums where they are added up, and permute a gradient where it is computed.
 
-        %S = te.compute "S" [j = 8, i = 64, reduce k = 32] combine [add] (%a = %A[j, i, k] ...)
-        %T = te.compute "T" [i = 64, reduce j = 8] combine [add] (%s = %S[j, i] ...) { yield %s }
+        %S = te.compute "S" [i = 64, j = 8, reduce k = 32] combine [add] (%a = %A[i, j, k] ...)
+        %T = te.compute "T" [i = 64, reduce j = 8] combine [add] (%s = %S[i, j] ...) { yield %s }
       ->
-        %T = te.compute "T" [i = 64, reduce j = 8, reduce k = 32] combine [add] (%a = %A[j, i, k] ...)
+        %T = te.compute "T" [i = 64, reduce j = 8, reduce k = 32] combine [add] (%a = %A[i, j, k] ...)
 
     Of any combiner; nothing else reads the inner sums, and the outer one reads each once. The orders in which one sum
     may be formed include that of the two, so only the choice of the order changes: sums and products of floats stay
@@ -36,8 +38,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
     It is a choice and no law of te-canonicalize, since schedules of sums in steps may be better ones: a product is
     reduced along one axis by panels, and sums of rows along the rows. So it applies to gradients of a convolution's
-    weights, whose rule takes both, and to sums over neighbours in memory, where these fit L2 or are several for each
-    core. Sums of -0.0 begin at 0.0 in both forms.
+    weights, whose rule takes both, and to sums over neighbours in memory, where these fit L2 or have many results. Sums
+    of -0.0 begin at 0.0 in both forms.
     """
     for outer in graph.nodes:
         inner = _summed(outer, graph)
@@ -115,8 +117,7 @@ def _is_contiguous(outer: Compute, block: Block, graph: Graph, conditions: Condi
     reduced = {lin.variable(n): axis.size for n, axis in enumerate(block.axes) if axis.is_reduce}
     whole = [reduced.get(form) == extent for form, extent in zip(access.index, source.shape, strict=True)]
     last = all(before <= after for before, after in pairwise(whole)) and sum(whole) == len(reduced)
-    machine = conditions.machine
-    busy = size(source) <= machine.l2_bytes or prod(outer.results[0].shape) >= 4 * machine.cores
+    busy = size(source) <= conditions.machine.l2_bytes or prod(outer.results[0].shape) >= BUSY
     return last and busy
 
 

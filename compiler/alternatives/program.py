@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.alternatives.choice import offers, permitted
 from compiler.alternatives.law import Conditions, Law
 from compiler.graph.canonical import Canonical, canonical
 from compiler.graph.tree import Graph
+from compiler.graph.whole import Rewrite
 
 MOST = 1000
 """The most forms that are taken one after another, so that laws of plugins that undo each other come to an end."""
+
+
+def preferred(conditions: Conditions, constants: Collection[int], laws: Sequence[Law]) -> Rewrite:
+    """The rewrite of a program to its best form, for `whole`; `constants` are the positions of inputs that never
+    change."""
+
+    def rewrite(graph: Graph) -> Canonical | None:
+        known = frozenset(value.name for n, value in enumerate(graph.inputs) if n in constants)
+        return rewritten(graph, replace(conditions, constants=known), laws).form
+
+    return rewrite
 
 
 @dataclass(frozen=True)

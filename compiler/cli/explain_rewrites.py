@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from compiler.cli import program
+from compiler.cli.build import error_argument
 from compiler.cli.model import shape_argument
 from compiler.cli.printing import refused, show
 from compiler.cli.values import scale
@@ -15,6 +17,7 @@ from compiler.support.errors import InputError
 from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
+    from compiler.alternatives import Conditions
     from compiler.graph.tree import Graph
 
 
@@ -26,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shape_argument(parser)
     add("--scale", type=scale, default=Fraction(1), help="multiply every extent of a workload: 1/4 or 0.25")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
-    add("--error", type=float, metavar="E", help="the error that is accepted (default: the written form's)")
+    error_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -48,22 +51,44 @@ def run(options: argparse.Namespace) -> int:
             if is_group(function):
                 continue
             show(f"@{function.sym_name.data}")
-            for line in _lines(read(function), frozenset(weights or ()), options):
+            for line in _program_lines(read(function), frozenset(weights or ()), options):
                 show(f"  {line}")
+        for line in _group_lines(written, tuple(weights or ()), options):
+            show(f"  {line}")
     except VerifyException as error:
         raise refused(error, options.program) from error
     return 0
 
 
-def _lines(graph: Graph, constants: frozenset[str], options: argparse.Namespace) -> Iterator[str]:
-    """What the laws of each scope say of a function: those of whole functions; those of groups belong here as well."""
+def _program_lines(graph: Graph, constants: frozenset[str], options: argparse.Namespace) -> Iterator[str]:
+    """What the laws of whole functions say of a function."""
     from compiler.alternatives import PROGRAM_LAWS
     from compiler.alternatives.explained import explanations
-    from compiler.alternatives.law import Conditions
     from compiler.graph.canonical import canonical
-    from compiler.types.machines import host
 
     form = canonical(graph)
-    fixed = {value.name for value in form.graph.inputs if form.names.values[value.name] in constants}
-    conditions = Conditions(host(), options.policy, frozenset(fixed), options.error)
-    yield from explanations(form.graph, conditions, PROGRAM_LAWS, form.names)
+    fixed = frozenset(value.name for value in form.graph.inputs if form.names.values[value.name] in constants)
+    yield from explanations(form.graph, replace(_conditions(options), constants=fixed), PROGRAM_LAWS, form.names)
+
+
+def _group_lines(x: object, constants: tuple[str, ...], options: argparse.Namespace) -> Iterator[str]:
+    """What the laws of groups say of the groups of a program in its best form."""
+    from compiler.alternatives import GROUP_LAWS
+    from compiler.alternatives.explained import NamedGroup, group_explanations
+    from compiler.dialects.functions import find_function
+    from compiler.driver.parts.groups import whole_of
+    from compiler.graph.read import read
+
+    program_of_groups = whole_of(x, constants, single=True, conditions=_conditions(options))
+    named = []
+    for group in () if program_of_groups is None else program_of_groups.groups:
+        graph = read(find_function(group.module))
+        named.append(NamedGroup(graph, frozenset(graph.inputs[n].name for n in group.constants), group.names))
+    yield from group_explanations(named, _conditions(options), GROUP_LAWS)
+
+
+def _conditions(options: argparse.Namespace) -> Conditions:
+    from compiler.alternatives import Conditions
+    from compiler.types.machines import host
+
+    return Conditions(host(), options.policy, error=options.error)

@@ -24,8 +24,8 @@ from compiler.types.policies import policy_named
 class TeAlternativesPass(ModulePass):
     """Make te functions canonical, and rewrite each by laws that are choices, while one gains.
 
-        %S = te.compute "S" [j = 8, i = 64, reduce k = 32] combine [add] (%a = %A[i, j, k] ...)
-        %T = te.compute "T" [i = 64, reduce j = 8] combine [add] (%s = %S[j, i] ...) { te.yield %s }
+        %S = te.compute "S" [i = 64, j = 8, reduce k = 32] combine [add] (%a = %A[i, j, k] ...)
+        %T = te.compute "T" [i = 64, reduce j = 8] combine [add] (%s = %S[i, j] ...) { te.yield %s }
       ->
         %sum0 = te.compute "sum0" [i0 = 64, reduce r0 = 32, reduce r1 = 8] combine [add] (%a0_1 = %a0[i0, r1, r0] ...)
 

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
 from benchmarks.equal_programs import at_once, in_steps
-from compiler import te
+from compiler import build, te
 from compiler.affine import linear as lin
 from compiler.alternatives import PROGRAM_LAWS, chain, flattened
 from compiler.alternatives.explained import explanations
@@ -294,6 +294,19 @@ def test_the_program_is_grouped_in_its_best_form() -> None:
     arrays = integers(read(main), 0)
     arrays = [array.astype(np.float32) for array in arrays]
     assert np.array_equal(evaluate(made.module, arrays)[0], evaluate(function.module, arrays)[0])
+
+
+def test_a_program_is_built_in_its_best_form() -> None:
+    """Under the policy of the build: a chain in steps needs 64 KiB between, a vector a few bytes."""
+    A, B, x = P((128, 8), name="A"), P((8, 128), name="B"), P((128, 1), name="x")
+    function = te.function("f", [A, B, x], te.nn.matmul(te.nn.matmul(A, B), x))
+    numbers = np.random.default_rng(0)
+    a, b, v = (numbers.integers(-3, 4, t.shape).astype(np.float32) for t in function.inputs)
+    kernels = {policy: build(function, policy=policy, threads=1, schedule="auto") for policy in ("contract", "fast")}
+    assert all(np.array_equal(kernel(a, b, v), a @ b @ v) for kernel in kernels.values())
+    assert kernels["contract"].arena_bytes >= 1 << 16 > 1 << 10 >= kernels["fast"].arena_bytes
+    fixed = build(function, policy="fast", threads=1, schedule="auto", constants={"A": a, "B": b})
+    assert np.array_equal(fixed(v), a @ b @ v)
 
 
 def test_laws_that_undo_each_other_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

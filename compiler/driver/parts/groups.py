@@ -10,6 +10,8 @@ from os import PathLike
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from compiler.alternatives import PROGRAM_LAWS, Conditions
+from compiler.alternatives.program import preferred
 from compiler.database import WholeProgram
 from compiler.dialects.functions import callees, find_function
 from compiler.dialects.numbers import dtype_of
@@ -160,17 +162,24 @@ def _public(group: FuncOp) -> FuncOp:
     return function
 
 
-def whole_of(x: object, constants: Sequence[str], single: bool = False) -> Whole | None:
+def whole_of(
+    x: object, constants: Sequence[str], single: bool = False, conditions: Conditions | None = None
+) -> Whole | None:
     """What a te program is cut into; None for one that fits one group, unless `single` is set, or is at another level.
-    Raises InputError for constants that are no inputs."""
+
+    Under `conditions` the program has the form that laws prefer; one that laws change has groups. Raises InputError for
+    constants that are no inputs.
+    """
     module = te_module(x)
     if module is None:
         return None
-    cut = whole(module, single=single)
+    function = find_function(module)
+    fixed = positions_of(x, function, constants)
+    rewrite = None if conditions is None else preferred(conditions, fixed, PROGRAM_LAWS)
+    cut = whole(module, single=single, rewrite=rewrite)
     if not has_groups(cut.module):
         return None
-    function = find_function(module)
-    return Whole(cut.module, positions_of(x, function, constants), _input_names(x, function), cut.names, cut.hashes)
+    return Whole(cut.module, fixed, _input_names(x, function), cut.names, cut.hashes)
 
 
 def positions_of(x: object, function: FuncOp, constants: Sequence[str]) -> tuple[int, ...]:

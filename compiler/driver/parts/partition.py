@@ -152,10 +152,11 @@ def partition(
     conditions: Conditions | None = None,
 ) -> Partition:
     """The parts of a program, some of whose inputs are constant; not in groups, or not in its canonical form, where so
-    asked. Groups have the forms that laws prefer under `conditions`; without them, and outside groups, their own."""
+    asked. The program and its groups have the forms that laws prefer under `conditions`; without them, and outside
+    groups, their own."""
     if isinstance(x, Group):
         return Partition(given=x)
-    whole = whole_of(x, constants) if in_groups and canonical else None
+    whole = whole_of(x, constants, conditions=conditions) if in_groups and canonical else None
     if whole is not None:
         return Partition(whole if conditions is None else with_forms(whole, conditions, GROUP_LAWS))
     if conditions is not None and in_groups and canonical:
