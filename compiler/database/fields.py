@@ -21,12 +21,16 @@ FORMAT = 7
 """The number of the format, of files and of lines. Formats below were those of before the first release."""
 Fields: TypeAlias = dict[str, Json]
 _KEY = ("program", "machine", "threads", "policy", "timing")
+_WITHIN = "whole"
+"""The field of a key that only those of groups inside a program have."""
+_DEFAULT = "default"
+"""The field of a record that only those have whose script is the default."""
 _OUTCOME = ("kind", "seconds", "rates", "reason", "build_seconds", "disturbance")
 _DISTURBANCE = tuple(field.name for field in fields(Disturbance))
 _PLAIN = ("uuid", "name", "program", "script", "seed", "run", "created", "versions")
 _RECORD = ("key", "outcome", "candidate", "predicted", *_PLAIN)
 _NAMES: Fields = {
-    **dict.fromkeys(_RECORD),
+    **dict.fromkeys((*_RECORD, _DEFAULT)),
     "outcome": {**dict.fromkeys(_OUTCOME), "disturbance": dict.fromkeys(_DISTURBANCE)},
 }
 """The fields of a record, and of the objects in it; a key keeps its own unknown fields."""
@@ -75,7 +79,8 @@ def canonical_json(values: Mapping[str, Json]) -> str:
 
 def key_fields(key: Key) -> Fields:
     """The fields of a key."""
-    return {name: getattr(key, name) for name in _KEY} | (json.loads(key.unknown) if key.unknown else {})
+    within = {_WITHIN: key.whole} if key.whole else {}
+    return {name: getattr(key, name) for name in _KEY} | within | (json.loads(key.unknown) if key.unknown else {})
 
 
 def record_fields(record: Record) -> Fields:
@@ -89,7 +94,7 @@ def record_fields(record: Record) -> Fields:
         "predicted": record.predicted,
         **{name: getattr(record, name) for name in _PLAIN},
         "versions": dict(record.versions),
-    }
+    } | ({_DEFAULT: True} if record.default else {})
     return _merged(known, record.unknown)
 
 
@@ -110,6 +115,7 @@ def record_of(values: Json, id: int = 0) -> Record:
         ),
         candidate=_candidate(stated["candidate"]),
         predicted=_float(stated["predicted"]),
+        default=stated.get(_DEFAULT, False),
         unknown=_unknown(stated, _NAMES),
         id=id,
     )
@@ -118,8 +124,9 @@ def record_of(values: Json, id: int = 0) -> Record:
 def key_of_fields(values: Json) -> Key:
     """The key of an object. One with unknown fields is no other's: what they say of its outcomes is not known."""
     stated = _fields("the key", values, _KEY)
-    unknown = _unknown(stated, dict.fromkeys(_KEY))
-    return Key(**{name: stated[name] for name in _KEY}, unknown=canonical_json(unknown) if unknown else "")
+    unknown = _unknown(stated, dict.fromkeys((*_KEY, _WITHIN)))
+    known = {name: stated[name] for name in _KEY}
+    return Key(**known, whole=stated.get(_WITHIN, ""), unknown=canonical_json(unknown) if unknown else "")
 
 
 def _fields(what: str, values: Json, names: tuple[str, ...]) -> Fields:

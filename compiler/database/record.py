@@ -37,8 +37,9 @@ class Key:
     """What outcomes are comparable under: the program, the machine, its threads, the floating-point policy, the timing.
 
     `program` is the SHA-256 of the program's text in hexadecimal, see `program_of`; `machine` any name for people;
-    `timing` is one of TIMINGS. `unknown` is the JSON of the key's fields that this version does not know, in order of
-    their names, or empty: what they say is part of what outcomes are comparable under.
+    `timing` is one of TIMINGS. `whole` is empty, or tells the whole program inside which a group was timed, see
+    `Database.choose`. `unknown` is the JSON of the key's fields that this version does not know, in order of their
+    names, or empty: what they say is part of what outcomes are comparable under.
     """
 
     program: str
@@ -46,6 +47,7 @@ class Key:
     threads: int
     policy: str
     timing: str = WARM
+    whole: str = ""
     unknown: str = ""
 
 
@@ -85,8 +87,9 @@ class Record:
     `name` is the task's, for people. `program` is the text that `key.program` is the hash of. `script` has all its
     decisions and replays by itself; `candidate` says where in the space of its tuner it was, if it came from one.
     `predicted` is the cost that the model gave when it was chosen, in the unit of `Outcome.cost`. `seed` and `run`
-    (a text, such as a UUID) are those of the tuner's run. `created` is a moment in UTC. `uuid` tells records of
-    different files apart. `unknown` are fields of JSON that this version does not know; it writes them again.
+    (a text, such as a UUID) are those of the tuner's run. `default` says that the script was what a build without a
+    database chose. `created` is a moment in UTC. `uuid` tells records of different files apart. `unknown` are fields of
+    JSON that this version does not know; it writes them again.
     `id` is the record's number in the file that it was read from, 0 before; it is not compared.
 
     Raises InputError for a field that is not of its type, is not finite, or contradicts another.
@@ -101,6 +104,7 @@ class Record:
     predicted: float | None = None
     seed: int = 0
     run: str = ""
+    default: bool = False
     created: str = field(default_factory=now)
     versions: Mapping[str, str] = field(default_factory=versions)
     uuid: str = field(default_factory=lambda: str(uuid4()))
@@ -151,6 +155,7 @@ def _complaints(record: Record) -> Iterator[str]:
     for name in ("program", "run", "uuid", "script", "created"):
         yield from _text(name, getattr(record, name))
     yield from _text("the key's program", key.program)
+    yield from _text("the key's whole", key.whole)
     for what, line in (("name", record.name), ("machine", key.machine), ("policy", key.policy)):
         yield from _text(what, line)
         if not line.strip() or not line.isprintable():
@@ -164,6 +169,8 @@ def _complaints(record: Record) -> Iterator[str]:
         yield f"created {short(record.created)} is not a moment in UTC, such as {now()}"
     yield from outcome_complaints(record.outcome)
     yield from _integer("seed", record.seed, 0)
+    if not isinstance(record.default, bool):
+        yield f"default is {short(record.default)}, expected true or false"
     yield from _identity(record)
     if record.predicted is not None:
         yield from _numbers("predicted", (record.predicted,), -math.inf)

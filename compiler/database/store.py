@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -89,10 +89,23 @@ class Database:
         Raises InputError for a record that is there already.
         """
         with self._writing() as connection:
-            if not _insert(connection, record):
-                raise InputError(f"record {record.uuid} is in {self.path} already")
+            self._add(connection, record)
             (number,) = connection.execute("SELECT last_insert_rowid()").fetchone()
         return int(number)
+
+    def choose(self, records: Sequence[Record]) -> None:
+        """Keep what groups were measured to take inside a whole program, all of it or nothing: of each key the last
+        record has the schedule that was chosen, those before it have the others.
+
+        Raises InputError for a record that is there already.
+        """
+        with self._writing() as connection:
+            for record in records:
+                self._add(connection, record)
+
+    def _add(self, connection: sqlite3.Connection, record: Record) -> None:
+        if not _insert(connection, record):
+            raise InputError(f"record {record.uuid} is in {self.path} already")
 
     def record(self, id: int) -> Record:
         """The record of a number. Raises InputError for an unknown number, and for a damaged record."""
@@ -119,9 +132,18 @@ class Database:
             return replace(first, outcome=both)
         return None
 
+    def chosen(self, key: Key, whole: str = "") -> Record | None:
+        """The record by which a group is built inside a whole program: what was last chosen there, unless its script
+        failed since; else the best."""
+        choices = self.records(replace(key, whole=whole)) if whole else []
+        last = max(choices, key=lambda record: (record.created, record.id), default=None)
+        failed = {record.script for record in self.records(key) if record.outcome.stands} if last else set()
+        return last if last is not None and (last.default or last.script not in failed) else self.best(key)
+
     def keys(self) -> list[Summary]:
-        """What there is for each key, in the order in which the keys came into the file."""
-        return summaries(self._sound())
+        """What there is for each key, in the order in which the keys came into the file; groups inside programs are
+        under their own keys only."""
+        return summaries(record for record in self._sound() if not record.key.whole)
 
     @property
     def programs(self) -> dict[str, str]:
@@ -150,7 +172,8 @@ class Database:
 
         What is asked for together is removed together. Scripts that were measured are better than those that were
         not, and of equals the earlier; the best is not spared if it was made before the moment (of a time zone). With
-        a failure that stands goes all that was measured of its script, which would seem right without it.
+        a failure that stands goes all that was measured of its script, which would seem right without it. What was
+        chosen inside whole programs goes by its moment only.
         Programs without records go as well, and the file shrinks. Says what is removed; with `dry_run` what would be.
         """
         if dry_run:

@@ -113,7 +113,7 @@ def removals(records: Iterable[Record], keep: int | None, failed: bool, before: 
 def _removal(key: Key, records: Sequence[Record], keep: int | None, failed: bool, before: datetime | None) -> Removal:
     scripts = by_script(records)
     in_order = sorted(scripts, key=lambda s: s.rank)
-    gone = set() if keep is None else {id for script in in_order[keep:] for id in script.ids}
+    gone = set() if keep is None or key.whole else {id for script in in_order[keep:] for id in script.ids}
     gone |= {record.id for record in records if failed and not record.outcome.ok}
     gone |= {record.id for record in records if before is not None and moment(record.created) < before}
     stood = {record.id for record in records if record.outcome.stands}

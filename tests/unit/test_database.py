@@ -29,7 +29,7 @@ from compiler.database import Database, Key, Record, WholeProgram, key_of, progr
 from compiler.database.fields import FORMAT, canonical_json, key_fields, whole_fields
 from compiler.database.lines import from_line, to_line
 from compiler.database.outcome import FAILURES, MEASURED, NETWORK, PASSING, Outcome
-from compiler.database.record import hash_of
+from compiler.database.record import hash_of, now
 from compiler.database.replay import planned, replay
 from compiler.database.schema import APPLICATION, PATIENCE
 from compiler.pipeline import parse
@@ -692,6 +692,35 @@ def test_records_of_a_network_are_not_compared_with_warm_ones(path: Path) -> Non
         assert from_line(to_line(cold)) == cold
 
 
+def test_what_is_chosen_inside_a_program_is_apart(path: Path, tmp_path: Path) -> None:
+    """It has keys of its own, is no task, and counts before the best; pruning the worse scripts leaves it."""
+    best, worse = made(1.0), made(2.0, script="worse")
+    key = replace(best.key, whole="net")
+    tuned, plain = (
+        replace(record, key=key, default=default, uuid=str(uuid4()), created=now())
+        for record, default in ((best, False), (worse, True))
+    )
+    with Database(filled(path, best, worse)) as database:
+        assert database.chosen(best.key, "net") == database.chosen(best.key) == best
+        database.choose([tuned, plain])
+        assert database.chosen(best.key, "net") == plain, "the last moment counts, of equal ones the last number"
+        assert database.chosen(best.key, "other") == database.chosen(best.key) == database.best(best.key) == best
+        summaries = database.keys()
+        assert [summary.key for summary in summaries] == [best.key]
+        assert [from_line(line) for line in database.lines()] == database.records() == [best, worse, tuned, plain]
+        assert [removal.ids for removal in database.prune(keep=1)] == [(2,)]
+        assert database.chosen(best.key, "net") == plain
+    assert "whole" not in to_line(best) and "default" not in to_line(best), "older versions know such lines"
+
+
+def test_a_choice_is_kept_whole_or_not_at_all(path: Path) -> None:
+    first, second = (replace(made(1.0), key=replace(PLAIN.key, whole="net"), uuid=str(uuid4())) for _ in range(2))
+    with Database(filled(path, second)) as database:
+        with pytest.raises(InputError, match="already"):
+            database.choose([first, second])
+        assert database.records() == [second]
+
+
 def test_the_best_knows_how_all_its_measurements_were_disturbed(path: Path) -> None:
     first = made(1.0)
     records = [
@@ -759,6 +788,8 @@ LINES = {
     "predicted has 1000": edited(predicted=10**400),
     "seconds is 'xy'": edited(outcome=json.loads(to_line(FULL))["outcome"] | {"seconds": "xy"}),
     "seed is 1.5": edited(seed=1.5),
+    "default is 'yes', expected true or false": edited(default="yes"),
+    "the key's whole is 7, expected a text": edited(key=key_fields(FULL.key) | {"whole": 7}),
     "name has half of a surrogate pair": edited(name="\ud800"),
     "versions are not": edited(versions=3),
 }
