@@ -49,6 +49,8 @@ from compiler.types.machines import host
 
 UNUSED = "its record is not used"
 """The beginning of the verdict of a group whose record was refused; the reason follows."""
+STAYS = "its record is not faster inside the program"
+"""The end of the verdict of a group that was tuned and stays as it is without a database."""
 
 
 @overload
@@ -96,7 +98,8 @@ def build(
 
     `schedule` says how a te program's loops are scheduled. `auto`, the default: each group as the rules of the tuner
     prefer it, without a trial, where that is proved, or, where the proof is undecided, agrees with the written program
-    in one run. The path of a database: each group by its best record there, those without one as under `auto`.
+    in one run. The path of a database: each group by its best record there, those without one as under `auto`, as
+    those that the tuner found to be faster so inside this program.
     `written`: as it is written. A script, as text, IR, the path of its file or a Schedule that has it: the whole
     program under that script, as `Schedule.apply` takes it; its names are the program's, such as `print_best` prints.
     None is what the environment variable STRATA_SCHEDULE says, else `auto`. A Schedule and programs at lower levels
@@ -196,7 +199,7 @@ class Selection:
     def sources(self, team: Team) -> Mapping[str, Scheduled]:
         """The schedules by the names of the parts, found by a team of processes; where it has none, and those of tasks,
         which do not pickle, when they are first looked up."""
-        records = {} if self.database is None else records_of(self.parts, self.database)
+        records = {} if self.database is None else records_of(self.parts, self.database, self.program)
         parts = [part for part in self.parts.values() if isinstance(part, Unscheduled)]
         if team.alone or len(parts) < len(self.parts):
             return OnDemand(self.parts, lambda name: source_of(self.parts[name], records.get(name)))
@@ -208,10 +211,12 @@ class Selection:
         return dict.fromkeys(self.parts, replace(AS_WRITTEN, verdict=reason))
 
 
-def records_of(parts: Mapping[str, Schedulable], database: Path) -> dict[str, Record]:
-    """The best records of parts in a database, by the names of the parts."""
+def records_of(parts: Mapping[str, Schedulable], database: Path, program: Partition | None = None) -> dict[str, Record]:
+    """The best records of parts in a database, by the names of the parts; what was chosen inside a program counts
+    before them."""
+    whole = "" if program is None else program.inside(parts)
     with Database(database, create=False) as opened:
-        best = {name: opened.best(part.key) for name, part in parts.items()}
+        best = {name: opened.chosen(part.key, whole) for name, part in parts.items()}
     return {name: record for name, record in best.items() if record is not None}
 
 
@@ -262,17 +267,18 @@ def built(
     threads: int,
     policy: str,
     constants: Mapping[str, object] | None = None,
+    profiled: bool = False,
 ) -> Kernel:
     """The kernel of a program under the schedules that `sources` have by the names of its parts; as written where they
     have none. Raises ScheduleError for a script that does not apply."""
-    words = ("sources", sorted(sources.items()))
-    return kernels.build_planned(x, partial(program.plan, sources), words, threads, policy, constants=constants)
+    words, plan = ("sources", sorted(sources.items())), partial(program.plan, sources)
+    return kernels.build_planned(x, plan, words, threads, policy, constants=constants, profiled=profiled)
 
 
 def untuned(kernel: Kernel) -> str | None:
     """A sentence about the groups of a kernel that are not built by a record; None if all are."""
     groups = [group for group in kernel.groups if group.verdict not in (RUN_ONCE, RUN_SELDOM)]
-    others = [group for group in groups if group.source != "record"]
+    others = [group for group in groups if group.source != "record" and STAYS not in group.verdict]
     refused = sum(UNUSED in group.verdict for group in others)
     counts = {"without a record": len(others) - refused, "with a record that is refused": refused}
     said = " and ".join(f"{count} of {counted(len(groups), 'group')} {what}" for what, count in counts.items() if count)
@@ -288,8 +294,8 @@ def _digest(database: Path) -> str:
 def source_of(task: Schedulable, record: Record | None = None) -> Scheduled:
     """The schedule of one program: of its record, if there is one that can be used, else the preferred one that can,
     else as written. The verdict says why a record is not used."""
-    refusal = ""
-    if record is not None:
+    refusal = STAYS if record is not None and record.default else ""
+    if record is not None and not record.default:
         try:
             source = _judged(task, "record", partial(replay, record))
         except ScheduleError as error:  # of an older version

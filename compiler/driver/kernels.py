@@ -108,6 +108,7 @@ def build_planned(
     policy: str = "contract",
     name: str | None = None,
     constants: Mapping[str, object] | None = None,
+    profiled: bool = False,
 ) -> Kernel:
     """Compile what a plan makes of the verified module of `x`, else as `build`.
 
@@ -116,9 +117,9 @@ def build_planned(
     and on `words`, such as the mode in which schedules are chosen and a digest of the records that they are from. Words
     are texts, numbers, and lists, tuples and dataclasses of these. The cache adds the rest: the module's text, the
     function, the names of constants, the settings, the machine, LLVM, the package's sources. Origins and verdicts of
-    schedules are kept with the kernel; `Facts.cached` says that it is a kept one.
+    schedules are kept with the kernel; `Facts.cached` says that it is a kept one. `profiled` is as in `BuildSettings`.
     """
-    return build_by_team(x, lambda module, team: plan(module), words, threads, policy, name, constants)
+    return build_by_team(x, lambda module, team: plan(module), words, threads, policy, name, constants, profiled)
 
 
 def build_by_team(
@@ -129,12 +130,14 @@ def build_by_team(
     policy: str = "contract",
     name: str | None = None,
     constants: Mapping[str, object] | None = None,
+    profiled: bool = False,
 ) -> Kernel:
     """`build_planned` by a plan that a team of processes helps to make, the one that compiles it."""
     start = perf_counter()
     with paused():
         module = verified(x, policy, name)
-    request = Request(x, module, name, constants, BuildSettings(policy, thread_count(threads), start), words)
+    settings = BuildSettings(policy, thread_count(threads), start, profiled=profiled)
+    request = Request(x, module, name, constants, settings, words)
 
     with Team() as team:
 

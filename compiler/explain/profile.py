@@ -12,9 +12,8 @@ import numpy as np
 
 from compiler.explain.builds import Builds
 from compiler.explain.nests import LoopNest
-from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, loops_of
+from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, loops_of, profile_at
 from compiler.targets.arguments import Array
-from compiler.targets.cpu import Kernel
 
 OVERHEAD = 0.02
 """The part of a call that reading the clock may take."""
@@ -61,7 +60,7 @@ def profile(
     expected = b.kernel.time(*inputs, repeats=3, threads=1).minimum
     chosen = choose(loop_nests, int(expected * OVERHEAD / READING))
     kernel = b.timed(chosen)
-    profile = _profile(kernel, len(loops_of(b.module)) + 1)
+    profile = profile_at(kernel.library.address(PROFILE), len(loops_of(b.module)))
     clock = ctypes.CFUNCTYPE(ctypes.c_int64)(kernel.library.address(CLOCK))
     out = [np.empty(a.shape, a.dtype) for a in kernel.arguments[len(inputs) :]] or None
     without, within = (bare.bound(*inputs, out=out, threads=1) for bare in (b.kernel, kernel))
@@ -111,9 +110,3 @@ def _affordable(level: Sequence[tuple[LoopNest, int]], budget: int) -> list[tupl
             kept.append((nest, count))
             left -= count
     return kept
-
-
-def _profile(kernel: Kernel, count: int) -> Array:
-    """The profile of a build, as an array in its memory: ticks and runs of each of a number of loops."""
-    address = ctypes.CFUNCTYPE(ctypes.c_void_p)(kernel.library.address(PROFILE))()
-    return np.ctypeslib.as_array((ctypes.c_int64 * (2 * count)).from_address(address or 0)).reshape(count, 2)

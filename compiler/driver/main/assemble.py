@@ -26,6 +26,7 @@ from compiler.graph.canonical import canonical_hash
 from compiler.graph.grouping.outline import LAW
 from compiler.graph.main import Call, Main, read_tensors, size, write_low
 from compiler.lowering.low_to_llvm import emit
+from compiler.lowering.low_to_llvm.marks import emit_profiled
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.program.write import memref_type
 from compiler.support.errors import InputError
@@ -106,7 +107,8 @@ def assembled(
     planned = _planned(called_main, callees(function), sources, settings, team, inner)
     main, machine, preparing = planned.main, host(), planned.preparing
     low = _module(main, planned.codes)
-    main_code = object_code(emit(low, machine), machine, MAIN_LEVEL, [code.interface.name for code in planned.codes])
+    text = emit_profiled(low, machine) if settings.profiled else emit(low, machine)
+    main_code = object_code(text, machine, MAIN_LEVEL, [code.interface.name for code in planned.codes])
     hashes = {callee.sym_name.data: _hash(callee, hashes) for callee in callees(function)}
     linked = Linked(
         interface(low, main.name, settings.threads),

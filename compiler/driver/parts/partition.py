@@ -128,6 +128,13 @@ class Partition:
         name = self.group.name if self.group else find_function(self.module).sym_name.data
         return [Unscheduled(name, self.loops, threads, policy, WARM)]
 
+    def inside(self, parts: Mapping[str, Schedulable]) -> str:
+        """What keys of parts inside the whole program have as `whole`: a hash of the calls of a run in their order,
+        names apart. Empty for one part."""
+        if self.whole is None:
+            return ""
+        return hash_of(" ".join(parts[call.callee].key.program for call in self.whole.running.main.calls))
+
     def plan(self, sources: Mapping[str, Scheduled], module: ModuleOp) -> BuildPlan:
         """How the program's module is compiled under the schedules that `sources` have by the names of its parts; as
         written where they have none. Raises ScheduleError for a script that does not apply."""

@@ -19,7 +19,8 @@ class BuildSettings:
     """What holds for a program: the floating-point policy, the threads of parallel loops, and when its build began.
 
     in_place: whether a group may write its result where an input stands that nothing reads afterwards. slices: whether
-    groups write the parts of concatenations into their slices.
+    groups write the parts of concatenations into their slices. profiled: whether main adds up the ticks of each of its
+    calls, see `emit_profiled`.
     """
 
     policy: str
@@ -27,6 +28,7 @@ class BuildSettings:
     start: float
     in_place: bool = True
     slices: bool = True
+    profiled: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What `strata explain` adds to a module: which loop each instruction is of, and how long loops take.
+"""What is added to a module to explain it: which loop each instruction is of, and how long loops or calls take.
 
 A loop's number is its place, from 1, among the loops of the module in the order of the text; 0 is outside of them.
 A number travels through LLVM as the line of a debug location, which optimisations keep and assembly shows as `.loc`.
@@ -6,12 +6,16 @@ A number travels through LLVM as the line of a debug location, which optimisatio
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Callable, Collection, Iterator
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
 
 from compiler.lowering.low_to_llvm import HANDLERS, emit
@@ -19,7 +23,8 @@ from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.types.machines import Machine
 
 PROFILE = "strata.profile"
-"""The function that gives the address of the profile: for each loop, from 0, its ticks and how often it ran, as i64."""
+"""The function that gives the address of the profile: for each loop or call, from 0, its ticks and how often it ran, as
+i64."""
 CLOCK = "strata.clock"
 """The function that gives the ticks of now."""
 
@@ -60,6 +65,26 @@ def emit_marked(module: ModuleOp, machine: Machine, timed: Collection[int] = ())
     marking: Handlers = {kind: marked for kind in (scf.ForOp, scf.ParallelOp) if kind in HANDLERS}
     text = emit(module, machine, {**HANDLERS, **marking})
     return "\n".join([*_located(text), *(_profile(len(numbers)) if timed else ())])
+
+
+def emit_profiled(module: ModuleOp, machine: Machine) -> str:
+    """The LLVM IR text of a module as `emit` gives it, whose calls, numbered from 1 in their order, add their ticks and
+    the number of their runs to the profile. Raises LoweringError as `emit` does."""
+    numbers = {op: number for number, op in enumerate((op for op in module.walk() if isinstance(op, CallOp)), start=1)}
+
+    def profiled(f: FunctionEmitter, op: CallOp) -> None:
+        began = _now(f)
+        HANDLERS[CallOp](f, op)
+        _record(f, numbers[op], began, _is_concurrent(op))
+
+    return "\n".join([emit(module, machine, {**HANDLERS, CallOp: profiled}), *_profile(len(numbers))])
+
+
+def profile_at(function: int, count: int) -> NDArray[np.int64]:
+    """The profile of loaded code with so many loops or calls, as an array in its memory: ticks and runs of each, from
+    0; `function` is the address of PROFILE."""
+    start = ctypes.CFUNCTYPE(ctypes.c_void_p)(function)()
+    return np.ctypeslib.as_array((ctypes.c_int64 * (2 * count + 2)).from_address(start or 0)).reshape(count + 1, 2)
 
 
 def _now(f: FunctionEmitter) -> str:
