@@ -137,8 +137,12 @@ class Database:
         failed since; else the best."""
         choices = self.records(replace(key, whole=whole)) if whole else []
         last = max(choices, key=lambda record: (record.created, record.id), default=None)
-        failed = {record.script for record in self.records(key) if record.outcome.stands} if last else set()
-        return last if last is not None and (last.default or last.script not in failed) else self.best(key)
+        if last is None or (not last.default and self._has_failed(key, last.script)):
+            return self.best(key)
+        return last
+
+    def _has_failed(self, key: Key, script: str) -> bool:
+        return any(record.outcome.stands for record in self.records(key) if record.script == script)
 
     def keys(self) -> list[Summary]:
         """What there is for each key, in the order in which the keys came into the file; groups inside programs are
