@@ -26,7 +26,8 @@ class TuningOptions:
     """The options of a tuning run.
 
     trials: how many the database shall hold for the task at the end, of a whole program for all its groups together,
-    those of earlier runs and of others that write to it included; seconds: after which the run ends, whatever it does.
+    those of earlier runs and of others that write to it included; seconds: after which the run ends, whatever it does,
+    of which a whole program has a tenth for the comparison of its groups inside it.
     At least one of the two. began: a reading of `time.perf_counter` from which the seconds count; the call of `tune`,
     where not stated.
     database: the file of records, made where there is none; without one they are kept in memory only.

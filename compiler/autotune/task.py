@@ -26,7 +26,7 @@ from compiler.database.replay import replay
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import dtype_of
 from compiler.driver.building import Selection, accepted, build, built, by_records, records_of, source_of
-from compiler.driver.parts.groups import OWN, Group
+from compiler.driver.parts.groups import OWN, Group, Whole
 from compiler.driver.parts.partition import partition
 from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Scheduled
@@ -53,6 +53,7 @@ from compiler.types.machines import Gpu, Machine, host
 from compiler.types.policies import policy_named
 
 if TYPE_CHECKING:
+    from compiler.autotune.tasks.in_place import Finals
     from compiler.autotune.tell.breakdown import Breakdown
     from compiler.autotune.tuner import TuningProblem
 
@@ -285,7 +286,8 @@ class SearchTask(Unpicklable):
 
         A database that knows the task is gone on with, its trials count. What is measured is on disk at once; an
         interruption ends the run and keeps all. The groups of a whole program share trials and seconds, which go where
-        they promise most of the program's time; what is given are the best records by the groups' names. A terminal
+        they promise most of the program's time; what is given are the best records by the groups' names. At the end
+        each is compared with the default inside the program, and `apply_best` takes what is faster there. A terminal
         shows how far the run is, unless `options.show` is False.
         """
         from compiler.autotune.tell.views import watched
@@ -302,10 +304,25 @@ class SearchTask(Unpicklable):
             if options.path is not None:
                 with Database(options.path) as database:
                     database.keep(self._whole.as_kept(self.name))
-            return tune_together(
-                [Weighted(group._problem(options), group.occurrences) for group in self.groups], options
-            )
+            weighted = [Weighted(group._problem(options), group.occurrences) for group in self.groups]
+            return tune_together(weighted, options, self._finals(self._whole) if self.machine == host() else None)
         return tune(self._problem(options), options)
+
+    def _finals(self, whole: Whole) -> Finals:
+        """What is compared inside the whole program when its groups are tuned."""
+        from compiler.autotune.measure.turns import ProfiledProgram
+        from compiler.autotune.tasks.in_place import Finals
+
+        calls = [f"{self.name}.{call.callee}" for call in whole.running.main.calls]
+        groups = {group.name: group for group in self.groups}
+
+        def source(name: str, record: Record | None) -> Scheduled:
+            return source_of(groups[name], record)
+
+        def program(sources: Mapping[str, Scheduled]) -> ProfiledProgram:
+            return ProfiledProgram(self.built(sources, self._arrays, profiled=True), len(calls))
+
+        return Finals(self.name, calls, self._parts.inside(self._selection.parts), source, program)
 
     def _problem(self, options: TuningOptions) -> TuningProblem:
         text, seed = str(self._loops), options.seed
@@ -380,27 +397,39 @@ class SearchTask(Unpicklable):
         """
         from compiler.autotune.measure.network import seconds_of
         from compiler.autotune.tell.breakdown import Breakdown, GroupTime
-        from compiler.driver.reference.cases import draw
 
         if self._whole is None:
             raise InputError(f"{self.name} is one program: it has no groups")
-        random = np.random.default_rng(0)
-        drawn = {a.name: draw(a, random) for a in self._whole.arguments if a.name in self.constants}
-        constants = {**drawn, **self.known}
-        kernel = self.built({group.name: group._source(records.get(group.name)) for group in self.groups}, constants)
+        sources = {group.name: group._source(records.get(group.name)) for group in self.groups}
+        kernel = self.built(sources, self._arrays)
         return Breakdown(
             tuple(GroupTime(g.name, g.occurrences, _seconds(records.get(g.name))) for g in self.groups),
             seconds_of(kernel, host()),
         )
 
-    def built(self, sources: Mapping[str, Scheduled], constants: Mapping[str, object] | None = None) -> Any:
+    @property
+    def _arrays(self) -> dict[str, object]:
+        """The constants of a whole program: random ones where it does not know them."""
+        from compiler.driver.reference.cases import draw
+
+        random, inputs = np.random.default_rng(0), self._whole.arguments if self._whole else ()
+        unknown = [a for a in inputs if a.name in self.constants and a.name not in self.known]
+        return {**{a.name: draw(a, random) for a in unknown}, **self.known}
+
+    def built(
+        self,
+        sources: Mapping[str, Scheduled],
+        constants: Mapping[str, object] | None = None,
+        profiled: bool = False,
+    ) -> Any:
         """The kernel of the program under the schedules that `sources` have by the names of its groups, of one program
-        by its own; as written where they have none. `constants` are arrays of the inputs that are constant.
+        by its own; as written where they have none. `constants` are arrays of the inputs that are constant, `profiled`
+        is as in `BuildSettings`.
 
         Raises ScheduleError for a script that does not apply.
         """
         by_part = {name.removeprefix(f"{self.name}."): source for name, source in sources.items()}
-        return built(self._parts, self.func, by_part, self.threads, self.policy, constants)
+        return built(self._parts, self.func, by_part, self.threads, self.policy, constants, profiled)
 
     @property
     def _selection(self) -> Selection:

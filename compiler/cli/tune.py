@@ -6,10 +6,9 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from compiler.autotune.tasks.allocation import ALLOCATIONS
@@ -19,7 +18,6 @@ from compiler.cli.printing import show, show_table
 from compiler.cli.values import natural, positive, seconds
 from compiler.support.command import INTERRUPTED, started
 from compiler.support.files import named, write, writing
-from compiler.support.text import counted
 from compiler.support.validation import line
 from compiler.types.machines import host
 from compiler.types.policies import POLICIES
@@ -27,15 +25,13 @@ from compiler.types.policies import POLICIES
 if TYPE_CHECKING:
     from compiler.autotune.options import TuningOptions
     from compiler.autotune.task import SearchTask
-    from compiler.autotune.tell.breakdown import Breakdown
     from compiler.autotune.tell.facts import RunFacts
+    from compiler.autotune.tell.in_place import InPlace
     from compiler.autotune.tell.views import Silent
     from compiler.database import Record
     from compiler.types.machines import Machine
 
 DATABASE = "strata.db"
-CLOSING = 0.1
-"""The share of the seconds that is kept for a whole program to be built and timed at the end."""
 TRIALS, EACH = 64, 24
 """Trials where neither these nor seconds are stated: of one program, and of each group of several."""
 
@@ -50,7 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"trials in all, with earlier ones (default {TRIALS}, {EACH} a group of several, or --seconds)",
     )
-    add("--seconds", type=seconds, metavar="S", help="end after so many seconds from the start of the command")
+    add(
+        "--seconds",
+        type=seconds,
+        metavar="S",
+        help="end after so many seconds from the start of the command; a tenth compares groups inside a program",
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--database", metavar="FILE", help=f"the tuning records, gone on with (default {DATABASE}, here)"
@@ -127,10 +128,9 @@ def _tuning(options: argparse.Namespace, task: SearchTask, view: Silent) -> Tuni
     trials = options.trials
     if trials is None and options.seconds is None:
         trials = EACH * len(task.groups) if task.groups else TRIALS
-    kept = CLOSING if task.groups and options.seconds is not None else 0.0
     return TuningOptions(
         trials,
-        None if options.seconds is None else options.seconds * (1 - kept),
+        options.seconds,
         _database(options),
         options.seed,
         log=options.log,
@@ -185,20 +185,14 @@ def _check_writable(path: Path) -> None:
 def _whole(
     task: SearchTask, view: Silent, records: Mapping[str, Record], options: argparse.Namespace, is_here: bool
 ) -> int:
-    """Print the results of the groups of a whole program, and the time they take together if the machine is this
-    one."""
+    """Print the results of the groups of a whole program, and what they take inside it if the machine is this one."""
     from compiler.autotune.tell.facts import INTERRUPTED as STOPPED
 
     interrupted = view.last is not None and view.last.phase == STOPPED
-    breakdown, unknown = None, ""
-    if records and is_here and not interrupted:
-        try:
-            breakdown, unknown = _timed(task, view, records, options)
-        except KeyboardInterrupt:
-            interrupted = True
+    inside = None if view.last is None else view.last.in_place
     facts = [replace(view.facts(run), record=records.get(name)) for name, run in view.runs.items()]
     groups, tasks = [group_facts.data() for group_facts in facts], list(view.board.data())
-    times = None if breakdown is None else breakdown.data()
+    times = None if inside is None else inside.data()
     _write_json(
         options.json,
         {"name": task.name, "tasks": tasks, "groups": groups, "whole": times, "interrupted": interrupted}
@@ -208,7 +202,7 @@ def _whole(
         show_table(view.board.table())
         for line in (line for group_facts in facts for line in (*group_facts.failures, *group_facts.busy)):
             show(line)
-        for sentence in ([] if breakdown is None else [breakdown.sentence()]) + [unknown] * bool(unknown):
+        for sentence in _inside(inside, view) if records and is_here and not interrupted else ():
             show(sentence)
         if records and (database := _database(options)) is not None:
             words = ["strata", "db", "best", database, "--task", task.name, *_names(options)]
@@ -216,22 +210,13 @@ def _whole(
     return INTERRUPTED if interrupted else int(not records)
 
 
-def _timed(
-    task: SearchTask, view: Silent, records: Mapping[str, Record], options: argparse.Namespace
-) -> tuple[Breakdown | None, str]:
-    """The times of the groups beside that of the whole, or why the whole was not timed."""
-    from compiler.autotune.deadline import TimeIsUp, until
-
-    if not any(run.measured for run in view.runs.values()):
-        return None, "nothing new was measured: the whole was not timed again"
-    untuned, groups = len(task.groups) - len(records), counted(len(task.groups), "group")
-    said = f"{untuned} of {groups} without a record, built as without tuning" if untuned else ""
-    seconds = options.seconds
-    try:
-        with until(lambda: seconds is not None and perf_counter() - started() > seconds):
-            return task.breakdown(records), said
-    except TimeIsUp:
-        return None, f"the whole was not timed: its build was cut short after {seconds:g} s"
+def _inside(inside: InPlace | None, view: Silent) -> Iterable[str]:
+    """What the groups take inside the whole program, or why that is not known."""
+    if inside is not None:
+        return inside.sentences()
+    if any(run.measured for run in view.runs.values()):
+        return ("the groups were not compared inside the whole: the time was spent before",)
+    return ("nothing new was measured: what was chosen inside the whole stays",)
 
 
 def _names(options: argparse.Namespace) -> list[str]:

@@ -24,6 +24,7 @@ from compiler.autotune.measure.builder import Built
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search import replay as replay_search
 from compiler.autotune.task import MODES, SearchTask
+from compiler.autotune.tasks import in_place
 from compiler.autotune.tell import listing
 from compiler.autotune.tell.facts import RunFacts, ceiling_share
 from compiler.autotune.tell.progress import Progress
@@ -43,6 +44,7 @@ from compiler.support.errors import InputError
 from compiler.support.text import duration
 from compiler.targets.cpu.presence import Disturbance
 from tests.said import refusal
+from tests.unit.test_tuner import halved
 
 NAME = "matmul:96x128x80"
 Judge = Callable[[str], Outcome]
@@ -117,6 +119,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Fake]]:
             return made[-1]
 
         monkeypatch.setattr(measurer, "LocalExecutor", executor)
+        monkeypatch.setattr(in_place, "in_turns", halved)
         return made
 
     return use

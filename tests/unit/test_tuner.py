@@ -15,15 +15,18 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from compiler import te
 from compiler.autotune import budget, tuner
 from compiler.autotune.deadline import TimeIsUp, until
+from compiler.autotune.measure.turns import Runnable, RunTimes, Turns
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search import replay
 from compiler.autotune.search.warm_start import warm_starts
 from compiler.autotune.task import SearchTask
+from compiler.autotune.tasks import in_place
 from compiler.autotune.tell.facts import RunFacts
 from compiler.autotune.tell.progress import Progress
 from compiler.database import Database, Record
@@ -112,6 +115,12 @@ class Pretend:
         return [self.outcome(script, rounds, self.cost) for script in scripts]
 
 
+def halved(default: Runnable, tuned: Runnable, seconds: float) -> Turns:
+    """Turns in which every call of the second program takes half the time."""
+    calls = np.ones_like(default.run().calls)
+    return Turns([RunTimes(1.0, calls)], [RunTimes(0.5, calls / 2)])
+
+
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pretend]:
     """Put pretending workers in the place of processes."""
@@ -119,6 +128,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pretend]:
     def install(**stated: Any) -> Pretend:
         made = Pretend(**stated)
         monkeypatch.setattr(tuner, "Measurer", made)
+        monkeypatch.setattr(in_place, "in_turns", halved)
         return made
 
     return install

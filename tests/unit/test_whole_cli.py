@@ -14,9 +14,11 @@ from compiler import te
 from compiler.autotune.deadline import TimeIsUp
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
+from compiler.autotune.tasks import in_place
 from compiler.database import Database
 from compiler.support import command
 from tests.unit.test_tune_cli import Fake, judged, measured, said
+from tests.unit.test_tuner import halved
 from tests.whole import CONSTANTS, whole
 
 __all__ = ["judged"]
@@ -56,8 +58,8 @@ def test_tune_says_how_far_each_group_is_and_what_they_take_together(
         [NAMES[1], "elementwise 6x8", "1", "25.0%", "1 ms"],
         [NAMES[2], "elementwise 6x8", "1", "25.0%", "1 ms"],
     ]
-    assert re.fullmatch(r"the groups together 4 ms, the whole \S+ us as measured: a difference of -\S+ ms", table[5])
-    assert table[6] == "the scripts: strata db best strata.db --task net --names net.mlir"
+    assert re.fullmatch("net as a whole: default 1 s, tuned 500 ms, chosen (1 s|500 ms)", table[5])
+    assert table[-1] == "the scripts: strata db best strata.db --task net --names net.mlir"
     with Database("strata.db", create=False) as database:
         assert {record.name for record in database.records()} == set(NAMES)
 
@@ -67,9 +69,8 @@ def test_tune_of_groups_as_json(judged: Judged, capsys: pytest.CaptureFixture[st
     document = json.loads(said(capsys, *TUNE, "--json", "--log", "log"))
     assert document["name"] == "net" and not document["interrupted"]
     assert [group["name"] for group in document["groups"]] == NAMES
-    assert document["whole"]["sum_seconds"] == pytest.approx(4e-3)
-    assert document["whole"]["difference_seconds"] == pytest.approx(document["whole"]["whole_seconds"] - 4e-3)
-    assert document["whole"]["groups"][0] == {"name": NAMES[0], "occurrences": 2, "seconds": 1e-3}
+    assert (document["whole"]["default_seconds"], document["whole"]["tuned_seconds"]) == (1.0, 0.5)
+    assert [group["name"] for group in document["whole"]["groups"]] == NAMES
     assert [task["name"] for task in document["tasks"]] == NAMES and document["tasks"][0]["share"] == 0.5
     assert sorted(path.name for path in here.glob("log*")) == ["log.group_0", "log.group_1", "log.group_2", "log.turns"]
     assert "3 tasks" in said(capsys, *TUNE, "--json=found.json")
@@ -84,28 +85,29 @@ def test_an_interruption_says_what_there_is(judged: Judged, capsys: pytest.Captu
     assert second.split()[-1] == third.split()[-1] == "0" and scripts.startswith("the scripts: ")
 
 
-def test_the_whole_is_cut_short_and_what_was_measured_is_said(
+def test_the_comparison_inside_the_whole_is_cut_short_and_what_was_measured_is_said(
     judged: Judged, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By Ctrl-C, or by the end of the seconds; a second run has nothing left, and does not build the whole."""
+    """By Ctrl-C, or by the end of the seconds; a second run makes up for it, a third has nothing left."""
     judged(alike)
     monkeypatch.setattr(command, "_STARTS", [0.0])  # of the machine; later commands of a process begin when called
 
-    def pressed(task: SearchTask, records: object) -> object:
-        raise KeyboardInterrupt
+    def cut(by: type[BaseException]) -> None:
+        def turns(*given: object) -> object:
+            raise by
 
-    monkeypatch.setattr(SearchTask, "breakdown", pressed)
+        monkeypatch.setattr(in_place, "in_turns", turns)
+
+    cut(KeyboardInterrupt)
     out = said(capsys, *TUNE, "--quiet", status=130)
-    assert "net: 3 tasks, 4 ms, 6 trials in " in out and "the scripts: " in out and "the whole" not in out
+    assert "net: 3 tasks, 4 ms, 6 trials in " in out and "the scripts: " in out and "as a whole" not in out
+    monkeypatch.setattr(in_place, "in_turns", halved)
+    assert "net as a whole: default 1 s, tuned 500 ms, chosen " in said(capsys, *TUNE, "--quiet")
     again = said(capsys, *TUNE, "--quiet").splitlines()
-    assert "nothing new was measured: the whole was not timed again" in again
-
-    def slow(task: SearchTask, records: object) -> object:
-        raise TimeIsUp
-
-    monkeypatch.setattr(SearchTask, "breakdown", slow)
-    out = said(capsys, *TUNE, "--quiet", "--database", "other.db", "--seconds", "300")
-    assert "the whole was not timed: its build was cut short after 300 s\n" in out
+    assert "nothing new was measured: what was chosen inside the whole stays" in again
+    cut(TimeIsUp)
+    out = said(capsys, *TUNE, "--quiet", "--database", "other.db")
+    assert "the groups were not compared inside the whole: the time was spent before\n" in out
 
 
 def test_nothing_measured_is_said_of_each_group(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,5 +10,6 @@ gpu_builder.py     a script to kernels that were simulated, and an estimate of t
 gpu_runner.py      kernels to times
 shrink.py          the program with shorter reductions, for the simulation
 network.py         operands where a network has them
+turns.py           whole programs that take turns, timed call by call
 timing.py          samples until their median is known
 """

@@ -84,10 +84,8 @@ class NetworkCall(ArrangedCall):
 def seconds_of(kernel: Kernel, machine: Machine) -> float:
     """Seconds of a call of a kernel whose constants are its own, on random inputs: all of the caches is other memory
     when it begins, but for the inputs. The median of CALLS."""
-    random = np.random.default_rng(0)
-    inputs = len(kernel.arguments) - kernel.outputs
-    arrays = [draw(a, random) for a in kernel.arguments[:inputs]] + [room(a) for a in kernel.arguments[inputs:]]
-    call = NetworkCall(kernel, arrays, (), range(inputs), machine, most=1)
+    _, arrays = on_random(kernel)
+    call = NetworkCall(kernel, arrays, (), range(len(arrays) - kernel.outputs), machine, most=1)
     threads = kernel.threads or 1
     call()
     return median(undisturbed(lambda _: timed_each(call.arrange, 1, threads)).taken.present for _ in range(CALLS))
@@ -123,6 +121,13 @@ def on(kernel: Kernel, arrays: Sequence[Array]) -> Call:
     """The native call of a kernel on arrays; the last ones are its outputs."""
     inputs = len(arrays) - kernel.outputs
     return kernel.bound(*arrays[:inputs], out=arrays[inputs:])
+
+
+def on_random(kernel: Kernel) -> tuple[Call, list[Array]]:
+    """The native call of a kernel on random inputs, always the same, and its arrays."""
+    random, inputs = np.random.default_rng(0), len(kernel.arguments) - kernel.outputs
+    arrays = [draw(a, random) for a in kernel.arguments[:inputs]] + [room(a) for a in kernel.arguments[inputs:]]
+    return on(kernel, arrays), arrays
 
 
 def like(array: Array) -> Array:

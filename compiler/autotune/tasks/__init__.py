@@ -3,4 +3,5 @@
 account.py     Account: what is known of a task when batches are given out; a turn as the log has it
 allocation.py  which task has the next turn: the one that promises most seconds of the program, or each in turn
 scheduler.py   tune_together: the turns of tasks, their workers, their conclusions
+in_place.py    the finalists of each task inside the whole program, and the choice between them
 """

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from time import perf_counter
 
 from compiler.autotune.budget import Budget
@@ -17,6 +18,7 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.search.log import LogFile
 from compiler.autotune.tasks.account import Account, Turn
 from compiler.autotune.tasks.allocation import ALLOCATIONS, expected
+from compiler.autotune.tasks.in_place import Contest, Finals, kept_seconds
 from compiler.autotune.tuner import Run, TuningProblem, Workers
 from compiler.database import Database, Record
 from compiler.database.schema import MEMORY
@@ -39,16 +41,17 @@ class Weighted:
         return self.weight * cycles(self.problem.subject.program, self.problem.machine)
 
 
-def tune_together(tasks: Sequence[Weighted], options: TuningOptions) -> dict[str, Record]:
+def tune_together(tasks: Sequence[Weighted], options: TuningOptions, finals: Finals | None = None) -> dict[str, Record]:
     """Tune tasks that share one budget, and give the best records by the names of their tasks.
 
     Each task has a short turn first, the largest tasks first; then turns go where `options.allocation` says, until the
-    budget is spent or nothing more is promised. An interruption ends the run and keeps all.
+    budget is spent or nothing more is promised. At the end `finals` are compared. An interruption ends the run and
+    keeps all.
     """
     if not tasks:
         return {}
     with Database(options.path or MEMORY) as database, ExitStack() as stack:
-        _Tasks(tasks, options, database, stack).go()
+        _Tasks(tasks, options, database, stack, finals).go()
         records = {task.problem.name: database.best(task.problem.key) for task in tasks}
     return {name: record for name, record in records.items() if record is not None}
 
@@ -67,8 +70,16 @@ class _Begun:
 class _Tasks:
     """The runs of the tasks and their accounts, by name, the largest first."""
 
-    def __init__(self, tasks: Sequence[Weighted], options: TuningOptions, database: Database, stack: ExitStack) -> None:
-        self.options, self.budget = options, Budget(options)
+    def __init__(
+        self,
+        tasks: Sequence[Weighted],
+        options: TuningOptions,
+        database: Database,
+        stack: ExitStack,
+        finals: Finals | None,
+    ) -> None:
+        self.finals, self.database, self.whole_budget = finals, database, Budget(options)
+        self.options, self.budget = options, Budget(options, self.whole_budget.began)
         self.allocation = ALLOCATIONS[options.allocation]
         self.log = stack.enter_context(LogFile(log_of(options.log, "turns")))
         self.workers = workers = stack.enter_context(Workers(options, tasks[0].problem.machine))
@@ -88,12 +99,14 @@ class _Tasks:
     def go(self) -> None:
         """A short turn of each task, further turns, then the conclusions; an interruption ends them."""
         try:
-            with until(lambda: self.budget.is_over):
+            with until(lambda: self.whole_budget.is_over):
+                self.keep_seconds()
                 for name in self.runs:
                     self.begin(name)
                 while self.fly(self.options.seconds is not None):
                     self.end_turn()
                 self.conclude()
+                self.compare()
         except KeyboardInterrupt:
             self.current.say("interrupted")
         except TimeIsUp:
@@ -170,6 +183,7 @@ class _Tasks:
         )
         account.add(turn)
         self.log.write([turn.line()])
+        self.keep_seconds()
         self.choose(name)
 
     def conclude(self) -> None:
@@ -179,6 +193,31 @@ class _Tasks:
             self.current, together = run, self.accounts[name].together
             run.conclude(together / left if left else 0.0)
             left -= together
+
+    def keep_seconds(self) -> None:
+        """Keep seconds for the comparison at the end, by what trials took to build so far."""
+        limit = self.options.seconds
+        if self.finals is None or limit is None:
+            return
+        bests = [run.progress.best for run in self.runs.values()]
+        known = [best.build_seconds for best in bests if best is not None] or [0.0]
+        kept = kept_seconds(limit, len(bests) * mean(known))
+        self.budget.options = replace(self.options, seconds=limit - kept)
+
+    def compare(self) -> None:
+        """Compare the finalists, if something was measured or nothing was chosen yet."""
+        groups, current = {name: run.task for name, run in self.runs.items()}, self.current
+        if self.finals is None:
+            return
+        if any(run.progress.measured for run in self.runs.values()) or self.finals.is_undecided(groups, self.database):
+            contest = Contest(self.finals, groups, self.database, current.id, self.seconds_left, current.say)
+            for current.progress.in_place in contest.hold():
+                current.say()
+            current.say("done")
+
+    def seconds_left(self) -> float:
+        """The seconds that are left of all."""
+        return inf if self.options.seconds is None else self.whole_budget.last_turns()
 
 
 def log_of(log: object, name: str) -> Path | None:

@@ -55,12 +55,6 @@ class Breakdown:
         yield "whole, measured", "", "", *self._part(self.whole)
         yield "difference", "", "", *self._part(self.difference)
 
-    def sentence(self) -> str:
-        """`the groups together 3.41 ms, the whole 3.5 ms as measured: a difference of 0.09 ms`."""
-        groups = "" if self.total is None else f"the groups together {_time(self.total)}, "
-        between = "" if self.difference is None else f": a difference of {_time(self.difference)}"
-        return f"{groups}the whole {_time(self.whole)} as measured{between}"
-
     def table(self) -> Table:
         """The rows under headings."""
         from rich.table import Table

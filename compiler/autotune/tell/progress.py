@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from statistics import median
 
+from compiler.autotune.tell.in_place import InPlace
 from compiler.database.outcome import ESTIMATED, Outcome
 from compiler.targets.cpu.presence import Disturbance
 
@@ -69,6 +70,7 @@ class Progress:
     quality: how well the model ranks, in one line; accuracy: the share of pairs in the right order.
     phase: what is being done; step: how far a batch is, such as `building 3 of 8`.
     notes: sentences about the workers of a cluster, as they came. rules: sentences about rules that add nothing.
+    in_place: what the groups of the whole program take inside it, once that is known.
     promise: how many seconds of a run of the whole program the next batch of this group is expected to save; None
     while nothing tells, or where the task is the whole program.
     """
@@ -97,6 +99,7 @@ class Progress:
     candidates: int = 0
     curve: list[tuple[int, float]] = field(default_factory=list)
     promise: float | None = None
+    in_place: InPlace | None = None
     notes: list[str] = field(default_factory=list)
     rules: list[str] = field(default_factory=list)
 

@@ -58,7 +58,10 @@ class Silent:
         """What the run has come to, and how much of that was there before it."""
         if self.last is None:
             return []
-        return [self.board.heading()] if self.task.groups else list(self.facts(self.last).sentences())
+        if not self.task.groups:
+            return list(self.facts(self.last).sentences())
+        inside = self.last.in_place
+        return [self.board.heading(), *(() if inside is None else inside.sentences())]
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,117 @@
+"""Whole programs that take turns, timed call by call."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import Protocol
+
+from compiler.autotune.measure.network import on_random
+from compiler.database.outcome import MEASURED, Outcome
+from compiler.dialects.numbers import Array
+from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, profile_at
+from compiler.targets.cpu import Kernel
+from compiler.targets.cpu.presence import SHORTEST, timed
+
+LEAST, MOST = 7, 50
+"""The fewest and the most rounds."""
+
+
+@dataclass(frozen=True)
+class RunTimes:
+    """Seconds of one run of a whole program, those of each of its calls, and whether its thread had its core."""
+
+    whole: float
+    calls: Array
+    is_clean: bool = True
+
+
+class Runnable(Protocol):
+    """A whole program that can be timed."""
+
+    def run(self) -> RunTimes:
+        """Run it once."""
+
+
+class ProfiledProgram:
+    """The kernel of a whole program on random inputs, built so that main adds up the ticks of each of its calls."""
+
+    def __init__(self, kernel: Kernel, calls: int) -> None:
+        self._call, self._threads = on_random(kernel)[0], kernel.threads or 1
+        self._profile = profile_at(kernel.library.address(PROFILE), calls)
+        self._clock = ctypes.CFUNCTYPE(ctypes.c_int64)(kernel.library.address(CLOCK))
+        self._began, self._ticked = time.perf_counter(), self._clock()
+
+    def run(self) -> RunTimes:
+        """See `Runnable`. The seconds of a call are those on the clock: where its thread loses the core, that call
+        alone is long."""
+        self._profile[:] = 0
+        taken = timed(self._call, 1, self._threads)
+        tick = (time.perf_counter() - self._began) / max(1, self._clock() - self._ticked)
+        return RunTimes(taken.present, self._profile[1:, 0] * tick, taken.is_clean)
+
+
+@dataclass(frozen=True)
+class TurnTimes:
+    """Seconds of two contenders that took turns: by position those of one round."""
+
+    default: tuple[float, ...]
+    tuned: tuple[float, ...]
+
+    @cached_property
+    def ratio(self) -> float:
+        """The time of the second relative to the first: the median over the rounds, so that a slow moment slows
+        both."""
+        return self.outcome(self.tuned).cost
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """The time of the first, and that of the second by their ratio."""
+        first = median(self.default)
+        return first, first * self.ratio
+
+    def outcome(self, seconds: tuple[float, ...]) -> Outcome:
+        """What one of the two took, beside the first, whose cost is 1."""
+        return Outcome(MEASURED, seconds, tuple(1 / beside for beside in self.default))
+
+
+@dataclass(frozen=True)
+class Turns:
+    """The runs of two programs with the same calls: by position those of one round."""
+
+    default: Sequence[RunTimes]
+    tuned: Sequence[RunTimes]
+
+    @property
+    def whole(self) -> TurnTimes:
+        """The times of the whole programs."""
+        return self._times(lambda run: run.whole)
+
+    def of(self, calls: Sequence[int]) -> TurnTimes:
+        """The times of calls together, by their positions."""
+        return self._times(lambda run: float(run.calls[list(calls)].sum()))
+
+    def _times(self, seconds: Callable[[RunTimes], float]) -> TurnTimes:
+        default, tuned = (tuple(max(seconds(run), SHORTEST) for run in runs) for runs in (self.default, self.tuned))
+        return TurnTimes(default, tuned)
+
+
+def in_turns(default: Runnable, tuned: Runnable, seconds: float) -> Turns:
+    """Let two programs take turns, A B B A A B ..., for some seconds, but between LEAST and MOST rounds; those in which
+    the machine was busy with other work do not count where there are enough others."""
+    for program in (default, tuned):
+        program.run()
+    begun, rounds = time.perf_counter(), list[tuple[RunTimes, RunTimes]]()
+    while len(rounds) < MOST and (len(rounds) < LEAST or time.perf_counter() - begun < seconds):
+        if len(rounds) % 2:
+            second = tuned.run()
+            rounds.append((default.run(), second))
+        else:
+            rounds.append((default.run(), tuned.run()))
+    clean = [pair for pair in rounds if all(run.is_clean for run in pair)]
+    kept = clean if len(clean) >= LEAST else rounds
+    return Turns([first for first, _ in kept], [second for _, second in kept])

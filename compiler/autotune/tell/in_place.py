@@ -1,0 +1,56 @@
+"""`InPlace`: what the groups of a whole program take inside it, by default and by their records, and the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from compiler.support.text import counted, duration
+
+
+@dataclass(frozen=True)
+class GroupInPlace:
+    """A group: the seconds of all its calls of a run by default and under its best record, their ratio in turns, and
+    whether the record was chosen; `differs` says whether the record has another script than the default."""
+
+    name: str
+    default: float
+    tuned: float
+    ratio: float
+    is_tuned: bool
+    differs: bool = True
+
+
+@dataclass(frozen=True)
+class InPlace:
+    """A whole program by default, with the best records of all groups, and with those that were chosen: seconds of a
+    run, None for the last while they are not known. is_faster: whether the chosen ones together are; else all groups
+    stay as they are by default."""
+
+    name: str
+    default: float
+    tuned: float
+    chosen: float | None
+    groups: tuple[GroupInPlace, ...]
+    is_faster: bool = True
+
+    def sentences(self) -> Iterator[str]:
+        """`net as a whole: default 9.1 ms, ...`: the three times; which groups stay with the default, and why."""
+        chosen = "what was chosen was not timed" if self.chosen is None else f"chosen {duration(self.chosen)}"
+        yield f"{self.name} as a whole: default {duration(self.default)}, tuned {duration(self.tuned)}, {chosen}"
+        slower = [group for group in self.groups if group.differs and not group.is_tuned]
+        if not self.is_faster:
+            yield "all groups stay with the default: the records that are faster inside the program are not so together"
+        elif slower:
+            ratios = ", ".join(f"{group.name} ({group.ratio:.2f})" for group in slower)
+            count = f"{len(slower)} of {counted(len(self.groups), 'group')}"
+            yield f"{count} stay with the default, since their records do not take 3% less time inside: {ratios}"
+
+    def data(self) -> Mapping[str, object]:
+        """The same as JSON has it, in seconds."""
+        return {
+            "default_seconds": self.default,
+            "tuned_seconds": self.tuned,
+            "chosen_seconds": self.chosen,
+            "groups": [asdict(group) for group in self.groups],
+        }
