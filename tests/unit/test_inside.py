@@ -14,8 +14,7 @@ import pytest
 
 import compiler
 from compiler.autotune.deadline import TimeIsUp
-from compiler.autotune.measure import turns as measure_turns
-from compiler.autotune.measure.turns import LEAST, MOST, ProfiledProgram, RunTimes, in_turns
+from compiler.autotune.measure.turns import LEAST, MOST, ProfiledProgram, RunTimes, Turns, in_turns
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tasks import in_place
@@ -64,20 +63,16 @@ def test_programs_take_turns() -> None:
     assert len(in_turns(first, second, inf).default) == MOST
 
 
-def test_a_slow_moment_slows_both() -> None:
-    """Medians of each would say that the second is slower."""
-    slow = iter([9.0, 1.0, 1.0, 9.0, 9.0])
-    first, second = [], []
-    for factor in slow:
-        first.append(RunTimes(factor, np.array([factor])))
-        second.append(RunTimes(0.9 * factor, np.array([0.9 * factor])))
-    assert measure_turns.Turns(first, second).whole.ratio == pytest.approx(0.9)
+def test_rounds_are_compared_one_by_one() -> None:
+    """Medians of each would say that the second, which takes twice as long in a round, is faster."""
+    first, second = ([RunTimes(s, np.array([s])) for s in seconds] for seconds in ((1.0, 9.0, 9.0), (2.0, 2.0, 18.0)))
+    assert Turns(first, second).whole.ratio == 2.0
 
 
 def test_disturbed_rounds_do_not_count_where_there_are_others() -> None:
-    first, second = Timed("a", (1.0,)), Timed("b", (1.0,), busy=(3, 4))
-    assert len(in_turns(first, second, inf).default) == MOST - 2
-    assert len(in_turns(first, second, 0.0).default) == LEAST, "too few others"
+    for seconds, count in ((inf, MOST - 2), (0.0, LEAST)):
+        first, second = Timed("a", (1.0,)), Timed("b", (1.0,), busy=(3, 4))
+        assert len(in_turns(first, second, seconds).default) == count, "all where there are too few others"
 
 
 def test_a_call_that_the_clock_does_not_see_has_a_time() -> None:
@@ -285,11 +280,14 @@ def test_a_run_compares_at_its_end(
     tuned(task(), note, trials=4, database=path)
     with Database(path) as database:
         assert seen[-1] is None and len(database.records()) == count
+    workers(cost=lambda script: 1e3)
+    best = tuned(task(), note, trials=6, database=path)
+    assert seen[-1] is not None and best == task().best(path), "what was measured is compared, however slow"
     group = task().group(NAMES[1])
     with Database(path) as database:
         better = Record(group.key, group.name, group.program, "// better", Outcome(MEASURED, (1e-9,), (1.0,)))
         database.add(better)
-    tuned(task(), note, trials=4, database=path)
+    tuned(task(), note, trials=6, database=path)
     assert seen[-1] is not None and [g.name for g in seen[-1].groups] == [NAMES[0], NAMES[2]], "it does not apply"
     monkeypatch.setattr(Partition, "inside", lambda self, parts: "another")
     tuned(task(), note, trials=4, database=path)
