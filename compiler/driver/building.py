@@ -107,10 +107,8 @@ def build(
 
     `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `name`
     picks one of several functions. `threads` is how many threads parallel loops run on where a call does not say: None
-    is what OMP_NUM_THREADS says, or the cores that the process may use.
-
-    `error`, max|y - exact| / max|y|, is that up to which laws give groups other forms, such as Winograd's
-    (docs/alternatives.md): None permits the probable one of the written form, 0 none.
+    is what OMP_NUM_THREADS says, or the cores that the process may use. `error`, max|y - exact| / max|y|, is that up to
+    which laws give groups other forms (docs/alternatives.md): None permits the written form's probable one, 0 none.
 
     `constants` are inputs that never change, such as weights: arrays by the names of the inputs. The kernel takes the
     other inputs only. Nests at the top of the program that depend on constants alone, such as those that pack weights,
@@ -136,13 +134,13 @@ def build(
         return kernels.build_as_written(x, target, threads, policy, name, given, arch)
     if chosen.in_units and name is None and hasattr(x, "inputs"):
         return _for_cpu(x, threads, policy, given, way, error)
-    checked_module = pipeline.verified(module, policy, name)
+    verified = pipeline.verified(module, policy, name)
     if chosen.in_units:
-        return _for_cpu(checked_module, threads, policy, given, way, error)
+        return _for_cpu(verified, threads, policy, given, way, error)
     if isinstance(way, Path) and not chosen.takes_databases:
         said = f"the database '{way}' is the CPU's, not {chosen.name}'s: apply_best of a task has a GPU's records"
         raise TargetError(said)
-    return _by_rules(checked_module, chosen, threads, policy, given, arch)
+    return _by_rules(verified, chosen, threads, policy, given, arch)
 
 
 def accepted(error: object) -> float | None:
