@@ -2,7 +2,7 @@
 
 Batch 1, float32, random weights that are constant in every contender, in turns; results are compared. A network is
 written once: what writes its te function writes its ONNX model too. Contenders that are not installed are left out and
-named. `--schedule` is that of `compiler.build`: a database compares tuned ones.
+named. `--schedule` and `--error` are those of `compiler.build`: a database compares tuned ones.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def weights_of(function: te.Function) -> dict[str, Array]:
     return weights
 
 
-def measured(name: str, schedule: object, threads: int) -> None:
+def measured(name: str, schedule: object, threads: int, error: float | None) -> None:
     """Build a network in every form, take turns, print."""
     onnx = installed("onnx")
     written = [OnnxNetwork(name.replace(" ", "_"), onnx)] if onnx else []
@@ -240,7 +240,7 @@ def measured(name: str, schedule: object, threads: int) -> None:
     shape = next(tuple(tensor.shape) for tensor in function.inputs if tensor.name == "X")
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     start = time.perf_counter()
-    kernel = compiler.build(function, threads=threads, constants=arrays, schedule=schedule)
+    kernel = compiler.build(function, threads=threads, constants=arrays, schedule=schedule, error=error)
     print(f"{name}: built in {time.perf_counter() - start:.2f} s")
     _turns({"strata": kernel} | (peers(written[0], onnx, arrays, threads) if onnx else {}), x, threads)
 
@@ -279,9 +279,10 @@ def main() -> None:
     parser.add_argument("networks", nargs="*", default=list(NETWORKS))
     parser.add_argument("--schedule", default="auto")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--error", type=float)
     options = parser.parse_args()
     for name in options.networks:
-        measured(name, options.schedule, options.threads)
+        measured(name, options.schedule, options.threads, options.error)
 
 
 if __name__ == "__main__":
