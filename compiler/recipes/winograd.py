@@ -98,7 +98,9 @@ def _apply(draft: Draft, blocks: WinogradBlocks) -> Sequence[str]:
     for label in blocks.results[:-1]:
         s.inline(s.get_block(label))
     tiles = _tiles(draft, draft.block(blocks.product), -(-height // m), lanes)
-    draft.parallel(*winograd(s, blocks, tiles, m, lanes))
+    border, rows, columns = winograd(s, blocks, tiles, m, lanes)
+    draft.parallel(border)
+    draft.parallel(rows, columns)
     b = blocks
     return (b.border, b.columns, b.input, b.product, b.rows, b.output, *b.results)
 
@@ -132,9 +134,11 @@ def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles
     return WinogradTiles(rows, columns, draft.choose(options, best, "tiles"), vectors)
 
 
-def winograd(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, m: int, lanes: int) -> tuple[Handle, Handle]:
-    """Schedule a convolution by Winograd's transforms, in blocks of rows of tiles; gives the loops over rows and over
-    columns of blocks.
+def winograd(
+    s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, m: int, lanes: int
+) -> tuple[Handle, Handle, Handle]:
+    """Schedule a convolution by Winograd's transforms, in blocks of rows of tiles; gives the loops over rows of the
+    border copy, and over rows and columns of blocks.
 
         border; columns; input; product; rows; output; result
       ->
@@ -165,7 +169,7 @@ def winograd(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, m: int, 
     c0, c1 = s.split(c, [None, lanes])
     s.reorder(*n, y, c0, z0, z1, c1)
     in_vectors(s, [z1, c1])
-    return h0, w0
+    return y, h0, w0
 
 
 def _transform_back(s: Schedule, blocks: WinogradBlocks, at: Handle) -> None:

@@ -19,7 +19,7 @@ def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
     consumer is computed on finished tiles. Source: multi-level tiling of Ansor (OSDI 2020), S spatial and R reduce.
     """
     block = draft.block(label)
-    if not block.combiners or not block.spatial or block.table is not None:
+    if not block.combiners or block.table is not None or all(axis.size == 1 for axis in block.axes[: block.spatial]):
         return
     if streams(block):  # what reads each element once gains nothing from tiles
         yield Alternative("as written", partial(in_order, label=label))
