@@ -10,7 +10,7 @@ from itertools import chain
 from compiler.program.tree import Block, Program
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.sizes import step_cycles
-from compiler.schedule.library.loops import along, in_vectors, inside, node_of, target_of
+from compiler.schedule.library.loops import by_axis, in_vectors, inside, target_of
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 MOST, FEWEST = 14, 7
@@ -152,7 +152,7 @@ def winograd(
     Source: Lavin and Gray 2015; the blocks are those of oneDNN's fused Winograd.
     """
     result, border, product = map(s.get_block, (blocks.results[-1], blocks.border, blocks.product))
-    n, (k,), *between, (h,), (w,) = (along(s, result, axis) for axis in range(node_of(s, result).spatial))
+    n, (k,), *between, (h,), (w,) = by_axis(s, result)
     step = tiles.columns * m
     vector = min(lanes, step) if step >= s.extent(w) else max(n for n in range(1, lanes + 1) if step % n == 0)
     h0, h1 = s.split(h, [None, tiles.rows * m])
@@ -164,7 +164,7 @@ def winograd(
     _transform(s, blocks, w0, lanes)
     in_vectors(s, [w2, k1])
     _multiply(s, blocks, tiles, w0, lanes)
-    n, (y,), (z,), (c,) = (along(s, border, axis) for axis in range(4))
+    n, (y,), (z,), (c,) = by_axis(s, border)
     z0, z1 = s.split(z, [None, lanes])
     c0, c1 = s.split(c, [None, lanes])
     s.reorder(*n, y, c0, z0, z1, c1)
@@ -176,7 +176,7 @@ def _transform_back(s: Schedule, blocks: WinogradBlocks, at: Handle) -> None:
     """The results of each tile, for a vector of filters, from its rows."""
     rows, output = map(s.get_block, (blocks.rows, blocks.output))
     s.compute_at(output, at)
-    down, across, p, q, k = (along(s, output, axis, at) for axis in range(5))
+    down, across, p, q, k = by_axis(s, output, at)
     s.reorder(*down, *across, *p, *q, *k)
     tile = [at, *down, *across][-1]
     s.compute_at(rows, tile)
@@ -188,7 +188,7 @@ def _transform(s: Schedule, blocks: WinogradBlocks, at: Handle, lanes: int) -> N
     """The transformed tiles, for a vector of channels, from their columns."""
     columns, input = map(s.get_block, (blocks.columns, blocks.input))
     s.compute_at(input, at)
-    i, j, down, across, (c,) = (along(s, input, axis, at) for axis in range(5))
+    i, j, down, across, (c,) = by_axis(s, input, at)
     c0, c1 = s.split(c, [None, lanes])
     s.reorder(*down, *across, c0, *i, *j, c1)
     s.compute_at(columns, c0)
@@ -200,7 +200,7 @@ def _multiply(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, at: Han
     """The products of transformed tiles by panels of filters."""
     product, panel = s.get_block(blocks.product), tiles.vectors * lanes
     s.transform_layout(product, target_of(s, s.get_block(blocks.filter)), tiles=[1, 1, 1, panel], order=[0, 1, 3, 2, 4])
-    i, j, down, across, (k,), (c,) = (along(s, product, axis, at) for axis in range(6))
+    i, j, down, across, (k,), (c,) = by_axis(s, product, at)
     x = s.fuse(*down, *across) if down and across else [*down, *across][0]
     x0, x1 = s.split(x, [None, tiles.tiles])
     k0, k1, k2 = s.split(k, [None, tiles.vectors, lanes])

@@ -133,7 +133,8 @@ class Partition:
         names apart. Empty for one part."""
         if self.whole is None:
             return ""
-        return hash_of(" ".join(parts[call.callee].key.program for call in self.whole.running.main.calls))
+        calls = (call for call in self.whole.running.main.calls if call.guarded is None)
+        return hash_of(" ".join(parts[call.callee].key.program for call in calls))
 
     def plan(self, sources: Mapping[str, Scheduled], module: ModuleOp) -> BuildPlan:
         """How the program's module is compiled under the schedules that `sources` have by the names of its parts; as
