@@ -268,3 +268,10 @@ def test_texts_of_a_program_with_forms() -> None:
 def test_a_wrong_error_is_refused(error: Any) -> None:
     with pytest.raises(InputError, match="expected a number from 0 to 1"):
         compiler.build(layer((1, 4, 4, 4), 4), error=error)
+
+
+def test_a_program_with_forms_is_known_by_what_it_runs() -> None:
+    """Groups that a guard skips have no schedule of their own, inside a program as elsewhere."""
+    program = partition(layer((1, 64, 28, 28), 64), ("W", "b"), conditions=HERE)
+    parts = {part.name: part for part in program.parts(1, "contract")}
+    assert set(parts) == {"group_0_guard", "group_0_winograd_2x2"} and program.inside(parts)
