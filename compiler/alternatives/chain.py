@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log, prod, sqrt
@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.alternatives.cost import cycles
+from compiler.alternatives.cost import fixed, gain
 from compiler.alternatives.law import CONFIDENCE, Conditions, Form, Law, Rounding, Scope
 from compiler.dialects.access import axis_attribute
 from compiler.graph.tree import Compute, Graph
@@ -68,7 +68,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
         %C = te.compute "C" [k = 8, reduce n = 512] combine [add] (%B[k, n], %X[n]) { mulf }
         %Q = te.compute "Q" [m = 512, reduce k = 8] combine [add] (%A[m, k], %C[k]) { mulf }
 
-    Nothing else reads the products between, and no function stands there. f32 and f64 under `fast` only; integers,
+    Nothing else reads the products between, and no function stands there. Products of constants count nothing: they are
+    computed once. f32 and f64 under `fast` only; integers,
     whose products wrap, under every policy.
 
     Each order adds up the same products of one element of each factor, so what is infinite or NaN in an operand
@@ -85,13 +86,18 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
         if root is None or not _is_permitted(root.results[0].element, conditions):
             continue
         chain = _chain(root, graph)
-        new = None if chain is None else _reordered(chain, graph)
+        new = None if chain is None else _reordered(chain, graph, fixed(graph, conditions.constants))
         if chain is None or new is None:
             continue
-        gain = cycles(graph, conditions.machine) / cycles(new, conditions.machine)
         rounding = _rounding(chain)
         where = f"the products {', '.join(product.block.label for product in reversed(chain.products))}"
-        yield Form(new, gain, rounding, rounding, where=f"{where} in the order of the fewest operations")
+        yield Form(
+            new,
+            gain(graph, new, conditions),
+            rounding,
+            rounding,
+            where=f"{where} in the order of the fewest operations",
+        )
 
 
 def _is_permitted(element: Attribute, conditions: Conditions) -> bool:
@@ -198,10 +204,12 @@ def _only(axes: Iterable[int], fits: Callable[[int], bool]) -> int | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _cuts(sizes: Sequence[int]) -> tuple[int, dict[tuple[int, int], int]]:
-    """The fewest multiplications for a chain of matrices of these sizes, and where each part of it is cut.
+def _cuts(sizes: Sequence[int], constant: Sequence[bool]) -> tuple[int, dict[tuple[int, int], int]]:
+    """The fewest multiplications for a chain of matrices of these sizes, and where each part of it is cut; a part whose
+    factors are all constant needs none.
 
-    For (10, 100, 5, 50): 7500, {(0, 2): 1, (1, 3): 2, (0, 3): 2}.
+    For (10, 100, 5, 50), none constant: 7500, {(0, 2): 1, (1, 3): 2, (0, 3): 2}. For (4, 32, 64, 16), the last two
+    constant: 2048, {(0, 2): 1, (1, 3): 2, (0, 3): 1}.
     """
     count = len(sizes) - 1
     best = {(n, n + 1): 0 for n in range(count)}
@@ -209,19 +217,19 @@ def _cuts(sizes: Sequence[int]) -> tuple[int, dict[tuple[int, int], int]]:
     for length in range(2, count + 1):
         for start in range(count + 1 - length):
             end = start + length
-            costs = {
-                cut: best[start, cut] + best[cut, end] + sizes[start] * sizes[cut] * sizes[end]
-                for cut in range(start + 1, end)
-            }
+            outer = 0 if all(constant[start:end]) else sizes[start] * sizes[end]
+            costs = {cut: best[start, cut] + best[cut, end] + outer * sizes[cut] for cut in range(start + 1, end)}
             cuts[start, end] = min(costs, key=lambda cut: costs[cut])
             best[start, end] = costs[cuts[start, end]]
     return best[0, count], cuts
 
 
-def _reordered(chain: Chain, graph: Graph) -> Graph | None:
-    """The graph with a chain in the order of the fewest multiplications; None where it is written in such an order."""
-    multiplications, cuts = _cuts(chain.sizes)
-    written = sum(prod(axis.size for axis in product.block.axes) for product in chain.products)
+def _reordered(chain: Chain, graph: Graph, known: Collection[str]) -> Graph | None:
+    """The graph with a chain in the order of the fewest multiplications; None where it is written in such an order.
+    `known` are the values that depend on constants alone."""
+    multiplications, cuts = _cuts(chain.sizes, [factor.value in known for factor in chain.factors])
+    running = [product for product in chain.products if product.results[0].name not in known]
+    written = sum(prod(axis.size for axis in product.block.axes) for product in running)
     if multiplications * prod(chain.extents[n] for n in chain.batch) >= written:
         return None
     root, made = chain.products[0], list[Compute]()

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import prod
 
+from compiler.alternatives.law import Conditions
 from compiler.graph.grouping.facts import points, scalar_operations, size
-from compiler.graph.tree import Compute, Graph
+from compiler.graph.tree import Call, Compute, Graph
 from compiler.types.machines import Gpu, Machine
 
 BYTES = 16
 """The bytes that a core moves in a cycle: between a vector from L2 and an element from memory."""
 
 
-def cycles(graph: Graph, machine: Machine | Gpu) -> float:
+def gain(written: Graph, other: Graph, conditions: Conditions) -> float:
+    """The estimated time of a graph over that of its other form."""
+    return cycles(written, conditions) / max(cycles(other, conditions), 1)
+
+
+def cycles(graph: Graph, conditions: Conditions) -> float:
     """The estimated cycles of a call: each compute takes as long as its operations, two vectors of fused
-    multiplications a cycle, or as the bytes that it reads and writes."""
-    return sum(_cycles(node, graph, machine) for node in graph.nodes if isinstance(node, Compute))
+    multiplications a cycle, or as the bytes that it reads and writes; what depends on constants alone takes none."""
+    known = fixed(graph, conditions.constants)
+    computes = [node for node in graph.nodes if isinstance(node, Compute) and node.results[0].name not in known]
+    return sum(_cycles(node, graph, conditions.machine) for node in computes)
+
+
+def fixed(graph: Graph, constants: Collection[str]) -> set[str]:
+    """The values that depend on constants alone: inputs that never change, by their names, and stated tensors."""
+    known = set(constants)
+    for node in graph.nodes:
+        if not isinstance(node, Call) and known.issuperset(node.operands):
+            known.update(value.name for value in node.results)
+    return known
 
 
 def _cycles(node: Compute, graph: Graph, machine: Machine | Gpu) -> float:

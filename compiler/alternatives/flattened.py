@@ -10,7 +10,7 @@ from math import prod
 from xdsl.dialects.builtin import IntegerType
 
 from compiler.affine import linear as lin
-from compiler.alternatives.cost import cycles
+from compiler.alternatives.cost import gain
 from compiler.alternatives.law import Conditions, Form, Law, Scope
 from compiler.dialects.access import axis_attribute
 from compiler.graph.grouping.facts import size
@@ -51,9 +51,7 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
         nodes = [replace(outer, block=block) if node is outer else node for node in graph.nodes if node is not inner]
         new = graph.with_nodes(nodes)
         names = f"{inner.block.label} and {outer.block.label}"
-        yield Form(
-            new, cycles(graph, conditions.machine) / cycles(new, conditions.machine), where=f"{names} are one reduction"
-        )
+        yield Form(new, gain(graph, new, conditions), where=f"{names} are one reduction")
 
 
 def _summed(outer: object, graph: Graph) -> Compute | None:

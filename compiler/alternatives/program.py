@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from compiler.alternatives.choice import offers, permitted
+from compiler.alternatives.choice import Chosen, offers, permitted
 from compiler.alternatives.law import Conditions, Law
 from compiler.graph.canonical import Canonical, canonical
+from compiler.graph.provenance import Provenance
 from compiler.graph.tree import Graph
 from compiler.graph.whole import Rewrite
 
@@ -46,21 +47,34 @@ class Rewritten:
 
 
 def rewritten(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Rewritten:
-    """A graph in its best form, canonical: each law's form of the largest gain, one after another, while one gains.
+    """A graph in its best form, canonical: the form of the largest gain, one after another, while one gains.
 
     Inputs and results keep their order, and inputs of the canonical names `a0`, `a1` ... keep these, so that the
     conditions hold throughout. A graph of which no form gains is returned as it is.
     """
-    form: Canonical | None = None
-    applied = list[Applied]()
+    form, applied, is_canonical = Canonical(graph, Provenance(), (), (), {}), list[Applied](), True
     while len(applied) < MOST:
-        allowed = [offer for offer in offers(graph, conditions, laws) if permitted(offer.form, conditions)]
-        chosen = max(allowed, key=lambda offer: offer.form.gain, default=None)
-        if chosen is None or chosen.form.gain <= 1:
+        chosen = _gaining(graph, conditions, laws)
+        if chosen is not None:
+            applied.append(Applied(chosen.law.name, chosen.form.gain, form.names.spoken(chosen.form.where)))
+            graph, is_canonical = chosen.form.graph, False
+        elif is_canonical:
             break
-        where = chosen.form.where if form is None else form.names.spoken(chosen.form.where)
-        applied.append(Applied(chosen.law.name, chosen.form.gain, where))
-        made = canonical(chosen.form.graph)
-        form = made if form is None else replace(made, names=made.names.after(form.names))
-        graph = form.graph
-    return Rewritten(graph, form, tuple(applied))
+        else:
+            form, is_canonical = _canonical(graph, form), True
+            graph = form.graph
+    form = form if is_canonical else _canonical(graph, form)
+    return Rewritten(form.graph, form if applied else None, tuple(applied))
+
+
+def _canonical(graph: Graph, former: Canonical) -> Canonical:
+    """The canonical form of a graph that is made of a former one, with the names that this one has."""
+    form = canonical(graph)
+    return replace(form, names=form.names.after(former.names))
+
+
+def _gaining(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Chosen | None:
+    """The permitted form with the largest gain; None where none gains."""
+    allowed = [offer for offer in offers(graph, conditions, laws) if permitted(offer.form, conditions)]
+    chosen = max(allowed, key=lambda offer: offer.form.gain, default=None)
+    return chosen if chosen is not None and chosen.form.gain > 1 else None

@@ -228,6 +228,24 @@ def test_a_chain_takes_the_fewest_multiplications(seed: int) -> None:
     assert len(forms) > 1 or multiplications(graph) == least
 
 
+def test_products_of_constants_count_nothing() -> None:
+    """They are computed once: x (A B) is less work in a call than (x A) B."""
+    x, A, B = P((64, 32), "i32", name="x"), P((32, 16), "i32", name="A"), P((16, 8), "i32", name="B")
+    function = te.function("f", [x, A, B], te.nn.matmul(te.nn.matmul(x, A), B))
+    changing, fixed = best(function), best(function, constants=frozenset(("a1", "a2")))
+    assert [changing.graph.nodes[0].operands, fixed.graph.nodes[0].operands] == [("a1", "a2"), ("a1", "a2")]
+    y, C = P((4, 32), "i32", name="y"), P((16, 64), "i32", name="C")
+    longer = te.function("f", [y, A, C], te.nn.matmul(te.nn.matmul(y, A), C))
+    assert not best(longer).applied
+    assert not best(longer, constants=frozenset(("a1", "a2"))).applied, (
+        "4 rows times 32 by 64 are more than in two steps"
+    )
+    A, B = P((32, 64), "i32", name="A"), P((64, 16), "i32", name="B")
+    few = te.function("f", [y, A, B], te.nn.matmul(te.nn.matmul(y, A), B))
+    assert not best(few).applied
+    assert best(few, constants=frozenset(("a1", "a2"))).graph.nodes[0].operands == ("a1", "a2")
+
+
 def test_floats_are_multiplied_in_another_order_under_fast_only() -> None:
     A, B, x = P((30, 20), name="A"), P((20, 40), name="B"), P((40, 1), name="x")
     function = te.function("f", [A, B, x], te.nn.matmul(te.nn.matmul(A, B), x))
