@@ -18,7 +18,7 @@ from compiler.graph.normal_form import with_axes
 from compiler.graph.tree import Compute, Graph
 from compiler.program.tree import Block
 
-BUSY = 256
+BUSY = 64
 """The results that keep the threads of a machine busy, where a reduction of a large tensor is one loop for each."""
 _EXACT = ("max", "min")
 """The combiners of floats whose result no order changes."""
