@@ -1,14 +1,16 @@
 """Programs as written and in the forms of laws that are choices, in turns.
 
 Run as `python -m benchmarks.alternatives [--rounds N] [--policy fast] [PART ...]`, for cases whose names have a part.
-Both forms are built without a trial for one thread, and their results are compared. `joined` is the study of a law that
-does not exist, since it does not pay: products of one operand by several constant matrices as one product.
+Both forms are built without a trial for one thread, and their results are compared. `refused` are sums of sums that the
+law leaves as they are. `joined` is the study of a law that does not exist, since it does not pay: products of one
+operand by several constant matrices as one product.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise, product
 from statistics import median
 
@@ -19,11 +21,13 @@ import compiler
 from benchmarks.equal_programs import in_steps
 from compiler import te
 from compiler.alternatives import PROGRAM_LAWS
+from compiler.alternatives.flattened import one_block
 from compiler.alternatives.law import Conditions
 from compiler.alternatives.program import rewritten
 from compiler.dialects.functions import find_function
 from compiler.graph.canonical import canonical
 from compiler.graph.read import read
+from compiler.graph.tree import Compute
 from compiler.graph.whole import whole
 from compiler.graph.write import write
 from compiler.te.expr import Expr
@@ -97,6 +101,32 @@ CASES = {
 }
 
 
+def summed_products(batches: int, size: int) -> te.Function:
+    """Products of square matrices, added up."""
+    a, b = P((batches, size, size), name="A"), P((batches, size, size), name="B")
+    products, r = te.nn.batch_matmul(a, b), te.reduce_axis(batches, "r")
+    total = te.compute((size, size), lambda i, j: te.sum(products[r, i, j], axis=r), name="total")
+    return te.function("summed", [a, b], total)
+
+
+REFUSED = {
+    "refused: 16 products of 64 by 64, added up": lambda: summed_products(16, 64),
+    "refused: 32 products of 128 by 128, added up": lambda: summed_products(32, 128),
+    "refused: sums of 64x128x256, 2 then 0": lambda: sums((64, 128, 256), 2, 0),
+    "refused: maxima of 64x128x256, 2 then 0": lambda: sums((64, 128, 256), 2, 0, reduce=te.max),
+}
+"""Sums of sums that are not flattened."""
+
+
+def flat(function: te.Function) -> ModuleOp:
+    """A function whose last compute reduces a reduction, as one reduction."""
+    graph = canonical(read(find_function(function.module))).graph
+    *_, inner, outer = graph.nodes
+    assert isinstance(inner, Compute) and isinstance(outer, Compute)
+    outer = replace(outer, block=one_block(outer.block, inner.block))
+    return ModuleOp([write(replace(graph, nodes=(*graph.nodes[:-2], outer)))])
+
+
 def joined(rows: int, inner: int, columns: int, count: int, together: bool) -> te.Function:
     """An operand times several matrices, as one product or as several, and a function of the results."""
     x, weights = P((rows, inner), name="X"), [P((inner, columns), name=f"W{n}") for n in range(count)]
@@ -157,6 +187,9 @@ def main() -> None:
             other = ModuleOp([write(made.graph)])
             gains = ", ".join(f"{applied.gain:.2f}" for applied in made.applied) or "stays"
             show(name, measured(function, other, options.rounds, options.policy), gains)
+    for name, make in REFUSED.items():
+        if any(part in name for part in options.parts):
+            show(name, measured(make(), flat(make()), options.rounds, options.policy), "")
     for name, apart, together in studied():
         if any(part in name for part in options.parts):
             show(name, measured(apart, together, options.rounds, options.policy, len(apart.inputs) - 1), "")

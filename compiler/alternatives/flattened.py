@@ -45,7 +45,7 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
         inner = _summed(outer, graph)
         if inner is None or not isinstance(outer, Compute) or not _is_permitted(inner, conditions):
             continue
-        block = _joined(outer.block, inner.block)
+        block = one_block(outer.block, inner.block)
         if not (_is_gradient(block) or _is_contiguous(outer, block, graph, conditions)):
             continue
         nodes = [replace(outer, block=block) if node is outer else node for node in graph.nodes if node is not inner]
@@ -85,7 +85,7 @@ def _is_permitted(inner: Compute, conditions: Conditions) -> bool:
     return exact or conditions.policy != "strict"
 
 
-def _joined(outer: Block, inner: Block) -> Block:
+def one_block(outer: Block, inner: Block) -> Block:
     """The outer block with the inner one in place of what it reads of it."""
     (access,), count = outer.reads, len(outer.axes)
     reduces = inner.axes[inner.spatial :]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from compiler.graph.write import write
 from compiler.interpret.te import evaluate
 from compiler.pipeline import parse
 from compiler.program.tree import Block
+from compiler.support import plugins
 from compiler.types.machines import MACHINES
 from tests.bitwise import results, same_bits
 from tests.random_programs import arrays_for, program
@@ -356,13 +358,13 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def axes_mixed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """flattened: the axes of the inner sum are those of the outer one in their order"""
-    right = flattened._joined
+    right = flattened.one_block
 
     def wrong(outer: Block, inner: Block) -> Block:
         index = tuple(map(lin.variable, range(inner.spatial)))
         return right(replace(outer, reads=(replace(outer.reads[0], index=index),)), inner)
 
-    monkeypatch.setattr(flattened, "_joined", wrong)
+    monkeypatch.setattr(flattened, "one_block", wrong)
 
 
 def combiners_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -397,3 +399,23 @@ def test_a_planted_fault_is_seen(fault: Plant, monkeypatch: pytest.MonkeyPatch) 
         seed = next((seed for seed in range(200) if shows_fault(seed)), None)
     assert seed is not None, fault.__doc__
     assert not shows_fault(seed), "the program is right without the fault"
+
+
+def test_a_law_that_crashes_is_its_plugins_fault(tmp_path: Path) -> None:
+    path = tmp_path / "bad.py"
+    path.write_text(
+        "from compiler.alternatives.law import Law, Scope\n\n"
+        "def forms(graph, conditions):\n    yield graph.nothing\n\n"
+        "def register(registry):\n    registry.law(Law('bad', Scope.PROGRAM, forms))\n"
+    )
+    graph, conditions = canonical_graph(in_steps(N, CI, CO, S)), Conditions(MACHINE, "contract")
+    with plugins.loaded([str(path)]):
+        assert [law.name for law in PROGRAM_LAWS] == ["bad", "flattened", "chain"]
+        with pytest.raises(plugins.PluginError, match="plugin bad: program law bad failed: AttributeError"):
+            rewritten(graph, conditions, PROGRAM_LAWS)
+    path.write_text(path.read_text().replace("'bad'", "'chain'"))
+    with pytest.raises(plugins.PluginError, match="cannot add the program law 'chain': the compiler has one"):
+        plugins.load_file(str(path))
+    path.write_text("def register(registry):\n    registry.law(5)\n")
+    with pytest.raises(plugins.PluginError, match="registers 5, which is no law"):
+        plugins.load_file(str(path))

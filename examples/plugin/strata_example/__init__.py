@@ -1,4 +1,4 @@
-"""A plugin of Strata with one part of each kind.
+"""A plugin of Strata with a part of most kinds.
 
 dialect.py    the dialect `example`, whose op doubles a number
 lowering.py   the pass lower-example: from that op to arith
