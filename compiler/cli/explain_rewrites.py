@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
+    from xdsl.dialects.builtin import ModuleOp
     from xdsl.utils.exceptions import VerifyException
 
     from compiler.dialects.functions import functions
@@ -47,14 +48,14 @@ def run(options: argparse.Namespace) -> int:
         module = te_module(written)
         if module is None:
             raise InputError(f"{options.program} is at another level than te: laws rewrite te functions")
-        for function in functions(module):
-            if is_group(function):
-                continue
+        public = [function for function in functions(module) if not is_group(function)]
+        for function in public:
+            alone = written if len(public) == 1 else ModuleOp([function.clone()])
             show(f"@{function.sym_name.data}")
             for line in _program_lines(read(function), frozenset(weights or ()), options):
                 show(f"  {line}")
-        for line in _group_lines(written, tuple(weights or ()), options):
-            show(f"  {line}")
+            for line in _group_lines(alone, tuple(weights or ()), options):
+                show(f"  {line}")
     except VerifyException as error:
         raise refused(error, options.program) from error
     return 0

@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from benchmarks.equal_programs import at_once, in_steps
 from compiler import build, te
+from compiler.__main__ import main
 from compiler.affine import linear as lin
 from compiler.alternatives import PROGRAM_LAWS, chain, flattened
 from compiler.alternatives.explained import explanations
@@ -306,12 +307,12 @@ def test_the_program_is_grouped_in_its_best_form() -> None:
     function = in_steps(N, CI, CO, S)
     conditions = Conditions(MACHINE, "contract")
     made = whole(function, rewrite=lambda graph: rewritten(graph, conditions, PROGRAM_LAWS).form)
-    (main, group) = functions(made.module)
-    assert [value.name_hint for value in main.args] == ["X", "G"]
+    (caller, group) = functions(made.module)
+    assert [value.name_hint for value in caller.args] == ["X", "G"]
     assert made.names[group.sym_name.data].blocks == {"product0": "dW"}
     assert "reduce r2 = 5" in str(group)
     assert whole(function, rewrite=lambda graph: None).module is function.module
-    arrays = integers(read(main), 0)
+    arrays = integers(read(caller), 0)
     arrays = [array.astype(np.float32) for array in arrays]
     assert np.array_equal(evaluate(made.module, arrays)[0], evaluate(function.module, arrays)[0])
 
@@ -399,6 +400,24 @@ def test_a_planted_fault_is_seen(fault: Plant, monkeypatch: pytest.MonkeyPatch) 
         seed = next((seed for seed in range(200) if shows_fault(seed)), None)
     assert seed is not None, fault.__doc__
     assert not shows_fault(seed), "the program is right without the fault"
+
+
+def test_the_command_explains_each_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, given = tmp_path / "f.mlir", [in_steps(N, CI, CO, S), at_once(N, CI, CO, S)]
+    path.write_text(str(ModuleOp([functions(function.module)[0].clone() for function in given])))
+    assert main(["explain-rewrites", str(path)]) == 0
+    nothing = "nothing in the program has its form"
+    lines = [line.split(", for a gain")[0].strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[:4] == [
+        "@in_steps",
+        "flattened: each and total are one reduction",
+        "flattened: total and dW are one reduction",
+        f"chain: {nothing}",
+    ]
+    assert lines[lines.index("@at_once") + 1] == f"flattened: {nothing}"
+    path.write_text("func.func @f(%A: memref<4xf32>) {\n  func.return\n}\n")
+    assert main(["explain-rewrites", str(path)]) == 1
+    assert "is at another level than te: laws rewrite te functions" in capsys.readouterr().err
 
 
 def test_a_law_that_crashes_is_its_plugins_fault(tmp_path: Path) -> None:
