@@ -23,8 +23,12 @@ from compiler.alternatives import PROGRAM_LAWS, chain, flattened
 from compiler.alternatives.explained import explanations
 from compiler.alternatives.law import Conditions, Form, Law, Scope
 from compiler.alternatives.program import Rewritten, rewritten
+from compiler.autotune.task import SearchTask
+from compiler.database import Record
+from compiler.database.outcome import Outcome
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import functions
+from compiler.driver.parts.naming import names_of
 from compiler.graph.canonical import canonical
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read
@@ -328,6 +332,16 @@ def test_a_program_is_built_in_its_best_form() -> None:
     assert kernels["contract"].arena_bytes >= 1 << 16 > 1 << 10 >= kernels["fast"].arena_bytes
     fixed = build(function, policy="fast", threads=1, schedule="auto", constants={"A": a, "B": b})
     assert np.array_equal(fixed(v), a @ b @ v)
+
+
+def test_a_record_of_the_best_form_has_the_names_of_the_program() -> None:
+    function = in_steps(N, CI, CO, S)
+    task = SearchTask(function, threads=1)
+    (group,) = task.groups
+    record = Record(
+        group.key, group.name, group.program, str(group.schedule.script), Outcome("wrong", reason="untimed")
+    )
+    assert names_of(function, record).blocks == {"product0": "dW"}
 
 
 def test_laws_that_undo_each_other_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
