@@ -15,11 +15,11 @@ from compiler import schedule, te
 from compiler.frontends.model import Imported
 from compiler.frontends.torch import explain
 from compiler.frontends.torch.report import Report
+from compiler.recipes.draft import Draft
 from compiler.schedule import library
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.recorder import Recorder
 from compiler.space.rules import Alternative
-from compiler.recipes.draft import Draft
 from compiler.support import errors, plugins
 from compiler.targets.c.kernel import CKernel
 from compiler.targets.cpu.kernel import Kernel, Timing
