@@ -214,8 +214,11 @@ def test_a_choice_is_of_its_program(path: Path) -> None:
     held(path, finals(dict.fromkeys(NAMES, 1.5))[0])
     second = SearchTask(whole("other"), threads=1, constants=CONSTANTS)
     assert second._parts.inside(second._selection.parts) == inside()
-    text = whole().replace("@group_2(%3)", "@group_1(%3, %3)").replace("(%3, %3) : (", "(%3, %3) : (tensor<6x8xf32>, ")
-    third = SearchTask(text, threads=1, constants=CONSTANTS)
+    x = f"tensor<{M}x{N}xf32>"
+    first, last = f"func.call @group_1(%X, %2) : ({x}, {x})", f"func.call @group_2(%3) : ({x})"
+    text = whole().replace(first, "FIRST").replace(last, first.replace("%2", "%3"))
+    third = SearchTask(text.replace("FIRST", last.replace("%3", "%2")), threads=1, constants=CONSTANTS)
+    assert {group.key for group in third.groups} == {group.key for group in task().groups}
     assert third._parts.inside(third._selection.parts) != inside()
     with Database(path) as database:
         chosen = database.chosen(task().group(NAMES[1]).key, "another")
