@@ -24,6 +24,7 @@ from compiler import build, lower, te
 from compiler.autotune.task import SearchTask
 from compiler.bench import workloads
 from compiler.bench.schedules import scheduled
+from compiler.driver.cache.place import SWITCH
 from compiler.driver.choice.preferred import preferred_schedule
 from compiler.lowering.low_to_llvm import parallel
 from compiler.passes.expand_math import ExpandMathPass
@@ -132,8 +133,9 @@ def cases() -> Iterator[Case]:
 
 def price(case: Case, seconds: float) -> str:
     """The row of a case."""
-    kernels = [_built(case, nullcontext()), _built(case, PARTS[case.part]())]
-    if kernels[0].text("llvm") == kernels[1].text("llvm"):
+    built = [_built(case, nullcontext()), _built(case, PARTS[case.part]())]
+    kernels = [kernel for kernel, _ in built]
+    if built[0][1] == built[1][1]:
         return f"| {case.part} | {case.what} | - | - | same code | |"
     random = np.random.default_rng(0)
     inputs = [random.uniform(0.1, 2, a.shape).astype(a.dtype) for a in kernels[0].arguments[:-1]]
@@ -154,9 +156,12 @@ def price(case: Case, seconds: float) -> str:
     return f"| {case.part} | {case.what} | {with_it:.4g} | {without:.4g} | {without / with_it:.3f} | {beside} |"
 
 
-def _built(case: Case, how: AbstractContextManager[object]) -> Kernel:
-    with how:
-        return build(case.program(), threads=case.threads)
+def _built(case: Case, how: AbstractContextManager[object]) -> tuple[Kernel, str]:
+    """A kernel, and its text, which is written on demand: under the same patch. The cache of machine code is off, since
+    it knows no patches."""
+    with how, patch.dict("os.environ", {SWITCH: "off"}):
+        kernel = build(case.program(), threads=case.threads)
+        return kernel, kernel.text("llvm")
 
 
 def main() -> None:
