@@ -141,7 +141,7 @@ FUNCTIONS: dict[str, Function] = {
     "log10": Function("log x to the base 10", _op("log10"), np.log10, (2, 2), _CUTS),
     "log1p": Function("log (1 + x)", _op("log1p"), np.log1p, (2, 2), (-1.0, -1 / 3, 1 / 3, 0.5**0.5 - 1, 2**0.5 - 1)),
     "tanh": Function("tanh x", _op("tanh"), np.tanh, (3, 3), (9.01, 19.06, 0.17329, 0.54931)),
-    "erf": Function("erf x", _op("erf"), _erf, (2, 2), (0.927734375, 3.92, 5.86)),
+    "erf": Function("erf x", _op("erf"), _erf, (2, 2), (1.0, 3.92, 4.2, 5.86, 6.0)),
     "erfc": Function("1 - erf x", _op("erfc"), _erfc, (4, 4), (0.5, 9.19, 10.05, 26.5, 27.22)),
     "sin": Function("sin x", _op("sin"), np.sin, (2, 2), (2.0**16, 2.0**30, *(n * np.pi / 4 for n in range(1, 20)))),
     "cos": Function("cos x", _op("cos"), np.cos, (2, 2), (2.0**16, 2.0**30, *(n * np.pi / 4 for n in range(1, 20)))),

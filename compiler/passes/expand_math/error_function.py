@@ -1,24 +1,24 @@
-"""erf x: x times a polynomial of x^2 where x is small, else 1 - e^q(|x|); erfc x: 1 - erf x, or a tail.
+"""erf x: x times a polynomial of x^2 where x is small, else 1 - q(|x|)^4; erfc x: 1 - erf x, or a tail.
 
-Both are computed, and one is chosen. Source of erf: N. Juffa's erff. Source of erfc: Shepherd and Laframboise,
+Both are computed, and one is chosen. Source of erfc: Shepherd and Laframboise,
 "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", 1981.
 """
 
 from __future__ import annotations
 
-from compiler.passes.expand_math.exponential import exp_inside, exp_times
+from compiler.passes.expand_math.exponential import exp_times
 from compiler.passes.expand_math.values import Real, at_most, fma, horner, select, with_sign_of
 
-_EDGE = {"f32": 0.927734375, "f64": 1.0}
+_EDGE = 1.0
 """Up to where x is small."""
 
-_ONE_FROM = {"f32": 4.0, "f64": 6.0}
-"""Where erf rounds to 1."""
+_ONE_FROM = {"f32": 4.2, "f64": 6.0}
+"""From where erf is the 1 that it rounds to."""
 
 _SMALL = {
     "f32": (
-        *(0.12837915122509, -0.37612491846084595, 0.1128176674246788, -0.026764318346977234, 0.004989371635019779),
-        -0.0005969955236651003,
+        *(0.12837912142276764, -0.37612324953079224, 0.11280175298452377, -0.026711227372288704, 0.004917483776807785),
+        -0.0005631216336041689,
     ),
     "f64": (
         *(0.1283791670955126, -0.3761263890318346, 0.11283791670942668, -0.026866170642933267),
@@ -28,21 +28,21 @@ _SMALL = {
 }
 """erf x / x - 1."""
 
-_EXPONENT = {
+_ROOT = {
     "f32": (
-        *(-0.1286565065383911, -0.6351183652877808, -0.10629195719957352, 0.02381001226603985),
-        *(-0.003665356431156397, 0.00032848745468072593, -1.1803967936430126e-05),
+        *(1.0039770603179932, -0.3025718927383423, -0.07408573478460312, -0.04053031653165817),
+        *(0.06066950410604477, -0.020459918305277824, 0.0029279275331646204, -0.00015709195577073842),
     ),
     "f64": (
-        *(-0.1283792073895857, -0.6366193065854004, -0.10277514343253584, 0.01913713802909486),
-        *(0.00018826933452360432, -0.0016585246957265538, 0.0005374949989526202, 3.2428423768275884e-05),
-        *(-0.00011638298939206042, 6.697494343162617e-05, -2.4840810607572635e-05, 6.80903879018431e-06),
-        *(-1.4148780542141035e-06, 2.1731093444508678e-07, -2.2214331569126022e-08, 8.576192186336616e-10),
-        *(1.559015141477143e-10, -3.3661880291868924e-11, 3.190720741204495e-12, -1.6298733853110933e-13),
-        3.644522319967613e-15,
+        *(0.9999998485247591, -0.2820931800694793, -0.11937424439861784, 0.01548719287770532),
+        *(0.018572333530768054, -0.001135053189332611, -0.00205359127377392, 0.00032083586870879874),
+        *(4.1361668658230455e-05, 2.0300328996074272e-05, -2.429314351885633e-05, 1.1152436514906906e-05),
+        *(-4.232987541093816e-06, 1.3688434978774508e-06, -3.389025956955928e-07, 6.093402796133798e-08),
+        *(-7.801059436369898e-09, 6.95448643823185e-10, -4.119504717739444e-11, 1.4622306902869328e-12),
+        -2.35885043577889e-14,
     ),
 }
-"""log(1 - erf t) / t + 1."""
+"""The fourth root of 1 - erf t: a polynomial of less degree than its logarithm's, and without an exponential."""
 
 _ZERO_FROM = {"f32": 10.1, "f64": 27.3}
 """Where erfc rounds to 0."""
@@ -71,11 +71,10 @@ _TAIL = {
 
 def erf(x: Real) -> Real:
     """The error function."""
-    name = x.site.format.name
     size = x.magnitude()
-    t = at_most(size, _ONE_FROM[name])
-    large = 1.0 - exp_inside(fma(t, horner(t, _EXPONENT[name]), -t), normal=True)
-    return with_sign_of(select(size < _EDGE[name], _near_zero(x), large), x)
+    root = horner(at_most(size, _ONE_FROM[x.site.format.name]), _ROOT[x.site.format.name])
+    square = root * root
+    return with_sign_of(select(size < _EDGE, _near_zero(x), fma(-square, square, 1.0)), x)
 
 
 def erfc(x: Real) -> Real:
