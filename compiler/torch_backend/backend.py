@@ -89,9 +89,10 @@ def compiled(graph: fx.GraphModule, options: Options) -> Compiled:
         if node.op == "call_module" and node.target in partition.compiled:
             fixed_places = [n for n, argument in enumerate(node.args) if argument in constant]
             part = _OrTorch(module.get_submodule(node.target), node.target, fixed_places, options, report)
+            delattr(module, node.target)  # only a module may replace a module, whose call costs more than a function's
             setattr(module, node.target, part)
             ready.add(node.target)
-    module.recompile()
+    module = fx.GraphModule(module, module.graph)  # a lazy module would forward each call to its code
     if report is None:
         return make_boxed_func(module.forward)  # type: ignore[no-any-return]
     return make_boxed_func(Timed(module, ready, report).run)  # type: ignore[no-any-return]
@@ -114,17 +115,16 @@ def _parameters() -> set[int]:
     return set(metadata.static_input_indices) - written
 
 
-class _OrTorch(torch.nn.Module):  # type: ignore[misc]
+class _OrTorch:
     """A compiled part; it stays with torch where no kernel can be made of it."""
 
     def __init__(
         self, module: Any, name: str, fixed: Sequence[int], options: Options, report: GraphReport | None
     ) -> None:
-        super().__init__()
         self._plain, self._run, self._report = module, Part(module, f"graph_{name}", fixed, options), report
         self.refused: str | None = None
 
-    def forward(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         """The part's results."""
         if self.refused is not None:
             return self._plain(*arguments)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.doors
+
+from torch._functorch import _aot_autograd as aot_autograd
 
 from benchmarks.models_torch import Branching
 from compiler import te
@@ -148,6 +151,28 @@ def _spied(made: Function, built: list[set[str]]) -> Function:
 
 def _replace(model: Any) -> None:
     model.bias.data = torch.rand(2)
+
+
+def test_a_call_has_no_detour_through_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, stacks = part.built, list[list[str]]()
+
+    def built(*given: Any) -> Any:
+        kernel = made(*given)
+
+        def call(*arguments: Any) -> Any:
+            stacks.append([frame.filename for frame in traceback.extract_stack()])
+            return kernel(*arguments)
+
+        return call
+
+    monkeypatch.setattr(part, "built", built)
+    compiled = torch.compile(nn.Linear(4, 3), backend="strata")
+    with torch.no_grad():
+        for _ in range(2):
+            compiled(torch.rand(2, 4))
+    frames = stacks[-1]
+    ours = frames[len(frames) - frames[::-1].index(aot_autograd.utils.__file__) :]
+    assert backend.__file__ in ours and part.__file__ in ours and not any("/torch/" in name for name in ours)
 
 
 def test_each_shape_is_compiled_until_torch_stops(monkeypatch: pytest.MonkeyPatch) -> None:
