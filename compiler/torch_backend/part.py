@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import fx
@@ -27,6 +28,9 @@ from compiler.te.tensor import Tensor
 from compiler.torch_backend.options import Options
 
 _OF_TORCH = {ours: theirs for theirs, ours in DTYPES.items()}
+State: TypeAlias = tuple[list[int], list[int]]
+"""The addresses of tensors, and their version counters."""
+_version = attrgetter("_version")
 MOST_CHANGES = 3
 """How often a kernel is made again for new values of a parameter; then it is an input like others."""
 
@@ -90,8 +94,9 @@ class Part:
         self._options = options
         self._fixed = set(fixed) & set(self.program.positions)
         self._changes: Counter[int] = Counter()
-        self._addresses: list[tuple[int, int, int]] = []
+        self._constant: list[int] = []
         self._owners: list[torch.Tensor] = []
+        self._state: State = [], []
         self._given: list[int] = []
         self._kernel: Kernel | None = None
 
@@ -99,12 +104,9 @@ class Part:
         """The results of the part, new tensors."""
         if self._kernel is None:
             self.prepare(arguments)
-        for position, start, version in self._addresses:
-            tensor = arguments[position]
-            if tensor._version != version or tensor.data_ptr() != start:
-                self._note_changes(arguments)
-                self.prepare(arguments)
-                break
+        elif (state := _state([arguments[n] for n in self._constant])) != self._state:
+            self._note_changes(state)
+            self.prepare(arguments)
         assert self._kernel is not None
         given = [a if not (a := arguments[n]).requires_grad else a.detach() for n in self._given]
         returned = self._kernel(*given) if given else self._without_inputs(self._kernel)
@@ -122,18 +124,22 @@ class Part:
     def prepare(self, arguments: Sequence[Any]) -> None:
         """Make the kernel for the values that parameters have. Raises a StrataError where that is not possible."""
         inputs = dict(zip(self.program.positions, self.program.function.inputs, strict=True))
-        fixed = [n for n in inputs if n in self._fixed and not arguments[n].is_inference()]
-        constants = {inputs[n].name: arguments[n].detach() for n in fixed}
+        self._constant = [n for n in inputs if n in self._fixed and not arguments[n].is_inference()]
+        self._owners = [arguments[n] for n in self._constant]
+        self._state = _state(self._owners)
+        constants = {inputs[n].name: arguments[n].detach() for n in self._constant}
         self._kernel = built(self.program.function, constants, self._options)
-        self._owners = [arguments[n] for n in fixed]
-        self._addresses = [(n, arguments[n].data_ptr(), arguments[n]._version) for n in fixed]
-        self._given = [n for n in inputs if n not in fixed]
+        self._given = [n for n in inputs if n not in self._constant]
 
-    def _note_changes(self, arguments: Sequence[Any]) -> None:
-        for position, start, version in self._addresses:
-            if arguments[position]._version != version or arguments[position].data_ptr() != start:
-                self._changes[position] += 1
+    def _note_changes(self, state: State) -> None:
+        for position, *now_and_before in zip(self._constant, *state, *self._state, strict=True):
+            self._changes[position] += now_and_before[:2] != now_and_before[2:]
         self._fixed -= {position for position, times in self._changes.items() if times >= MOST_CHANGES}
+
+
+def _state(tensors: Sequence[torch.Tensor]) -> State:
+    """What changes where tensors are written to or replaced. Each call compares it: loops in C, over flat lists."""
+    return list(map(torch.Tensor.data_ptr, tensors)), list(map(_version, tensors))
 
 
 def built(program: Function, constants: dict[str, Any], options: Options) -> Kernel:
