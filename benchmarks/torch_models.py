@@ -1,7 +1,9 @@
 """`python -m benchmarks.torch_models [NAME ...]`: networks in plain torch, by `torch.compile(model, backend="strata")`.
 
-Random weights, float32, batch 1, one thread, without a trial. Beside torch's own ways, eager and compiled with frozen
-parameters, and onnxruntime and OpenVINO where the model can be exported, in turns; CPU time, medians of rounds. Results
+Random weights, float32, batch 1, one thread, without a trial. Beside `strata.build` of the same network, its weights
+constant, torch's own ways, eager and compiled with frozen weights, and onnxruntime and OpenVINO where the model can be
+exported, in turns; CPU time, medians of rounds. `build` and `call` run one kernel, on torch tensors, with new results:
+`build` calls it, and `call` is torch.compile with a backend that only calls it: what it adds is torch's share. Results
 are compared with eager ones. `--json FILE` adds what was measured to a file; `--table FILE` prints the table of one.
 """
 
@@ -13,7 +15,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -27,7 +29,9 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from benchmarks.models_torch import Bert, Branching, Gpt2, MobileNetV2, ResNet, UNet, Unrolled, ViT, numbered
-from compiler.frontends.torch import explain
+from compiler.driver.building import build
+from compiler.frontends.torch import explain, from_torch
+from compiler.support.errors import InputError
 
 Made = tuple[Callable[[], nn.Module], Callable[[], tuple[Tensor, ...]]]
 
@@ -62,20 +66,22 @@ class Row:
     error: float
 
 
-def measured(name: str, made: Made, rounds: int) -> Row:
-    """One model by all contenders, in turns."""
+def measured(name: str, made: Made, rounds: int, contenders: Sequence[str]) -> Row:
+    """One model by eager, strata and its contenders, in turns."""
     torch.manual_seed(0)
     model, inputs = made[0]().eval(), made[1]()
     report = explain(model, *inputs, options={"threads": 1})
     torch._dynamo.reset()
     calls: dict[str, Callable[[], Any]] = {"eager": lambda: model(*inputs)}
     compiling: dict[str, float] = {}
-    for label, prepare in {"strata": _strata, **PEERS}.items():
+    for label, prepare in {"strata": _strata, **{n: CONTENDERS[n] for n in contenders}}.items():
         begin = time.process_time()
         call = prepare(model, inputs)
         if call is not None:
             call()
             calls[label], compiling[label] = call, time.process_time() - begin
+        if call is not None and label == "build":
+            calls["call"] = _behind_torch(call, model, inputs)
     wanted = pytree.tree_leaves(calls["eager"]())
     actual = pytree.tree_leaves(calls["strata"]())
     error = max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(actual, wanted, strict=True))
@@ -88,9 +94,31 @@ def _strata(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], Any]:
     return lambda: compiled(*inputs)
 
 
+def _build(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], Any] | None:
+    try:
+        program = from_torch(model, inputs)
+    except InputError as error:
+        print(f"not exported: {str(error)[:120]}", file=sys.stderr)
+        return None
+    kernel = build(program.function, threads=1, constants=program.constants)
+    return lambda: kernel(*inputs)
+
+
+def _behind_torch(call: Callable[[], Any], model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], Any]:
+    """A call of a model, by torch.compile, whose only graph is another call: what torch itself takes is added."""
+
+    def calling(graph: torch.fx.GraphModule, examples: list[Any]) -> Callable[..., Any]:
+        return lambda *arguments: pytree.tree_leaves(call())
+
+    compiled = torch.compile(model, backend=calling, fullgraph=True)
+    compiled(*inputs)
+    return lambda: compiled(*inputs)
+
+
 def _inductor(model: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[[], Any]:
-    torch._inductor.config.freezing = True
     compiled = torch.compile(model)
+    with torch._inductor.config.patch(freezing=True):
+        compiled(*inputs)
     return lambda: compiled(*inputs)
 
 
@@ -141,6 +169,8 @@ PEERS: dict[str, Callable[[nn.Module, tuple[Tensor, ...]], Callable[[], Any] | N
     "openvino": _openvino,
 }
 """Other runtimes: each gives a call of the model, or None if it cannot run it."""
+CONTENDERS = {"build": _build, **PEERS}
+"""Those beside which torch.compile with strata is measured."""
 
 
 def in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
@@ -158,18 +188,18 @@ def in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, floa
 
 
 def table(rows: list[Row]) -> str:
-    """The rows as a page has them."""
-    labels = ("eager", "inductor", "onnxruntime", "openvino")
+    """The rows as a page has them: times by that of `build` where it is measured, else by that of strata."""
+    named = {"build": "build", "call": "called by torch.compile", "strata": "strata", "eager": "torch eager"}
+    named |= {"inductor": "inductor, frozen", "onnxruntime": "onnxruntime", "openvino": "OpenVINO"}
+    labels = [label for label in named if any(label in row.seconds for row in rows)]
     lines = [
-        "| | nodes, time compiled | strata | torch eager | inductor, frozen | onnxruntime | OpenVINO |",
-        "|---|---|---|---|---|---|---|",
+        f"| | nodes, time compiled | {' | '.join(named[label] for label in labels)} |",
+        "|---" * (2 + len(labels)) + "|",
     ]
     for row in rows:
-        strata = row.seconds["strata"]
-        beside = [
-            f"{_spelled(row.seconds[n])} ({row.seconds[n] / strata:.2f})" if n in row.seconds else "" for n in labels
-        ]
-        lines.append(f"| {row.name} | {row.nodes:.0%}, {row.time:.0%} | {_spelled(strata)} | {' | '.join(beside)} |")
+        unit = row.seconds.get("build", row.seconds["strata"])
+        cells = [f"{_spelled(t)} ({t / unit:.2f})" if (t := row.seconds.get(n)) else "" for n in labels]
+        lines.append(f"| {row.name} | {row.nodes:.0%}, {row.time:.0%} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -182,6 +212,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODELS))
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument(
+        "--against",
+        nargs="+",
+        default=list(CONTENDERS),
+        choices=CONTENDERS,
+        metavar="CONTENDER",
+        help=", ".join(CONTENDERS),
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--table", type=Path)
     given = parser.parse_args()
@@ -194,7 +232,7 @@ def main() -> None:
     rows = []
     with torch.no_grad():
         for name in chosen:
-            rows.append(measured(name, MODELS[name], given.rounds))
+            rows.append(measured(name, MODELS[name], given.rounds, given.against))
             print(rows[-1], flush=True)
             if given.json:
                 with given.json.open("a") as file:
