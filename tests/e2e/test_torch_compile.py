@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,7 +21,9 @@ from benchmarks.models_torch import Branching
 from compiler import te
 from compiler.autotune.tell.progress import Progress
 from compiler.frontends.torch import explain
+from compiler.frontends.torch.report import GraphReport, Report
 from compiler.support.errors import InputError
+from compiler.support.text import duration
 from compiler.torch_backend import backend, options, part, strata
 
 nn = torch.nn
@@ -116,6 +119,23 @@ def test_what_has_no_form_stays_with_torch() -> None:
         "with_effects has no te form",  # a check of the inverse, which writes nothing but may raise
     }
     assert "left to torch (1): aten.lgamma.default has no te form" in str(report)
+
+
+def test_a_network_slower_than_eager_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, x = nn.Linear(256, 256), torch.rand(256, 256)
+    assert "slower than eager" not in str(Report([GraphReport(1, 1, 1, seconds=1e-3)], seconds_eager=1e-3))
+    made = part.built
+    monkeypatch.setattr(part, "built", lambda *given: _late(made(*given)))
+    report = explain(model, x)
+    assert report.is_slower and f"slower than eager: {duration(report.seconds)}, eager" in str(report)
+
+
+def _late(kernel: Function) -> Function:
+    def call(*arguments: Any) -> Any:
+        time.sleep(0.5)
+        return kernel(*arguments)
+
+    return call
 
 
 def test_graph_breaks_are_told() -> None:

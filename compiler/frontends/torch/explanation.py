@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -19,9 +20,9 @@ from compiler.support.errors import InputError, StrataError
 def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] | None = None) -> Report:
     """A report of one call of a model under `torch.compile(model, backend="strata")`, without gradients.
 
-    options: those of the backend. The model runs three times: twice to compile what torch sees in it, then to time
-    each graph, kernel by kernel and operator by operator. Raises InputError for inputs that torch refuses, and options
-    that the backend does.
+    options: those of the backend. The model runs five times: twice to compile what torch sees in it, then to time each
+    graph, kernel by kernel and operator by operator, then twice in eager. Raises InputError for inputs that torch
+    refuses, and options that the backend does.
     """
     if not callable(model) or isinstance(model, type):
         raise InputError(f"explain takes a model, not a {type(model).__name__}")
@@ -36,6 +37,7 @@ def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] 
     compiled = torch.compile(model, backend=reporting)
     before = Counter(counters["graph_break"])
     _run_thrice(compiled, inputs)
+    report.seconds_eager = min(_seconds(model, inputs) for _ in range(2))
     if not report.graphs:  # torch has given up before the first graph
         report.breaks.extend(map(_first_line, Counter(counters["graph_break"]) - before))
     return report
@@ -52,6 +54,13 @@ def _run_thrice(compiled: Callable[..., Any], inputs: Sequence[Any]) -> None:
         raise
     except (TorchRuntimeError, RuntimeError, TypeError) as error:
         raise InputError(f"torch refuses the call: {_cause(str(error))}") from error
+
+
+def _seconds(model: Callable[..., Any], inputs: Sequence[Any]) -> float:
+    with torch.no_grad():
+        begin = perf_counter()
+        model(*inputs)
+        return perf_counter() - begin
 
 
 def _cause(text: str) -> str:

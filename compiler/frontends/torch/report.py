@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from compiler.support.text import counted
+from compiler.support.text import counted, duration
+
+NOISE = 1.05
+"""Times closer than this ratio are not told apart."""
 
 
 @dataclass
@@ -27,10 +30,11 @@ class GraphReport:
 
 @dataclass
 class Report:
-    """What `explain` found: the graphs of a call, and where torch broke between them."""
+    """What `explain` found: the graphs of a call, where torch broke between them, and the time of the call in eager."""
 
     graphs: list[GraphReport] = field(default_factory=list)
     breaks: list[str] = field(default_factory=list)
+    seconds_eager: float | None = None
 
     @property
     def nodes_share(self) -> float:
@@ -40,12 +44,22 @@ class Report:
     @property
     def time_share(self) -> float:
         """The part of the time of all graphs that kernels take."""
-        return _share(sum(g.seconds_compiled for g in self.graphs), sum(g.seconds for g in self.graphs))
+        return _share(sum(g.seconds_compiled for g in self.graphs), self.seconds)
 
     @property
     def unsupported(self) -> Counter[str]:
         """Each operator that stayed with torch, with its reason, and how often."""
         return sum((g.reasons for g in self.graphs), Counter())
+
+    @property
+    def seconds(self) -> float:
+        """Of all graphs, in kernels and in operators of torch."""
+        return sum(g.seconds for g in self.graphs)
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether the graphs take longer than the same call without a compiler."""
+        return self.seconds_eager is not None and self.seconds > NOISE * self.seconds_eager
 
     def __str__(self) -> str:
         nodes, compiled = sum(g.total for g in self.graphs), sum(g.compiled for g in self.graphs)
@@ -53,6 +67,8 @@ class Report:
             f"{counted(len(self.graphs), 'graph')}, {counted(len(self.breaks), 'graph break')}",
             f"nodes compiled: {compiled} of {nodes}, {self.nodes_share:.0%}; of the time: {self.time_share:.0%}",
         ]
+        if self.is_slower and self.seconds_eager is not None:
+            lines.append(f"slower than eager: {duration(self.seconds)}, eager {duration(self.seconds_eager)}")
         lines += [f"graph break: {reason}" for reason in self.breaks]
         lines += [f"left to torch ({n}): {reason}" for reason, n in self.unsupported.most_common()]
         return "\n".join(lines)
