@@ -47,6 +47,17 @@ class Network:
         """A layer norm."""
         return self.nn.layer_norm(x, self.weight("g", x.shape[1]), self.weight("h", x.shape[1]))
 
+    def attention(self, x: Tensor, heads: int) -> Tensor:
+        """Attention of rows to one another, with the products before and after it."""
+        nn, (tokens, width) = self.nn, x.shape
+
+        def split(t: Tensor) -> Tensor:
+            return nn.transpose(nn.reshape(t, (tokens, heads, width // heads)), (1, 0, 2))
+
+        q, k, v = (split(self.dense(x, width)) for _ in range(3))
+        joined = nn.reshape(nn.transpose(nn.attention(q, k, v), (1, 0, 2)), (tokens, width))
+        return self.dense(joined, width)
+
     def function(self, output: Tensor) -> te.Function:
         """The function of all that was written."""
         return te.function(self.name, self.inputs, output)
@@ -68,16 +79,30 @@ def bert(
     net = (make or Network)("bert")
     nn = net.nn
     x = net.input("X", tokens, width)
-
-    def split(t: Tensor) -> Tensor:
-        return nn.transpose(nn.reshape(t, (tokens, heads, width // heads)), (1, 0, 2))
-
     for _ in range(layers):
-        q, k, v = (split(net.dense(x, width)) for _ in range(3))
-        a = nn.reshape(nn.transpose(nn.attention(q, k, v), (1, 0, 2)), (tokens, width))
-        y = net.norm(nn.add(x, net.dense(a, width)))
+        y = net.norm(nn.add(x, net.attention(x, heads)))
         x = net.norm(nn.add(y, net.dense(nn.gelu(net.dense(y, hidden)), width)))
     return net.function(x)
+
+
+def whisper(
+    layers: int = 4, frames: int = 3000, width: int = 384, heads: int = 6, make: Maker | None = None
+) -> te.Function:
+    """The encoder of Whisper-tiny, X [1, 80, frames]: filters over time, then layers whose norms come first."""
+    net = (make or Network)("whisper")
+    nn = net.nn
+
+    def filtered(t: Tensor, stride: int) -> Tensor:
+        weight, bias = net.weight("W", width, t.shape[1], 3), net.weight("b", width)
+        return nn.gelu(nn.conv1d(t, weight, bias, stride=stride, padding=1))
+
+    x = filtered(filtered(net.input("X", 1, 80, frames), 1), 2)
+    x = nn.transpose(nn.reshape(x, (width, frames // 2)), (1, 0))
+    x = nn.add(x, net.weight("p", frames // 2, width))
+    for _ in range(layers):
+        x = nn.add(x, net.attention(net.norm(x), heads))
+        x = nn.add(x, net.dense(nn.gelu(net.dense(net.norm(x), 4 * width)), width))
+    return net.function(net.norm(x))
 
 
 def llama(
@@ -223,6 +248,7 @@ def video(frames: int = 8, size: int = 56, width: int = 32, make: Maker | None =
 NETWORKS: dict[str, Callable[[], te.Function]] = {
     "bert layer": lambda: bert(1),
     "bert": bert,
+    "whisper": whisper,
     "llama": llama,
     "resnet50": resnet50,
     "mobilenet_v2": mobilenet_v2,

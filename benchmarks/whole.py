@@ -29,6 +29,7 @@ from benchmarks.networks import (
     resnet50,
     unet,
     video,
+    whisper,
 )
 from compiler import te
 from compiler.bench.error_bounds import Array
@@ -42,6 +43,7 @@ NETWORKS: dict[str, Callable[..., te.Function]] = {
     "mobilenet_v2": mobilenet_v2,
     "efficientnet_b0": efficientnet_b0,
     "bert layer": lambda make=None: bert(1, make=make),
+    "whisper": whisper,
     "unet": unet,
     "video": video,
 }
@@ -153,6 +155,11 @@ class Operators:
     def _pooled(self, x: str, rank: int, kernel: int, stride: int, padding: int) -> str:
         sizes = {"kernel_shape": [kernel] * rank, "strides": [stride] * rank, "pads": [padding] * 2 * rank}
         return self.graph("MaxPool", x, **sizes)
+
+    def _conv1d(
+        self, tensor: Tensor, x: str, w: str, bias: str | None = None, stride: Any = 1, padding: Any = 0
+    ) -> str:
+        return self._convolved(1, [x, w, bias], stride, padding)
 
     def _conv2d(
         self, tensor: Tensor, x: str, w: str, bias: str | None = None, stride: Any = 1, padding: Any = 0
