@@ -102,12 +102,10 @@ def along(s: Schedule, block: Handle, axis: int, at: Handle | None = None) -> li
 
 def by_axis(s: Schedule, block: Handle, at: Handle | None = None) -> list[list[Handle]]:
     """For each axis of a block the loops that bind it, inside another loop, outermost first."""
-    loops = s.get_loops(block) if at is None else inside(s, block, at)
-    handles, numbers = {s.label(loop): loop for loop in loops}, {}
-    for loop in s.program.enclosing(s.label(block)):
-        numbers[loop.number] = handles.get(loop.label)
-    bound = (sorted(form.variables(), key=list(numbers).index) for form in node_of(s, block).bindings)
-    return [[handle for number in axis if (handle := numbers[number]) is not None] for axis in bound]
+    handles = {s.label(loop): loop for loop in (s.get_loops(block) if at is None else inside(s, block, at))}
+    loops = [loop for loop in s.program.enclosing(s.label(block)) if loop.label in handles]
+    bindings = [form.variables() for form in node_of(s, block).bindings]
+    return [[handles[loop.label] for loop in loops if loop.number in numbers] for numbers in bindings]
 
 
 def in_vectors(s: Schedule, loops: Sequence[Handle]) -> None:
