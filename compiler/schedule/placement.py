@@ -32,7 +32,6 @@ def moved_nest(
 ) -> Node:
     """The block under new loops inside `node`, over the spans of its axes and all of its reductions."""
     taken = {n.label for n in (*program.enclosing(node.number), node)} | labels_in(node.body)
-    visible = {n.number for n in (*program.enclosing(node.number), node)}
     number = program.fresh_number()
     ranges = dict(program.ranges)
     loops: list[Loop] = []
@@ -41,7 +40,7 @@ def moved_nest(
     for position, (axis, bound) in enumerate(zip(block.axes, block.bindings, strict=True)):
         span = spans.get(position)
         if span is None and not axis.is_reduce:
-            if not bound.variables() <= visible:
+            if not bound.variables() <= {n.number for n in (*program.enclosing(node.number), node)}:
                 reason = f"its axis '{axis.label}' indexes no element and is tied to the place where it stands"
                 refuse(block_place(block.label), reason)
             bindings.append(bound)
