@@ -239,3 +239,47 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   sched.compute_at %t at %i
   transform.yield
 }
+
+// -----
+
+// A block that was moved before goes on inward: the row that it is tied to is visible there.
+// CHECK-LABEL: func.func @twice(
+// CHECK-NEXT: loop.for "m" [[M:%\S+]] = 6 {
+// CHECK-NEXT:   loop.for "n" [[N:%\S+]] = 8 {
+// CHECK-NEXT:     [[T:%\S+]] = loop.alloc "T" : memref<1x1xf32>
+// CHECK-NEXT:     loop.block "T" [m = 6 at [[M]], n = 8 at [[N]]]
+// CHECK-NEXT:         (%a = %A[m, n] : memref<6x8xf32>) -> ([[T]][0, 0] : memref<1x1xf32>)
+// CHECK:            loop.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     loop.block "D" [m = 6 at [[M]], n = 8 at [[N]]]
+func.func @twice(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<6x8xf32>
+  loop.for "i" %i = 6 {
+    loop.for "j" %j = 8 {
+      loop.block "T" [m = 6 at %i, n = 8 at %j]
+          (%a = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
+        %0 = arith.addf %a, %a : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  loop.for "m" %m = 6 {
+    loop.for "n" %n = 8 {
+      loop.block "D" [m = 6 at %m, n = 8 at %n]
+          (%t = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
+        %0 = arith.mulf %t, %t : f32
+        loop.yield %0 : f32
+      }
+    }
+  }
+  func.return
+}
+
+transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+  %t = sched.get_block %f "T"
+  %d = sched.get_block %f "D"
+  %m, %n = sched.get_loops %d : !sched.loop, !sched.loop
+  sched.compute_at %t at %m
+  sched.compute_at %t at %n
+  transform.yield
+}
