@@ -192,8 +192,15 @@ def in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, floa
 
 def table(rows: list[Row]) -> str:
     """The rows as a page has them: times by that of `build` where it is measured, else by that of strata."""
-    named = {"build": "build", "call": "called by torch.compile", "strata": "strata", "eager": "torch eager"}
-    named |= {"inductor": "inductor, frozen", "onnxruntime": "onnxruntime", "openvino": "OpenVINO"}
+    named = {
+        "build": "build",
+        "call": "torch.compile, a call of it",
+        "strata": "torch.compile, strata",
+        "eager": "torch eager",
+        "inductor": "inductor, frozen",
+        "onnxruntime": "onnxruntime",
+        "openvino": "OpenVINO",
+    }
     labels = [label for label in named if any(label in row.seconds for row in rows)]
     lines = [
         f"| | nodes, time compiled | {' | '.join(named[label] for label in labels)} |",
