@@ -165,6 +165,8 @@ FAMILIES: dict[str, dict[str, Made]] = {
         "96@112 3x3 s2": partial(_depthwise, 96, 112, 3, 2),
         "144@56 3x3": partial(_depthwise, 144, 56, 3, 1),
         "240@28 5x5": partial(_depthwise, 240, 28, 5, 1),
+        "240@28 3x3": partial(_depthwise, 240, 28, 3, 1),
+        "240@17 3x3": partial(_depthwise, 240, 17, 3, 1),
         "240@28 3x3 s2": partial(_depthwise, 240, 28, 3, 2),
         "672@14 5x5 s2": partial(_depthwise, 672, 14, 5, 2),
         "576@14 3x3": partial(_depthwise, 576, 14, 3, 1),

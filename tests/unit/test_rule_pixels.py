@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -182,6 +183,15 @@ def test_an_image_in_one_register_tile_is_read_as_it_lies(size: int, taps: int, 
     task = SearchTask(function, threads=1)
     schedule = preferred(task.schedule, RULES, task.machine).draft.schedule
     assert any(name.endswith(".pad") for name in schedule.program.allocs) == copied
+
+
+@pytest.mark.parametrize(("size", "taps", "rows"), [(17, 3, 2), (28, 3, 2), (37, 3, 1), (28, 5, 4)])
+def test_a_tile_has_rows_whose_taps_are_all_unrolled(size: int, taps: int, rows: int) -> None:
+    """Of two vectors two rows, of three one; where no tile has them, most of the accumulators."""
+    function = convolution(2, (size, size), 2, 2, (taps, taps), (1, 1), taps // 2, 1, after=True)
+    machine = replace(host(), vector_bits=512, registers=32)
+    drafted = preferred(SearchTask(function, threads=1).schedule, RULES, machine).draft.schedule
+    assert f"sample_categorical [1, 2, 3, 4, 6, 7, 8] decision {rows - 1}" in str(drafted.script)
 
 
 def test_it_is_for_filters_that_share_few_channels() -> None:
