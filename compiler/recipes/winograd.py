@@ -142,7 +142,7 @@ def winograd(
 
         border; columns; input; product; rows; output; result
       ->
-        border, channels in lanes
+        border of an image, channels in lanes
         h.0 { w.0 {
           input, from columns of each tile, channels in lanes
           product, a register tile of tiles and vectors of filters over all channels
@@ -158,16 +158,19 @@ def winograd(
     h0, h1 = s.split(h, [None, tiles.rows * m])
     k0, k1 = s.split(k, [None, lanes])
     w0, w1, w2 = s.split(w, [None, -(-step // vector), vector])
+    images = [loop for loop in (*n, *chain(*between)) if s.extent(loop) > 1]
     s.reorder(*n, *chain(*between), h0, w0, k0, h1, w1, w2, k1)
     _transform_back(s, blocks, k0)
     s.compute_at(product, w0)
     _transform(s, blocks, w0, lanes)
     in_vectors(s, [w2, k1])
     _multiply(s, blocks, tiles, w0, lanes)
-    n, (y,), (z,), (c,) = by_axis(s, border)
+    if images:
+        s.compute_at(border, images[-1])
+    _, (y,), (z,), (c,) = by_axis(s, border, images[-1] if images else None)
     z0, z1 = s.split(z, [None, lanes])
     c0, c1 = s.split(c, [None, lanes])
-    s.reorder(*n, y, c0, z0, z1, c1)
+    s.reorder(y, c0, z0, z1, c1)
     in_vectors(s, [z1, c1])
     return y, h0, w0
 
