@@ -58,11 +58,14 @@ def given(options: argparse.Namespace) -> Function | Imported | ModuleOp:
 def whole(program: object, policy: str = "contract", error: float | None = None) -> Whole | None:
     """The groups of a program in the forms that `build` gives them; None where it is one. Raises VerifyException."""
     from compiler.alternatives import Conditions
+    from compiler.driver.parts.groups import te_module
     from compiler.driver.parts.partition import partition
     from compiler.pipeline import apart
     from compiler.types.machines import host
 
     function, constants = apart(program, None)
+    if te_module(function) is None:
+        return None
     return partition(function, tuple(constants or ()), conditions=Conditions(host(), policy, error=error)).whole
 
 

@@ -145,7 +145,7 @@ def build(
 
 def accepted(error: object) -> float | None:
     """A rounding error that a caller accepts, checked. Raises InputError."""
-    if error is not None and not (isinstance(error, float | int) and 0 <= error < 1):
+    if error is not None and not (isinstance(error, float | int) and 0 <= error < 1 and error is not False):
         raise InputError(f"error is {short(error)}, expected a number from 0 to 1: max|y - exact| / max|y|")
     return None if error is None else float(error)
 

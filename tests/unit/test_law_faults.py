@@ -111,8 +111,8 @@ def table_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def other_part(monkeypatch: pytest.MonkeyPatch) -> None:
     """concatenations: an undecided comparison counts as decided"""
-    right = concatenations._truth
-    monkeypatch.setattr(concatenations, "_truth", lambda *given: right(*given) is not False)
+    right = concatenations.truth_at
+    monkeypatch.setattr(concatenations, "truth_at", lambda *given: right(*given) is not False)
 
 
 def combiner_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

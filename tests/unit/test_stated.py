@@ -65,6 +65,7 @@ TASK: dict[str, list[Any]] = {
     "target": [*NOT_TEXT, None, "tpu"],
     "threads": [value for value in NUMBERS if value is not None] + [0],
     "policy": [*NOT_TEXT, None, "loose"],
+    "error": ["3e-5", math.nan, math.inf, 1, -1, True, [1e-5], object()],
     "rules": NO_RULES,
     "name": NOT_TEXT,
     "template": [7, True, b"x", ["x"], object(), "nonsense"],

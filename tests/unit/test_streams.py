@@ -84,6 +84,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "check": ["strata", "check", SMALL],
         "bench": ["strata", "bench", "--list"],
         "explain": ["strata", "explain", EXAMPLE, "--static"],
+        "explain-rewrites": ["strata", "explain-rewrites", EXAMPLE],
         "hash": ["strata", "hash", EXAMPLE],
         "cache info": ["strata", "cache", "info"],
         "examples": ["strata", "examples", str(folder / "examples")],

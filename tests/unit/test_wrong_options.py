@@ -62,6 +62,7 @@ BASES = {
     "check": ["{small}"],
     "bench": ["{small}"],
     "explain": ["{file}", "--static"],
+    "explain-rewrites": ["{file}"],
     "hash": ["{file}"],
     "space": ["{small}"],
     "tune": ["{small}", "--quiet"],
