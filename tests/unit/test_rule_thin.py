@@ -78,3 +78,19 @@ def test_what_it_prefers_is_proved_and_right(case: tuple[int, int, int, bool, in
     random = np.random.default_rng(m)
     a, b = (random.standard_normal(x.shape).astype(x.dtype) for x in kernel.arguments[:2])
     np.testing.assert_allclose(kernel(a, b), a @ (b.swapaxes(-1, -2) if turned else b), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(("m", "n", "threads"), [(1, 1000, 2), (3, 777, 3), (1, 100, 2), (4, 129, 5)])
+def test_threads_have_columns_of_their_own(m: int, n: int, threads: int) -> None:
+    """A matrix that is streamed is cut by columns, whatever the remainder."""
+    function = matmul(m, n, 300)
+    original = Schedule(compiler.lower(function))
+    derivation = preferred(original, RULES, AVX512, threads)
+    schedule = derivation.draft.schedule
+    parallel = [loop.extent for loop in schedule.program.loops.values() if loop.kind == "parallel"]
+    assert "thin, by streams" in derivation.name and parallel[:1] == [-(-n // (-(-n // (16 * threads)) * 16))]
+    assert str(verify_schedule(schedule.program, original.program)) == "proved"
+    kernel = compiler.build(schedule, threads=threads)
+    random = np.random.default_rng(m)
+    a, b = (random.standard_normal(x.shape).astype(x.dtype) for x in kernel.arguments[:2])
+    np.testing.assert_allclose(kernel(a, b), a @ b, rtol=1e-3, atol=1e-3)

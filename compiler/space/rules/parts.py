@@ -10,6 +10,7 @@ from compiler.analysis.order import step
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft
 from compiler.schedule.schedule import Handle
+from compiler.space.rules.thin import find_thin
 from compiler.space.rules.tiles import contiguous, split_loops
 
 FEW = 8
@@ -31,6 +32,9 @@ def sums_in_parts(draft: Draft, label: str) -> Iterator[Alternative]:
     first = next((axis.size for axis in block.axes if axis.is_reduce), 0)
     if draft.threads < 2 or not block.has_init or not block.spatial or block.table is not None or first < LEAST:
         return
+    thin = find_thin(draft.schedule.program, block)
+    if thin is not None and block.axes[thin.long].size >= draft.threads * draft.lanes(label):
+        return  # threads take parts of its results: the matrix is read in rows
     result_count = prod(axis.size for axis in block.axes[: block.spatial])
     tile = ROWS * draft.lanes(label) if _has_vectors(draft, block) else 1
     if result_count < FEW * draft.threads * tile and first >= PARTS * draft.threads:

@@ -134,8 +134,12 @@ def _streams(draft: Draft, label: str, thin: Thin, resident: bool) -> Sequence[s
         1, min((draft.machine.registers // 2) // few if resident else 2 // few, -(-block.axes[thin.long].size // lanes))
     )
     short = None if thin.short is None else loops[thin.short]
-    tile = ThinTile(vectors, few, STREAMS)
-    outer = library.streams(s, handle, loops[thin.long], short, tile, lanes, resident)
-    if draft.threads > 1 and s.label(outer) != s.label(s.get_loops(handle)[-1]) and resident:
-        draft.parallel(outer)
+    tile, long, extent = ThinTile(vectors, few, STREAMS), loops[thin.long], block.axes[thin.long].size
+    part = None
+    if not resident and extent >= draft.threads * lanes > lanes:  # each thread has columns of its own
+        share = -(-extent // (draft.threads * lanes)) * lanes
+        part, long = s.split(long, [None, share])
+    outer = library.streams(s, handle, long, short, tile, lanes, resident)
+    if draft.threads > 1 and s.label(outer) != s.label(s.get_loops(handle)[-1]) and (resident or part is not None):
+        draft.parallel(part or outer)
     return [label]
