@@ -277,9 +277,13 @@ def _skipped(op: IfOp, made: _Buffers, output_counts: Mapping[str, int]) -> Call
     """A call that runs where a buffer of one element is zero. Raises InputError for other conditions and bodies."""
     test, ops = op.cond.owner, list(op.true_region.block.ops)
     load = test.lhs.owner if isinstance(test, CmpfOp) else None
-    if not isinstance(load, memref.LoadOp) or len(ops) != 2 or not isinstance(ops[0], CallOp):
+    zero = test.rhs.owner if isinstance(test, CmpfOp) and test.predicate_name == "oeq" else None
+    is_zero = isinstance(zero, ConstantOp) and isinstance(zero.value, FloatAttr) and zero.value.value.data == 0
+    is_guard = isinstance(load, memref.LoadOp) and shape_of(load.memref) == (1,) and is_zero
+    call = ops[0] if len(ops) == 2 and not op.false_region.blocks and not op.results else None
+    if not isinstance(load, memref.LoadOp) or not is_guard or not isinstance(call, CallOp):
         raise InputError("'scf.if' of a function that calls others is not one call under a guard")
-    return _call(ops[0], made, output_counts, made.names[load.memref])
+    return _call(call, made, output_counts, made.names[load.memref])
 
 
 def _is_cast(value: SSAValue) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -262,8 +263,13 @@ def test_texts_of_a_program_with_forms() -> None:
     assert kernel.text("te").count("call @") == 3
     for level in ("loop", "low"):
         assert "scf.if" in kernel.text(level)
-    again = compiler.build(kernel.text("loop"), threads=1)
+    loops = kernel.text("loop")
+    again = compiler.build(loops, threads=1)
     assert again is not None
+    for text in (loops.replace("arith.cmpf oeq", "arith.cmpf one"), re.sub(r"(scf\.if .*\n(.*)\n)", r"\1\2\n", loops)):
+        assert text != loops
+        with pytest.raises(InputError, match="is not one call under a guard"):
+            compiler.build(text, threads=1)
 
 
 @pytest.mark.parametrize("error", [-1, 1, "3e-5", float("nan")])
