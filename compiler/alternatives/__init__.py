@@ -18,13 +18,14 @@ from collections.abc import Sequence
 from compiler.alternatives.chain import CHAIN
 from compiler.alternatives.choice import Chosen, best, offers, permitted
 from compiler.alternatives.flattened import FLATTENED
+from compiler.alternatives.layouts import CHANNELS_LAST
 from compiler.alternatives.law import Conditions, Form, Law, Rounding, Scope
 from compiler.alternatives.winograd import WINOGRAD_2, WINOGRAD_4
 from compiler.support.plugins import Extended
 
-LAWS = {law.name: law for law in (FLATTENED, CHAIN, WINOGRAD_2, WINOGRAD_4)}
+LAWS = {law.name: law for law in (FLATTENED, CHAIN, CHANNELS_LAST, WINOGRAD_2, WINOGRAD_4)}
 """Our laws by name."""
-PROGRAM_LAWS: Sequence[Law] = Extended("program law", (FLATTENED, CHAIN))
+PROGRAM_LAWS: Sequence[Law] = Extended("program law", (FLATTENED, CHAIN, CHANNELS_LAST))
 """The laws of whole te functions: plugins' laws, then ours."""
 GROUP_LAWS: Sequence[Law] = Extended("group law", (WINOGRAD_2, WINOGRAD_4))
 """The laws of groups: plugins' laws, then ours."""

@@ -25,6 +25,7 @@ first. `RULES` are tried in order, each on the blocks that are left, in the orde
 from collections.abc import Mapping, Sequence
 
 from compiler.recipes.draft import Alternative, Draft, Rule
+from compiler.recipes.channels_last import filters_in_lanes
 from compiler.recipes.winograd import transformed_tiles
 from compiler.space.rules.attention import shared_rows
 from compiler.space.rules.convolution import implicit_gemm
@@ -46,6 +47,7 @@ _CPU_RULES: tuple[Rule, ...] = (
     taps_in_registers,
     transformed_tiles,
     chains,
+    filters_in_lanes,
     vectors_of_pixels,
     implicit_gemm,
     sums_in_parts,

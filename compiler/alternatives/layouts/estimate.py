@@ -1,0 +1,84 @@
+"""The estimate of a compute's cycles under the layouts of what it reads and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from math import prod
+
+from compiler.affine import linear as lin
+from compiler.alternatives.cost import BYTES
+from compiler.alternatives.layouts.images import Filtering, filtering
+from compiler.alternatives.layouts.relaid import channels_last
+from compiler.graph.grouping.facts import points, scalar_operations, size
+from compiler.graph.tree import Compute, Graph
+from compiler.program.tree import Access
+from compiler.types.machines import Gpu, Machine
+
+TRANSPOSED = 1.08
+"""What a convolution costs whose tiles are transposed from filters to pixels when they are stored."""
+DEPTHWISE, DEPTHWISE_LAST = 2.6, 1.5
+"""What a depthwise convolution costs, as a factor of its multiplications, by pixels and by channels."""
+STRIDED = 2.0
+"""What its columns that are taken apart cost, by pixels."""
+ELEMENTS = 8.0
+"""What a convolution costs whose operands lie otherwise than its tiles need them."""
+SCATTERED = 4.0
+"""What reads cost that are not of neighbours."""
+
+
+def cycles(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) -> float:
+    """The cycles of a compute where some values lie channels last."""
+    found, value = filtering(node), node.results[0].name
+    if found is None:
+        return _moved(node, graph, last, machine)
+    work = prod(axis.size for axis in node.block.axes) / (2 * machine.lanes)
+    return work * _factor(found, graph, value in last, found.image.buffer in last, machine.lanes)
+
+
+def _factor(found: Filtering, graph: Graph, to_last: bool, from_last: bool, lanes: int) -> float:
+    """What a convolution costs, as a factor of its multiplications."""
+    shape = found.node.results[0].shape
+    idle = _padded(shape[1], lanes)
+    if found.is_depthwise:
+        if to_last != from_last:
+            return ELEMENTS
+        return DEPTHWISE_LAST * idle if to_last else DEPTHWISE * (STRIDED if found.stride > 1 else 1)
+    if found.is_grouped:
+        return ELEMENTS if to_last or from_last else 1.0
+    if to_last:
+        return idle
+    if found.taps > 1:
+        return TRANSPOSED * idle
+    if from_last:
+        return ELEMENTS
+    packed = 2 * size(graph.values[found.image.buffer]) / BYTES
+    work = prod(axis.size for axis in found.node.block.axes) / (2 * lanes)
+    return TRANSPOSED * min(idle, _padded(prod(shape[2:]), lanes)) + packed / work
+
+
+def _padded(extent: int, lanes: int) -> float:
+    """Lanes of whole vectors over those that are used."""
+    return -(-extent // lanes) * lanes / extent
+
+
+def _moved(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) -> float:
+    """The cycles of a compute that is limited by what it moves."""
+    block, value = node.block, node.results[0]
+    operations = prod(axis.size for axis in block.axes) * (scalar_operations(block) + len(block.combiners))
+    inner = 1 if value.name in last else block.spatial - 1
+    scattered = any(not _is_near(access, block.spatial, inner, graph, last) for access in block.reads)
+    read = sum(min(size(graph.values[name]), 4 * prod(a.size for a in block.axes)) for name in block.sources)
+    written = points(block) * sum(size(v) // prod(v.shape) for v in node.results)
+    factor = SCATTERED if scattered else 1.0
+    return factor * max(operations / (4 * machine.lanes), (read + written) / BYTES)
+
+
+def _is_near(access: Access, spatial: int, inner: int, graph: Graph, last: Set[str]) -> bool:
+    """Whether a read is of neighbours along the innermost axis of the result, or along an axis of the reduction."""
+    shape, index = graph.values[access.buffer].shape, access.index
+    if access.buffer in last:
+        shape, index = channels_last(shape), channels_last(index)
+    place = lin.offset(index, shape)
+    if place.coefficient(inner) in (0, 1):
+        return True
+    return any(place.coefficient(n) == 1 for n in place.variables() if n >= spatial)

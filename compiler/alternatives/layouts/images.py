@@ -1,0 +1,119 @@
+"""Convolutions of a graph, and the sets of images that lie alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from compiler.affine.linear import Quotient
+from compiler.graph.grouping import Kind
+from compiler.graph.grouping.facts import kind_of
+from compiler.graph.tree import Compute, Graph
+from compiler.program.tree import Access, Block
+
+
+@dataclass(frozen=True)
+class Filtering:
+    """A convolution Y[n, k, h, w] of X[n, c, h*S + r, w*S + q] and W[k, c, r, q], of one to three dimensions."""
+
+    node: Compute
+    image: Access
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether each filter has a channel of its own."""
+        return 1 in self._of_channel and not self.is_grouped
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether filters read some of the channels."""
+        return any(isinstance(atom, Quotient) for atom, _ in self.image.index[1].terms)
+
+    @property
+    def _of_channel(self) -> set[int]:
+        return self.image.index[1].variables()
+
+    @property
+    def taps(self) -> int:
+        """The taps of a filter."""
+        return prod(axis.size for axis in self.node.block.axes[self.node.block.spatial + 1 :])
+
+    @property
+    def stride(self) -> int:
+        """The stride along a row."""
+        last = self.node.block.spatial - 1
+        return self.image.index[-1].coefficient(last) or 1
+
+
+def filtering(node: object) -> Filtering | None:
+    """A compute as a convolution in the layout of te.nn; None for any other."""
+    if not isinstance(node, Compute) or kind_of(node.block) is not Kind.CONTRACTION:
+        return None
+    block = node.block
+    if block.spatial < 3 or len(block.axes) != 2 * block.spatial - 1 or len(block.reads) != 2:
+        return None
+    row = block.spatial - 1
+    images = [a for a in block.reads if len(a.index) == block.spatial and row in a.index[-1].variables()]
+    if len(images) != 1 or not _by_pixels(images[0], block):
+        return None
+    (weights,) = (access for access in block.reads if access is not images[0])
+    moved = set().union(*(form.variables() for form in weights.index))
+    return Filtering(node, images[0]) if 1 in moved and moved.isdisjoint({0, *range(2, block.spatial)}) else None
+
+
+def _by_pixels(image: Access, block: Block) -> bool:
+    """Whether dimensions of an image after its channels follow those of the result, with one window each."""
+    spatial = block.spatial
+    return all(image.index[d].variables() <= {d, spatial + d - 1} for d in range(2, spatial)) and (
+        block.spatial in image.index[1].variables() or 1 in image.index[1].variables()
+    )
+
+
+def tied(graph: Graph) -> list[frozenset[str]]:
+    """Sets of values that have one layout: an elementwise compute, or a window, and what it reads at its own indices.
+
+    Left out are sets that have an input or a result of the graph, or whose members have other forms than images of
+    several pixels and channels, each the result of a compute. A set has the result of a convolution.
+    """
+    parents: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while parents.setdefault(name, name) != name:
+            name = parents[name]
+        return name
+
+    for node in graph.nodes:
+        for name in _alike(node, graph):
+            parents[root(name)] = root(node.results[0].name)
+    sets: dict[str, set[str]] = {}
+    for name in graph.values:
+        sets.setdefault(root(name), set()).add(name)
+    convolved = {node.results[0].name for node in graph.nodes if filtering(node) is not None}
+    fixed = {*graph.results, *(value.name for value in graph.inputs)}
+    free = (members for members in sets.values() if members & convolved and not members & fixed)
+    return [frozenset(members) for members in free if all(_is_image(name, graph) for name in members)]
+
+
+def _is_image(name: str, graph: Graph) -> bool:
+    """Whether a value is the only result of a compute, of several pixels and channels."""
+    node, shape = graph.producers.get(name), graph.values[name].shape
+    is_computed = isinstance(node, Compute) and len(node.results) == 1 and node.block.table is None
+    tables = [n.block.table.buffer for n in graph.consumers[name] if isinstance(n, Compute) and n.block.table]
+    called = not all(isinstance(reader, Compute) for reader in graph.consumers[name])
+    return is_computed and not called and name not in tables and len(shape) > 2 and shape[1] > 1 and prod(shape[2:]) > 1
+
+
+def _alike(node: object, graph: Graph) -> Iterator[str]:
+    """The values that a compute, no contraction, reads as it writes its result: in each dimension along that axis."""
+    if not isinstance(node, Compute) or kind_of(node.block) not in (Kind.ELEMENTWISE, Kind.WINDOW):
+        return
+    for access in node.block.reads:
+        shape = graph.values[access.buffer].shape
+        if len(shape) == len(node.results[0].shape) > 2 and prod(shape[2:]) > 1 and _follows(access, node.block):
+            yield access.buffer
+
+
+def _follows(access: Access, block: Block) -> bool:
+    moved: Sequence[set[int]] = [form.variables() & set(range(block.spatial)) for form in access.index]
+    return len(moved) == block.spatial and all(axes <= {d} for d, axes in enumerate(moved))

@@ -1,0 +1,61 @@
+"""A graph with some values in another layout: channels last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from typing import TypeVar
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.graph.normal_form import with_axes
+from compiler.graph.tree import Compute, Graph, Node
+from compiler.program.tree import Access, Block
+
+T = TypeVar("T")
+
+
+def channels_last(dimensions: Sequence[T]) -> tuple[T, ...]:
+    """The dimensions of an image [n, c, ..., h, w] as [n, ..., h, w, c]."""
+    return (dimensions[0], *dimensions[2:], dimensions[1])
+
+
+def relaid(graph: Graph, last: Set[str]) -> Graph:
+    """A graph with some values channels last: each the only result of a compute.
+
+        %y = te.compute "y" [n = 1, k = 64, h = 14, w = 14, reduce c = 32, reduce r = 1, reduce s = 1] combine [add]
+            (%x = %X[n, c, h + r, w + s] ..., %w = %W[k, c, r, s] ...) -> tensor<1x64x14x14xf32>
+      ->
+        %y = te.compute "y" [n = 1, h = 14, w = 14, k = 64, reduce c = 32] combine [add]
+            (%x = %X[n, h, w, c] ..., %w = %W[k, c, 0, 0] ...) -> tensor<1x14x14x64xf32>
+
+    Elements keep their bits. Taps of extent 1 go, which leaves a product, and so does the one channel of a filter of a
+    depthwise convolution.
+    """
+    return graph.with_nodes([_relaid(node, last) for node in graph.nodes])
+
+
+def _relaid(node: Node, last: Set[str]) -> Node:
+    if not isinstance(node, Compute):
+        return node
+    if not last.isdisjoint(node.block.sources):
+        node = replace(node, block=replace(node.block, reads=tuple(_read(access, last) for access in node.block.reads)))
+    value = node.results[0]
+    if value.name not in last:
+        return node
+    return Compute(_moved(node.block), (replace(value, shape=channels_last(value.shape)),))
+
+
+def _read(access: Access, last: Set[str]) -> Access:
+    return replace(access, index=channels_last(access.index)) if access.buffer in last else access
+
+
+def _moved(block: Block) -> Block:
+    """A block with its channels as the last spatial axis."""
+    spatial, reduces = range(block.spatial), range(block.spatial, len(block.axes))
+    long = [n for n in reduces if block.axes[n].size > 1]
+    is_dense = len(long) > 1 and block.axes[block.spatial].size > 1
+    kept = [*channels_last(spatial), *(reduces if is_dense or not long else long)]
+    moved: Mapping[int, Linear] = {n: lin.constant(0) for n in range(len(block.axes))}
+    moved = {**moved, **{old: lin.variable(new) for new, old in enumerate(kept)}}
+    return with_axes(block, [block.axes[n] for n in kept], moved)

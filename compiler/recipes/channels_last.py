@@ -1,0 +1,185 @@
+"""Convolutions whose results have channels last: filters in lanes, pixels of a row in a register tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from math import prod
+
+from compiler.analysis.order import step
+from compiler.program.tree import Access, Block
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.sizes import pixel_tile, pixels_of
+from compiler.schedule.library.loops import by_axis, cut, in_vectors, node_of, own_loops
+from compiler.schedule.library.packing import copy_in_vectors
+from compiler.schedule.schedule import Handle, Schedule, Size
+
+MOST_UNROLLED = 80
+"""The most multiplications of a depthwise tile with all taps unrolled: more code is no faster, and slow to compile."""
+
+
+@dataclass(frozen=True)
+class LastWindow:
+    """The reads of a convolution Y[.., h, w, k] += X[.., h*S + r, w*S + q, ..] * W[k, .., r, q], of which a depthwise
+    one reads channel k alone. `filters` is the dimension of W that k indexes."""
+
+    image: Access
+    weights: Access
+    filters: int
+    is_depthwise: bool
+
+
+@dataclass(frozen=True)
+class LastTiles:
+    """The register tile of a convolution, constants or parameters: pixels of a row, vectors of filters."""
+
+    pixels: Size
+    vectors: Size
+
+
+def filters_in_lanes(draft: Draft, label: str) -> Iterator[Alternative]:
+    """A convolution whose filters lie side by side in its result and whose taps move along a row: dense or depthwise."""
+    window = _window(draft, label)
+    if window is not None:
+        yield Alternative("filters in lanes", partial(_apply, label=label, window=window))
+
+
+def _window(draft: Draft, label: str) -> LastWindow | None:
+    """The reads of such a convolution; None for other blocks."""
+    block, program = draft.block(label), draft.schedule.program
+    if block.combiners != ("add",) or block.table is not None or len(block.reads) != 2 or block.spatial < 3:
+        return None
+    k, w = block.spatial - 1, block.spatial - 2
+    if step(program, block.writes[0], k) != 1 or block.axes[k].size < draft.lanes(label):
+        return None
+    images = [a for a in block.reads if any(w in f.variables() and len(f.variables()) > 1 for f in a.index)]
+    weights = next((a for a in block.reads if a not in images), None)
+    if len(images) != 1 or weights is None or weights.where:
+        return None
+    moving = [form.variables() for form in weights.index]
+    filters = [d for d, axes in enumerate(moving) if k in axes]
+    along = step(program, images[0], k)
+    if len(filters) != 1 or along not in (0, 1) or any(axes & set(range(k)) for axes in moving):
+        return None
+    return LastWindow(images[0], weights, filters[0], along == 1)
+
+
+def _apply(draft: Draft, label: str, window: LastWindow) -> Sequence[str]:
+    s, after = draft.schedule, draft.consumer(label)
+    handle, tiles, lanes = s.get_block(label), _tiles(draft, label, window), draft.lanes(label)
+    epilogue = s.cache_write(handle) if after is None else s.get_block(after.label)
+    loops = (depthwise if window.is_depthwise else dense)(s, handle, epilogue, window, tiles, lanes)
+    draft.parallel(*loops)
+    return [label, *([after.label] if after is not None else [])]
+
+
+def _tiles(draft: Draft, label: str, window: LastWindow) -> LastTiles:
+    """The open choices. Of a depthwise convolution at most a quarter of the registers are sums: the elements that two
+    tiles read count for both."""
+    block, lanes = draft.block(label), draft.lanes(label)
+    width, count = block.axes[block.spatial - 2].size, -(-block.axes[block.spatial - 1].size // lanes)
+    taps = prod(axis.size for axis in block.axes[block.spatial :])
+    if window.is_depthwise:
+        options = range(1, min(width, draft.machine.registers // 4) + 1)
+        best = min(options, key=lambda pixels: -(-width // pixels) * (pixels + 2))
+        return LastTiles(draft.choose(options, best, "pixels"), 1)
+    counts = range(1, min(4, count) + 1)
+    pixels, vectors = pixel_tile(draft.machine, width, counts, count, taps)
+    return LastTiles(draft.choose(pixels_of(width), pixels, "pixels"), draft.choose(counts, vectors, "vectors"))
+
+
+def dense(
+    s: Schedule, block: Handle, epilogue: Handle, window: LastWindow, tiles: LastTiles, lanes: int
+) -> tuple[Handle, Handle]:
+    """Schedule a dense convolution by tiles of some pixels of a row, broadcast, and some filters, in vectors.
+
+        n { h { w { k { c { r { q { C } } } } } } }  n { h { w { k { D(C) } } } }
+      ->
+        pad X;  pack W
+        n { k.0 { h { w.0 { C = 0
+          r { q { c { w.1 = pixels unrolled { k.1 = vectors unrolled { k.2 = lanes vectorized { C } } } } } }
+          D } } } }
+
+    Gives the loops over panels of filters and over rows. Source: `library.implicit_gemm`, whose results are transposed
+    in registers; these are not.
+    """
+    if window.image.where:
+        copy_in_vectors(s, s.pad(block, window.image.buffer), lanes)
+    _pack(s, block, window, s.multiple(tiles.vectors, lanes))
+    nest = _nest(s, block)
+    w0, w1 = s.split(nest.pixels, [None, tiles.pixels])
+    k0, *k1 = s.split(nest.filters, [None, *([] if tiles.vectors == 1 else [tiles.vectors]), lanes])
+    *outer, row = nest.rows
+    channels, *taps = nest.taps
+    s.reorder(*outer, k0, row, w0, *taps, channels, w1, *k1)
+    s.reverse_compute_at(epilogue, w0)
+    _by_filters(s, epilogue, lanes)
+    in_vectors(s, [w1, *k1])
+    return k0, row
+
+
+def depthwise(
+    s: Schedule, block: Handle, epilogue: Handle, window: LastWindow, tiles: LastTiles, lanes: int
+) -> tuple[Handle]:
+    """Schedule a depthwise convolution by tiles of some pixels of a row, a vector of channels at a time.
+
+        n { h { w { k { r { q { C } } } } } }  n { h { w { k { D(C) } } } }
+      ->
+        pack W
+        n { k.0 { pad X, of these channels
+          h { w.0 { C = 0
+            r { q unrolled { w.1 = pixels unrolled { k.1 = lanes vectorized { C } } } }
+            D } } } }
+
+    Rows of taps are unrolled as well, where that is little code. Gives the loop over vectors of channels.
+    """
+    pad = s.pad(block, window.image.buffer) if window.image.where else None
+    _pack(s, block, window, lanes)
+    nest = _nest(s, block)
+    w0, w1 = s.split(nest.pixels, [None, tiles.pixels])
+    k0, k1 = s.split(nest.filters, [None, lanes])
+    *outer, row = nest.rows
+    s.reorder(*outer, k0, row, w0, *nest.taps, w1, k1)
+    if pad is not None:
+        s.compute_at(pad, k0)
+        copy_in_vectors(s, pad, lanes)
+    s.reverse_compute_at(epilogue, w0)
+    _by_filters(s, epilogue, lanes)
+    is_small = s.value(tiles.pixels) * prod(map(s.extent, nest.taps)) <= MOST_UNROLLED
+    for tap in nest.taps if is_small else nest.taps[-1:]:
+        s.unroll(tap)
+    in_vectors(s, [w1, k1])
+    return (k0,)
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """The loops of a convolution: over images and rows, pixels of a row, filters, and what is added up."""
+
+    rows: list[Handle]
+    pixels: Handle
+    filters: Handle
+    taps: list[Handle]
+
+
+def _nest(s: Schedule, block: Handle) -> _Nest:
+    spatial = node_of(s, block).spatial
+    loops = by_axis(s, block)
+    *rows, (pixels,), (filters,) = loops[:spatial]
+    return _Nest(list(chain(*rows)), pixels, filters, list(chain(*loops[spatial:])))
+
+
+def _pack(s: Schedule, block: Handle, window: LastWindow, panel: Size) -> None:
+    """Pack filters in panels, in each of which a row of filters lies in the order of the loops: taps, then channels."""
+    dims = len(window.weights.index)
+    tiles = [panel if d == window.filters else 1 for d in range(dims)]
+    others = [d for d in range(dims) if d != window.filters]
+    s.pack(block, window.weights.buffer, tiles, [window.filters, *others[1:], others[0], dims])
+
+
+def _by_filters(s: Schedule, epilogue: Handle, lanes: int) -> None:
+    """An elementwise block over a tile: unrolled pixels, vectors of filters."""
+    *pixels, filters = own_loops(s, epilogue)
+    in_vectors(s, [*pixels, *cut(s, filters, lanes)])
