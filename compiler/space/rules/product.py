@@ -83,7 +83,8 @@ def _in_rows(draft: Draft, block: Block) -> bool:
 def _packs(draft: Draft, label: str) -> list[Packing]:
     """The packings, the most promising first; constants are packed first, which costs the calls nothing.
 
-    Rows of A are read as they lie: a register tile broadcasts few of them, which stay in L1 for all panels of B.
+    Rows of A are read as they lie: a register tile broadcasts few of them, which stay in L1 for all panels of B. Those
+    that an elementwise block computes are packed, so that each is computed once.
     """
     block = draft.block(label)
     m, n, k = (axis.size for axis in block.axes[-3:])
@@ -92,12 +93,20 @@ def _packs(draft: Draft, label: str) -> list[Packing]:
     if block.reads[0].buffer in draft.panels:
         return [*([Packing("b", "b")] if "b" in first else []), Packing("b"), Packing("")]
     with_constants = [Packing(first, first), Packing("ab", first)] if first else []
-    with_constants = list(dict.fromkeys(with_constants if "b" in first else with_constants[::-1]))
+    as_it_lies = "b" in first and not _is_computed_before(draft, block)
+    with_constants = list(dict.fromkeys(with_constants if as_it_lies else with_constants[::-1]))
     both = [] if first else [Packing("ab", "ab")]
     if 4 * k * (m + n) <= draft.machine.l2_bytes // 2:
         return [*with_constants, Packing(""), Packing("ab"), Packing("b"), *both]
     many = [Packing("ab", groups=True)] if m > 2 * MOST_ROWS else []
     return [*with_constants, Packing("b"), Packing("ab"), *many, *both]
+
+
+def _is_computed_before(draft: Draft, block: Block) -> bool:
+    """Whether an elementwise block that is left computes A for a product alone: it is inlined into what reads it."""
+    writers = draft.schedule.program.writers.get(block.reads[0].buffer, ())
+    elementwise = [writer for writer in writers if writer.label in draft.left and not writer.combiners]
+    return any(len(draft.readers(writer.label)) == 1 for writer in elementwise)
 
 
 def _epilogues(draft: Draft, label: str) -> list[str]:
@@ -142,7 +151,7 @@ def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
         vectors = max(1, min(4, -(-n // lanes), (machine.registers - 1) // (draft.schedule.value(panels) + 1)))
     else:
         fitting = {r for v in range(1, 5) for r in rows_of(machine, v) if r <= min(m, MOST_ROWS)}
-        rows = draft.choose([r for r in fitting if r in (2, 3, 4, 6, 7, 8, 10, 12, 14)] or [1], wanted, "rows")
+        rows = draft.choose([r for r in fitting if r in (2, 3, 4, 6, 7, 8, 10, 12, 14, wanted)] or [1], wanted, "rows")
     chosen = draft.choose(range(2, min(4, -(-n // lanes)) + 1) or [1], vectors, "vectors")
     kc = depth(machine, draft.schedule.value(rows), element)
     deep = draft.choose(evens(k, lanes, min(k, 4 * lanes), MOST_DEPTH), kc, "depth")
