@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from compiler.alternatives.chain import CHAIN
 from compiler.alternatives.choice import Chosen, best, offers, permitted
 from compiler.alternatives.flattened import FLATTENED
-from compiler.alternatives.layouts import CHANNELS_LAST
 from compiler.alternatives.law import Conditions, Form, Law, Rounding, Scope
+from compiler.alternatives.layouts import CHANNELS_LAST
 from compiler.alternatives.winograd import WINOGRAD_2, WINOGRAD_4
 from compiler.support.plugins import Extended
 

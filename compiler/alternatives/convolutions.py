@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.dialects.builtin import FloatAttr
@@ -11,9 +11,10 @@ from xdsl.dialects.builtin import FloatAttr
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
+from compiler.alternatives.layouts.layout import Layout
 from compiler.graph.grouping import Kind
 from compiler.graph.grouping.facts import kind_of
-from compiler.graph.tree import Compute, Graph, Node
+from compiler.graph.tree import Compute, Constant, Graph, Node
 from compiler.program.body import Read
 from compiler.program.tree import Access, Block, Buffer
 
@@ -22,12 +23,16 @@ from compiler.program.tree import Access, Block, Buffer
 class Convolution:
     """A convolution with stride 1: Y[n, k, h, w] += X[n, c, h + r - pads[0], w + s - pads[1]] * W[k, c, r, s], where X
     is zero outside. In three dimensions filters have one tap in the first, in which results lie as images do:
-    Y[n, k, d, h, w] of X[n, c, d, ...] and W[k, c, 0, r, s]."""
+    Y[n, k, d, h, w] of X[n, c, d, ...] and W[k, c, 0, r, s]. X and Y may have their channels last, each for itself.
+    `before` is what computes X in the graph."""
 
     compute: Compute
     image: Buffer
     weights: Buffer
     pads: tuple[int, int]
+    read: Layout
+    written: Layout
+    before: tuple[Node, ...] = ()
 
     @property
     def taps(self) -> tuple[int, ...]:
@@ -37,36 +42,54 @@ class Convolution:
     @property
     def images(self) -> int:
         """Images of rows and columns."""
-        return prod(self.image.shape) // prod((self.image.shape[1], *self.image.shape[-2:]))
+        shape = self.compute.results[0].shape
+        return shape[0] * prod(shape[d] for d in self.written.pixels[:-2])
 
     @property
     def rows(self) -> tuple[int, int]:
         """Rows and columns of the result."""
-        return self.compute.results[0].shape[-2], self.compute.results[0].shape[-1]
+        height, width = (self.compute.results[0].shape[d] for d in self.written.pixels[-2:])
+        return height, width
 
 
 def only_convolution(graph: Graph) -> Convolution | None:
-    """The convolution of a graph that begins with one, and whose other computes are elementwise on its result, the last
-    of them the only result of the graph; None for any other graph."""
-    first, *after = graph.nodes
-    if not isinstance(first, Compute) or not all(isinstance(node, Compute) for node in after):
+    """The convolution of a graph that has one, whose other computes are elementwise: before it, on its image alone, or
+    after it, on its result, the last of them the only result of the graph; None for any other graph."""
+    if not all(isinstance(node, Compute | Constant) for node in graph.nodes):
+        return None
+    at = next((n for n, node in enumerate(graph.nodes) if _is_contraction(node)), len(graph.nodes))
+    before, (first, *after) = graph.nodes[:at], graph.nodes[at:] or (None,)
+    if not isinstance(first, Compute) or graph.results != (graph.nodes[-1].results[0].name,):
         return None
     found = convolution_of(first, graph)
-    last = graph.nodes[-1].results[0]
-    if found is None or graph.results != (last.name,) or not all(_is_on_result(n, first, graph) for n in graph.nodes):
+    if found is None or not all(_is_on_result(node, found, graph) for node in after):
         return None
-    return found
+    return replace(found, before=before) if _is_for_image(before, found, graph) else None
 
 
-def _is_on_result(node: Node, convolution: Compute, graph: Graph) -> bool:
-    """Whether a compute is the convolution or an elementwise one of its shape, which reads what is computed at its own
-    indices."""
-    assert isinstance(node, Compute)
-    block, shape = node.block, convolution.results[0].shape
-    if node is not convolution and (kind_of(block) is not Kind.ELEMENTWISE or not block.reads):
+def _is_contraction(node: Node) -> bool:
+    return isinstance(node, Compute) and kind_of(node.block) is Kind.CONTRACTION
+
+
+def _is_for_image(before: Sequence[Node], found: Convolution, graph: Graph) -> bool:
+    """Whether nodes are constants, and elementwise computes that the image of a convolution alone is made of."""
+    computes = [node for node in before if isinstance(node, Compute)]
+    readers = [reader for node in computes for reader in graph.consumers[node.results[0].name]]
+    is_elementwise = all(len(n.results) == 1 and kind_of(n.block) is Kind.ELEMENTWISE for n in computes)
+    inside = all(any(reader is each for each in (*computes, found.compute)) for reader in readers)
+    return is_elementwise and inside and found.weights.name not in {node.results[0].name for node in before}
+
+
+def _is_on_result(node: Node, found: Convolution, graph: Graph) -> bool:
+    """Whether a compute is an elementwise one of the shape of a convolution's result, which reads what is computed at
+    its own indices."""
+    if not isinstance(node, Compute):
+        return False
+    block, shape = node.block, found.compute.results[0].shape
+    if kind_of(block) is not Kind.ELEMENTWISE or not block.reads:
         return False
     own = tuple(lin.variable(n) if size > 1 else lin.constant(0) for n, size in enumerate(shape))
-    computed = [access for access in block.reads if access.buffer in graph.producers]
+    computed = [access for access in block.reads if isinstance(graph.producers.get(access.buffer), Compute)]
     at_own = all(_without_units(access.index, shape) == own and not access.where for access in computed)
     return at_own and len(node.results) == 1 and node.results[0].shape == shape
 
@@ -79,30 +102,42 @@ def _without_units(index: Sequence[Linear], shape: Sequence[int]) -> tuple[Linea
 def convolution_of(node: Compute, graph: Graph) -> Convolution | None:
     """A compute as a convolution with stride 1; None where it is none."""
     block = node.block
-    spatial = block.spatial
-    if kind_of(block) is not Kind.CONTRACTION or spatial not in (4, 5) or len(block.reads) != 2:
+    rank = block.spatial
+    if kind_of(block) is not Kind.CONTRACTION or rank not in (4, 5) or len(block.reads) != 2:
+        return None
+    if len(block.axes) != 2 * rank - 1:
         return None
     if not all(isinstance(operand, Read) for operand in getattr(block.body[0], "operands", ())):
         return None
-    of_filter = tuple(map(lin.variable, (1, *range(spatial, len(block.axes)))))
-    weights = next((a for a in block.reads if a.index == of_filter and len(of_filter) == spatial), None)
-    image = next((a for a in block.reads if a is not weights), None)
-    if weights is None or image is None or weights.where or not _is_of_own_image(block, image):
+    every = (Layout(False, rank), Layout(True, rank))
+    found = (_in_layouts(node, graph, read, written) for read in every for written in every)
+    return next((convolution for convolution in found if convolution is not None), None)
+
+
+def _in_layouts(node: Compute, graph: Graph, read: Layout, written: Layout) -> Convolution | None:
+    """A compute as a convolution of an image in one layout into another one; None where it is none."""
+    block, rank = node.block, node.block.spatial
+    of_filter = tuple(map(lin.variable, (written.channels, *range(rank, len(block.axes)))))
+    weights = next((access for access in block.reads if access.index == of_filter), None)
+    image = next((access for access in block.reads if access is not weights), None)
+    if weights is None or image is None or weights.where or not _is_of_own_image(block, image, read):
         return None
-    starts = [image.index[n] - lin.variable(n) - lin.variable(spatial - 1 + n) for n in range(2, spatial)]
+    pixels = zip(read.pixels, written.pixels, range(rank + 1, len(block.axes)), strict=True)
+    starts = [image.index[d] - lin.variable(axis) - lin.variable(tap) for d, axis, tap in pixels]
     source, of_filters = graph.values[image.buffer], graph.values[weights.buffer]
     if not all(start.is_constant for start in starts) or not _reads_zero_outside(block, image, source):
         return None
     if any(size > 1 for size in of_filters.shape[2:-2]) or any(start.constant for start in starts[:-2]):
         return None
-    return Convolution(node, source, of_filters, (-starts[-2].constant, -starts[-1].constant))
+    pads = (-starts[-2].constant, -starts[-1].constant)
+    return Convolution(node, source, of_filters, pads, read, written)
 
 
-def _is_of_own_image(block: Block, image: Access) -> bool:
+def _is_of_own_image(block: Block, image: Access, layout: Layout) -> bool:
     """Whether a read is of the result's image and the reduction's channel."""
     images = (lin.variable(0),) if block.axes[0].size > 1 else (lin.variable(0), lin.constant(0))
     own = len(image.index) == block.spatial and image.index[0] in images
-    return own and image.index[1] == lin.variable(block.spatial)
+    return own and image.index[layout.channels] == lin.variable(block.spatial)
 
 
 def _reads_zero_outside(block: Block, access: Access, source: Buffer) -> bool:

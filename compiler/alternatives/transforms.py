@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from compiler import te
+from compiler.alternatives.layouts.layout import Layout
 from compiler.te import Tensor
 from compiler.te.expr import Expr
 from compiler.te.index import Index
@@ -85,37 +86,47 @@ class Tiles:
         return inner if self.images == 1 else image * self.down + inner
 
 
-def convolved(x: Tensor, w: Tensor, pads: tuple[int, int], image: tuple[int, int], transform: Transform) -> Tensor:
+def convolved(
+    x: Tensor,
+    w: Tensor,
+    pads: tuple[int, int],
+    image: tuple[int, int],
+    transform: Transform,
+    read: Layout,
+    written: Layout,
+) -> Tensor:
     """The convolution [n, k, ..., h, w] of x [n, c, ..., y, x] by w [k, c, ..., 3, 3] with stride 1; `pads` are zeros
-    before the first row and column, `image` the rows and columns of the result. A dimension between has one tap.
+    before the first row and column, `image` the rows and columns of the result. A dimension between has one tap. x and
+    the result have their channels where `read` and `written` say.
 
     Tiles are transformed, multiplied with transformed filters for each of their points, and transformed back. Channels,
     and later filters, are contiguous throughout. What depends on w alone is in float64, rounded once at its end.
     """
     m = transform.results
-    images, depth = prod((x.shape[0], *x.shape[2:-2])), prod(x.shape[2:-2])
-    tiles = Tiles(transform, images, -(-image[0] // m), -(-image[1] // m))
-    products = _multiplied(_input(_border(x, pads, tiles), tiles), _filter(w, transform), tiles)
+    between = [x.shape[d] for d in read.pixels[:-2]]
+    tiles = Tiles(transform, prod((x.shape[0], *between)), -(-image[0] // m), -(-image[1] // m))
+    products = _multiplied(_input(_border(x, pads, tiles, read), tiles), _filter(w, transform), tiles)
     result = _output(products, tiles)
 
-    def element(n: Index, k: Index, *place: Index) -> Expr:
-        *between, row, column = place
-        image = n * depth + between[0] if between else n
-        return result[tiles.row(image, row), column // m, row % m, column % m, k]
+    def element(*index: Index) -> Expr:
+        *depth, row, column = (index[d] for d in written.pixels)
+        number = index[0] * prod(between) + depth[0] if depth else index[0]
+        return result[tiles.row(number, row), column // m, row % m, column % m, index[written.channels]]
 
-    return te.compute((x.shape[0], w.shape[0], *x.shape[2:-2], *image), element, name="convolution")
+    shape = written.arranged((x.shape[0], w.shape[0], *between, *image))
+    return te.compute(shape, element, name="convolution")
 
 
-def _border(x: Tensor, pads: tuple[int, int], tiles: Tiles) -> Tensor:
+def _border(x: Tensor, pads: tuple[int, int], tiles: Tiles, layout: Layout) -> Tensor:
     """The images [image, y, x, c] with zeros around them, as large as all tiles are."""
-    channels, *depth, height, width = x.shape[1:]
+    channels, (*depth, height, width) = x.shape[layout.channels], (x.shape[d] for d in layout.pixels)
     m = tiles.transform.results
 
     def element(image: Index, y: Index, z: Index, c: Index) -> Expr:
         row, column = y - pads[0], z - pads[1]
         inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
         place = (image // depth[0], c, image % depth[0]) if depth else (image, c)
-        return te.select(inside, x[(*place, row, column)], 0.0)
+        return te.select(inside, x[layout.arranged((*place, row, column))], 0.0)
 
     return te.compute((tiles.images, tiles.down * m + 2, tiles.across * m + 2, channels), element, name="border")
 

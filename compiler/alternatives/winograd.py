@@ -6,6 +6,7 @@ F(2x2, 3x3) needs 4 multiplications a result, F(4x4, 3x3) 2.25, the written form
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from math import prod, sqrt
 
@@ -45,12 +46,20 @@ def winograd(graph: Graph, conditions: Conditions, transform: Transform) -> Iter
     if found is None or conditions.policy == "strict" or not _is_meant(found, conditions):
         return
     x, w = (te.placeholder(b.shape, "f32", b.name) for b in (found.image, found.weights))
-    y = convolved(x, w, found.pads, found.rows, transform)
+    y = convolved(x, w, found.pads, found.rows, transform, found.read, found.written)
     form = spliced(graph, found.compute, te.function("form", [x, w], y))
-    guard = read(find_function(te.function("guard", [x, w], _is_in_range(x, w)).module))
+    guard = _guard(found, graph, te.function("guard", [x, w], _is_in_range(x, w)))
     gain = cycles(found, conditions) / transformed_cycles(found, transform, conditions)
     written = rounding(found.weights.shape[1])
     yield Form(form, gain, rounding(found.weights.shape[1], transform), written, guard)
+
+
+def _guard(found: Convolution, graph: Graph, of: te.Function) -> Graph:
+    """A te function of the image and the weights as one of inputs of a graph."""
+    guard = read(find_function(of.module))
+    nodes = (*found.before, *guard.nodes)
+    needed = {name for node in nodes for name in node.operands}
+    return replace(guard, inputs=tuple(value for value in graph.inputs if value.name in needed), nodes=nodes)
 
 
 def _is_meant(found: Convolution, conditions: Conditions) -> bool:

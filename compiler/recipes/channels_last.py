@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from math import prod
 
+from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.order import step
-from compiler.program.tree import Access, Block
+from compiler.program.tree import Access
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.sizes import pixel_tile, pixels_of
 from compiler.schedule.library.loops import by_axis, cut, in_vectors, node_of, own_loops
@@ -23,12 +24,14 @@ MOST_UNROLLED = 80
 @dataclass(frozen=True)
 class LastWindow:
     """The reads of a convolution Y[.., h, w, k] += X[.., h*S + r, w*S + q, ..] * W[k, .., r, q], of which a depthwise
-    one reads channel k alone. `filters` is the dimension of W that k indexes."""
+    one reads channel k alone. `filters` is the dimension of W that k indexes. A transposed one reads X[.., (h - r) /
+    S, ..] and W[k, .., h mod S + r, ..]: `strides` are those of its axes."""
 
     image: Access
     weights: Access
     filters: int
     is_depthwise: bool
+    strides: Mapping[int, int]
 
 
 @dataclass(frozen=True)
@@ -54,16 +57,30 @@ def _window(draft: Draft, label: str) -> LastWindow | None:
     k, w = block.spatial - 1, block.spatial - 2
     if step(program, block.writes[0], k) != 1 or block.axes[k].size < draft.lanes(label):
         return None
-    images = [a for a in block.reads if any(w in f.variables() and len(f.variables()) > 1 for f in a.index)]
+    images = [access for access in block.reads if any(_slides(form, w) for form in access.index)]
     weights = next((a for a in block.reads if a not in images), None)
     if len(images) != 1 or weights is None or weights.where:
         return None
     moving = [form.variables() for form in weights.index]
     filters = [d for d, axes in enumerate(moving) if k in axes]
     along = step(program, images[0], k)
-    if len(filters) != 1 or along not in (0, 1) or any(axes & set(range(k)) for axes in moving):
+    strides = _strides(images[0], k)
+    phased = {axis for axis, stride in strides.items() if stride > 1}
+    if len(filters) != 1 or along not in (0, 1) or any(axes & set(range(k)) - phased for axes in moving):
         return None
-    return LastWindow(images[0], weights, filters[0], along == 1)
+    return LastWindow(images[0], weights, filters[0], along == 1, strides)
+
+
+def _slides(form: Linear, axis: int) -> bool:
+    """Whether an index moves along an axis and a tap, or along the axis divided by a stride."""
+    divided = any(isinstance(atom, Quotient) and not atom.is_mod for atom, _ in form.terms)
+    return axis in form.variables() and (divided or (bool(form.coefficient(axis)) and len(form.variables()) > 1))
+
+
+def _strides(image: Access, pixels: int) -> dict[int, int]:
+    """By how much axes along the image are divided: the strides of a transposed convolution."""
+    atoms = [atom for form in image.index for atom, _ in form.terms if isinstance(atom, Quotient) and not atom.is_mod]
+    return {axis: atom.divisor for atom in atoms for axis in atom.form.variables() if axis < pixels}
 
 
 def _apply(draft: Draft, label: str, window: LastWindow) -> Sequence[str]:
@@ -102,19 +119,21 @@ def dense(
           r { q { c { w.1 = pixels unrolled { k.1 = vectors unrolled { k.2 = lanes vectorized { C } } } } } }
           D } } } }
 
-    Gives the loops over panels of filters and over rows. Source: `library.implicit_gemm`, whose results are transposed
+    A transposed one is one for each phase of its strides, and D follows for all of them. Gives the loops over panels of
+    filters and over rows. Source: `library.implicit_gemm`, whose results are transposed
     in registers; these are not.
     """
     if window.image.where:
         copy_in_vectors(s, s.pad(block, window.image.buffer), lanes)
     _pack(s, block, window, s.multiple(tiles.vectors, lanes))
-    nest = _nest(s, block)
+    phased = _by_phases(s, block, window)
+    nest, phases = phased.nest, phased.phases
     w0, w1 = s.split(nest.pixels, [None, tiles.pixels])
     k0, *k1 = s.split(nest.filters, [None, *([] if tiles.vectors == 1 else [tiles.vectors]), lanes])
     *outer, row = nest.rows
     channels, *taps = nest.taps
-    s.reorder(*outer, k0, row, w0, *taps, channels, w1, *k1)
-    s.reverse_compute_at(epilogue, w0)
+    s.reorder(*outer, k0, row, *phases, w0, *taps, channels, w1, *k1)
+    s.reverse_compute_at(epilogue, row if phases else w0)
     _by_filters(s, epilogue, lanes)
     in_vectors(s, [w1, *k1])
     return k0, row
@@ -169,6 +188,26 @@ def _nest(s: Schedule, block: Handle) -> _Nest:
     loops = by_axis(s, block)
     *rows, (pixels,), (filters,) = loops[:spatial]
     return _Nest(list(chain(*rows)), pixels, filters, list(chain(*loops[spatial:])))
+
+
+@dataclass(frozen=True)
+class _Phased:
+    """The loops of a transposed convolution within one phase of its strides, and those over phases."""
+
+    nest: _Nest
+    phases: list[Handle]
+
+
+def _by_phases(s: Schedule, block: Handle, window: LastWindow) -> _Phased:
+    """Split loops along the image by the strides of a transposed convolution; other convolutions have one phase."""
+    nest, pixels = _nest(s, block), node_of(s, block).spatial - 2
+    loops, phases = [*nest.rows, nest.pixels], list[Handle]()
+    numbers = [n for n, axis in enumerate(by_axis(s, block)[: pixels + 1]) if axis]
+    for position, axis in enumerate(numbers):
+        if window.strides.get(axis, 1) > 1:
+            loops[position], phase = s.split(loops[position], [None, window.strides[axis]])
+            phases.append(phase)
+    return _Phased(replace(nest, rows=loops[:-1], pixels=loops[-1]), phases)
 
 
 def _pack(s: Schedule, block: Handle, window: LastWindow, panel: Size) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
-from compiler.program.tree import Block, Program
+from compiler.program.tree import Access, Block, Program
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.sizes import step_cycles
 from compiler.schedule.library.loops import by_axis, in_vectors, inside, target_of
@@ -24,7 +24,8 @@ NEAR = 1.05
 @dataclass(frozen=True)
 class WinogradBlocks:
     """The labels of the blocks of a convolution by Winograd's transforms, see `alternatives.transforms.convolved`. The
-    results are the copy into the result's layout, and elementwise blocks on it."""
+    results are the copy into the result's layout, and elementwise blocks on it. `reads_last` and `gives_last` tell
+    whether the image and the result have their channels last."""
 
     border: str
     columns: str
@@ -34,6 +35,13 @@ class WinogradBlocks:
     rows: str
     output: str
     results: tuple[str, ...]
+    reads_last: bool
+    gives_last: bool
+
+    @property
+    def row(self) -> int:
+        """The axis of the result's rows, from its last axis."""
+        return -3 if self.gives_last else -2
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,20 @@ def _blocks(draft: Draft, label: str) -> WinogradBlocks | None:
         return None
     _, input, columns, border = (block.label for block in before)
     rows, output, *results = (block.label for block in after)
-    return WinogradBlocks(border, columns, input, filters[0], label, rows, output, tuple(results))
+    reads_last, gives_last = _is_last(before[-1], before[-1].reads[0]), _is_last(after[2], _read_of(after[2], after[1]))
+    return WinogradBlocks(
+        border, columns, input, filters[0], label, rows, output, tuple(results), reads_last, gives_last
+    )
+
+
+def _read_of(block: Block, writer: Block) -> Access:
+    """How a block reads what another one writes."""
+    return next(access for access in block.reads if access.buffer == writer.writes[0].buffer)
+
+
+def _is_last(block: Block, access: Access) -> bool:
+    """Whether the last axis of a block is what the last index of an access moves along."""
+    return access.index[-1].variables() == {block.spatial - 1}
 
 
 def _writers(program: Program, block: Block) -> list[str]:
@@ -94,7 +115,7 @@ def _readers(draft: Draft, block: Block) -> Iterator[Block]:
 
 def _apply(draft: Draft, blocks: WinogradBlocks) -> Sequence[str]:
     s, lanes = draft.schedule, draft.lanes(blocks.product)
-    m, height = draft.block(blocks.rows).axes[3].size, draft.block(blocks.results[-1]).axes[-2].size
+    m, height = draft.block(blocks.rows).axes[3].size, draft.block(blocks.results[-1]).axes[blocks.row].size
     for label in blocks.results[:-1]:
         s.inline(s.get_block(label))
     tiles = _tiles(draft, draft.block(blocks.product), -(-height // m), lanes)
@@ -152,24 +173,29 @@ def winograd(
     Source: Lavin and Gray 2015; the blocks are those of oneDNN's fused Winograd.
     """
     result, border, product = map(s.get_block, (blocks.results[-1], blocks.border, blocks.product))
-    n, (k,), *between, (h,), (w,) = by_axis(s, result)
+    n, *axes = by_axis(s, result)
+    (k,), *between, (h,), (w,) = (axes[-1], *axes[:-1]) if blocks.gives_last else axes
     step = tiles.columns * m
     vector = min(lanes, step) if step >= s.extent(w) else max(n for n in range(1, lanes + 1) if step % n == 0)
     h0, h1 = s.split(h, [None, tiles.rows * m])
     k0, k1 = s.split(k, [None, lanes])
-    w0, w1, w2 = s.split(w, [None, -(-step // vector), vector])
+    w0, *w1 = s.split(w, [None, step] if blocks.gives_last else [None, -(-step // vector), vector])
     images = [loop for loop in (*n, *chain(*between)) if s.extent(loop) > 1]
-    s.reorder(*n, *chain(*between), h0, w0, k0, h1, w1, w2, k1)
+    s.reorder(*n, *chain(*between), h0, w0, k0, h1, *w1, k1)
     _transform_back(s, blocks, k0)
     s.compute_at(product, w0)
     _transform(s, blocks, w0, lanes)
-    in_vectors(s, [w2, k1])
+    in_vectors(s, [k1] if blocks.gives_last else [w1[-1], k1])
     _multiply(s, blocks, tiles, w0, lanes)
     if images:
         s.compute_at(border, images[-1])
     _, (y,), (z,), (c,) = by_axis(s, border, images[-1] if images else None)
-    z0, z1 = s.split(z, [None, lanes])
     c0, c1 = s.split(c, [None, lanes])
+    if blocks.reads_last:
+        s.reorder(y, z, c0, c1)
+        in_vectors(s, [c1])
+        return y, h0, w0
+    z0, z1 = s.split(z, [None, lanes])
     s.reorder(y, c0, z0, z1, c1)
     in_vectors(s, [z1, c1])
     return y, h0, w0

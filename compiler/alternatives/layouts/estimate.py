@@ -8,7 +8,7 @@ from math import prod
 from compiler.affine import linear as lin
 from compiler.alternatives.cost import BYTES
 from compiler.alternatives.layouts.images import Filtering, filtering
-from compiler.alternatives.layouts.relaid import channels_last
+from compiler.alternatives.layouts.layout import channels_last
 from compiler.graph.grouping.facts import points, scalar_operations, size
 from compiler.graph.tree import Compute, Graph
 from compiler.program.tree import Access
@@ -42,15 +42,15 @@ def _factor(found: Filtering, graph: Graph, to_last: bool, from_last: bool, lane
     if found.is_depthwise:
         if to_last != from_last:
             return ELEMENTS
-        return DEPTHWISE_LAST * idle if to_last else DEPTHWISE * (STRIDED if found.stride > 1 else 1)
+        return DEPTHWISE_LAST * idle if to_last else DEPTHWISE * (STRIDED if found.is_strided else 1)
     if found.is_grouped:
         return ELEMENTS if to_last or from_last else 1.0
     if to_last:
         return idle
-    if found.taps > 1:
-        return TRANSPOSED * idle
-    if from_last:
+    if from_last and (found.taps == 1 or found.is_transposed):
         return ELEMENTS
+    if found.taps > 1 or found.is_transposed:
+        return TRANSPOSED * idle
     packed = 2 * size(graph.values[found.image.buffer]) / BYTES
     work = prod(axis.size for axis in found.node.block.axes) / (2 * lanes)
     return TRANSPOSED * min(idle, _padded(prod(shape[2:]), lanes)) + packed / work

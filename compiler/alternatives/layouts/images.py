@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from compiler.affine.linear import Quotient
+from compiler.affine.linear import Linear, Quotient
 from compiler.graph.grouping import Kind
 from compiler.graph.grouping.facts import kind_of
 from compiler.graph.tree import Compute, Graph
@@ -15,7 +15,8 @@ from compiler.program.tree import Access, Block
 
 @dataclass(frozen=True)
 class Filtering:
-    """A convolution Y[n, k, h, w] of X[n, c, h*S + r, w*S + q] and W[k, c, r, q], of one to three dimensions."""
+    """A convolution Y[n, k, h, w] of X[n, c, h*S + r, w*S + q] and W[k, c, r, q], of one to three dimensions; or a
+    transposed one."""
 
     node: Compute
     image: Access
@@ -23,16 +24,17 @@ class Filtering:
     @property
     def is_depthwise(self) -> bool:
         """Whether each filter has a channel of its own."""
-        return 1 in self._of_channel and not self.is_grouped
+        return 1 in self.image.index[1].variables() and not self.is_grouped
 
     @property
     def is_grouped(self) -> bool:
         """Whether filters read some of the channels."""
-        return any(isinstance(atom, Quotient) for atom, _ in self.image.index[1].terms)
+        return _is_divided(self.image.index[1])
 
     @property
-    def _of_channel(self) -> set[int]:
-        return self.image.index[1].variables()
+    def is_transposed(self) -> bool:
+        """Whether an index along the image is divided by a stride."""
+        return any(map(_is_divided, self.image.index[2:]))
 
     @property
     def taps(self) -> int:
@@ -40,10 +42,9 @@ class Filtering:
         return prod(axis.size for axis in self.node.block.axes[self.node.block.spatial + 1 :])
 
     @property
-    def stride(self) -> int:
-        """The stride along a row."""
-        last = self.node.block.spatial - 1
-        return self.image.index[-1].coefficient(last) or 1
+    def is_strided(self) -> bool:
+        """Whether neighbours in a row of the result are none in the image."""
+        return self.image.index[-1].coefficient(self.node.block.spatial - 1) != 1
 
 
 def filtering(node: object) -> Filtering | None:
@@ -51,23 +52,25 @@ def filtering(node: object) -> Filtering | None:
     if not isinstance(node, Compute) or kind_of(node.block) is not Kind.CONTRACTION:
         return None
     block = node.block
-    if block.spatial < 3 or len(block.axes) != 2 * block.spatial - 1 or len(block.reads) != 2:
+    rank = block.spatial
+    if rank < 3 or len(block.axes) != 2 * rank - 1 or len(block.reads) != 2:
         return None
-    row = block.spatial - 1
-    images = [a for a in block.reads if len(a.index) == block.spatial and row in a.index[-1].variables()]
-    if len(images) != 1 or not _by_pixels(images[0], block):
+    images = [access for access in block.reads if _is_image(access, rank)]
+    weights = next((access for access in block.reads if access not in images), None)
+    if len(images) != 1 or weights is None or 0 in set().union(*(form.variables() for form in weights.index)):
         return None
-    (weights,) = (access for access in block.reads if access is not images[0])
-    moved = set().union(*(form.variables() for form in weights.index))
-    return Filtering(node, images[0]) if 1 in moved and moved.isdisjoint({0, *range(2, block.spatial)}) else None
+    return Filtering(node, images[0])
 
 
-def _by_pixels(image: Access, block: Block) -> bool:
-    """Whether dimensions of an image after its channels follow those of the result, with one window each."""
-    spatial = block.spatial
-    return all(image.index[d].variables() <= {d, spatial + d - 1} for d in range(2, spatial)) and (
-        block.spatial in image.index[1].variables() or 1 in image.index[1].variables()
-    )
+def _is_image(access: Access, rank: int) -> bool:
+    """Whether an index is [n, channels, ...], each other form over an axis along the image and its taps."""
+    moved = [form.variables() for form in access.index]
+    along = all(d in axes and axes <= {d, rank + d - 1} for d, axes in enumerate(moved[2:], 2))
+    return len(moved) == rank and along and moved[0] <= {0} and bool(moved[1]) and moved[1] <= {1, rank}
+
+
+def _is_divided(form: Linear) -> bool:
+    return any(isinstance(atom, Quotient) for atom, _ in form.terms)
 
 
 def tied(graph: Graph) -> list[frozenset[str]]:
@@ -92,10 +95,10 @@ def tied(graph: Graph) -> list[frozenset[str]]:
     convolved = {node.results[0].name for node in graph.nodes if filtering(node) is not None}
     fixed = {*graph.results, *(value.name for value in graph.inputs)}
     free = (members for members in sets.values() if members & convolved and not members & fixed)
-    return [frozenset(members) for members in free if all(_is_image(name, graph) for name in members)]
+    return [frozenset(members) for members in free if all(_is_movable(name, graph) for name in members)]
 
 
-def _is_image(name: str, graph: Graph) -> bool:
+def _is_movable(name: str, graph: Graph) -> bool:
     """Whether a value is the only result of a compute, of several pixels and channels."""
     node, shape = graph.producers.get(name), graph.values[name].shape
     is_computed = isinstance(node, Compute) and len(node.results) == 1 and node.block.table is None

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
-from typing import TypeVar
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
+from compiler.alternatives.layouts.layout import channels_last
 from compiler.graph.normal_form import with_axes
 from compiler.graph.tree import Compute, Graph, Node
 from compiler.program.tree import Access, Block
-
-T = TypeVar("T")
-
-
-def channels_last(dimensions: Sequence[T]) -> tuple[T, ...]:
-    """The dimensions of an image [n, c, ..., h, w] as [n, ..., h, w, c]."""
-    return (dimensions[0], *dimensions[2:], dimensions[1])
 
 
 def relaid(graph: Graph, last: Set[str]) -> Graph:

@@ -24,8 +24,8 @@ first. `RULES` are tried in order, each on the blocks that are left, in the orde
 
 from collections.abc import Mapping, Sequence
 
-from compiler.recipes.draft import Alternative, Draft, Rule
 from compiler.recipes.channels_last import filters_in_lanes
+from compiler.recipes.draft import Alternative, Draft, Rule
 from compiler.recipes.winograd import transformed_tiles
 from compiler.space.rules.attention import shared_rows
 from compiler.space.rules.convolution import implicit_gemm

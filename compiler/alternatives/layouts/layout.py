@@ -1,0 +1,37 @@
+"""The order of an image's dimensions: plain, or channels last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The order of the dimensions of an image with so many of them: [n, c, ..., h, w], or [n, ..., h, w, c]."""
+
+    is_last: bool
+    rank: int
+
+    @property
+    def channels(self) -> int:
+        """The dimension of the channels: the last, or the second."""
+        return self.rank - 1 if self.is_last else 1
+
+    @property
+    def pixels(self) -> range:
+        """The dimensions along the image."""
+        return range(1, self.rank - 1) if self.is_last else range(2, self.rank)
+
+    def arranged(self, dimensions: Sequence[T]) -> tuple[T, ...]:
+        """Dimensions [n, c, ..., h, w] in the order of the layout."""
+        image, channels, *pixels = dimensions
+        return (image, *pixels, channels) if self.is_last else (image, channels, *pixels)
+
+
+def channels_last(dimensions: Sequence[T]) -> tuple[T, ...]:
+    """Dimensions [n, c, ..., h, w] as [n, ..., h, w, c]."""
+    return Layout(True, len(dimensions)).arranged(dimensions)
