@@ -7,6 +7,7 @@ cost.py         the estimate of whole te functions: cycles
 explained.py    for each law where it applies, or why not
 flattened.py    a sum of sums as one sum
 chain.py        a chain of products in the order of the fewest operations
+layouts/        images channels last, by segment
 splice.py       forms written with te, in the place of a compute
 convolutions.py groups around one convolution, to be matched
 transforms.py   the transforms of Winograd, and convolutions by them

@@ -43,7 +43,7 @@ class LastTiles:
 
 
 def filters_in_lanes(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A convolution whose filters lie side by side in its result and whose taps move along a row: dense or depthwise."""
+    """A convolution whose filters lie side by side in its result, with taps along its rows: dense or depthwise."""
     window = _window(draft, label)
     if window is not None:
         yield Alternative("filters in lanes", partial(_apply, label=label, window=window))

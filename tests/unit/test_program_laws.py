@@ -443,7 +443,7 @@ def test_a_law_that_crashes_is_its_plugins_fault(tmp_path: Path) -> None:
     )
     graph, conditions = canonical_graph(in_steps(N, CI, CO, S)), Conditions(MACHINE, "contract")
     with plugins.loaded([str(path)]):
-        assert [law.name for law in PROGRAM_LAWS] == ["bad", "flattened", "chain"]
+        assert [law.name for law in PROGRAM_LAWS] == ["bad", "flattened", "chain", "channels-last"]
         with pytest.raises(plugins.PluginError, match="plugin bad: program law bad failed: AttributeError"):
             rewritten(graph, conditions, PROGRAM_LAWS)
     path.write_text(path.read_text().replace("'bad'", "'chain'"))

@@ -1,60 +1,73 @@
-"""The assignment of booleans to variables with the least sum of costs, exactly, by eliminating variables."""
+"""Booleans with the least sum of costs that depend on a few of them each: exact, by eliminating variables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 MOST = 12
-"""The most variables of a cost between variables that are left, beyond which an assignment is not looked for."""
+"""The most variables that one cost may depend on while others are eliminated: tables have as many as 2 to this."""
+Values = Mapping[int, bool]
 
 
 @dataclass(frozen=True)
 class Cost:
-    """A cost that depends on some variables: by their values, in their order."""
+    """A cost by the values of some variables, in their order."""
 
     variables: tuple[int, ...]
     by_values: Mapping[tuple[bool, ...], float]
 
+    def of(self, values: Values) -> float:
+        """The cost by the values of all variables."""
+        return self.by_values[tuple(values[variable] for variable in self.variables)]
 
-def cost(variables: Sequence[int], of: Callable[[Mapping[int, bool]], float]) -> Cost:
+
+def cost(variables: Sequence[int], of: Callable[[Values], float]) -> Cost:
     """A cost from a function of the values of some variables."""
-    every = product((False, True), repeat=len(variables))
-    return Cost(tuple(variables), {values: of(dict(zip(variables, values, strict=True))) for values in every})
+    keys = product((False, True), repeat=len(variables))
+    return Cost(tuple(variables), {key: of(dict(zip(variables, key, strict=True))) for key in keys})
 
 
 def least(costs: Sequence[Cost]) -> dict[int, bool] | None:
-    """The values of all variables with the least sum of costs; None where too many depend on each other.
+    """Values of all variables with the least sum of costs; None where a table would depend on more than MOST.
 
-    Bucket elimination (Dechter 1999): the variable with the fewest neighbours goes first, and what the others cost it
-    at best becomes a cost between these.
+    Bucket elimination (Dechter 1999): the variable with the fewest neighbours goes first; what it costs at best, by the
+    values of these, takes the place of the costs that depend on it. Its value follows from theirs, last to first.
     """
-    left, decided = list(costs), list[tuple[int, Cost, dict[tuple[bool, ...], bool]]]()
-    while variables := {v for c in left for v in c.variables}:
-        neighbours = {v: {u for c in left if v in c.variables for u in c.variables} - {v} for v in variables}
-        first = min(sorted(variables), key=lambda v: len(neighbours[v]))
-        if len(neighbours[first]) > MOST:
+    left, eliminated = list(costs), list[tuple[int, list[Cost]]]()
+    while any(each.variables for each in left):
+        variable, around = _next(left)
+        if len(around) > MOST:
             return None
-        near = [c for c in left if first in c.variables]
-        best: dict[tuple[bool, ...], bool] = {}
-
-        def rest(
-            values: Mapping[int, bool], first: int = first, near: Sequence[Cost] = tuple(near)
-        ) -> tuple[float, bool]:
-            sums = [(_total(near, {**values, first: value}), value) for value in (False, True)]
-            return min(sums)
-
-        around = sorted(neighbours[first])
-        new = cost(around, lambda values: rest(values)[0])
-        best = {key: rest(dict(zip(around, key, strict=True)))[1] for key in new.by_values}
-        decided.append((first, new, best))
-        left = [c for c in left if first not in c.variables] + [new]
+        bucket = [each for each in left if variable in each.variables]
+        best = cost(around, partial(_at_best, variable, bucket))
+        left = [*(each for each in left if variable not in each.variables), best]
+        eliminated.append((variable, bucket))
     values: dict[int, bool] = {}
-    for variable, around_cost, choice in reversed(decided):
-        values[variable] = choice[tuple(values[v] for v in around_cost.variables)]
+    for variable, bucket in reversed(eliminated):
+        plain, last = _sums(variable, bucket, values)
+        values[variable] = last < plain
     return values
 
 
-def _total(costs: Sequence[Cost], values: Mapping[int, bool]) -> float:
-    return sum(c.by_values[tuple(values[v] for v in c.variables)] for c in costs)
+def _next(costs: Sequence[Cost]) -> tuple[int, list[int]]:
+    """The variable with the fewest neighbours, and these: variables of costs that depend on it."""
+    neighbours: dict[int, set[int]] = {}
+    for each in costs:
+        for variable in each.variables:
+            neighbours.setdefault(variable, set()).update(each.variables)
+    variable = min(sorted(neighbours), key=lambda v: len(neighbours[v]))
+    return variable, sorted(neighbours[variable] - {variable})
+
+
+def _at_best(variable: int, bucket: Sequence[Cost], values: Values) -> float:
+    """The least sum of some costs over both values of a variable."""
+    return min(_sums(variable, bucket, values))
+
+
+def _sums(variable: int, bucket: Sequence[Cost], values: Values) -> tuple[float, float]:
+    """The sum of some costs where a variable is false, and where it is true."""
+    false, true = (sum(each.of({**values, variable: value}) for each in bucket) for value in (False, True))
+    return false, true

@@ -35,6 +35,11 @@ def cycles(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) 
     return work * _factor(found, graph, value in last, found.image.buffer in last, machine.lanes)
 
 
+def copying(name: str, graph: Graph) -> float:
+    """The cycles in which a result of a graph is copied from channels last."""
+    return SCATTERED * 2 * size(graph.values[name]) / BYTES
+
+
 def _factor(found: Filtering, graph: Graph, to_last: bool, from_last: bool, lanes: int) -> float:
     """What a convolution costs, as a factor of its multiplications."""
     shape = found.node.results[0].shape

@@ -9,8 +9,9 @@ from math import prod
 from compiler.affine.linear import Linear, Quotient
 from compiler.graph.grouping import Kind
 from compiler.graph.grouping.facts import kind_of
-from compiler.graph.tree import Compute, Graph
+from compiler.graph.tree import Compute, Graph, Node
 from compiler.program.tree import Access, Block
+from compiler.types.elements import TYPES
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,8 @@ def _is_divided(form: Linear) -> bool:
 def tied(graph: Graph) -> list[frozenset[str]]:
     """Sets of values that have one layout: an elementwise compute, or a window, and what it reads at its own indices.
 
-    Left out are sets that have an input or a result of the graph, or whose members have other forms than images of
-    several pixels and channels, each the result of a compute. A set has the result of a convolution.
+    Left out are sets that have an input of the graph, or whose members have other forms than images of several pixels
+    and channels, each the result of a compute. A set has the result of a convolution.
     """
     parents: dict[str, str] = {}
 
@@ -93,18 +94,25 @@ def tied(graph: Graph) -> list[frozenset[str]]:
     for name in graph.values:
         sets.setdefault(root(name), set()).add(name)
     convolved = {node.results[0].name for node in graph.nodes if filtering(node) is not None}
-    fixed = {*graph.results, *(value.name for value in graph.inputs)}
+    fixed = {value.name for value in graph.inputs}
     free = (members for members in sets.values() if members & convolved and not members & fixed)
     return [frozenset(members) for members in free if all(_is_movable(name, graph) for name in members)]
 
 
 def _is_movable(name: str, graph: Graph) -> bool:
-    """Whether a value is the only result of a compute, of several pixels and channels."""
-    node, shape = graph.producers.get(name), graph.values[name].shape
+    """Whether a value is an image of several pixels and channels, the only result of a compute, that computes read."""
+    node, value = graph.producers.get(name), graph.values[name]
     is_computed = isinstance(node, Compute) and len(node.results) == 1 and node.block.table is None
-    tables = [n.block.table.buffer for n in graph.consumers[name] if isinstance(n, Compute) and n.block.table]
-    called = not all(isinstance(reader, Compute) for reader in graph.consumers[name])
-    return is_computed and not called and name not in tables and len(shape) > 2 and shape[1] > 1 and prod(shape[2:]) > 1
+    is_image = len(value.shape) > 2 and value.shape[1] > 1 and prod(value.shape[2:]) > 1
+    is_float = value.element in (TYPES["f32"], TYPES["f64"])
+    return is_computed and is_image and is_float and all(_reads_anyhow(node, name) for node in graph.consumers[name])
+
+
+def _reads_anyhow(node: Node, name: str) -> bool:
+    """Whether a node may read a value in either layout: a convolution, or what is no contraction."""
+    if not isinstance(node, Compute) or (node.block.table is not None and node.block.table.buffer == name):
+        return False
+    return kind_of(node.block) is not Kind.CONTRACTION or filtering(node) is not None
 
 
 def _alike(node: object, graph: Graph) -> Iterator[str]:

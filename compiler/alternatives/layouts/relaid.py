@@ -8,9 +8,13 @@ from dataclasses import replace
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.alternatives.layouts.layout import channels_last
+from compiler.dialects.access import axis_attribute
 from compiler.graph.normal_form import with_axes
+from compiler.graph.rename import giving, reading
 from compiler.graph.tree import Compute, Graph, Node
-from compiler.program.tree import Access, Block
+from compiler.program.body import read
+from compiler.program.names import Names
+from compiler.program.tree import Access, Block, Buffer
 
 
 def relaid(graph: Graph, last: Set[str]) -> Graph:
@@ -23,9 +27,29 @@ def relaid(graph: Graph, last: Set[str]) -> Graph:
             (%x = %X[n, h, w, c] ..., %w = %W[k, c, 0, 0] ...) -> tensor<1x14x14x64xf32>
 
     Elements keep their bits. Taps of extent 1 go, which leaves a product, and so does the one channel of a filter of a
-    depthwise convolution.
+    depthwise convolution. Results of the graph are copied into their layout at the end.
     """
-    return graph.with_nodes([_relaid(node, last) for node in graph.nodes])
+    nodes = [_relaid(node, last) for node in graph.nodes]
+    results, names = sorted(last & set(graph.results)), Names(graph.values)
+    renamed = {name: names.fresh(f"{name}.last") for name in results}
+    nodes = [_under(node, renamed) for node in nodes]
+    labels = Names(node.block.label for node in nodes if isinstance(node, Compute))
+    copies = [_plain(graph.values[name], renamed[name], labels.fresh("plain")) for name in results]
+    return graph.with_nodes([*nodes, *copies])
+
+
+def _under(node: Node, renamed: Mapping[str, str]) -> Node:
+    """A node that reads and gives values under other names."""
+    node = reading(node, renamed)
+    return giving(node, tuple(replace(value, name=renamed.get(value.name, value.name)) for value in node.results))
+
+
+def _plain(value: Buffer, source: str, label: str) -> Compute:
+    """The copy of a value from one that has its channels last."""
+    axes = tuple(axis_attribute(f"i{n}", size, False) for n, size in enumerate(value.shape))
+    access = Access(source, channels_last([lin.variable(n) for n in range(len(axes))]))
+    types = (value.element,)
+    return Compute(Block(label, axes, (), (), (access,), types, (), (read(0, value.element),)), (value,))
 
 
 def _relaid(node: Node, last: Set[str]) -> Node:

@@ -1,0 +1,89 @@
+"""The layouts of a graph's images with the least estimate, and the law that chooses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from compiler.alternatives.law import Conditions, Form, Law, Scope
+from compiler.alternatives.layouts.assignment import Cost, cost, least
+from compiler.alternatives.layouts.estimate import copying, cycles
+from compiler.alternatives.layouts.images import tied
+from compiler.alternatives.layouts.relaid import relaid
+from compiler.graph.tree import Compute, Graph
+from compiler.support.text import counted
+from compiler.types.machines import Gpu, Machine
+
+LEAST = 1.03
+"""The least gain of a whole program that is worth other layouts."""
+
+
+def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
+    """Images channels last.
+
+        %Y = te.compute "Y" [n = 1, k = 64, h = 14, w = 14, reduce c = 32, ...] (%x = %X[n, c, h, w], ...)
+      ->
+        %Y = te.compute "Y" [n = 1, h = 14, w = 14, k = 64, reduce c = 32] (%x = %X[n, h, w, c], ...)
+
+    No step converts an image: convolutions read and write either layout, and the estimate knows which way is fast. No
+    bit changes, but for the order of a sum over channels and taps, which is open in te. Inputs of the program,
+    and images that other contractions read, stay as they are; results are copied.
+    """
+    machine = conditions.machine
+    if machine.lanes < 2:
+        return  # channels go into lanes
+    last = planned(graph, machine)
+    before, after = (_total(graph, names, machine) for names in (frozenset[str](), last))
+    if last and before >= LEAST * after:
+        yield Form(relaid(graph, last), before / after, where=f"{counted(len(last), 'image')} channels last")
+
+
+def planned(graph: Graph, machine: Machine | Gpu) -> frozenset[str]:
+    """The values that lie channels last in the layouts of the least estimate; none where too many depend on each
+    other, or where all of them are results, to be copied."""
+    sets = tied(graph)
+    chosen = least(costs_of(graph, sets, machine)) or {}
+    last = [sets[n] for n, is_last in chosen.items() if is_last]
+    between = any(members.isdisjoint(graph.results) for members in last)
+    return frozenset[str]().union(*last) if between else frozenset()
+
+
+def costs_of(graph: Graph, sets: Sequence[frozenset[str]], machine: Machine | Gpu) -> list[Cost]:
+    """The cycles of each compute, by whether sets whose members it reads or gives lie channels last, and those of
+    copies of results: sets by their positions."""
+    position = {name: n for n, members in enumerate(sets) for name in members}
+    computes = [node for node in graph.nodes if isinstance(node, Compute)]
+    touched = ({position[name] for name in _names(node) if name in position} for node in computes)
+    copies = [
+        Cost((position[name],), {(False,): 0.0, (True,): copying(name, graph)})
+        for name in dict.fromkeys(graph.results)
+        if name in position
+    ]
+    return copies + [
+        cost(sorted(variables), partial(_cycles, node=node, graph=graph, sets=sets, machine=machine))
+        for node, variables in zip(computes, touched, strict=True)
+        if variables
+    ]
+
+
+def _cycles(
+    values: Mapping[int, bool],
+    node: Compute,
+    graph: Graph,
+    sets: Sequence[frozenset[str]],
+    machine: Machine | Gpu,
+) -> float:
+    last = frozenset(name for n, is_last in values.items() if is_last for name in sets[n])
+    return cycles(node, graph, last & set(_names(node)), machine)
+
+
+def _names(node: Compute) -> tuple[str, ...]:
+    return (*node.operands, *(value.name for value in node.results))
+
+
+def _total(graph: Graph, last: frozenset[str], machine: Machine | Gpu) -> float:
+    computed = sum(cycles(node, graph, last, machine) for node in graph.nodes if isinstance(node, Compute))
+    return computed + sum(copying(name, graph) for name in last.intersection(graph.results))
+
+
+CHANNELS_LAST = Law("channels-last", Scope.PROGRAM, _forms)
