@@ -14,7 +14,7 @@ from compiler.affine.linear import Linear
 from compiler.alternatives.layouts.layout import Layout
 from compiler.graph.grouping import Kind
 from compiler.graph.grouping.facts import kind_of
-from compiler.graph.tree import Compute, Constant, Graph, Node
+from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 from compiler.program.body import Read
 from compiler.program.tree import Access, Block, Buffer
 
@@ -54,12 +54,12 @@ class Convolution:
 
 def only_convolution(graph: Graph) -> Convolution | None:
     """The convolution of a graph that has one, whose other computes are elementwise: before it, on its image alone, or
-    after it, on its result, the last of them the only result of the graph; None for any other graph."""
-    if not all(isinstance(node, Compute | Constant) for node in graph.nodes):
-        return None
+    after it, on its result, the last of them the only result of the graph; None for any other graph. Constants may
+    stand anywhere."""
     at = next((n for n, node in enumerate(graph.nodes) if _is_contraction(node)), len(graph.nodes))
     before, (first, *after) = graph.nodes[:at], graph.nodes[at:] or (None,)
-    if not isinstance(first, Compute) or graph.results != (graph.nodes[-1].results[0].name,):
+    after = [node for node in after if not isinstance(node, Constant)]
+    if not isinstance(first, Compute) or graph.results != ([first, *after][-1].results[0].name,):
         return None
     found = convolution_of(first, graph)
     if found is None or not all(_is_on_result(node, found, graph) for node in after):
@@ -73,6 +73,8 @@ def _is_contraction(node: Node) -> bool:
 
 def _is_for_image(before: Sequence[Node], found: Convolution, graph: Graph) -> bool:
     """Whether nodes are constants, and elementwise computes that the image of a convolution alone is made of."""
+    if any(isinstance(node, Call) for node in before):
+        return False
     computes = [node for node in before if isinstance(node, Compute)]
     readers = [reader for node in computes for reader in graph.consumers[node.results[0].name]]
     is_elementwise = all(len(n.results) == 1 and kind_of(n.block) is Kind.ELEMENTWISE for n in computes)

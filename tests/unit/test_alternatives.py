@@ -203,6 +203,20 @@ def test_what_stays_as_written(function: te.Function, constants: Sequence[str], 
     assert laws_of(formed(function, constants, **conditions)) == []
 
 
+def test_a_constant_of_a_group_is_part_of_its_forms() -> None:
+    """Small constants stand in the groups that read them, at their beginning."""
+    x, w = te.placeholder((1, 16, 6, 6), name="X"), te.placeholder((16, 16, 3, 3), name="W")
+    bias = np.linspace(-8, 8, 16, dtype=np.float32).reshape(16, 1, 1)
+    y = nn.relu(nn.add(nn.conv2d(x, w, padding=1), te.constant(bias, name="b")))
+    function = te.function("layer", [x, w], y)
+    group = whole_of(function, ("W",), single=True)
+    assert group is not None and "te.constant" in str(group.groups[0].module)
+    given = arrays(function)
+    kernel = in_form(function, WINOGRAD_2, {"W": given["W"]})
+    assert [g.law for g in kernel.groups] == ["", "winograd-2x2", ""]
+    np.testing.assert_allclose(kernel(given["X"]), exact(given | {"b": bias}, 1, "relu"), rtol=1e-4, atol=1e-4)
+
+
 def test_each_machine_schedules_the_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, machine in {(m.vector_bits, m.registers): m for m in MACHINES.values()}.items():
         whole = whole_of(layer((1, 64, 28, 28), 64), ("W", "b"), single=True)
