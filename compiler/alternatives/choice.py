@@ -1,4 +1,5 @@
-"""`best`: the form of a graph that an estimate prefers among those that laws offer and the caller permits."""
+"""`best`: the form of a graph that an estimate prefers among those that laws offer and the caller permits;
+`plausible`: those that may be the fastest."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from compiler.graph.tree import Graph
 
 CLEAR = 1.15
 """The least estimated gain of a form that is taken: below it estimates are off as often as right."""
+PLAUSIBLE = 0.8
+"""The least estimated gain of a form that is worth timing beside the written one."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +25,22 @@ class Chosen:
 
 def best(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Chosen | None:
     """The permitted form with the largest estimated gain; None where the written form is the fastest."""
+    return preferred(plausible(graph, conditions, laws))
+
+
+def preferred(forms: Sequence[Chosen]) -> Chosen | None:
+    """The first of plausible forms, where its estimated gain is clear."""
+    return forms[0] if forms and forms[0].form.gain >= CLEAR else None
+
+
+def plausible(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> tuple[Chosen, ...]:
+    """The permitted forms that may be faster than the written one, one of each law, the largest gain first."""
     forms = [offer for offer in offers(graph, conditions, laws) if permitted(offer.form, conditions)]
-    chosen = max(forms, key=lambda offer: offer.form.gain, default=None)
-    return chosen if chosen is not None and chosen.form.gain >= CLEAR else None
+    by_law: dict[str, Chosen] = {}
+    for offer in sorted(forms, key=lambda offer: offer.form.gain, reverse=True):
+        if offer.form.gain >= PLAUSIBLE:
+            by_law.setdefault(offer.law.name, offer)
+    return tuple(by_law.values())
 
 
 def offers(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Iterator[Chosen]:

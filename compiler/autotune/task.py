@@ -7,9 +7,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from math import inf
 from reprlib import repr as short
 from statistics import median
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
+from uuid import uuid4
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -17,17 +20,20 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import driver
 from compiler.alternatives import Conditions
 from compiler.autotune.options import TuningOptions
+from compiler.autotune.tell.forms import GroupForm, form_of
+from compiler.autotune.tell.progress import Progress
 from compiler.autotune.workloads import made
 from compiler.database import Database, Key, Record
 from compiler.database.outcome import NETWORK, TIMINGS, WARM
 from compiler.database.program import text_of
 from compiler.database.record import hash_of
 from compiler.database.replay import replay
+from compiler.database.schema import MEMORY
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import dtype_of
 from compiler.driver.building import Selection, accepted, build, built, by_records, records_of, source_of
 from compiler.driver.parts.groups import OWN, Group, Whole
-from compiler.driver.parts.partition import partition
+from compiler.driver.parts.partition import FormChoice, Partition, Schedulable, alternatives
 from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Scheduled
 from compiler.frontends.model import Imported
@@ -53,6 +59,7 @@ from compiler.types.machines import Gpu, Machine, host
 from compiler.types.policies import policy_named
 
 if TYPE_CHECKING:
+    from compiler.autotune.tasks.forms import Formed
     from compiler.autotune.tasks.in_place import Finals
     from compiler.autotune.tell.breakdown import Breakdown
     from compiler.autotune.tuner import TuningProblem
@@ -85,6 +92,9 @@ class SearchTask(Unpicklable):
 
     A te function of one group is tuned in its canonical form, unless there is a template: `module`, `schedule` and the
     scripts of `space` have canonical names, which `provenance` leads back from. Kernels have the function's arguments.
+
+    Where laws offer other forms of groups, these have the forms that an estimate prefers, until `tune` times them; what
+    asks a database takes the forms that are chosen there.
 
     A whole program, one whose public function calls groups, has a task for each different group in `groups`, timed as
     in the network. What it does it does for all of them; what is of one program alone, such as `space`, they have.
@@ -128,11 +138,12 @@ class SearchTask(Unpicklable):
         self.constants = constants
         self.error = accepted(error)
         conditions = Conditions(self.machine, policy, error=self.error)
-        self._parts = partition(group or self.func, constants, self._target.in_units, template is None, conditions)
-        self._whole, self._single, self.module = self._parts.whole, self._parts.single, self._parts.module
-        self.occurrences = self._parts.group.occurrences if self._parts.group else 1
-        self.provenance = self._parts.group.names if self._parts.group else OWN
-        self._schedule = None if self._whole else Schedule(self._parts.loops)
+        program = group or self.func
+        self._alternatives = alternatives(program, constants, self._target.in_units, template is None, conditions)
+        self._forms = self._alternatives.offered.preferred if self._alternatives.offered else {}
+        self._defaults: dict[Key, Scheduled] = {}
+        self.forms: tuple[GroupForm, ...] = ()
+        self._take(self._alternatives.under(self._forms))
         program_name = self._whole.function.sym_name.data if self._whole else self.schedule.name
         self.name = program_name if name is None else line("the name of a task", name)
         self.policy, self.target = policy, self._target.name
@@ -142,6 +153,15 @@ class SearchTask(Unpicklable):
         self.rules: tuple[Rule, ...] = several("rules", given, "functions", callable)
         self.template = self._written(template)
         self.threads = self._target.threads(threads)
+
+    def _take(self, parts: Partition) -> None:
+        """Be the task of a partition of the program."""
+        self._parts, self._whole, self._single, self.module = parts, parts.whole, parts.single, parts.module
+        self.occurrences = parts.group.occurrences if parts.group else 1
+        self.provenance = parts.group.names if parts.group else OWN
+        self._schedule = None if parts.whole else Schedule(parts.loops)
+        for name in ("groups", "program", "key", "derived", "space"):
+            vars(self).pop(name, None)
 
     def __repr__(self) -> str:
         groups = f", {counted(len(self._whole.groups), 'group')}" if self._whole else ""
@@ -286,8 +306,9 @@ class SearchTask(Unpicklable):
 
         A database that knows the task is gone on with, its trials count. What is measured is on disk at once; an
         interruption ends the run and keeps all. The groups of a whole program share trials and seconds, which go where
-        they promise most of the program's time; what is given are the best records by the groups' names. At the end
-        each is compared with the default inside the program, and `apply_best` takes what is faster there. A terminal
+        they promise most of the program's time; what is given are the best records by the groups' names. At the
+        start the forms that laws offer of groups are compared inside the program, at the end each group with the
+        default, and `apply_best` takes what is faster there. A terminal
         shows how far the run is, unless `options.show` is False.
         """
         from compiler.autotune.tell.views import watched
@@ -300,6 +321,8 @@ class SearchTask(Unpicklable):
         from compiler.autotune.tasks.scheduler import Weighted, tune_together
         from compiler.autotune.tuner import tune
 
+        if not self._compare_forms(options):
+            return (self.records(options.path) if options.path else {}) if self._whole else None
         if self._whole is not None:
             if options.path is not None:
                 with Database(options.path) as database:
@@ -307,6 +330,67 @@ class SearchTask(Unpicklable):
             weighted = [Weighted(group._problem(options), group.occurrences) for group in self.groups]
             return tune_together(weighted, options, self._finals(self._whole) if self.machine == host() else None)
         return tune(self._problem(options), options)
+
+    def _compare_forms(self, options: TuningOptions) -> bool:
+        """Compare the forms of groups inside the program and take what is chosen; False after an interruption."""
+        if not self._has_forms:
+            return True
+        from compiler.autotune.tasks.forms import SHARE, FormContest
+
+        began = perf_counter() if options.began is None else options.began
+        progress = Progress(self.name, options.trials, options.seconds)
+
+        def say(phase: str) -> None:
+            progress.phase, progress.seconds = phase, perf_counter() - began
+            for callback in options.callbacks:
+                callback(progress)
+
+        choices = self._alternatives.choices(self.threads, self.policy)
+        seconds = inf if options.seconds is None else SHARE * options.seconds
+        with Database(options.path or MEMORY) as database:
+            contest = FormContest(self.name, choices, self._in_forms, database, str(uuid4()), say, seconds)
+            try:
+                if not contest.hold():
+                    say("the time for forms of groups was too short: what was chosen before stays")
+            except KeyboardInterrupt:
+                say("interrupted")
+                return False
+            self._follow(database, choices)
+        return True
+
+    @property
+    def _has_forms(self) -> bool:
+        """Whether groups have other forms, which are timed here."""
+        return self._alternatives.offered is not None and self.machine == host()
+
+    def _in_forms(self, forms: Mapping[str, str]) -> Formed:
+        """The program with these forms of its groups, without a trial, to be timed."""
+        from compiler.autotune.measure.turns import ProfiledProgram
+        from compiler.autotune.tasks.forms import Formed
+
+        assert self._alternatives.offered is not None
+        whole = self._alternatives.offered.under(forms)
+        parts = Partition(whole)
+        sources = {part.name: self._default(part) for part in parts.parts(self.threads, self.policy)}
+        arrays = self._arrays_of(whole)
+        kernel = built(parts, self.func, sources, self.threads, self.policy, arrays, profiled=True)
+        calls = [whole.written.get(call.callee, call.callee) for call in whole.running.main.calls]
+        return Formed(ProfiledProgram(kernel, len(calls)), calls)
+
+    def _default(self, part: Schedulable) -> Scheduled:
+        """The schedule of a part without a database, found once."""
+        if part.key not in self._defaults:
+            self._defaults[part.key] = source_of(part)
+        return self._defaults[part.key]
+
+    def _follow(self, database: Database, choices: Mapping[str, FormChoice]) -> None:
+        """Take the forms of groups that a database says to be the fastest inside the program."""
+        forms = {name: choice.chosen(database) for name, choice in choices.items()}
+        if forms != self._forms:
+            self._forms = forms
+            self._take(self._alternatives.under(forms))
+        timed = (form_of(f"{self.name}.{n}", forms[n], database.forms(choice.key)) for n, choice in choices.items())
+        self.forms = tuple(form for form in timed if form is not None)
 
     def _finals(self, whole: Whole) -> Finals:
         """What is compared inside the whole program when its groups are tuned."""
@@ -317,7 +401,7 @@ class SearchTask(Unpicklable):
         groups = {group.name: group for group in self.groups}
 
         def source(name: str, record: Record | None) -> Scheduled:
-            return source_of(groups[name], record)
+            return self._default(groups[name]) if record is None else source_of(groups[name], record)
 
         def program(sources: Mapping[str, Scheduled]) -> ProfiledProgram:
             return ProfiledProgram(self.built(sources, self._arrays, profiled=True), len(calls))
@@ -410,9 +494,12 @@ class SearchTask(Unpicklable):
     @property
     def _arrays(self) -> dict[str, object]:
         """The constants of a whole program: random ones where it does not know them."""
+        return self._arrays_of(self._whole) if self._whole else {**self.known}
+
+    def _arrays_of(self, whole: Whole) -> dict[str, object]:
         from compiler.driver.reference.cases import draw
 
-        random, inputs = np.random.default_rng(0), self._whole.arguments if self._whole else ()
+        random, inputs = np.random.default_rng(0), whole.arguments
         unknown = [a for a in inputs if a.name in self.constants and a.name not in self.known]
         return {**{a.name: draw(a, random) for a in unknown}, **self.known}
 
@@ -438,7 +525,11 @@ class SearchTask(Unpicklable):
         return Selection(self._parts, {task.name.removeprefix(f"{self.name}."): task for task in tasks})
 
     def records(self, database: str | os.PathLike[str]) -> dict[str, Record]:
-        """The best records of the program's canonical form by its name, of a whole program of its groups by theirs."""
+        """The best records of the program's canonical form by its name, of a whole program of its groups by theirs, in
+        the forms that are chosen in the database."""
+        if self._has_forms:
+            with Database(named(database), create=False) as opened:
+                self._follow(opened, self._alternatives.choices(self.threads, self.policy))
         return records_of({task.name: task for task in self.groups or (self,)}, named(database))
 
     def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> str:

@@ -187,6 +187,7 @@ def _whole(
 ) -> int:
     """Print the results of the groups of a whole program, and what they take inside it if the machine is this one."""
     from compiler.autotune.tell.facts import INTERRUPTED as STOPPED
+    from compiler.autotune.tell.forms import sentences
 
     interrupted = view.last is not None and view.last.phase == STOPPED
     inside = None if view.last is None else view.last.in_place
@@ -196,12 +197,15 @@ def _whole(
     _write_json(
         options.json,
         {"name": task.name, "tasks": tasks, "groups": groups, "whole": times, "interrupted": interrupted}
+        | ({"forms": [form.data() for form in task.forms]} if task.forms else {})
         | _workers([] if view.last is None else view.last.notes),
     )
     if options.json != "-":
         show_table(view.board.table())
         for line in (line for group_facts in facts for line in (*group_facts.failures, *group_facts.busy)):
             show(line)
+        for sentence in sentences(task.forms):
+            show(sentence)
         for sentence in _inside(inside, view) if records and is_here and not interrupted else ():
             show(sentence)
         if records and (database := _database(options)) is not None:

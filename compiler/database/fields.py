@@ -25,12 +25,14 @@ _WITHIN = "whole"
 """The field of a key that only those of groups inside a program have."""
 _DEFAULT = "default"
 """The field of a record that only those have whose script is the default."""
+_FORM = "form"
+"""The field of a record that only those of forms have."""
 _OUTCOME = ("kind", "seconds", "rates", "reason", "build_seconds", "disturbance")
 _DISTURBANCE = tuple(field.name for field in fields(Disturbance))
 _PLAIN = ("uuid", "name", "program", "script", "seed", "run", "created", "versions")
 _RECORD = ("key", "outcome", "candidate", "predicted", *_PLAIN)
 _NAMES: Fields = {
-    **dict.fromkeys((*_RECORD, _DEFAULT)),
+    **dict.fromkeys((*_RECORD, _DEFAULT, _FORM)),
     "outcome": {**dict.fromkeys(_OUTCOME), "disturbance": dict.fromkeys(_DISTURBANCE)},
 }
 """The fields of a record, and of the objects in it; a key keeps its own unknown fields."""
@@ -95,6 +97,7 @@ def record_fields(record: Record) -> Fields:
         **{name: getattr(record, name) for name in _PLAIN},
         "versions": dict(record.versions),
     } | ({_DEFAULT: True} if record.default else {})
+    known |= {_FORM: record.form} if record.form else {}
     return _merged(known, record.unknown)
 
 
@@ -116,6 +119,7 @@ def record_of(values: Json, id: int = 0) -> Record:
         candidate=_candidate(stated["candidate"]),
         predicted=_float(stated["predicted"]),
         default=stated.get(_DEFAULT, False),
+        form=stated.get(_FORM, ""),
         unknown=_unknown(stated, _NAMES),
         id=id,
     )

@@ -28,6 +28,8 @@ Candidate: TypeAlias = tuple[int, tuple[int, ...]]
 """The number of a sketch, and the position chosen at each of its choices."""
 KINDS = (MEASURED, ESTIMATED, *FAILURES)
 Json: TypeAlias = Any  # what a file says, before it is checked
+WRITTEN = "written"
+"""The form of a group that is its own, beside those that laws offer, which go by the names of these."""
 DEPTH = 32
 """How deep objects and lists of unknown fields may be nested."""
 
@@ -87,9 +89,10 @@ class Record:
     `name` is the task's, for people. `program` is the text that `key.program` is the hash of. `script` has all its
     decisions and replays by itself; `candidate` says where in the space of its tuner it was, if it came from one.
     `predicted` is the cost that the model gave when it was chosen, in the unit of `Outcome.cost`. `seed` and `run`
-    (a text, such as a UUID) are those of the tuner's run. `default` says that the script was what a build without a
-    database chose. `created` is a moment in UTC. `uuid` tells records of different files apart. `unknown` are fields of
-    JSON that this version does not know; it writes them again.
+    (a text, such as a UUID) are those of the tuner's run. `default` says that the script, or the form, was what a build
+    without a database chose. `form` is empty, or the form of a group that was timed inside a whole program: WRITTEN, or
+    the name of the law that gives it; such a record has no script. `created` is a moment in UTC. `uuid` tells records
+    of different files apart. `unknown` are fields of JSON that this version does not know; it writes them again.
     `id` is the record's number in the file that it was read from, 0 before; it is not compared.
 
     Raises InputError for a field that is not of its type, is not finite, or contradicts another.
@@ -105,6 +108,7 @@ class Record:
     seed: int = 0
     run: str = ""
     default: bool = False
+    form: str = ""
     created: str = field(default_factory=now)
     versions: Mapping[str, str] = field(default_factory=versions)
     uuid: str = field(default_factory=lambda: str(uuid4()))
@@ -152,7 +156,7 @@ def moment(text: str) -> datetime:
 def _complaints(record: Record) -> Iterator[str]:
     """The faults of a record, one sentence a fault; later ones are checked only if there are no earlier."""
     key = record.key
-    for name in ("program", "run", "uuid", "script", "created"):
+    for name in ("program", "run", "uuid", "script", "created", "form"):
         yield from _text(name, getattr(record, name))
     yield from _text("the key's program", key.program)
     yield from _text("the key's whole", key.whole)
@@ -171,6 +175,8 @@ def _complaints(record: Record) -> Iterator[str]:
     yield from _integer("seed", record.seed, 0)
     if not isinstance(record.default, bool):
         yield f"default is {short(record.default)}, expected true or false"
+    if record.form and (record.script or not key.whole):
+        yield f"the record of the form {short(record.form)} has a script, or is not of a whole program"
     yield from _identity(record)
     if record.predicted is not None:
         yield from _numbers("predicted", (record.predicted,), -math.inf)

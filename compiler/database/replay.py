@@ -34,6 +34,8 @@ def replay(record: Record, judged: bool = True) -> Schedule:
     choice without a decision; it says which step, counted from 1, and which line of the script: 'step 7, sched.split:
     loop 'm': ... (line 9: %m.0, %m.1 = sched.split %m by [-1, 8] : !sched.loop, !sched.loop)'.
     """
+    if record.form:
+        raise ScheduleError(f"it is the time of the form {record.form}, and has no script")
     program = _parsed("program", record.program)
     script = _parsed("script", record.script)
     schedule = Schedule(program)

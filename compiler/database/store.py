@@ -95,7 +95,7 @@ class Database:
 
     def choose(self, records: Sequence[Record]) -> None:
         """Keep what groups were measured to take inside a whole program, all of it or nothing: of each key the last
-        record has the schedule that was chosen, those before it have the others.
+        record has the schedule, or the form, that was chosen, those before it have the others.
 
         Raises InputError for a record that is there already.
         """
@@ -140,6 +140,12 @@ class Database:
         if last is None or (not last.default and self._has_failed(key, last.script)):
             return self.best(key)
         return last
+
+    def forms(self, key: Key) -> list[Record]:
+        """The records of the forms of a group, timed inside a whole program: the better ones later, and what was chosen
+        by one comparison after all others of it."""
+        forms = (record for record in self.records(key) if record.form)
+        return sorted(forms, key=lambda record: (record.created, record.id))
 
     def _has_failed(self, key: Key, script: str) -> bool:
         return any(record.outcome.stands for record in self.records(key) if record.script == script)

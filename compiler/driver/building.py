@@ -27,7 +27,7 @@ from compiler.driver.choice.mode import WRITTEN, Way, way_of
 from compiler.driver.choice.preferred import preferred_schedule
 from compiler.driver.choice.verdict import judged, proved
 from compiler.driver.inputs import named
-from compiler.driver.parts.partition import Partition, Schedulable, Unscheduled, partition
+from compiler.driver.parts.partition import Alternatives, Partition, Schedulable, Unscheduled, alternatives
 from compiler.driver.parts.single import single_of
 from compiler.driver.plan import BuildPlan
 from compiler.driver.units.pool import Team
@@ -98,8 +98,9 @@ def build(
 
     `schedule` says how a te program's loops are scheduled. `auto`, the default: each group as the rules of the tuner
     prefer it, without a trial, where that is proved, or, where the proof is undecided, agrees with the written program
-    in one run. The path of a database: each group by its best record there, those without one as under `auto`, as
-    those that the tuner found to be faster so inside this program.
+    in one run. The path of a database: each group in the form that the tuner found to be the fastest inside this
+    program, and by its best record there; those without one as under `auto`, as those that the tuner found to be faster
+    so inside it.
     `written`: as it is written. A script, as text, IR, the path of its file or a Schedule that has it: the whole
     program under that script, as `Schedule.apply` takes it; its names are the program's, such as `print_best` prints.
     None is what the environment variable STRATA_SCHEDULE says, else `auto`. A Schedule and programs at lower levels
@@ -174,14 +175,16 @@ def _for_cpu(
     error: float | None,
 ) -> Kernel:
     count, conditions = usable(thread_count(threads)), Conditions(host(), policy, error=error)
+    database = way if isinstance(way, Path) else None
 
     @cache
     def selection() -> Selection:
-        program = partition(x, list(constants or ()), conditions=conditions)
+        offers = alternatives(x, list(constants or ()), conditions=conditions)
+        program = offers.preferred if database is None else _chosen(offers, database, count, policy)
         return Selection(program, {part.name: part for part in program.parts(count, policy)})
 
-    if isinstance(way, Path):
-        return by_records(x, selection, way, (error,), count, policy, constants)
+    if database is not None:
+        return by_records(x, selection, database, (error,), count, policy, constants)
     return _planned(x, selection, (way, error), count, policy, constants)
 
 
@@ -207,6 +210,15 @@ class Selection:
     def refused(self, reason: str) -> dict[str, Scheduled]:
         """All parts as they are written, for a reason."""
         return dict.fromkeys(self.parts, replace(AS_WRITTEN, verdict=reason))
+
+
+def _chosen(offers: Alternatives, database: Path, threads: int, policy: str) -> Partition:
+    """The partition of a program whose groups have the forms that a database says to be the fastest inside it, of those
+    that are permitted."""
+    if offers.offered is None:
+        return offers.preferred
+    with Database(database, create=False) as opened:
+        return offers.under(offers.chosen(opened, threads, policy))
 
 
 def records_of(parts: Mapping[str, Schedulable], database: Path, program: Partition | None = None) -> dict[str, Record]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -81,7 +81,7 @@ class TurnTimes:
 
 @dataclass(frozen=True)
 class Turns:
-    """The runs of two programs with the same calls: by position those of one round."""
+    """The runs of two programs: by position those of one round."""
 
     default: Sequence[RunTimes]
     tuned: Sequence[RunTimes]
@@ -89,15 +89,18 @@ class Turns:
     @property
     def whole(self) -> TurnTimes:
         """The times of the whole programs."""
-        return self._times(lambda run: run.whole)
-
-    def of(self, calls: Sequence[int]) -> TurnTimes:
-        """The times of calls together, by their positions."""
-        return self._times(lambda run: float(run.calls[list(calls)].sum()))
-
-    def _times(self, seconds: Callable[[RunTimes], float]) -> TurnTimes:
-        default, tuned = (tuple(max(seconds(run), SHORTEST) for run in runs) for runs in (self.default, self.tuned))
+        default, tuned = (tuple(max(run.whole, SHORTEST) for run in runs) for runs in (self.default, self.tuned))
         return TurnTimes(default, tuned)
+
+    def of(self, calls: Sequence[int], tuned: Sequence[int] | None = None) -> TurnTimes:
+        """The times of calls together, by their positions; `tuned` are those in the second program, where it has
+        others."""
+        return TurnTimes(_together(self.default, calls), _together(self.tuned, calls if tuned is None else tuned))
+
+
+def _together(runs: Sequence[RunTimes], calls: Sequence[int]) -> tuple[float, ...]:
+    """The seconds of calls together, run by run."""
+    return tuple(max(float(run.calls[list(calls)].sum()), SHORTEST) for run in runs)
 
 
 def in_turns(default: Runnable, tuned: Runnable, seconds: float) -> Turns:

@@ -2,6 +2,7 @@
 
 progress.py     how far a run is; the times that are shown
 breakdown.py    what the groups of a whole program take together, beside the whole
+forms.py        what the forms of groups take inside the whole program, and which of them is chosen
 in_place.py     what the groups take inside the whole program, and which schedules were chosen
 subject.py      what is asked of a task
 facts.py        what is known of a run, as rows, sentences and data

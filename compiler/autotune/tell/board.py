@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from compiler.autotune.tell.facts import ceiling_share
@@ -59,6 +58,7 @@ class Board:
 
     def __init__(self, task: RunSubject, runs: Mapping[str, Progress]) -> None:
         self._task, self._runs = task, runs
+        self._operators: dict[str, str] = {}
 
     def rows(self) -> list[TaskRow]:
         """A row a task, longest total time first; then tasks without a measurement."""
@@ -72,7 +72,7 @@ class Board:
         bound = None if run is None or run.best is None else ceiling_share(task, run.best)
         return TaskRow(
             task.name,
-            self._operators[task.name],
+            self._operator(task),
             task.occurrences,
             None if seconds is None else task.occurrences * seconds / total,
             seconds,
@@ -81,9 +81,10 @@ class Board:
             None if run is None else run.promise,
         )
 
-    @cached_property
-    def _operators(self) -> dict[str, str]:
-        return {task.name: operator(task.schedule.program) for task in self._task.groups}
+    def _operator(self, task: RunSubject) -> str:
+        if task.name not in self._operators:
+            self._operators[task.name] = operator(task.schedule.program)
+        return self._operators[task.name]
 
     def heading(self) -> str:
         """A summary of all tasks: `net: 12 tasks, 3.41 ms, 96 trials, 40 of them from before, in 41 s`."""

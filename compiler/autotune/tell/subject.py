@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from compiler.autotune.tell.forms import GroupForm
 from compiler.database import Key, Record
 from compiler.schedule import Schedule
 from compiler.types.machines import Gpu, Machine
@@ -28,6 +29,10 @@ class RunSubject(Protocol):
     @property
     def groups(self) -> Sequence[RunSubject]:
         """The tasks of the groups of a whole program."""
+
+    @property
+    def forms(self) -> Sequence[GroupForm]:
+        """The forms of groups that were timed inside the program."""
 
     def group(self, name: str) -> RunSubject:
         """The task of a group."""

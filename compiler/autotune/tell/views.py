@@ -17,6 +17,7 @@ from rich.table import Table
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.tell.board import Board
 from compiler.autotune.tell.facts import INTERRUPTED, RunFacts
+from compiler.autotune.tell.forms import sentences
 from compiler.autotune.tell.progress import Progress
 from compiler.autotune.tell.subject import RunSubject
 from compiler.support.text import counted, printable
@@ -43,9 +44,14 @@ class Silent:
 
     def __call__(self, progress: Progress) -> None:
         """Take note of how far the run is, and show it."""
-        before = self.runs.get(progress.name)
-        self.last = self.runs[progress.name] = deepcopy(progress)
+        before, self.last = self.runs.get(progress.name), deepcopy(progress)
+        if not self.is_of_all(progress):
+            self.runs[progress.name] = self.last
         self.show(before, self.last)
+
+    def is_of_all(self, progress: Progress) -> bool:
+        """Whether it is of a whole program, not of one of its groups."""
+        return bool(self.task.groups) and progress.name == self.task.name
 
     def facts(self, progress: Progress) -> RunFacts:
         """The name of the program, or of the group, of a run."""
@@ -58,10 +64,11 @@ class Silent:
         """What the run has come to, and how much of that was there before it."""
         if self.last is None:
             return []
+        forms = sentences(self.task.forms)
         if not self.task.groups:
-            return list(self.facts(self.last).sentences())
+            return [*self.facts(self.last).sentences(), *forms]
         inside = self.last.in_place
-        return [self.board.heading(), *(() if inside is None else inside.sentences())]
+        return [self.board.heading(), *forms, *(() if inside is None else inside.sentences())]
 
     def __enter__(self) -> Self:
         return self
@@ -85,12 +92,18 @@ class Lines(Silent):
         self._noted = len(now.notes)
         for rule in now.rules if before is None or not before.rules else ():
             self._say(now, f"{now.name}: {rule}")
-        if self.task.groups:
+        if self.is_of_all(now):
+            self._say(now, f"{now.name}: {now.doing}")
+        elif self.task.groups:
             if (before is None or before.best is None) and now.best is not None and now.measured:
                 self._say(now, f"{now.name}: {self.facts(now).best}")
             if now.trials and now.phase.startswith(ENDS) and before is not None and before.phase != now.phase:
                 self._say(now, self._turn(now))
-            return
+        else:
+            self._show_one(before, now)
+
+    def _show_one(self, before: Progress | None, now: Progress) -> None:
+        """Print the changes of one task."""
         facts = self.facts(now)
         if before is not None and len(now.curve) > len(before.curve) and now.standing is not None:
             self._say(now, f"trial {now.trials}: {facts.best} ({now.sketch})")

@@ -1,18 +1,22 @@
-"""A whole program with other forms of its groups, where laws offer some that an estimate prefers."""
+"""`Offered`: a whole program and the other forms of its groups that laws offer; the program in chosen forms."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 
 from compiler import te
-from compiler.alternatives import GROUP_LAWS, Chosen, Conditions, Law, best
+from compiler.alternatives import GROUP_LAWS, Chosen, Conditions, Law
+from compiler.alternatives.choice import plausible, preferred
 from compiler.alternatives.splice import followed
+from compiler.database.record import WRITTEN, hash_of
 from compiler.dialects.functions import find_function, functions
 from compiler.dialects.numbers import dtype_of
 from compiler.driver.parts.groups import Group, Whole, whole_of
+from compiler.graph.canonical import canonical_hash
 from compiler.graph.grouping.outline import GROUP, LAW
 from compiler.graph.read import read
 from compiler.graph.tree import Call, Graph, Node
@@ -32,6 +36,93 @@ def forms_of(x: object) -> Iterator[Group]:
 
 
 @dataclass(frozen=True)
+class GroupForms:
+    """A group as it is written, and the other forms of it that may be faster, the largest estimated gain first."""
+
+    group: Group
+    graph: Graph
+    others: tuple[Chosen, ...]
+
+    @property
+    def preferred(self) -> str:
+        """The name of the form that the estimate prefers: of a law, or WRITTEN."""
+        chosen = preferred(self.others)
+        return WRITTEN if chosen is None else chosen.law.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all its forms, the preferred one first."""
+        return tuple(dict.fromkeys((self.preferred, WRITTEN, *(other.law.name for other in self.others))))
+
+    def named(self, name: str) -> Chosen | None:
+        """The form of a name; None for the written one."""
+        return next((other for other in self.others if other.law.name == name), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Offered:
+    """A program whose groups are as written, and those of them that have other forms."""
+
+    program: Whole
+    groups: tuple[GroupForms, ...]
+
+    @property
+    def preferred(self) -> dict[str, str]:
+        """The form that the estimate prefers, by the name of the group."""
+        return {group.group.name: group.preferred for group in self.groups}
+
+    @cached_property
+    def hash(self) -> str:
+        """A hash of the calls of a run in their order, groups as written, names apart."""
+        known = self.program.hashes
+
+        def digest(callee: str) -> str:
+            return known.get(callee) or canonical_hash(ModuleOp([find_function(self.program.module, callee).clone()]))
+
+        callees = [call.callee for call in self.program.running.main.calls]
+        digests = {callee: digest(callee) for callee in dict.fromkeys(callees)}
+        return hash_of(" ".join(("forms", *(digests[callee] for callee in callees))))
+
+    def under(self, forms: Mapping[str, str]) -> Whole:
+        """The program whose groups have the forms of these names, by the names of the groups; the same object where all
+        are as written.
+
+            %y = call @group_0(%x, %w)
+          ->
+            %guard = call @group_0_guard(%x, %w)
+            %form = call @group_0_winograd_2x2(%x, %w)
+            %y = call @group_0(%x, %w, %guard, %form)
+
+        Where the guard of a form holds, which is where it is not zero, the group gives what the form does; else it
+        computes it as written.
+        """
+        names = Names(function.sym_name.data for function in functions(self.program.module))
+        replaced: dict[str, _Replaced] = {}
+        for group in self.groups:
+            chosen = group.named(forms[group.group.name])
+            if chosen is not None:
+                replaced[group.group.name] = _replaced(group.graph, chosen, names)
+        return _calling(self.program, replaced) if replaced else self.program
+
+
+def offered(program: Whole, conditions: Conditions, laws: Sequence[Law]) -> Offered:
+    """The forms of a program's groups that laws offer, the conditions permit, and may be faster."""
+    groups = list[GroupForms]()
+    for group in program.groups:
+        graph = read(find_function(program.module, group.name))
+        known = frozenset(graph.inputs[n].name for n in group.constants)
+        others = plausible(graph, replace(conditions, constants=known), laws)
+        groups += [GroupForms(group, graph, others)] if others else []
+    return Offered(program, tuple(groups))
+
+
+def with_forms(program: Whole, conditions: Conditions, laws: Sequence[Law]) -> Whole:
+    """A program with each group in the form that an estimate prefers; the same object where that is the written one."""
+    forms = offered(program, conditions, laws)
+    return forms.under(forms.preferred)
+
+
+@dataclass(frozen=True)
 class _Replaced:
     """What stands in the place of a group: its guard and form, and the group, which runs where the guard fails; or, of
     a form without guard, the form alone."""
@@ -44,29 +135,6 @@ class _Replaced:
     def functions(self) -> list[Graph]:
         """The functions, in the order of their calls."""
         return [graph for graph in (self.guard, self.form, self.otherwise) if graph is not None]
-
-
-def with_forms(program: Whole, conditions: Conditions, laws: Sequence[Law]) -> Whole:
-    """A program with each group in the form that an estimate prefers; the same object where that is the written one.
-
-        %y = call @group_0(%x, %w)
-      ->
-        %guard = call @group_0_guard(%x, %w)
-        %form = call @group_0_winograd_2x2(%x, %w)
-        %y = call @group_0(%x, %w, %guard, %form)
-
-    Where the guard of a form holds, which is where it is not zero, the group gives what the form does; else it computes
-    it as written.
-    """
-    names = Names(function.sym_name.data for function in functions(program.module))
-    replaced: dict[str, _Replaced] = {}
-    for group in program.groups:
-        graph = read(find_function(program.module, group.name))
-        known = frozenset(graph.inputs[n].name for n in group.constants)
-        chosen = best(graph, replace(conditions, constants=known), laws)
-        if chosen is not None:
-            replaced[group.name] = _replaced(graph, chosen, names)
-    return _calling(program, replaced) if replaced else program
 
 
 def _replaced(graph: Graph, chosen: Chosen, names: Names) -> _Replaced:
@@ -109,7 +177,8 @@ def _calling(program: Whole, replaced: dict[str, _Replaced]) -> Whole:
     module = ModuleOp(list(map(write, (replace(main, nodes=tuple(nodes)), *every))), dict(program.module.attributes))
     parts = {f.name: program.parts[name] for name, r in replaced.items() for f in r.functions if name in program.parts}
     hashes = {name: digest for name, digest in program.hashes.items() if name not in replaced}
-    return replace(program, module=module, parts={**program.parts, **parts}, hashes=hashes)
+    written = {f.name: name for name, r in replaced.items() for f in r.functions}
+    return replace(program, module=module, parts={**program.parts, **parts}, hashes=hashes, written=written)
 
 
 def _calls(node: Node, new: _Replaced, names: Names) -> list[Node]:

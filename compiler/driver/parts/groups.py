@@ -76,13 +76,15 @@ class Group:
 class Whole:
     """A te module whose public function calls groups, and the positions of its inputs that never change. `names` are
     what users call the inputs, where that is not what the module calls them; `parts` what they call the parts of each
-    function; `hashes` the canonical hashes of groups, where they are known."""
+    function; `hashes` the canonical hashes of groups, where they are known; `written` the group, as written, of each
+    function that is called in its place, with another form of it."""
 
     module: ModuleOp
     constants: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     parts: GivenNames = field(default_factory=dict)
     hashes: Mapping[str, str] = field(default_factory=dict)
+    written: Mapping[str, str] = field(default_factory=dict)
 
     def own_names(self, arrays: Mapping[str, object]) -> dict[str, object]:
         """Arrays of inputs by the names that these have in the module."""

@@ -1,22 +1,24 @@
-"""`Partition`: a program as parts that have schedules of their own, and the plan of its kernel by these schedules."""
+"""`Partition`: a program as parts that have schedules of their own, and the plan of its kernel by these schedules;
+`Alternatives`: its partitions by the forms of its groups."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.alternatives import GROUP_LAWS, Conditions
+from compiler.database import Database
 from compiler.database.outcome import NETWORK, WARM
 from compiler.database.program import text_of
 from compiler.database.record import Key, hash_of
 from compiler.dialects.functions import find_function
 from compiler.driver.inputs import with_constants
 from compiler.driver.kernels import written
-from compiler.driver.parts.forms import with_forms
+from compiler.driver.parts.forms import GroupForms, Offered, offered
 from compiler.driver.parts.groups import Group, Whole, whole_of
 from compiler.driver.parts.single import Single, single_of
 from compiler.driver.plan import BuildPlan
@@ -84,11 +86,15 @@ class Unscheduled:
         """How long a schedule takes to find, beside other parts: its blocks."""
         return len(self.loops.blocks) if isinstance(self.loops, Program) else 1
 
+    @cached_property
+    def program(self) -> str:
+        """The text by which databases know it."""
+        return text_of(find_function(self.schedule.original))
+
     @property
     def key(self) -> Key:
         """The key of its records."""
-        program = hash_of(text_of(find_function(self.schedule.original)))
-        return Key(program, self.machine.name, self.threads, self.policy, self.timing)
+        return Key(hash_of(self.program), self.machine.name, self.threads, self.policy, self.timing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +158,61 @@ class Partition:
         return BuildPlan(module, group=group, tree=tree)
 
 
+@dataclass(frozen=True, eq=False)
+class Alternatives:
+    """The partitions of a program, by the forms of its groups. `written` makes the one with all groups as written;
+    `offered` has the groups that have other forms, of one te function that is called; None where there are none."""
+
+    written: Callable[[], Partition]
+    offered: Offered | None = None
+
+    @property
+    def preferred(self) -> Partition:
+        """The partition whose groups have the forms that the estimate prefers."""
+        return self.under({} if self.offered is None else self.offered.preferred)
+
+    def under(self, forms: Mapping[str, str]) -> Partition:
+        """The partition whose groups have the forms of these names, by the names of the groups."""
+        if self.offered is None:
+            return self.written()
+        whole = self.offered.under(forms)
+        return self.written() if whole is self.offered.program else Partition(whole)
+
+    def choices(self, threads: int, policy: str) -> dict[str, FormChoice]:
+        """The groups that have other forms, by their names."""
+        forms = self.offered
+
+        def choice(group: GroupForms) -> FormChoice:
+            written = Unscheduled(group.group.name, group.group.tree, threads, policy, NETWORK)
+            return FormChoice(group, written.program, replace(written.key, whole=forms.hash if forms else ""))
+
+        return {group.group.name: choice(group) for group in (forms.groups if forms else ())}
+
+    def chosen(self, database: Database, threads: int, policy: str) -> dict[str, str]:
+        """The forms that were chosen by times inside the program, by the names of the groups."""
+        return {name: choice.chosen(database) for name, choice in self.choices(threads, policy).items()}
+
+
+@dataclass(frozen=True)
+class FormChoice:
+    """A group that has other forms: the text of its loops as written, and the key of the times of its forms inside the
+    program."""
+
+    forms: GroupForms
+    program: str
+    key: Key
+
+    def chosen(self, database: Database) -> str:
+        """The form that a database says to be the best of those that are permitted here; the one that the estimate
+        prefers where that was not timed."""
+        timed = [record.form for record in database.forms(self.key) if record.form in self.forms.names]
+        return timed[-1] if self.forms.preferred in timed else self.forms.preferred
+
+    def is_undecided(self, database: Database) -> bool:
+        """Whether one of its forms was not timed yet."""
+        return not {record.form for record in database.forms(self.key)}.issuperset(self.forms.names)
+
+
 def partition(
     x: object,
     constants: Sequence[str],
@@ -159,18 +220,37 @@ def partition(
     canonical: bool = True,
     conditions: Conditions | None = None,
 ) -> Partition:
-    """The parts of a program, some of whose inputs are constant; not in groups, or not in its canonical form, where so
-    asked. The program and its groups have the forms that laws prefer under `conditions`; without them, and outside
-    groups, their own."""
+    """The preferred one of the partitions that `alternatives` gives."""
+    return alternatives(x, constants, in_groups, canonical, conditions).preferred
+
+
+def alternatives(
+    x: object,
+    constants: Sequence[str],
+    in_groups: bool = True,
+    canonical: bool = True,
+    conditions: Conditions | None = None,
+) -> Alternatives:
+    """The partitions of a program, some of whose inputs are constant; not in groups, or not in its canonical form,
+    where so asked. Under `conditions` the program has the form that laws prefer, and its groups those that laws offer;
+    without them, and outside groups, their own."""
     if isinstance(x, Group):
-        return Partition(given=x)
-    whole = whole_of(x, constants, conditions=conditions) if in_groups and canonical else None
-    if whole is not None:
-        return Partition(whole if conditions is None else with_forms(whole, conditions, GROUP_LAWS))
-    if conditions is not None and in_groups and canonical:
-        alone = whole_of(x, constants, single=True)
-        formed = alone and with_forms(alone, conditions, GROUP_LAWS)
-        if formed is not alone:
-            return Partition(formed)
+        return Alternatives(lambda: Partition(given=x))
+    in_groups = in_groups and canonical
+    whole = whole_of(x, constants, conditions=conditions) if in_groups else None
+
+    @cache
+    def written() -> Partition:
+        return _alone(x, constants, canonical) if whole is None else Partition(whole)
+
+    if conditions is None or not in_groups:
+        return Alternatives(written)
+    called = whole or whole_of(x, constants, single=True)
+    forms = None if called is None else offered(called, conditions, GROUP_LAWS)
+    return Alternatives(written, forms if forms is not None and forms.groups else None)
+
+
+def _alone(x: object, constants: Sequence[str], canonical: bool) -> Partition:
+    """The partition of a program that is one part."""
     single = single_of(x, constants) if canonical else None
     return Partition(single=single) if single else Partition(given=with_constants(x, lower(x), constants))

@@ -1,0 +1,118 @@
+"""The forms of each group, as written and by laws, timed where they will run: inside the whole program.
+
+An estimate prefers one of them. Before a program is tuned all of them are timed, under the schedules of a build without
+a database; what is fastest is kept in the database, and tuned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from time import perf_counter
+
+from compiler.autotune.deadline import TimeIsUp, until
+from compiler.autotune.measure.turns import Runnable, TurnTimes, in_turns
+from compiler.autotune.tasks.in_place import MARGIN, SECONDS
+from compiler.database import Database, Record
+from compiler.driver.parts.partition import FormChoice
+
+SHARE = 0.12
+"""The share of a run's seconds that the comparison of forms may take."""
+
+
+@dataclass(frozen=True)
+class Formed:
+    """A program with some form of each group: what runs it, and the group of each call of a run, in order; a form with
+    a guard has three calls."""
+
+    program: Runnable
+    calls: Sequence[str]
+
+    def calls_of(self, group: str) -> list[int]:
+        """The positions of the calls that stand in the place of those of a group."""
+        return [position for position, called in enumerate(self.calls) if called == group]
+
+
+@dataclass(frozen=True)
+class FormContest:
+    """The comparison of the forms of some groups of a program, by one run of the tuner.
+
+    choices: the groups by their names. built: the program with these forms of its groups. seconds: those that it may
+    take; `say` is told what is done.
+    """
+
+    name: str
+    choices: Mapping[str, FormChoice]
+    built: Callable[[Mapping[str, str]], Formed]
+    database: Database
+    run: str
+    say: Callable[[str], None]
+    seconds: float = inf
+
+    def hold(self) -> bool:
+        """Compare where a form was not timed yet, and keep in the database what is chosen; whether the time was enough.
+
+        A choice is on disk as soon as the groups were timed; then what was chosen is timed as a whole, and where it is
+        not faster than what the estimate prefers, that is chosen.
+        """
+        if not self._undecided:
+            return True
+        begun = perf_counter()
+        try:
+            with until(lambda: perf_counter() - begun > self.seconds):
+                self._compare(lambda: self.seconds - (perf_counter() - begun))
+        except TimeIsUp:
+            return False
+        return True
+
+    def _compare(self, left: Callable[[], float]) -> None:
+        preferred = {name: choice.chosen(self.database) for name, choice in self.choices.items()}
+        preferred |= {name: choice.forms.preferred for name, choice in self._undecided.items()}
+        self.say("building the program in the preferred forms of its groups")
+        plain, times = self.built(preferred), dict[str, dict[str, TurnTimes]]()
+        for forms in self._others:
+            self.say("building the program in other forms of its groups")
+            other = self.built(preferred | forms)
+            self.say("timing forms of groups inside the program")
+            turns = in_turns(plain.program, other.program, min(SECONDS, left() / 2))
+            for name, form in forms.items():
+                times.setdefault(name, {})[form] = turns.of(plain.calls_of(name), other.calls_of(name))
+        chosen = preferred | {name: min(of, key=lambda form: of[form].ratio) for name, of in times.items()}
+        chosen |= {name: preferred[name] for name, of in times.items() if of[chosen[name]].ratio >= MARGIN}
+        self._keep(times, chosen)
+        if chosen == preferred:
+            return
+        other = self.built(chosen)
+        self.say("timing the chosen forms of groups as a whole")
+        if in_turns(plain.program, other.program, min(SECONDS, left())).whole.ratio > 1:
+            self._keep(times, preferred)
+
+    @cached_property
+    def _undecided(self) -> dict[str, FormChoice]:
+        """The groups with a form that was not timed yet."""
+        return {name: choice for name, choice in self.choices.items() if choice.is_undecided(self.database)}
+
+    @property
+    def _others(self) -> list[dict[str, str]]:
+        """Forms of these groups that are not preferred, in as few programs as have each of them once."""
+        every = {name: choice.forms.names[1:] for name, choice in self._undecided.items()}
+        most = max(map(len, every.values()))
+        return [{name: forms[n] for name, forms in every.items() if n < len(forms)} for n in range(most)]
+
+    def _keep(self, times: Mapping[str, Mapping[str, TurnTimes]], chosen: Mapping[str, str]) -> None:
+        """Keep what was measured, and which forms are chosen."""
+        self.database.choose([r for name, of in times.items() for r in self._records(name, of, chosen[name])])
+
+    def _records(self, name: str, times: Mapping[str, TurnTimes], chosen: str) -> Iterator[Record]:
+        """The records of the forms of a group, the slowest first, the chosen one last."""
+        choice = self.choices[name]
+        preferred, first = choice.forms.preferred, next(iter(times.values()))
+        outcomes = {preferred: first.outcome(first.default)}
+        outcomes |= {form: of.outcome(of.tuned) for form, of in times.items()}
+        for form in sorted(outcomes, key=lambda form: (form == chosen, -outcomes[form].cost)):
+            is_default, task = form == preferred, f"{self.name}.{name}"
+            yield Record(
+                choice.key, task, choice.program, "", outcomes[form], run=self.run, default=is_default, form=form
+            )

@@ -1,0 +1,41 @@
+"""`GroupForm`: what the forms of a group take inside a whole program, and which of them is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from compiler.database import Record
+from compiler.support.text import counted
+
+
+@dataclass(frozen=True)
+class GroupForm:
+    """A group, its form, and the times of its other forms inside the program, relative to that of this one."""
+
+    name: str
+    form: str
+    others: Mapping[str, float]
+
+    def __str__(self) -> str:
+        others = ", ".join(f"{form} {ratio:.2f}" for form, ratio in self.others.items())
+        return f"{self.name} {self.form} ({others})"
+
+    def data(self) -> Mapping[str, object]:
+        """The same as JSON has it."""
+        return asdict(self)
+
+
+def form_of(name: str, form: str, timed: Sequence[Record]) -> GroupForm | None:
+    """A group's form among those that were timed, by the last comparison that timed it; None where none did."""
+    run = next((record.run for record in reversed(timed) if record.form == form), None)
+    costs = {record.form: record.outcome.cost for record in timed if record.run == run}
+    if run is None or not costs[form]:
+        return None
+    return GroupForm(name, form, {other: cost / costs[form] for other, cost in costs.items() if other != form})
+
+
+def sentences(forms: Sequence[GroupForm]) -> Iterator[str]:
+    """`forms timed inside the program: net.group_3 winograd-2x2 (written 1.42), ...`; nothing where none was timed."""
+    if forms:
+        yield f"forms of {counted(len(forms), 'group')}, timed inside the program: {', '.join(map(str, forms))}"
