@@ -198,6 +198,8 @@ def _best(options: argparse.Namespace) -> int:
             _print_groups(database, tasks, options)
             return 0
         for record in _wanted(database, tasks, options):
+            if options.record == BEST and options.mode != "json" and (said := _choice(database, tasks[0], record)):
+                show(remark(options.mode, said))
             show(_shown(record, options))
     return 0
 
@@ -210,13 +212,19 @@ def _is_whole(tasks: list[Summary], options: argparse.Namespace) -> bool:
 
 
 def _print_groups(database: Database, tasks: list[Summary], options: argparse.Namespace) -> None:
-    """Print the best of each group under a line with its name."""
+    """Print the forms of groups that were timed, then the best of each group under a line with its name."""
+    from compiler.autotune.tell.forms import chosen_forms, sentences
+
+    for sentence_of_forms in sentences(chosen_forms(options.task, database.forms())):
+        show(remark(options.mode, sentence_of_forms))
     for task in tasks:
         name = next(name for name in task.names if name.startswith(f"{options.task}."))
         time = "nothing measured" if task.seconds is None else duration(task.seconds)
-        show(remark(options.mode, f"{name}: {time}"))
-        if task.best is not None:
-            show(_shown(_best_of(database, task), options))
+        record = _best_of(database, task) if task.best is not None else None
+        said = "" if record is None else _choice(database, task, record)
+        show(remark(options.mode, f"{name}: {said or time}"))
+        if record is not None:
+            show(_shown(record, options))
 
 
 def _wanted(database: Database, tasks: list[Summary], options: argparse.Namespace) -> list[Record]:
@@ -306,10 +314,22 @@ def _title(key: Key, name: str) -> str:
 
 
 def _best_of(database: Database, task: Summary) -> Record:
-    record = database.best(task.key)
-    if record is None:
+    """The record that was chosen inside the whole program, else the best one."""
+    best, choices = database.best(task.key), database.choices(task.key)
+    if best is None:
         raise InputError(f"no trial of {_title(task.key, task.names[-1])} was measured")
-    return record
+    chosen = next((choices[name] for name in reversed(task.names) if name in choices), best)
+    return best if chosen.script == best.script else chosen
+
+
+def _choice(database: Database, task: Summary, record: Record) -> str:
+    """Why a record is not the best one by trials; empty where it is."""
+    best = database.best(task.key)
+    if best is None or best.script == record.script:
+        return ""
+    if record.default:
+        return f"the default, which was faster inside the program than record {best.id}"
+    return f"chosen inside the program, before record {best.id} was found"
 
 
 def _export(options: argparse.Namespace) -> int:

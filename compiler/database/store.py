@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -135,17 +135,26 @@ class Database:
     def chosen(self, key: Key, whole: str = "") -> Record | None:
         """The record by which a group is built inside a whole program: what was last chosen there, unless its script
         failed since; else the best."""
-        choices = self.records(replace(key, whole=whole)) if whole else []
-        last = max(choices, key=lambda record: (record.created, record.id), default=None)
-        if last is None or (not last.default and self._has_failed(key, last.script)):
-            return self.best(key)
-        return last
+        inside = self.records(replace(key, whole=whole)) if whole else []
+        last = next(reversed(in_time(record for record in inside if not record.form)), None)
+        return last if last is not None and self._stands(key, last) else self.best(key)
 
-    def forms(self, key: Key) -> list[Record]:
-        """The records of the forms of a group, timed inside a whole program: the better ones later, and what was chosen
-        by one comparison after all others of it."""
-        forms = (record for record in self.records(key) if record.form)
-        return sorted(forms, key=lambda record: (record.created, record.id))
+    def choices(self, key: Key) -> dict[str, Record]:
+        """The records that were last chosen inside whole programs, by the names that the group has there; without those
+        whose scripts failed since."""
+        of_program = self._records("program = ?", (key.program,))
+        inside = [r for r in of_program if r.key.whole and not r.form and replace(r.key, whole="") == key]
+        last = {record.name: record for record in in_time(inside)}
+        return {name: record for name, record in last.items() if self._stands(key, record)}
+
+    def forms(self, key: Key | None = None) -> list[Record]:
+        """The records of the forms of a group, or of all, timed inside a whole program: the better ones later, and what
+        was chosen by one comparison after all others of it."""
+        return in_time(record for record in self.records(key) if record.form)
+
+    def _stands(self, key: Key, chosen: Record) -> bool:
+        """Whether what was chosen did not fail since."""
+        return chosen.default or not self._has_failed(key, chosen.script)
 
     def _has_failed(self, key: Key, script: str) -> bool:
         return any(record.outcome.stands for record in self.records(key) if record.script == script)
@@ -265,6 +274,11 @@ class Database:
         if id not in self.damaged:
             self.damaged[id] = reason
             warnings.warn(f"{reason}; it is left out", RuntimeWarning, stacklevel=2)
+
+
+def in_time(records: Iterable[Record]) -> list[Record]:
+    """Records in the order in which they were made."""
+    return sorted(records, key=lambda record: (record.created, record.id))
 
 
 def _insert(connection: sqlite3.Connection, record: Record) -> bool:

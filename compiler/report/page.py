@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from compiler.autotune.tell.forms import sentences
 from compiler.database.outcome import FAILURES, NETWORK
 from compiler.explain.text import where
 from compiler.report import pictures
@@ -63,6 +64,7 @@ def _program(program: ProgramFacts, anchor: str, codes: int) -> Iterator[str]:
     yield paragraph(_where(program))
     if program.is_whole:
         yield paragraph(_summary(program))
+        yield from _forms(program)
     else:
         yield paragraph("These tasks are not all of one known program: times are those of one call.")
     if program.unmeasured:
@@ -101,6 +103,11 @@ def _summary(program: ProgramFacts) -> str:
     said += f" Most time above the bound: {names}." if names else ""
     unbound = [program.short(task) for task in program.tasks if task.bound is None and task.best is not None]
     return f"{said} The bound is not known of {', '.join(unbound)}." if unbound else said
+
+
+def _forms(program: ProgramFacts) -> Iterator[str]:
+    """The forms of groups that were timed."""
+    yield from (paragraph(f"{said[0].upper()}{said[1:]}.") for said in sentences(program.forms))
 
 
 def _overview(program: ProgramFacts, anchor: str) -> Iterator[str]:
@@ -226,9 +233,17 @@ def _searched(task: TaskFacts) -> str:
     against = "the program as written" if is_written(task.baseline) else f"the first, trial {task.baseline.number}"
     reached = "" if task.bound is None else f", {task.bound:.0%} of the bound"
     if task.baseline is task.best:
-        return f"{tried} None is faster than {against}: {duration(task.seconds)}{reached}."
+        return f"{tried} None is faster than {against}: {duration(task.seconds)}{reached}.{_choice(task)}"
     best = f"The best is trial {task.best.number}: {duration(task.seconds)}{reached}"
-    return f"{tried} {best}, {task.gain:.3g} times as fast as {against}."
+    return f"{tried} {best}, {task.gain:.3g} times as fast as {against}.{_choice(task)}"
+
+
+def _choice(task: TaskFacts) -> str:
+    """The script by which the group is built inside its program, where that is not the best one."""
+    if task.chosen is None or task.best is None or task.chosen.script == task.best.first.script:
+        return ""
+    what = "the default" if task.chosen.default else "an earlier script"
+    return f" Inside the program {what} was faster, and is chosen."
 
 
 def _failures(failures: Iterable[tuple[str, Failure]]) -> Iterator[str]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 
-from compiler.database import Database, Key, Summary, WholeProgram, program_of
+from compiler.autotune.tell.forms import GroupForm, chosen_forms
+from compiler.database import Database, Key, Record, Summary, WholeProgram, program_of
 from compiler.database.outcome import together
 from compiler.database.record import hash_of
 from compiler.driver.parts.groups import Whole, whole_of_kept
@@ -23,7 +24,7 @@ class ProgramFacts:
     """Tasks under one machine, count of threads, policy and timing, those that take most of the time first.
 
     `memory` is that of the whole program that calls the tasks, `unmeasured` the names of its groups that have no
-    records; None and none where no such program is known.
+    records, `forms` those of its groups that were timed; None and none where no such program is known.
     """
 
     name: str
@@ -31,6 +32,7 @@ class ProgramFacts:
     tasks: tuple[TaskFacts, ...]
     memory: Memory | None = None
     unmeasured: tuple[str, ...] = ()
+    forms: tuple[GroupForm, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -116,15 +118,24 @@ def _of_whole(
     for key, task in facts.items():
         if key.program in groups:
             group = groups[key.program]
-            names = layers_by_group.get(group.name, ())
-            named_task = replace(task, name=f"{kept.name}.{group.name}", calls=group.occurrences, layers=names)
+            layer, name = layers_by_group.get(group.name, ()), f"{kept.name}.{group.name}"
+            chosen = database.choices(key).get(name)
+            named_task = replace(task, name=name, calls=group.occurrences, layers=layer, chosen=chosen)
             by_place.setdefault(replace(key, program=""), []).append(named_task)
-    memory = memory_of(program.running.main) if by_place else None
+    memory, timed = memory_of(program.running.main) if by_place else None, database.forms()
     return [
-        ProgramFacts(kept.name, place, _by_time(tasks), memory, _unmeasured(kept, program, tasks))
+        ProgramFacts(
+            kept.name, place, _by_time(tasks), memory, _unmeasured(kept, program, tasks), _forms(kept, place, timed)
+        )
         for place, tasks in by_place.items()
         if not any(database.records(key) for program in groups if (key := replace(place, program=program)) not in facts)
     ]
+
+
+def _forms(kept: WholeProgram, place: Key, timed: Sequence[Record]) -> tuple[GroupForm, ...]:
+    """The forms of a program's groups on a machine, under a policy."""
+    here = [record for record in timed if replace(record.key, program="", whole="") == place]
+    return chosen_forms(kept.name, here)
 
 
 def _unmeasured(kept: WholeProgram, program: Whole, tasks: Sequence[TaskFacts]) -> tuple[str, ...]:

@@ -69,13 +69,15 @@ class Work:
 @dataclass(frozen=True)
 class TaskFacts:
     """A task: its name, what its records are comparable under, its scripts as they were tried, and how often a run of
-    its program calls it; None where no program is known. `layers` are those of a network that the calls are of."""
+    its program calls it; None where no program is known. `layers` are those of a network that the calls are of.
+    `chosen` is the record that was chosen inside the program, if one was."""
 
     name: str
     key: Key
     scripts: tuple[ScriptTrials, ...]
     calls: int | None = None
     layers: tuple[str, ...] = ()
+    chosen: Record | None = None
 
     @classmethod
     def of(cls, name: str, key: Key, records: Sequence[Record]) -> TaskFacts:

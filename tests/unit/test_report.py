@@ -328,6 +328,25 @@ def test_the_numbers_of_a_whole_program_agree(tmp_path: Path) -> None:
     assert "Most time above the bound: group_0 (2 ms), group_1 (1.5 ms), group_2 (250 us)." in text
 
 
+def test_what_was_chosen_inside_the_program_is_said(tmp_path: Path) -> None:
+    path = network(tmp_path / "net.db", **MILLISECONDS)
+    with Database(path) as database:
+        for n, summary in enumerate(database.keys()):
+            key, best = replace(summary.key, whole="net"), database.best(summary.key)
+            assert best is not None
+            script = "// the default" if n else best.script
+            for fields in ({"script": script, "default": n == 1}, {"script": "", "form": "winograd-2x2"}):
+                outcome = Outcome(MEASURED, (1.0,), (1.0,))
+                database.choose([Record(key, f"net.group_{n}", best.program, outcome=outcome, **fields)])  # type: ignore[arg-type]
+    actual = report(path)
+    (program,) = actual.programs
+    assert program.seconds == pytest.approx(7.5e-3), "the best by trials, as in the pictures"
+    text = "\n".join(page(actual, codes=0))
+    assert "Forms of 3 groups, timed inside the program: net.group_0 winograd-2x2 (), " in text
+    said = re.findall("Inside the program (.*) was faster, and is chosen", text)
+    assert said == ["the default", "an earlier script"]
+
+
 def test_tasks_stand_below_the_roof_as_their_shares_say(tmp_path: Path) -> None:
     """All are bound by bytes here, so that the roof is one slope: each is half below it."""
     (program,) = report(network(tmp_path / "net.db", **MILLISECONDS)).programs

@@ -6,7 +6,9 @@ import io
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -15,7 +17,8 @@ from compiler.autotune.deadline import TimeIsUp
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tasks import in_place
-from compiler.database import Database
+from compiler.database import Database, Record
+from compiler.database.outcome import MEASURED, Outcome
 from compiler.support import command
 from tests.unit.test_tune_cli import Fake, judged, measured, said
 from tests.unit.test_tuner import halved
@@ -194,6 +197,41 @@ def test_the_best_of_a_whole_are_those_of_its_groups(capsys: pytest.CaptureFixtu
     assert "there are several tasks (net.group_0 (" in said(capsys, "db", "best", "strata.db", status=1)
     none = said(capsys, "db", "best", "strata.db", "--task", "net", "--timing", "warm", status=1)
     assert "no such task with timing warm in strata.db (it has network)" in none
+
+
+@pytest.mark.usefixtures("tuned")
+def test_what_was_chosen_inside_is_the_best(capsys: pytest.CaptureFixture[str]) -> None:
+    """The default, or a script that a better one followed; and the forms of groups."""
+    with Database("strata.db") as database:
+        groups = {summary.names[-1]: summary.key for summary in iter(database.keys())}
+        for name, script, default in (("group_0", "// plain", True), ("group_1", "// earlier", False)):
+            best = database.best(groups[f"net.{name}"])
+            assert best is not None
+            key, program = replace(best.key, whole="net"), best.program
+            chosen = Record(key, best.name, program, script, Outcome(MEASURED, (1.0,), (1.0,)), default=default)
+            database.choose([chosen])
+            forms = (("winograd-2x2", 2.0), ("written", 1.0)) if default else ()
+            database.choose(
+                [Record(key, best.name, program, "", Outcome(MEASURED, (s,), (1.0,)), form=f) for f, s in forms]
+            )
+    out = said(capsys, "db", "best", "strata.db", "--task", "net")
+    assert re.sub(r"record \d+", "record N", "\n".join(re.findall("^// .*", out, re.MULTILINE))).splitlines() == [
+        "// forms of 1 group, timed inside the program: net.group_0 written (winograd-2x2 2.00)",
+        "// net.group_0: the default, which was faster inside the program than record N",
+        "// plain",
+        "// net.group_1: chosen inside the program, before record N was found",
+        "// earlier",
+        "// net.group_2: 2 ms",
+    ]
+    alone = said(capsys, "db", "best", "strata.db", "--task", "net.group_0")
+    assert alone.startswith("// the default, which was faster inside") and alone.endswith("// plain\n")
+    lines = said(capsys, "db", "best", "strata.db", "--task", "net", "--mode", "json").splitlines()
+    assert [json.loads(line).get("default") for line in lines] == [True, None, None]
+    with Database("strata.db") as database:
+        database.add(
+            replace(database.choices(best.key)[best.name], key=best.key, uuid=str(uuid4()), outcome=Outcome("wrong"))
+        )
+    assert "// earlier" not in said(capsys, "db", "best", "strata.db", "--task", "net"), "it failed since"
 
 
 @pytest.mark.usefixtures("tuned")

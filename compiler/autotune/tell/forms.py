@@ -35,6 +35,16 @@ def form_of(name: str, form: str, timed: Sequence[Record]) -> GroupForm | None:
     return GroupForm(name, form, {other: cost / costs[form] for other, cost in costs.items() if other != form})
 
 
+def chosen_forms(program: str, timed: Sequence[Record]) -> tuple[GroupForm, ...]:
+    """The forms of a program's groups that were last chosen, of all records of forms in their order."""
+    by_group: dict[str, list[Record]] = {}
+    for record in timed:
+        if record.name.startswith(f"{program}."):
+            by_group.setdefault(record.name, []).append(record)
+    made = (form_of(name, records[-1].form, records) for name, records in by_group.items())
+    return tuple(form for form in made if form is not None)
+
+
 def sentences(forms: Sequence[GroupForm]) -> Iterator[str]:
     """`forms timed inside the program: net.group_3 winograd-2x2 (written 1.42), ...`; nothing where none was timed."""
     if forms:
