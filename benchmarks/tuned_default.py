@@ -3,7 +3,8 @@
 Random weights, float32, batch 1, one thread. `--seconds S` tunes each network so long before, with records kept in the
 database; without it what the database has is taken. Then, in `--processes` fresh processes, the kernel of
 `build(x, schedule=DATABASE)` and that of `build(x)` run in turns: medians of rounds, their ratio, and how many groups
-run by a record. A ratio above 1.01 means that tuning made the network slower.
+run by a record. A ratio above 1.01 means that tuning made the network slower. `--error` is the rounding error up to
+which laws may give groups other forms, of both kernels.
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ def imported(name: str) -> tuple[Imported, Inputs]:
     return from_torch(model, inputs), inputs
 
 
-def tune(name: str, database: Path, seconds: float) -> None:
+def tune(name: str, database: Path, seconds: float, error: float | None) -> None:
     """Tune a network, and say what its groups take inside it."""
-    task = SearchTask(imported(name)[0], threads=1)
+    task = SearchTask(imported(name)[0], threads=1, error=error)
     task.tune(TuningOptions(trials=None, seconds=seconds, database=database, show=True))
 
 
-def compare(name: str, database: Path, rounds: int) -> None:
+def compare(name: str, database: Path, rounds: int, error: float | None) -> None:
     """Time both kernels in this process, and print a line."""
     network, inputs = imported(name)
     kernels = {
-        what: build(network, threads=1, schedule=schedule)
+        what: build(network, threads=1, schedule=schedule, error=error)
         for what, schedule in {"default": "auto", "tuned": database}.items()
     }
     given = [tensor.numpy() for tensor in inputs]
@@ -66,6 +67,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, help="tune each so long before")
     parser.add_argument("--rounds", type=int, default=61)
     parser.add_argument("--processes", type=int, default=3, help="0: compare in this process")
+    parser.add_argument("--error", type=float, help="see `build`")
     given = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -73,10 +75,11 @@ def main() -> None:
     with torch.no_grad():
         for name in chosen:
             if given.seconds is not None:
-                tune(name, given.database, given.seconds)
+                tune(name, given.database, given.seconds, given.error)
             if not given.processes:
-                compare(name, given.database, given.rounds)
+                compare(name, given.database, given.rounds, given.error)
             again = [sys.executable, "-m", "benchmarks.tuned_default", str(given.database), name, "--processes", "0"]
+            again += [] if given.error is None else ["--error", str(given.error)]
             for _ in range(given.processes):
                 subprocess.run([*again, "--rounds", str(given.rounds)], check=True)
 

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from reprlib import repr as short
@@ -321,8 +322,10 @@ class SearchTask(Unpicklable):
         from compiler.autotune.tasks.scheduler import Weighted, tune_together
         from compiler.autotune.tuner import tune
 
-        if not self._compare_forms(options):
-            return (self.records(options.path) if options.path else {}) if self._whole else None
+        if self._has_forms:
+            options = replace(options, began=perf_counter() if options.began is None else options.began)
+            if not self._compare_forms(options):
+                return (self.records(options.path) if options.path else {}) if self._whole else None
         if self._whole is not None:
             if options.path is not None:
                 with Database(options.path) as database:
@@ -333,15 +336,12 @@ class SearchTask(Unpicklable):
 
     def _compare_forms(self, options: TuningOptions) -> bool:
         """Compare the forms of groups inside the program and take what is chosen; False after an interruption."""
-        if not self._has_forms:
-            return True
         from compiler.autotune.tasks.forms import SHARE, FormContest
 
-        began = perf_counter() if options.began is None else options.began
         progress = Progress(self.name, options.trials, options.seconds)
 
         def say(phase: str) -> None:
-            progress.phase, progress.seconds = phase, perf_counter() - began
+            progress.phase, progress.seconds = phase, perf_counter() - (options.began or 0.0)
             for callback in options.callbacks:
                 callback(progress)
 

@@ -174,6 +174,8 @@ def test_groups_that_were_compared_keep_their_forms(path: Path) -> None:
     built = held(path, ONLY_F2)
     assert [list(forms.values()) for forms in built] == [[F2, WRITTEN], [WRITTEN, WRITTEN]]
     assert chosen(path) == [F2, WRITTEN]
+    with Database(path) as database:
+        assert [record.name for record in database.records()] == ["net.group_1"] * 2 + ["net.group_0"] * 2
 
 
 def test_the_preferred_forms_stay_where_the_chosen_together_are_not_faster(path: Path) -> None:
@@ -294,7 +296,7 @@ def test_the_sentence_names_each_form() -> None:
         for part in offers().choices(1, "contract").values():
             records = [
                 Record(part.key, "net.g", part.program, "", Outcome(MEASURED, (cost,), (1.0,)), form=form, run=run)
-                for form, cost, run in ((F2, 9.0, "earlier"), (WRITTEN, 1.5, "run"), (F2, 1.0, "run"))
+                for form, cost, run in ((F4, 9.0, "earlier"), (WRITTEN, 1.5, "run"), (F2, 1.0, "run"))
             ]
             database.choose(records)
         made._follow(database, offers().choices(1, "contract"))
