@@ -235,7 +235,10 @@ def _wanted(database: Database, tasks: list[Summary], options: argparse.Namespac
 
 
 def _shown(record: Record, options: argparse.Namespace) -> str:
-    """A record as its mode has it."""
+    """A record as its mode has it. Raises InputError for the script of a record that has none."""
+    if record.form and options.mode != "json":
+        reason = f"is the time of the form {record.form}, and has no script"
+        raise InputError(f"record {record.id} of {options.file} {reason}")
     if options.mode == "script":
         return record.script if options.names is None else str(_named_script(record, options))
     if options.mode == "json":

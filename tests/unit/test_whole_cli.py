@@ -228,6 +228,10 @@ def test_what_was_chosen_inside_is_the_best(capsys: pytest.CaptureFixture[str]) 
     lines = said(capsys, "db", "best", "strata.db", "--task", "net", "--mode", "json").splitlines()
     assert [json.loads(line).get("default") for line in lines] == [True, None, None]
     with Database("strata.db") as database:
+        number = database.forms()[0].id
+    none = said(capsys, "db", "best", "strata.db", "--record", str(number), status=1)
+    assert "is the time of the form winograd-2x2, and has no script" in none
+    with Database("strata.db") as database:
         database.add(
             replace(database.choices(best.key)[best.name], key=best.key, uuid=str(uuid4()), outcome=Outcome("wrong"))
         )
