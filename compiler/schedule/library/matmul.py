@@ -26,10 +26,12 @@ from compiler.schedule.schedule import Handle, Schedule, Size
 @dataclass(frozen=True)
 class Gebp:
     """The loops of a packed matmul by their names in BLIS (jc is over n, pc over k, ic over m; jr and ir are over
-    register tiles, i and j inside one), the blocks that pack, and the one that sets the result to zero."""
+    register tiles, i and j inside one), the first of those over rows (ic, or a loop over images outside it), the blocks
+    that pack, and the one that sets the result to zero."""
 
     jc: Handle
     pc: Handle
+    rows: Handle
     ic: Handle
     jr: Handle
     ir: Handle
@@ -75,13 +77,15 @@ def gebp(
 @dataclass(frozen=True)
 class GebpTiles:
     """The tiles of a packed matmul, constants or parameters: `rows` and `vectors` of columns of a register tile,
-    `depth` of a cache tile along k, and how many register tiles it has along n (`panels`) and along m (`groups`)."""
+    `depth` of a cache tile along k, and how many register tiles it has along n (`panels`) and along m (`groups`).
+    `images` is how many loops just outside m are over rows of A too, which a cache tile of B stays for."""
 
     rows: Size
     vectors: Size
     depth: Size
     panels: Size
     groups: Size = 1
+    images: int = 0
 
 
 def tiled_gebp(
@@ -92,7 +96,8 @@ def tiled_gebp(
     where they stay in a cache."""
     if not set(pack) <= set("ab"):
         raise refusal(s, block, "gebp", f"pack='{pack}' names other operands than a and b")
-    m, n, k = nest(s, block, "gebp", fewest=3)[-3:]
+    *outer, m, n, k = nest(s, block, "gebp", fewest=3)
+    images = outer[len(outer) - tiles.images :]
     a, b = _two(s, block)
     x = _operand(s, block, a, m) if "a" in pack else None
     y = _operand(s, block, b, n) if "b" in pack else None
@@ -100,7 +105,7 @@ def tiled_gebp(
     jc, jr, *columns = s.split(n, [None, tiles.panels, *vectors, lanes])
     ic, ir, i = s.split(m, [None, tiles.groups, tiles.rows])
     pc, k = s.split(k, [None, tiles.depth])
-    s.reorder(jc, pc, ic, jr, ir, k, i, *columns)
+    s.reorder(jc, pc, *images, ic, jr, ir, k, i, *columns)
     pack_b = _packed(s, block, y, s.multiple(tiles.vectors, lanes), None if "b" in first else pc, lanes)
     pack_a = _packed(s, block, x, tiles.rows, None if "a" in first else ic, lanes)
     in_vectors(s, [i, *columns])
@@ -108,7 +113,7 @@ def tiled_gebp(
     s.prefetch(ir if s.extent(ir) > 1 else jr, target_of(s, block), 1)
     if pack_b is not None:
         s.prefetch(k, target_of(s, pack_b), AHEAD)
-    return Gebp(jc, pc, ic, jr, ir, k, i, columns[-1], pack_a, pack_b, init)
+    return Gebp(jc, pc, images[0] if images else ic, ic, jr, ir, k, i, columns[-1], pack_a, pack_b, init)
 
 
 AHEAD = 8

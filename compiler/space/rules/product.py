@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 from compiler.analysis.order import step
 from compiler.program.tree import Block
@@ -13,12 +14,17 @@ from compiler.recipes.sizes import depth, evens, register_tile, rows_of, steps, 
 from compiler.schedule import library
 from compiler.schedule.library import Gebp, GebpTiles
 from compiler.schedule.schedule import Handle, Size
+from compiler.types.elements import element_bytes
 
 MOST_ROWS = 14
 MOST_DEPTH = 1024
 FEW_ROWS = 16
 AGAIN = 0.15
 """What reading A once more for a round of panels costs, in panels: 0.05 to 0.35 of one, by measurement."""
+SHARE = 2
+"""A B that is larger than this part of L2 is read once for all rows of an image, not once for each."""
+PAGE, WAYS = 4096, 6
+"""The bytes of a way of L1, whose lines are of different sets, and the rows of A that stay in a set beside B and C."""
 SHORT = 4
 """The least products of a sum that are worth setting a register tile to zero and storing it."""
 
@@ -83,8 +89,7 @@ def _in_rows(draft: Draft, block: Block) -> bool:
 def _packs(draft: Draft, label: str) -> list[Packing]:
     """The packings, the most promising first; constants are packed first, which costs the calls nothing.
 
-    Rows of A are read as they lie: a register tile broadcasts few of them, which stay in L1 for all panels of B. Those
-    that an elementwise block computes are packed, so that each is computed once.
+    Rows of A are read as they lie: a register tile broadcasts few of them, which stay in L1 for all panels of B.
     """
     block = draft.block(label)
     m, n, k = (axis.size for axis in block.axes[-3:])
@@ -93,20 +98,12 @@ def _packs(draft: Draft, label: str) -> list[Packing]:
     if block.reads[0].buffer in draft.panels:
         return [*([Packing("b", "b")] if "b" in first else []), Packing("b"), Packing("")]
     with_constants = [Packing(first, first), Packing("ab", first)] if first else []
-    as_it_lies = "b" in first and not _is_computed_before(draft, block)
-    with_constants = list(dict.fromkeys(with_constants if as_it_lies else with_constants[::-1]))
+    with_constants = list(dict.fromkeys(with_constants if "b" in first else with_constants[::-1]))
     both = [] if first else [Packing("ab", "ab")]
     if 4 * k * (m + n) <= draft.machine.l2_bytes // 2:
         return [*with_constants, Packing(""), Packing("ab"), Packing("b"), *both]
     many = [Packing("ab", groups=True)] if m > 2 * MOST_ROWS else []
     return [*with_constants, Packing("b"), Packing("ab"), *many, *both]
-
-
-def _is_computed_before(draft: Draft, block: Block) -> bool:
-    """Whether an elementwise block that is left computes A for a product alone: it is inlined into what reads it."""
-    writers = draft.schedule.program.writers.get(block.reads[0].buffer, ())
-    elementwise = [writer for writer in writers if writer.label in draft.left and not writer.combiners]
-    return any(len(draft.readers(writer.label)) == 1 for writer in elementwise)
 
 
 def _epilogues(draft: Draft, label: str) -> list[str]:
@@ -133,9 +130,45 @@ def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str
         draft.panels[_target(consumer)] = tiles.rows
     elif consumer is not None and way:
         library.apply_to_tiles(s, s.get_block(consumer.label), done, lanes)
+    before = None if "a" in packing.packed else _computed_before(draft, block)
+    if before is not None or ("a" not in packing.packed and _conflicts(draft, block)):
+        rows = (
+            s.get_block(before.label) if before else s.cache_read(s.get_block(label), block.reads[0].buffer, "global")
+        )
+        s.compute_at(rows, done.ic)
+        library.elementwise(s, rows, lanes, 2)
     if draft.threads > 1:
         _parallel(draft, s.get_block(label), done)
-    return [label, *([consumer.label] if consumer is not None and way else [])]
+    dealt_with = (before, consumer if way else None)
+    return [label, *(each.label for each in dealt_with if each is not None)]
+
+
+def _computed_before(draft: Draft, block: Block) -> Block | None:
+    """The elementwise block that is left and computes A for a product alone."""
+    writers = draft.schedule.program.writers.get(block.reads[0].buffer, ())
+    if len(writers) != 1 or writers[0].label not in draft.left or writers[0].combiners or writers[0].table is not None:
+        return None
+    return writers[0] if len(draft.readers(writers[0].label)) == 1 else None
+
+
+def _conflicts(draft: Draft, block: Block) -> bool:
+    """Whether more rows of A lie in one set of L1 than it has ways for: they are copied for a round of tiles."""
+    apart = step(draft.schedule.program, block.reads[0], len(block.axes) - 3)
+    element = element_bytes(draft.schedule.program.buffers[block.reads[0].buffer].element)
+    return block.axes[-3].size > WAYS and apart is not None and apart > 0 and apart * element % PAGE == 0
+
+
+def _images(draft: Draft, block: Block) -> int:
+    """How many axes just outside the rows are over rows of A too, for which a B that L2 has no room for is read once:
+    such as the rows of an image."""
+    b, m = block.reads[1], len(block.axes) - 3
+    bytes = prod(axis.size for axis in block.axes[-2:]) * element_bytes(
+        draft.schedule.program.buffers[b.buffer].element
+    )
+    if SHARE * bytes <= draft.machine.l2_bytes:
+        return 0
+    moving = [axis for axis in range(m) if any(axis in form.variables() for form in b.index)]
+    return m - max(moving, default=-1) - 1
 
 
 def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
@@ -162,7 +195,7 @@ def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
     around: Size = draft.choose([g for g in (2, 4, 8, 16) if g * wanted <= m], 8, "groups") if groups else 1
     if not groups and m <= FEW_ROWS and panels is None:  # a panel of B is read once, for all rows
         around = -(-m // draft.schedule.value(rows))
-    return GebpTiles(rows, chosen, deep, across, around)
+    return GebpTiles(rows, chosen, deep, across, around, 0 if panels is not None else _images(draft, block))
 
 
 def panels_in_round(count: int, fitting: int) -> int:
@@ -179,9 +212,9 @@ def _parallel(draft: Draft, block: Handle, done: Gebp) -> None:
     if s.label(outer) != s.label(done.jc):
         s.parallel(outer)
         return
-    s.parallel(done.ic)
+    s.parallel(done.rows)
     around = {s.label(h) for h in s.get_loops(block)}
-    inside = {s.label(done.ic)}
+    inside = {s.label(done.rows)}
     for pack in (done.pack_a, done.pack_b):
         loops = [] if pack is None else s.get_loops(pack)
         if loops and inside.isdisjoint(map(s.label, loops)):
