@@ -34,10 +34,18 @@ class Network:
         """A new weight, under a name of its own."""
         return self.input(f"{name}{len(self.inputs)}", *shape)
 
-    def convolution(self, x: Tensor, filters: int, kernel: int, stride: int = 1) -> Tensor:
+    def convolution(self, x: Tensor, filters: int, kernel: int, stride: int = 1, groups: int = 1) -> Tensor:
         """A convolution with its bias: batch norms are part of the weights."""
-        weight = self.weight("W", filters, x.shape[1], kernel, kernel)
-        return self.nn.conv2d(x, weight, self.weight("b", filters), stride=stride, padding=kernel // 2)
+        weight, bias = self.weight("W", filters, x.shape[1] // groups, kernel, kernel), self.weight("b", filters)
+        return self.nn.conv2d(x, weight, bias, stride=stride, padding=kernel // 2, groups=groups)
+
+    def depthwise(self, x: Tensor, kernel: int, stride: int = 1) -> Tensor:
+        """A filter for each channel, with its bias."""
+        channels = x.shape[1]
+        made = self.nn.depthwise_conv2d(
+            x, self.weight("W", channels, 1, kernel, kernel), stride=stride, padding=kernel // 2
+        )
+        return self.nn.add(made, self.nn.reshape(self.weight("b", channels), (1, channels, 1, 1)))
 
     def dense(self, x: Tensor, features: int) -> Tensor:
         """x W + b."""
@@ -47,15 +55,16 @@ class Network:
         """A layer norm."""
         return self.nn.layer_norm(x, self.weight("g", x.shape[1]), self.weight("h", x.shape[1]))
 
-    def attention(self, x: Tensor, heads: int) -> Tensor:
-        """Attention of rows to one another, with the products before and after it."""
+    def attention(self, x: Tensor, heads: int, causal: bool = False) -> Tensor:
+        """Attention of rows to one another, or to earlier ones, with the products before and after it."""
         nn, (tokens, width) = self.nn, x.shape
 
         def split(t: Tensor) -> Tensor:
             return nn.transpose(nn.reshape(t, (tokens, heads, width // heads)), (1, 0, 2))
 
         q, k, v = (split(self.dense(x, width)) for _ in range(3))
-        joined = nn.reshape(nn.transpose(nn.attention(q, k, v), (1, 0, 2)), (tokens, width))
+        mixed = nn.attention(q, k, v, causal=True) if causal else nn.attention(q, k, v)
+        joined = nn.reshape(nn.transpose(mixed, (1, 0, 2)), (tokens, width))
         return self.dense(joined, width)
 
     def function(self, output: Tensor) -> te.Function:
@@ -157,17 +166,12 @@ def mobilenet_v2(size: int = 224, classes: int = 1000, make: Maker | None = None
     def relu6(t: Tensor) -> Tensor:
         return nn.clamp(t, 0, 6)
 
-    def depthwise(t: Tensor, stride: int) -> Tensor:
-        channels = t.shape[1]
-        made = nn.depthwise_conv2d(t, net.weight("W", channels, 1, 3, 3), stride=stride, padding=1)
-        return nn.add(made, nn.reshape(net.weight("b", channels), (1, channels, 1, 1)))
-
     x = relu6(net.convolution(net.input("X", 1, 3, size, size), 32, 3, 2))
     stages = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
     for wider, channels, blocks, first in stages:
         for stride in [first] + [1] * (blocks - 1):
             y = relu6(net.convolution(x, wider * x.shape[1], 1)) if wider > 1 else x
-            y = net.convolution(relu6(depthwise(y, stride)), channels, 1)
+            y = net.convolution(relu6(net.depthwise(y, 3, stride)), channels, 1)
             x = nn.add(x, y) if x.shape == y.shape else y
     x = relu6(net.convolution(x, 1280, 1))
     return net.function(net.dense(nn.flatten(nn.global_avg_pool(x), 1), classes))
@@ -177,11 +181,6 @@ def efficientnet_b0(size: int = 224, classes: int = 1000, make: Maker | None = N
     """EfficientNet-B0, batch norms folded: blocks that widen, filter by depth, weigh channels and narrow."""
     net = (make or Network)("efficientnet_b0")
     nn = net.nn
-
-    def depthwise(t: Tensor, kernel: int, stride: int) -> Tensor:
-        channels = t.shape[1]
-        made = nn.depthwise_conv2d(t, net.weight("W", channels, 1, kernel, kernel), stride=stride, padding=kernel // 2)
-        return nn.silu(nn.add(made, nn.reshape(net.weight("b", channels), (1, channels, 1, 1))))
 
     def weighed(t: Tensor, squeezed: int) -> Tensor:
         channels = t.shape[1]
@@ -196,7 +195,7 @@ def efficientnet_b0(size: int = 224, classes: int = 1000, make: Maker | None = N
     for wider, channels, blocks, first, kernel in stages:
         for stride in [first] + [1] * (blocks - 1):
             y = nn.silu(net.convolution(x, wider * x.shape[1], 1)) if wider > 1 else x
-            y = net.convolution(weighed(depthwise(y, kernel, stride), x.shape[1] // 4), channels, 1)
+            y = net.convolution(weighed(nn.silu(net.depthwise(y, kernel, stride)), x.shape[1] // 4), channels, 1)
             x = nn.add(x, y) if x.shape == y.shape else y
     x = nn.silu(net.convolution(x, 1280, 1))
     return net.function(net.dense(nn.flatten(nn.global_avg_pool(x), 1), classes))

@@ -21,6 +21,7 @@ import numpy as np
 
 import compiler
 from benchmarks.encoder import Call, onnxruntime_call, openvino_call
+from benchmarks.further_networks import FURTHER
 from benchmarks.networks import (
     Network,
     bert,
@@ -46,6 +47,7 @@ NETWORKS: dict[str, Callable[..., te.Function]] = {
     "whisper": whisper,
     "unet": unet,
     "video": video,
+    **FURTHER,
 }
 
 
@@ -110,6 +112,15 @@ class Operators:
     def _sigmoid(self, tensor: Tensor, x: str) -> str:
         return self.graph("Sigmoid", x)
 
+    def _tanh(self, tensor: Tensor, x: str) -> str:
+        return self.graph("Tanh", x)
+
+    def _hardswish(self, tensor: Tensor, x: str) -> str:
+        return self.graph("HardSwish", x)
+
+    def _hardsigmoid(self, tensor: Tensor, x: str) -> str:
+        return self.graph("HardSigmoid", x, alpha=1 / 6, beta=0.5)
+
     def _silu(self, tensor: Tensor, x: str) -> str:
         return self.graph("Mul", x, self.graph("Sigmoid", x))
 
@@ -132,12 +143,25 @@ class Operators:
     def _concat(self, tensor: Tensor, parts: list[str], axis: int) -> str:
         return self.graph("Concat", *parts, axis=axis)
 
+    def _slice(self, tensor: Tensor, x: str, starts: object, stops: object) -> str:
+        return self.graph("Slice", x, self.held(starts), self.held(stops))
+
+    def _depth_to_space(self, tensor: Tensor, x: str, block: int, order: str) -> str:
+        return self.graph("DepthToSpace", x, blocksize=block, mode=order)
+
+    def _resize_nearest(self, tensor: Tensor, x: str, size: object) -> str:
+        modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+        return self.graph("Resize", x, "", "", self.held(tensor.shape), **modes)
+
     def _layer_norm(self, tensor: Tensor, x: str, gamma: str, beta: str) -> str:
         return self.graph("LayerNormalization", x, gamma, beta, axis=-1, epsilon=1e-5)
 
-    def _attention(self, tensor: Tensor, q: str, k: str, v: str) -> str:
+    def _attention(self, tensor: Tensor, q: str, k: str, v: str, causal: bool = False) -> str:
         scores = self.graph("MatMul", q, self.graph("Transpose", k, perm=[0, 2, 1]))
         scores = self.graph("Mul", scores, self._number(tensor.shape[-1] ** -0.5))
+        if causal:
+            later = np.triu(np.full((tensor.shape[-2],) * 2, np.finfo(np.float32).min), 1)
+            scores = self.graph("Add", scores, self.held(later, np.float32))
         return self.graph("MatMul", self.graph("Softmax", scores, axis=-1), v)
 
     def _mean(self, tensor: Tensor, x: str, axes: tuple[int, ...]) -> str:
@@ -145,6 +169,9 @@ class Operators:
 
     def _global_avg_pool(self, tensor: Tensor, x: str) -> str:
         return self.graph("GlobalAveragePool", x)
+
+    def _avg_pool2d(self, tensor: Tensor, x: str, kernel: int, stride: int) -> str:
+        return self.graph("AveragePool", x, kernel_shape=[kernel] * 2, strides=[stride] * 2)
 
     def _max_pool2d(self, tensor: Tensor, x: str, kernel: int, stride: int, padding: int = 0) -> str:
         return self._pooled(x, 2, kernel, stride, padding)
@@ -156,30 +183,34 @@ class Operators:
         sizes = {"kernel_shape": [kernel] * rank, "strides": [stride] * rank, "pads": [padding] * 2 * rank}
         return self.graph("MaxPool", x, **sizes)
 
-    def _conv1d(
-        self, tensor: Tensor, x: str, w: str, bias: str | None = None, stride: Any = 1, padding: Any = 0
-    ) -> str:
-        return self._convolved(1, [x, w, bias], stride, padding)
+    def _conv1d(self, tensor: Tensor, x: str, w: str, bias: str | None = None, **options: Any) -> str:
+        return self._convolved(1, [x, w, bias], **options)
 
-    def _conv2d(
-        self, tensor: Tensor, x: str, w: str, bias: str | None = None, stride: Any = 1, padding: Any = 0
-    ) -> str:
-        return self._convolved(2, [x, w, bias], stride, padding)
+    def _conv2d(self, tensor: Tensor, x: str, w: str, bias: str | None = None, **options: Any) -> str:
+        return self._convolved(2, [x, w, bias], **options)
 
-    def _conv3d(
-        self, tensor: Tensor, x: str, w: str, bias: str | None = None, stride: Any = 1, padding: Any = 0
-    ) -> str:
-        return self._convolved(3, [x, w, bias], stride, padding)
+    def _conv3d(self, tensor: Tensor, x: str, w: str, bias: str | None = None, **options: Any) -> str:
+        return self._convolved(3, [x, w, bias], **options)
 
     def _depthwise_conv2d(self, tensor: Tensor, x: str, w: str, stride: Any = 1, padding: Any = 0) -> str:
-        return self._convolved(2, [x, w], stride, padding, group=tensor.shape[1])
+        return self._convolved(2, [x, w], stride, padding, groups=tensor.shape[1])
 
     def _conv2d_transpose(self, tensor: Tensor, x: str, w: str, stride: int = 1) -> str:
         return self.graph("ConvTranspose", x, w, strides=[stride] * 2)
 
-    def _convolved(self, rank: int, inputs: list[str | None], stride: Any, padding: Any, **more: object) -> str:
-        strides, pads = ([v] * rank if isinstance(v, int) else list(v) for v in (stride, padding))
-        return self.graph("Conv", *(name for name in inputs if name), strides=strides, pads=pads * 2, **more)
+    def _convolved(
+        self,
+        rank: int,
+        inputs: list[str | None],
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> str:
+        sizes = ([v] * rank if isinstance(v, int) else list(v) for v in (stride, padding, dilation))
+        strides, pads, dilations = sizes
+        given = {"strides": strides, "pads": pads * (2 * rank // len(pads)), "dilations": dilations, "group": groups}
+        return self.graph("Conv", *(name for name in inputs if name), **given)
 
 
 class OnnxNetwork(Network):
