@@ -50,6 +50,12 @@ POINTWISE = [
     (7, (61,), 8, (1,)),
     (3, (4, 5, 6), 5, (1, 2, 1)),
 ]
+TAPPED = [
+    # channels of the image, its extents, filters, taps, stride
+    (6, (5, 4, 8), 12, (3, 1, 1), (1, 1, 1)),
+    (4, (7, 19), 9, (3, 1), (2, 1)),
+    (3, (4, 5, 12), 5, (1, 3, 1), (1, 1, 2)),
+]
 
 
 def convolution(
@@ -59,7 +65,7 @@ def convolution(
     filters: int,
     taps: Sequence[int],
     stride: Sequence[int],
-    padding: int | tuple[int, int],
+    padding: int | tuple[int, ...],
     dilation: int,
     after: bool,
 ) -> te.Function:
@@ -101,6 +107,20 @@ def test_both_ways_of_one_tap_are_proved_and_right(
     assert ("by vectors over rows of pixels", "by vectors of filters, pixels packed")[way] in _checked(function)
 
 
+@pytest.mark.parametrize("case", some(TAPPED, 2), ids=str)
+def test_taps_along_the_first_dimensions_are_proved_and_right(
+    case: tuple[int, tuple[int, ...], int, tuple[int, ...], tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def chosen(draft: Draft, label: str) -> tuple[list[Alternative], list[Alternative]]:
+        return [way for ways in by_preference(draft, label) for way in ways], []
+
+    monkeypatch.setattr(rule, "by_preference", chosen)
+    channels, image, filters, taps, stride = case
+    padding = tuple(tap // 2 for tap in taps)
+    function = convolution(channels, image, 1, filters, taps, stride, padding, 1, after=channels % 2 == 0)
+    assert "by vectors over rows of pixels" in _checked(function)
+
+
 @pytest.mark.parametrize(
     ("size", "filters", "name"),
     [(16, 128, "over rows"), (3, 128, "of filters"), (16, 8, "gemm"), (3, 8, "gemm")],
@@ -118,6 +138,13 @@ def test_constant_filters_allow_more_idle_lanes(constants: list[str], name: str)
     task = SearchTask(function, threads=1, constants=constants)
     expected = name if host().vector_bits == 512 else "over rows"
     assert expected in preferred(task.schedule, RULES, task.machine).name
+
+
+@pytest.mark.parametrize(("frame", "name"), [((8, 8), "over rows"), ((17, 1), "gemm")])
+def test_filters_over_time_are_products_where_frames_fill_vectors(frame: tuple[int, ...], name: str) -> None:
+    function = convolution(16, (4, *frame), 1, 64, (3, 1, 1), (1, 1, 1), (1, 0, 0), 1, after=True)
+    task = SearchTask(function, threads=1, constants=["W"])
+    assert name in preferred(task.schedule, RULES, task.machine).name
 
 
 def test_one_image_without_a_consumer_has_both_ways() -> None:

@@ -76,6 +76,7 @@ from compiler.schedule.library.pointwise import PointwiseTiles as PointwiseTiles
 from compiler.schedule.library.pointwise import pointwise as pointwise
 from compiler.schedule.library.pointwise import pointwise_by_filters as pointwise_by_filters
 from compiler.schedule.library.pointwise import pointwise_image as pointwise_image
+from compiler.schedule.library.pointwise import tapped_dimensions as tapped_dimensions
 from compiler.schedule.library.reduction import in_parts as in_parts
 from compiler.schedule.library.reduction import reduce_columns as reduce_columns
 from compiler.schedule.library.reduction import reduce_rows as reduce_rows

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from compiler.affine.linear import Linear
 from compiler.program.tree import Access, Block
 from compiler.schedule.library.convolution import ConvolutionNest, ConvolutionTiles, ImplicitGemm, tiled_nest
 from compiler.schedule.library.loops import cut, fused, in_vectors, nest, node_of, own_loops, refusal, target_of
@@ -30,7 +31,14 @@ class Pointwise:
     panels: Handle
 
 
-def pointwise(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PointwiseTiles, lanes: int = 16) -> Pointwise:
+def pointwise(
+    s: Schedule,
+    block: Handle,
+    epilogue: Handle | None,
+    tiles: PointwiseTiles,
+    lanes: int = 16,
+    together: bool = True,
+) -> Pointwise:
     """Schedule a convolution of one tap C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0] as a product over pixels.
 
         n { o { h { w { c { C } } } } }  n { o { h { w { D(C) } } } }
@@ -45,8 +53,12 @@ def pointwise(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Pointw
     those between the strides left out. `epilogue`, an elementwise consumer of C, works on each tile; without one the
     tile is copied out. Requires an image without a border, read by all filters alike. Source: GEBP with the packed
     operand in L1, Goto and van de Geijn 2008.
+
+    The first dimensions of the image, but not the last, may have taps and a border, as filters over time of a video
+    have them: those without taps are fused, and inside of a panel loops run over the others. A panel has all of these
+    if half of L2 holds it, as `together` says.
     """
-    spatial = node_of(s, block).spatial
+    spatial, tapped = node_of(s, block).spatial, tapped_dimensions(node_of(s, block))
     loops, pixel, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise")
     weights = next(access for access in node_of(s, block).reads if access.buffer != target_of(s, copy))
     pack = s.pack(block, weights.buffer, [tiles.rows, *(1 for _ in weights.index[1:])])
@@ -54,8 +66,9 @@ def pointwise(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Pointw
     panels, *columns = s.split(pixel, [None, *vectors, lanes], tail="pad")
     filters, row = s.split(loops[1], [None, tiles.rows], tail="pad")
     copy = _bordered(s, block, copy)
-    s.reorder(loops[0], panels, filters, *loops[spatial:], row, *columns)
-    s.compute_at(copy, panels)
+    outer = [panels, *loops[2 : 2 + tapped]]
+    s.reorder(loops[0], *outer, filters, *loops[spatial:], row, *columns)
+    s.compute_at(copy, panels if together else outer[-1])
     s.reverse_compute_at(epilogue, filters)
     for each in (copy, epilogue):
         *outer, pixels = own_loops(s, each)
@@ -99,22 +112,40 @@ def pointwise_by_filters(
 
 
 def pointwise_image(block: Block) -> Access | None:
-    """The read of the image by a convolution of one tap without a border; None for other blocks."""
+    """The read of the image by a convolution without taps along its last dimension; None for other blocks. Only
+    dimensions with taps have a border."""
     spatial = block.spatial
     if not 3 <= spatial <= 5 or len(block.reads) != 2 or len(block.axes) <= spatial:
         return None
-    if any(axis.size > 1 for axis in block.axes[spatial + 1 :]) or any(access.where for access in block.reads):
+    tapped = tapped_dimensions(block)
+    if tapped and (tapped == spatial - 2 or len(block.axes) != 2 * spatial - 1):
         return None
+    taps = [{spatial + 1 + d} if d < tapped else set() for d in range(spatial - 2)]
     for image, weights in (block.reads, block.reads[::-1]):
         steps = [form.coefficient(2 + d) for d, form in enumerate(image.index[2:])]
         plain = len(image.index) == spatial and all(step is not None and step > 0 for step in steps)
-        moved = [{axis for axis in form.variables() if block.axes[axis].size > 1} for form in image.index]
-        moving = [{axis} if block.axes[axis].size > 1 else set() for axis in (0, spatial, *range(2, spatial))]
-        over = [{axis for axis in form.variables() if block.axes[axis].size > 1} for form in weights.index]
-        level = all(form.constant == 0 for form in image.index)
-        if plain and level and moved == moving and over[:2] == [{1}, {spatial}] and not any(over[2:]):
+        moved = [_long(block, form) for form in image.index]
+        moving = [{0}, {spatial}, *({2 + d, *tap} for d, tap in enumerate(taps))]
+        over = [_long(block, form) for form in weights.index]
+        level = all(form.constant == 0 for form in image.index[2 + tapped :])
+        bordered = set[int]().union(*({2 + d, *taps[d]} for d in range(tapped)))
+        inside = all(condition.form.variables() <= bordered for condition in image.where) and not weights.where
+        long = [{axis for axis in axes if block.axes[axis].size > 1} for axes in moving]
+        rest = set[int]().union(*over[2:])
+        if plain and level and inside and moved == long and over[:2] == [{1}, {spatial}] and rest <= bordered:
             return image
     return None
+
+
+def tapped_dimensions(block: Block) -> int:
+    """How many dimensions of the image of a convolution there are up to the last that has several taps."""
+    taps = [axis.size for axis in block.axes[block.spatial + 1 :]]
+    return max((d + 1 for d, size in enumerate(taps) if size > 1), default=0)
+
+
+def _long(block: Block, form: Linear) -> set[int]:
+    """The axes of a form that have several elements."""
+    return {axis for axis in form.variables() if block.axes[axis].size > 1}
 
 
 def _over_pixels(
@@ -127,22 +158,27 @@ def _over_pixels(
     if image is None:
         raise refusal(s, block, composite, "it is no convolution of one tap without a border")
     loops, spatial = nest(s, block, composite, fewest=node.spatial + 2), node.spatial
+    first = 2 + tapped_dimensions(node)
     if epilogue is None:
         epilogue = s.cache_write(block)
-    copy = _copied(s, block, image)
-    target, sizes = target_of(s, block), [axis.size for axis in node.axes[2:spatial]]
-    pixel = _flat(s, block, loops[2:spatial])
-    _flat(s, epilogue, s.get_loops(epilogue)[2 - spatial :])
-    _row_major(s, block, target, 2, sizes)
+    pad = s.pad(block, image.buffer) if image.where else None
+    copy = _copied(s, block, image.buffer if pad is None else target_of(s, pad), image, first)
+    if pad is not None:
+        s.inline(pad)
+    target, sizes = target_of(s, block), [axis.size for axis in node.axes[first:spatial]]
+    pixel = _flat(s, block, loops[first:spatial])
+    _flat(s, epilogue, s.get_loops(epilogue)[first - spatial :])
+    _row_major(s, block, target, first, sizes)
     return loops, pixel, copy, epilogue
 
 
-def _copied(s: Schedule, block: Handle, image: Access) -> Handle:
-    """A copy of the image, its pixels in one dimension, those between the strides apart."""
-    steps = [form.coefficient(2 + d) or 1 for d, form in enumerate(image.index[2:])]
+def _copied(s: Schedule, block: Handle, buffer: str, image: Access, first: int) -> Handle:
+    """A copy of an image, its pixels in one dimension, those between the strides apart; its dimensions before the first
+    one of pixels stay."""
+    steps = [form.coefficient(first + d) or 1 for d, form in enumerate(image.index[first:])]
     rank, cut_dims = len(image.index), [d for d, step in enumerate(steps) if step > 1]
     inner = range(rank, rank + len(cut_dims))
-    copy = s.pack(block, image.buffer, [1, 1, *steps], [0, 1, *inner, *range(2, rank)])
+    copy = s.pack(block, buffer, [*(1 for _ in range(first)), *steps], [*range(2), *inner, *range(2, rank)])
     target = target_of(s, copy)
     shape = s.program.buffers[target].shape
     _flat(s, copy, s.get_loops(copy)[-len(steps) :])

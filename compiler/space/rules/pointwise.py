@@ -31,14 +31,26 @@ def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alt
     o, lanes = block.axes[1].size, draft.lanes(label)
     rows, vectors = register_tile(draft.machine, o, _pixels(block), lanes)
     idle = IDLE[_has_constant_filters(draft, block)]
-    if -(-_pixels(block) // (vectors * lanes)) * vectors * lanes <= idle * _pixels(block):
+    if library.tapped_dimensions(block):
+        suits = _lanes_of(block, vectors, lanes) <= idle * _pixels(block) and o * _taps(block) >= FEWEST_TILES * rows
+        return ([over_pixels], []) if suits else ([], [over_pixels])
+    if _lanes_of(block, vectors, lanes) <= idle * _pixels(block):
         return ([over_pixels], [by_filters]) if o >= FEWEST_TILES * rows else ([], [over_pixels, by_filters])
     return ([by_filters], [over_pixels]) if o >= FEWEST_TILES * lanes else ([], [by_filters, over_pixels])
 
 
 def _pixels(block: Block) -> int:
-    """The pixels of a channel of the result."""
-    return prod(axis.size for axis in block.axes[2 : block.spatial])
+    """The pixels of a channel of the result, along the dimensions without taps."""
+    return prod(axis.size for axis in block.axes[2 + library.tapped_dimensions(block) : block.spatial])
+
+
+def _lanes_of(block: Block, vectors: int, lanes: int) -> int:
+    """The lanes of all tiles of so many vectors of pixels."""
+    return -(-_pixels(block) // (vectors * lanes)) * vectors * lanes
+
+
+def _taps(block: Block) -> int:
+    return prod(axis.size for axis in block.axes[block.spatial + 1 :])
 
 
 def _has_constant_filters(draft: Draft, block: Block) -> bool:
@@ -50,9 +62,18 @@ def _over_pixels(draft: Draft, label: str) -> Sequence[str]:
     s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
     epilogue = s.get_block(after.label) if after is not None else None
     lanes = min(draft.lanes(label), _pixels(block))
-    done = library.pointwise(s, s.get_block(label), epilogue, _tiles(draft, block, lanes), lanes)
+    tiles, together = _tiles(draft, block, lanes), _fits(draft, block, lanes)
+    done = library.pointwise(s, s.get_block(label), epilogue, tiles, lanes, together)
     draft.parallel(done.images, done.panels)
     return [label, *([after.label] if after is not None else [])]
+
+
+def _fits(draft: Draft, block: Block, lanes: int) -> bool:
+    """Whether half of L2 holds a panel of two vectors of pixels along all dimensions with taps."""
+    image = library.pointwise_image(block)
+    assert image is not None
+    sizes = draft.schedule.program.buffers[image.buffer].shape[1 : 2 + library.tapped_dimensions(block)]
+    return 4 * prod(sizes) * 2 * lanes <= draft.machine.l2_bytes // 2
 
 
 def _by_filters(draft: Draft, label: str) -> Sequence[str]:
