@@ -147,6 +147,19 @@ def test_filters_over_time_are_products_where_frames_fill_vectors(frame: tuple[i
     assert name in preferred(task.schedule, RULES, task.machine).name
 
 
+def test_an_image_is_scaled_where_its_panels_are_packed() -> None:
+    """196 pixels do not fill the last panel: the lanes beyond read no pixel, and each scale is read without a mask."""
+    x, scale = te.placeholder((1, 16, 14, 14), name="X"), te.placeholder((1, 16, 1, 1), name="S")
+    w = te.placeholder((128, 16, 1, 1), name="W")
+    function = te.function("f", [x, scale, w], te.nn.conv2d(te.nn.mul(x, scale), w))
+    task = SearchTask(function, threads=1, constants=["W"])
+    program = preferred(task.schedule, RULES, task.machine).draft.schedule.program
+    (copy,) = (block for block in program.blocks.values() if len(block.reads) == 2 and not block.combiners)
+    masked = {program.buffers[access.buffer].shape[2]: bool(access.where) for access in copy.reads}
+    assert copy.origin is not None and masked == {14: True, 1: False}
+    _checked(function)
+
+
 def test_one_image_without_a_consumer_has_both_ways() -> None:
     x, w = te.placeholder((1, 12, 13, 13), name="X"), te.placeholder((40, 12, 1, 1), name="W")
     space = SearchTask(te.function("f", [x, w], te.nn.conv2d(x, w, stride=2)), threads=1).space

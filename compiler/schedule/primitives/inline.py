@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from xdsl.ir import Attribute
@@ -73,7 +74,7 @@ def inline(program: Program, block: str) -> Plan:
     consuming = {reader.label for reader in readers}
 
     def change(consumer: Block) -> Block:
-        return _absorbed(consumer, dropped, inverses) if consumer.label in consuming else consumer
+        return _absorbed(consumer, dropped, inverses, program) if consumer.label in consuming else consumer
 
     after = program.replaced(block, lambda _: [])
     for buffer in targets:
@@ -114,7 +115,9 @@ def _before_both(program: Program, writer: Block, buffer: str, block: Block, rea
     return positions[0] < min(positions[1:]) and set(paths[0][:depth]) <= set(private_loops(program, buffer))
 
 
-def _absorbed(consumer: Block, dropped: Block, inverses: dict[str, tuple[int, dict[int, int]]]) -> Block:
+def _absorbed(
+    consumer: Block, dropped: Block, inverses: dict[str, tuple[int, dict[int, int]]], program: Program
+) -> Block:
     """The consumer with each read of a target replaced by the dropped block's reads and body."""
     reads: list[Access] = []
     types: list[Attribute] = []
@@ -142,6 +145,8 @@ def _absorbed(consumer: Block, dropped: Block, inverses: dict[str, tuple[int, di
             if not read.where[len(access.where) :] or read.otherwise == access.otherwise:
                 values[position] = add(replace(read, otherwise=access.otherwise), dropped.read_types[copied.position])
                 continue
+        if access.where and access.otherwise is not None:
+            inner = [_unconditional(a, access.where, program, ranges) for a in inner]
         taken = [add(a, t) for a, t in zip(inner, dropped.read_types, strict=True)]
         value = body.rewrite(dropped.body[number], dict(enumerate(taken)), axes)
         if access.where and access.otherwise is not None:
@@ -165,11 +170,30 @@ def _inherited(
     index, inverse = copied[0].index, inverses[copied[0].buffer][1]
     if any(access.index != index for access in copied):
         return None
+    bounded = [inner for form in index for inner in (form, *_dividends(form))]
     for condition in copied[0].where:  # a packed copy's padding lies beyond the buffer's elements
-        if not any((condition.form + form).is_constant for form in index):
+        if not any((condition.form + form).is_constant for form in bounded):
             return None
     axes = {n: index[inverse[n]] if n in inverse else lin.constant(0) for n in range(len(dropped.axes))}
     return dropped.origin[0], index_at(dropped.origin[1], axes, consumer.axis_ranges)
+
+
+def _unconditional(access: Access, where: Sequence[Condition], program: Program, ranges: lin.Ranges) -> Access:
+    """A read without the conditions under which its value is wanted, if it does not move with these and is inside of
+    its buffer: the same element is read where they hold, and is loaded once for all lanes of a vector."""
+    moving = set().union(*(form.variables() for form in access.index))
+    if access.where != tuple(where) or any(moving & condition.form.variables() for condition in where):
+        return access
+    shape = program.buffers[access.buffer].shape
+    spans = [lin.bounds(form, ranges) for form in access.index]
+    if any(low < 0 or high >= size for (low, high), size in zip(spans, shape, strict=True)):
+        return access
+    return replace(access, where=(), otherwise=None)
+
+
+def _dividends(form: Linear) -> list[Linear]:
+    """What is divided in a form: p in p floordiv 14, the row of a pixel, which ends where p does."""
+    return [atom.form for atom, _ in form.terms if isinstance(atom, lin.Quotient) and not atom.is_mod]
 
 
 def _inner_reads(

@@ -62,10 +62,27 @@ def _over_pixels(draft: Draft, label: str) -> Sequence[str]:
     s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
     epilogue = s.get_block(after.label) if after is not None else None
     lanes = min(draft.lanes(label), _pixels(block))
-    tiles, together = _tiles(draft, block, lanes), _fits(draft, block, lanes)
+    tiles, together, before = _tiles(draft, block, lanes), _fits(draft, block, lanes), _before(draft, block)
     done = library.pointwise(s, s.get_block(label), epilogue, tiles, lanes, together)
+    if together and before is not None:
+        s.inline(s.get_block(before.label))
     draft.parallel(done.images, done.panels)
-    return [label, *([after.label] if after is not None else [])]
+    return [b.label for b in (block, after, before if together else None) if b is not None]
+
+
+def _before(draft: Draft, block: Block) -> Block | None:
+    """The elementwise block that computes the image, for this alone: a copy reads each pixel once. None where there is
+    no such block, and where a function in it would be computed for idle lanes too."""
+    image = library.pointwise_image(block)
+    makers = [draft.block(label) for label in draft.left if image and image.buffer in _written(draft.block(label))]
+    if len(makers) != 1 or makers[0].combiners or makers[0].table is not None or library.is_costly(makers[0]):
+        return None
+    alone = draft.is_temporary(makers[0].label) and draft.readers(makers[0].label) == [block]
+    return makers[0] if alone else None
+
+
+def _written(block: Block) -> set[str]:
+    return {access.buffer for access in block.writes}
 
 
 def _fits(draft: Draft, block: Block, lanes: int) -> bool:
