@@ -217,7 +217,7 @@ def test_columns_apart_are_copied_without_masks(size: int) -> None:
     assert "masked.gather" not in kernel.text("llvm")
 
 
-@pytest.mark.parametrize(("size", "taps", "copied"), [(4, 3, False), (7, 5, True), (40, 3, True)])
+@pytest.mark.parametrize(("size", "taps", "copied"), [(7, 5, False), (14, 7, True), (40, 3, True)])
 def test_an_image_in_one_register_tile_is_read_as_it_lies(size: int, taps: int, copied: bool) -> None:
     function = convolution(3, (size, size), 3, 3, (taps, taps), (1, 1), taps // 2, 1, True)
     task = SearchTask(function, threads=1)
@@ -225,13 +225,13 @@ def test_an_image_in_one_register_tile_is_read_as_it_lies(size: int, taps: int, 
     assert any(name.endswith(".pad") for name in schedule.program.allocs) == copied
 
 
-@pytest.mark.parametrize(("size", "taps", "rows"), [(17, 3, 2), (28, 3, 2), (37, 3, 1), (28, 5, 4)])
+@pytest.mark.parametrize(("size", "taps", "rows"), [(17, 3, 3), (28, 3, 4), (28, 5, 2), (56, 7, 2)])
 def test_a_tile_has_rows_whose_taps_are_all_unrolled(size: int, taps: int, rows: int) -> None:
-    """Of two vectors two rows, of three one; where no tile has them, most of the accumulators."""
+    """Of two vectors as many as waste least; where no tile has them, most of the accumulators."""
     function = convolution(2, (size, size), 2, 2, (taps, taps), (1, 1), taps // 2, 1, after=True)
     machine = replace(host(), vector_bits=512, registers=32)
     drafted = preferred(SearchTask(function, threads=1).schedule, RULES, machine).draft.schedule
-    assert f"sample_categorical [1, 2, 3, 4, 6, 7, 8] decision {rows - 1}" in str(drafted.script)
+    assert f"sample_categorical [1, 2, 3, 4, 6, 7, 8, 14] decision {rows - 1}" in str(drafted.script)
 
 
 def test_it_is_for_filters_that_share_few_channels() -> None:

@@ -11,11 +11,12 @@ from compiler.recipes.draft import Alternative, Draft
 from compiler.schedule import library
 from compiler.schedule.library import PixelTiles
 
-MOST_UNROLLED = 40
-"""The most multiplications of a register tile with all its taps unrolled: more code takes longer to compile and is no
-faster. A tile that holds the whole image may have twice as many: its conditions are decided then."""
-ROLLED = 1.2
-"""What a loop over the taps costs, by measurement: 1.15 to 1.3 times the time of the same tile with all unrolled."""
+MOST_UNROLLED = 180
+"""The most multiplications of a register tile with all its taps unrolled, so that rows of the result share what they
+load: more code takes longer to compile. A tile that holds the whole image may have twice as many: it is read as it lies
+then, without a copy. With a stride half as many: rows share less."""
+ROLLED = 1.3
+"""What a loop over the taps costs, by measurement: 1.15 to 1.6 times the time of the same tile with all unrolled."""
 
 
 def vectors_of_pixels(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -43,22 +44,30 @@ def _apply(draft: Draft, label: str) -> Sequence[str]:
     return [label, *([after.label] if after is not None else [])]
 
 
+def _is_dense(draft: Draft, block: Block) -> bool:
+    """Whether neighbours of a row of the image are of neighbours of the result: with a stride these lie apart."""
+    image = library.image_of(draft.schedule, draft.schedule.get_block(block.label))
+    return image is not None and image.index[-1].coefficient(block.spatial - 1) == 1
+
+
 def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
     """At most a quarter of the registers are accumulators, of rows that have no vector left over."""
     count, most = -(-_pixels(block) // lanes), max(1, draft.machine.registers // 4)
     vectors = max(n for n in range(1, min(count, most) + 1) if count % n == 0)
     height = block.axes[block.spatial - 2].size if block.spatial > 3 else 1
-    taps = prod(axis.size for axis in block.axes[block.spatial + 1 :])
+    taps, dense = prod(axis.size for axis in block.axes[block.spatial + 1 :]), _is_dense(draft, block)
+    unrolled = MOST_UNROLLED if dense else MOST_UNROLLED // 2
 
     def cost(rows: int) -> float:
         """Rows that are computed, each with its share of a tile's start, and dearer where taps are in a loop."""
-        rolled = taps * rows * vectors > MOST_UNROLLED
+        rolled = taps * rows * vectors > unrolled
         return -(-height // rows) * rows * (1 + 1 / (rows * vectors)) * (ROLLED if rolled else 1)
 
     fitting = range(1, min(height, max(1, most // vectors)) + 1)
-    rows = height if height * vectors <= 2 * most else min(fitting, key=cost)
-    high = draft.choose([n for n in (1, 2, 3, 4, 6, 7, 8) if n <= height] or [1], rows, "rows")
+    whole = dense and height * vectors <= 2 * most and count == vectors
+    rows = height if whole and taps * height * vectors <= 2 * MOST_UNROLLED else min(fitting, key=cost)
+    high = draft.choose([n for n in (1, 2, 3, 4, 6, 7, 8, 14) if n <= height] or [1], rows, "rows")
     wide = draft.choose([n for n in range(1, 5) if n <= count], vectors, "vectors")
     tall, across = draft.schedule.value(high), draft.schedule.value(wide)
     in_one_tile = tall >= height and across >= count
-    return PixelTiles(high, wide, taps * tall * across <= (2 if in_one_tile else 1) * MOST_UNROLLED)
+    return PixelTiles(high, wide, taps * tall * across <= (2 if in_one_tile and dense else 1) * unrolled)
