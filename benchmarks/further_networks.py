@@ -1,4 +1,4 @@
-"""Networks of further kinds, batch 1: `benchmarks.whole` measures them. No rule was made with them at hand.
+"""Networks of further kinds, batch 1, for `benchmarks.whole`. docs/results.md has their times before any rule saw them.
 
 resnext50, densenet121, squeezenet, shufflenet_v2, mobilenet_v3, convnext_tiny   classes of images
 deit_tiny, mlp_mixer    images as sequences of patches
