@@ -18,7 +18,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 import compiler
-from benchmarks.equal_programs import in_steps
+from benchmarks.equal_programs.gradients import by_rows, gradient, in_steps
 from compiler import te
 from compiler.alternatives import PROGRAM_LAWS
 from compiler.alternatives.flattened import one_block
@@ -51,19 +51,6 @@ def sums(shape: Sequence[int], *axes: int, reduce: Callable[..., Expr] = te.sum)
     return te.function("sums", [x], made)
 
 
-def gradient_by_rows(n: int, ci: int, co: int, size: int) -> te.Function:
-    """The gradient of a convolution's weights: each row of each image, then their sums."""
-    x, g = P((n, ci, size + 2, size + 2), name="X"), P((n, co, size, size), name="G")
-    image, h, w = te.reduce_axis(n, "n"), te.reduce_axis(size, "h"), te.reduce_axis(size, "w")
-    shape = (n, co, ci, 3, 3)
-    rows = te.compute(
-        (*shape, size), lambda n, o, i, p, q, h: te.sum(x[n, i, p + h, q + w] * g[n, o, h, w], axis=w), name="rows"
-    )
-    images = te.compute(shape, lambda *i: te.sum(rows[(*i, h)], axis=h), name="images")
-    total = te.compute(shape[1:], lambda *i: te.sum(images[(image, *i)], axis=image), name="dW")
-    return te.function("by_rows", [x, g], total)
-
-
 def chain(*sizes: int) -> te.Function:
     """A product of matrices of these sizes, from the left to the right."""
     matrices = [P(pair, name=f"A{n}") for n, pair in enumerate(pairwise(sizes))]
@@ -81,9 +68,9 @@ def linear_attention(heads: int, rows: int, depth: int) -> te.Function:
 
 
 CASES = {
-    "flattened: gradient in steps, 8 16 16 14": lambda: in_steps(8, 16, 16, 14),
-    "flattened: gradient in steps, 8 64 64 28": lambda: in_steps(8, 64, 64, 28),
-    "flattened: gradient by rows, 8 16 16 14": lambda: gradient_by_rows(8, 16, 16, 14),
+    "flattened: gradient in steps, 8 16 16 14": lambda: gradient(in_steps, 8, 16, 16, 14),
+    "flattened: gradient in steps, 8 64 64 28": lambda: gradient(in_steps, 8, 64, 64, 28),
+    "flattened: gradient by rows, 8 16 16 14": lambda: gradient(by_rows, 8, 16, 16, 14),
     "flattened: sums of 512x512": lambda: sums((512, 512), 1, 0),
     "flattened: sums of 1000x64": lambda: sums((1000, 64), 1, 0),
     "flattened: sums of 64x128x256, 2 then 1": lambda: sums((64, 128, 256), 2, 1),

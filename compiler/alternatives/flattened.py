@@ -10,6 +10,7 @@ from math import prod
 from xdsl.dialects.builtin import IntegerType
 
 from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
 from compiler.alternatives.cost import gain
 from compiler.alternatives.law import Conditions, Form, Law, Scope
 from compiler.dialects.access import axis_attribute
@@ -38,15 +39,15 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
     It is a choice and no law of te-canonicalize, since schedules of sums in steps may be better ones: a product is
     reduced along one axis by panels, and sums of rows along the rows. So it applies to gradients of a convolution's
-    weights, whose rule takes both, and to sums over neighbours in memory, where these fit L2 or have many results. Sums
-    of -0.0 begin at 0.0 in both forms.
+    weights, whose rule takes both, to windows along rows and columns, and to sums over neighbours in memory, where
+    these fit L2 or have many results. Sums of -0.0 begin at 0.0 in both forms.
     """
     for outer in graph.nodes:
         inner = _summed(outer, graph)
         if inner is None or not isinstance(outer, Compute) or not _is_permitted(inner, conditions):
             continue
         block = one_block(outer.block, inner.block)
-        if not (_is_gradient(block) or _is_contiguous(outer, block, graph, conditions)):
+        if not (_is_gradient(block) or _is_pooling(block) or _is_contiguous(outer, block, graph, conditions)):
             continue
         nodes = [replace(outer, block=block) if node is outer else node for node in graph.nodes if node is not inner]
         new = graph.with_nodes(nodes)
@@ -73,11 +74,21 @@ def _summed(outer: object, graph: Graph) -> Compute | None:
 
 
 def _is_permutation(block: Block) -> bool:
-    """Whether a compute of one read moves along each of its axes in one dimension."""
+    """Whether a compute of one read reads each element once: along axes, or in windows side by side."""
     index = [form for form in block.reads[0].index if not form.is_constant]
     axes = {n for n, axis in enumerate(block.axes) if axis.size > 1}
-    moved = [next(iter(form.variables())) for form in index if form == lin.variable(min(form.variables()))]
-    return len(moved) == len(index) == len(set(moved)) and axes <= set(moved)
+    moved = [axis for form in index for axis in _digits(form, block)]
+    return len(moved) == len(set(moved)) and axes <= set(moved)
+
+
+def _digits(form: Linear, block: Block) -> list[int]:
+    """The axes whose values are the digits of a form, as of windows side by side; an axis twice where there are none
+    such. Of `2 * y + p`, p of extent 2: [y, p]."""
+    factors = sorted((form.coefficient(axis) or 0, axis) for axis in form.variables())
+    sizes = [1, *(block.axes[axis].size for _, axis in factors)]
+    wanted = [prod(sizes[: n + 1]) for n in range(len(factors))]
+    axes = [axis for _, axis in factors]
+    return axes[::-1] if form.constant == 0 and [factor for factor, _ in factors] == wanted else [*axes, *axes]
 
 
 def _is_permitted(inner: Compute, conditions: Conditions) -> bool:
@@ -105,6 +116,16 @@ def _is_gradient(block: Block) -> bool:
     moved = [set().union(*(form.variables() for form in access.index)) for access in block.reads]
     slides = all(len(form.variables() & reduced) == 1 for form in windows)
     return bool(windows) and slides and all(reduced <= axes for axes in moved)
+
+
+def _is_pooling(block: Block) -> bool:
+    """Whether one read is reduced in windows along two dimensions or more."""
+    if len(block.reads) != 1 or block.table is not None or block.reads[0].where:
+        return False
+    windows = [form.variables() for form in block.reads[0].index if len(form.variables()) > 1]
+    reduced = [{n for n in used if n >= block.spatial} for used in windows]
+    every = set(range(block.spatial, len(block.axes)))
+    return len(windows) > 1 and all(len(axes) == 1 for axes in reduced) and set().union(*reduced) == every
 
 
 def _is_contiguous(outer: Compute, block: Block, graph: Graph, conditions: Conditions) -> bool:

@@ -7,11 +7,18 @@ from dataclasses import replace
 from operator import is_
 
 from compiler.graph.hashing import NameColours
+from compiler.graph.laws.computed_views import compute_views
 from compiler.graph.laws.concatenations import read_parts
 from compiler.graph.laws.dead_nodes import drop_dead
 from compiler.graph.laws.equal_nodes import merge_equal
 from compiler.graph.laws.extents import drop_unit_axes
 from compiler.graph.laws.identities import drop_copies
+from compiler.graph.laws.images import name_unit_axes
+from compiler.graph.laws.literals import simplify_arithmetic
+from compiler.graph.laws.parts import compute_parts
+from compiler.graph.laws.permutations import straighten
+from compiler.graph.laws.reductions import merge_reduce_axes, turn_reduce_axes
+from compiler.graph.laws.splits import split_axes
 from compiler.graph.laws.views import absorb_views
 from compiler.graph.normal_form import normal
 from compiler.graph.tree import Compute, Graph, Node
@@ -22,6 +29,14 @@ LAWS: tuple[Callable[[Graph], Graph], ...] = (
     drop_copies,
     absorb_views,
     read_parts,
+    compute_parts,
+    split_axes,
+    compute_views,
+    straighten,
+    merge_reduce_axes,
+    turn_reduce_axes,
+    name_unit_axes,
+    simplify_arithmetic,
     merge_equal,
 )
 """In this order; each takes time linear in the graph."""

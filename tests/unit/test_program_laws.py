@@ -15,7 +15,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
-from benchmarks.equal_programs import at_once, in_steps
+from benchmarks.equal_programs.gradients import at_once, by_rows, gradient, in_steps, turned_before, turned_behind
 from compiler import build, te
 from compiler.__main__ import main
 from compiler.affine import linear as lin
@@ -69,46 +69,9 @@ def values(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
 N, CI, CO, S = 2, 3, 4, 5
 
 
-def gradient(written: Callable[[te.Tensor, te.Tensor, tuple[te.Index, ...]], te.Tensor]) -> te.Function:
-    """A gradient of a convolution's weights, as `written` has it of the reduce axes of images, rows and columns."""
-    x, g = P((N, CI, S + 2, S + 2), name="X"), P((N, CO, S, S), name="G")
-    axes = te.reduce_axis(N, "n"), te.reduce_axis(S, "h"), te.reduce_axis(S, "w")
-    return te.function("f", [x, g], written(x, g, axes))
-
-
-def by_rows(x: te.Tensor, g: te.Tensor, axes: tuple[te.Index, ...]) -> te.Tensor:
-    """Each row of each image for itself."""
-    n, h, w = axes
-    shape = (N, CO, CI, 3, 3)
-    rows = te.compute(
-        (*shape, S), lambda n, o, i, p, q, h: te.sum(x[n, i, p + h, q + w] * g[n, o, h, w], axis=w), name="rows"
-    )
-    images = te.compute(shape, lambda *i: te.sum(rows[(*i, h)], axis=h), name="images")
-    return te.compute(shape[1:], lambda *i: te.sum(images[(n, *i)], axis=n), name="dW")
-
-
-def turned_before(x: te.Tensor, g: te.Tensor, axes: tuple[te.Index, ...]) -> te.Tensor:
-    """A transpose of each image's gradient, then the sum."""
-    n, h, w = axes
-    each = te.compute(
-        (N, CI, CO, 3, 3), lambda n, i, o, p, q: te.sum(g[n, o, h, w] * x[n, i, p + h, q + w], axis=[w, h]), name="each"
-    )
-    turned = te.nn.transpose(each, (0, 2, 1, 3, 4))
-    return te.compute((CO, CI, 3, 3), lambda *i: te.sum(turned[(n, *i)], axis=n), name="dW")
-
-
-def turned_behind(x: te.Tensor, g: te.Tensor, axes: tuple[te.Index, ...]) -> te.Tensor:
-    """One sum, then a transpose."""
-    n, h, w = axes
-    dw = te.compute(
-        (3, 3, CI, CO), lambda p, q, i, o: te.sum(g[n, o, h, w] * x[n, i, p + h, q + w], axis=[w, n, h]), name="dW"
-    )
-    return te.nn.transpose(dw, (3, 2, 0, 1))
-
-
 def test_five_spellings_of_a_gradient_have_one_text() -> None:
-    spelled = [gradient(written) for written in (by_rows, turned_before, turned_behind)]
-    spelled += [in_steps(N, CI, CO, S), at_once(N, CI, CO, S)]
+    made_by = (by_rows, turned_before, turned_behind, in_steps, at_once)
+    spelled = [gradient(written, N, CI, CO, S) for written in made_by]
     made = [best(function) for function in spelled]
     assert len({text(form.graph) for form in made}) == 1
     assert len({text(canonical_graph(function)) for function in spelled}) == 5
@@ -121,7 +84,7 @@ def test_five_spellings_of_a_gradient_have_one_text() -> None:
 
 
 def test_under_strict_sums_of_floats_stay_apart() -> None:
-    assert not best(in_steps(N, CI, CO, S), "strict").applied
+    assert not best(gradient(in_steps, N, CI, CO, S), "strict").applied
 
 
 def nested(rng: random.Random, dtype: str) -> te.Function:
@@ -308,7 +271,7 @@ def test_what_is_read_twice_or_returned_stays() -> None:
 
 def test_the_program_is_grouped_in_its_best_form() -> None:
     """One group too: what it computes is not what is written."""
-    function = in_steps(N, CI, CO, S)
+    function = gradient(in_steps, N, CI, CO, S)
     conditions = Conditions(MACHINE, "contract")
     made = whole(function, rewrite=lambda graph: rewritten(graph, conditions, PROGRAM_LAWS).form)
     (caller, group) = functions(made.module)
@@ -335,7 +298,7 @@ def test_a_program_is_built_in_its_best_form() -> None:
 
 
 def test_a_record_of_the_best_form_has_the_names_of_the_program() -> None:
-    function = in_steps(N, CI, CO, S)
+    function = gradient(in_steps, N, CI, CO, S)
     task = SearchTask(function, threads=1)
     (group,) = task.groups
     record = Record(
@@ -347,13 +310,13 @@ def test_a_record_of_the_best_form_has_the_names_of_the_program() -> None:
 def test_laws_that_undo_each_other_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("compiler.alternatives.program.MOST", 5)
     again = Law("again", Scope.PROGRAM, lambda graph, conditions: iter([Form(graph, 2.0, where="all of it")]))
-    made = rewritten(canonical_graph(in_steps(N, CI, CO, S)), Conditions(MACHINE, "contract"), [again])
+    made = rewritten(canonical_graph(gradient(in_steps, N, CI, CO, S)), Conditions(MACHINE, "contract"), [again])
     assert len(made.applied) == 5
 
 
 def test_why_a_law_does_not_apply() -> None:
     def said(law: Callable[[Graph, Conditions], Any], **conditions: Any) -> list[str]:
-        graph = canonical_graph(in_steps(N, CI, CO, S))
+        graph = canonical_graph(gradient(in_steps, N, CI, CO, S))
         laws = [Law("mine", Scope.PROGRAM, law)]
         return list(explanations(graph, Conditions(MACHINE, "contract", **conditions), laws, Provenance()))
 
@@ -417,7 +380,7 @@ def test_a_planted_fault_is_seen(fault: Plant, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_command_explains_each_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, given = tmp_path / "f.mlir", [in_steps(N, CI, CO, S), at_once(N, CI, CO, S)]
+    path, given = tmp_path / "f.mlir", [gradient(in_steps, N, CI, CO, S), gradient(at_once, N, CI, CO, S)]
     path.write_text(str(ModuleOp([functions(function.module)[0].clone() for function in given])))
     assert main(["explain-rewrites", str(path)]) == 0
     nothing = "nothing in the program has its form"
@@ -441,7 +404,7 @@ def test_a_law_that_crashes_is_its_plugins_fault(tmp_path: Path) -> None:
         "def forms(graph, conditions):\n    yield graph.nothing\n\n"
         "def register(registry):\n    registry.law(Law('bad', Scope.PROGRAM, forms))\n"
     )
-    graph, conditions = canonical_graph(in_steps(N, CI, CO, S)), Conditions(MACHINE, "contract")
+    graph, conditions = canonical_graph(gradient(in_steps, N, CI, CO, S)), Conditions(MACHINE, "contract")
     with plugins.loaded([str(path)]):
         assert [law.name for law in PROGRAM_LAWS] == ["bad", "flattened", "chain", "channels-last"]
         with pytest.raises(plugins.PluginError, match="plugin bad: program law bad failed: AttributeError"):

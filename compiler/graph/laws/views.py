@@ -66,14 +66,15 @@ def absorb_views(graph: Graph) -> Graph:
         if isinstance(node, Compute):
             node = reading_through(node, view)
             for position, value in enumerate(node.results):
-                seen = _view_of(node, position, value, graph)
+                seen = view_of(node, position, value, graph)
                 if seen is not None:
                     views[value.name] = seen
         nodes.append(node)
     return graph.with_nodes(nodes)
 
 
-def _view_of(node: Compute, position: int, value: Buffer, graph: Graph) -> ReadView | None:
+def view_of(node: Compute, position: int, value: Buffer, graph: Graph) -> ReadView | None:
+    """The view that a result of a compute is; None for a value that is computed."""
     access = node.copied(position)
     if access is None:
         return None
@@ -96,6 +97,15 @@ def reading_through(node: Compute, view: Callable[[Access, Compute], ReadView | 
 
 def composed(access: Access, view: ReadView, block: Block) -> Access | None:
     """The read of a view's source in place of a read of the view; None if that is not exact, or worse."""
+    new = through(access, view, block)
+    if new is None or not _is_no_worse(access, new, view, block):
+        return None
+    return new if _is_inside(new, view.source, block) else None
+
+
+def through(access: Access, view: ReadView, block: Block) -> Access | None:
+    """The read of a view's source in place of a read of the view, better or worse; None if that is not exact, or the
+    verifier may not prove that it stays inside."""
     ranges = block.axis_ranges
     values = dict(enumerate(access.index))
     index = tuple(lin.joined(lin.substitute(form, values, ranges)) for form in view.access.index)
@@ -107,9 +117,7 @@ def composed(access: Access, view: ReadView, block: Block) -> Access | None:
     otherwise = (access.otherwise if access.where else view.otherwise) if where else None
     new = Access(view.source.name, index, where, otherwise)
     fits = all(lin.largest(form, ranges) < END for form in (*index, *(c.form for c in where)))
-    if not fits or len(where) > MOST_CONDITIONS or not _is_no_worse(access, new, view, block):
-        return None
-    return new if _is_inside(new, view.source, block) else None
+    return new if fits and len(where) <= MOST_CONDITIONS else None
 
 
 def _is_no_worse(before: Access, after: Access, view: ReadView, block: Block) -> bool:

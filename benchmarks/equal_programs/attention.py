@@ -1,0 +1,230 @@
+"""Attention, and projections before it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from benchmarks.equal_programs.family import Array, Family, choice, different, exact, slow, speed
+from compiler import te
+
+nn, Tensor = te.nn, te.Tensor
+
+
+def _scale(q: Tensor) -> float:
+    return 1.0 / math.sqrt(q.shape[-1])
+
+
+def _scores(q: Tensor, k: Tensor) -> Tensor:
+    return nn.batch_matmul(q, k, transpose_b=True)
+
+
+def _by_ops(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Product, scale, softmax, product."""
+    return nn.batch_matmul(nn.softmax(nn.mul(_scores(q, k), _scale(q))), v)
+
+
+def _softmax_by_hand(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    scores = nn.mul(_scores(q, k), _scale(q))
+    powers = nn.exp(nn.sub(scores, nn.max(scores, 2, keepdims=True)))
+    return nn.batch_matmul(nn.div(powers, nn.sum(powers, 2, keepdims=True)), v)
+
+
+def _scaled_before(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return nn.batch_matmul(nn.softmax(_scores(nn.mul(q, _scale(q)), k)), v)
+
+
+def _divided(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The scores divided by a root that is a power of two."""
+    return nn.batch_matmul(nn.softmax(nn.div(_scores(q, k), math.sqrt(q.shape[-1]))), v)
+
+
+def _transposed_keys(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    scores = nn.mul(nn.batch_matmul(q, nn.transpose(k, (0, 2, 1))), _scale(q))
+    return nn.batch_matmul(nn.softmax(scores), v)
+
+
+def _in_four_dimensions(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """One batch of heads."""
+    y = nn.attention(*(nn.reshape(t, (1, *t.shape)) for t in (q, k, v)))
+    return nn.reshape(y, q.shape)
+
+
+def _normalised_behind(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The powers times v, then divided by their sum."""
+    scores = nn.mul(_scores(q, k), _scale(q))
+    powers = nn.exp(nn.sub(scores, nn.max(scores, 2, keepdims=True)))
+    return nn.div(nn.batch_matmul(powers, v), nn.sum(powers, 2, keepdims=True))
+
+
+def _unscaled(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return nn.batch_matmul(nn.softmax(_scores(q, k)), v)
+
+
+def _soft_queries(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The softmax along the queries."""
+    return nn.batch_matmul(nn.softmax(nn.mul(_scores(q, k), _scale(q)), 1), v)
+
+
+def _of_attention(q: Array, k: Array, v: Array, causal: bool = False) -> Array:
+    scores = np.einsum("hmd,hnd->hmn", q, k) / math.sqrt(q.shape[-1])
+    if causal:
+        scores = np.where(np.tri(*scores.shape[1:], dtype=bool), scores, -np.inf)
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return np.einsum("hmn,hnd->hmd", powers / powers.sum(-1, keepdims=True), v)
+
+
+def _causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return nn.attention(q, k, v, causal=True)
+
+
+def _selected(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    scores = nn.mul(_scores(q, k), _scale(q))
+    logits = te.compute(scores.shape, lambda h, m, n: te.select(n <= m, scores[h, m, n], -math.inf), name="masked")
+    return nn.batch_matmul(nn.softmax(logits), v)
+
+
+def _selected_otherwise(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The condition turned round."""
+    scores = nn.mul(_scores(q, k), _scale(q))
+    logits = te.compute(scores.shape, lambda h, m, n: te.select(n > m, -math.inf, scores[h, m, n]), name="masked")
+    return nn.batch_matmul(nn.softmax(logits), v)
+
+
+def _mask_added(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """A constant of zeros and -inf, added."""
+    size = (q.shape[1], k.shape[1])
+    mask = te.constant(np.where(np.tri(*size, dtype=bool), 0, -np.inf).astype(np.float32), name="mask")
+    return nn.batch_matmul(nn.softmax(nn.add(nn.mul(_scores(q, k), _scale(q)), mask)), v)
+
+
+def _strictly_before(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return nn.attention(q, k, v, causal=True, offset=1)
+
+
+def _heads_apart(x: Tensor, heads: int) -> Tensor:
+    m, width = x.shape
+    return nn.transpose(nn.reshape(x, (m, heads, width // heads)), (1, 0, 2))
+
+
+def _heads_together(y: Tensor) -> Tensor:
+    heads, m, d = y.shape
+    return nn.reshape(nn.transpose(y, (1, 0, 2)), (m, heads * d))
+
+
+def _by_heads(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Heads by reshapes and transposes."""
+    return _heads_together(nn.attention(*(_heads_apart(t, 4) for t in (q, k, v))))
+
+
+def _heads_in_maps(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Heads in the indices of the products."""
+    (m, width), n, depth = q.shape, k.shape[0], q.shape[1] // 4
+    d, r = te.reduce_axis(depth, "d"), te.reduce_axis(n, "r")
+    scores = te.compute((4, m, n), lambda h, i, j: te.sum(q[i, h * depth + d] * k[j, h * depth + d], axis=d))
+    weights = nn.softmax(nn.mul(scores, 1.0 / math.sqrt(depth)))
+    mixed = te.compute((4, m, depth), lambda h, i, c: te.sum(weights[h, i, r] * v[r, h * depth + c], axis=r))
+    return te.compute((m, width), lambda i, c: mixed[c // depth, i, c % depth])
+
+
+def _heads_interleaved(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Each head of each fourth column."""
+
+    def apart(x: Tensor) -> Tensor:
+        return nn.transpose(nn.reshape(x, (x.shape[0], x.shape[1] // 4, 4)), (2, 0, 1))
+
+    return _heads_together(nn.attention(*map(apart, (q, k, v))))
+
+
+def _of_heads(q: Array, k: Array, v: Array) -> Array:
+    apart = (t.reshape(t.shape[0], 4, -1).transpose(1, 0, 2) for t in (q, k, v))
+    return _of_attention(*apart).transpose(1, 0, 2).reshape(q.shape)
+
+
+def _three_products(x: Tensor, *weights: Tensor) -> list[Tensor]:
+    return [nn.matmul(x, w) for w in weights]
+
+
+def _joined(x: Tensor, *weights: Tensor) -> list[Tensor]:
+    """One product by all weights side by side, then slices."""
+    y, n = nn.matmul(x, nn.concat(weights, 1)), weights[0].shape[1]
+    return [nn.slice(y, (0, at * n), (None, (at + 1) * n)) for at in range(len(weights))]
+
+
+def _stacked(x: Tensor, *weights: Tensor) -> list[Tensor]:
+    """A batch of products, then its parts."""
+    stacked, (m, k), n = nn.stack(weights), x.shape, weights[0].shape[1]
+    r = te.reduce_axis(k, "r")
+    y = te.compute((len(weights), m, n), lambda w, i, j: te.sum(x[i, r] * stacked[w, r, j], axis=r))
+    return [nn.reshape(nn.slice(y, (at, 0, 0), (at + 1, None, None)), (m, n)) for at in range(len(weights))]
+
+
+def _interleaved(x: Tensor, *weights: Tensor) -> list[Tensor]:
+    """Slices with a step, of the same product."""
+    y, count = nn.matmul(x, nn.concat(weights, 1)), len(weights)
+    return [nn.slice(y, (0, at), (None, None), (1, count)) for at in range(count)]
+
+
+def _parts(*arrays: Any) -> Any:
+    x, *weights = arrays
+    return tuple(x @ w for w in weights)
+
+
+FAMILIES = (
+    Family(
+        "attention",
+        nn.attention,
+        _of_attention,
+        {name: (2, 5, 4) for name in "QKV"},
+        {name: (8, 256, 64) for name in "QKV"},
+        {
+            "product, scale, softmax, product": exact(_by_ops),
+            "of transposed keys": exact(_transposed_keys),
+            "in four dimensions": exact(_in_four_dimensions),
+            "divided by a power of two": exact(_divided),
+            "scaled before the product": speed(_scaled_before),
+            "softmax by hand": speed(_softmax_by_hand),
+            "normalised behind the product": speed(_normalised_behind),
+            "without the scale": different(_unscaled),
+            "softmax along the queries": different(_soft_queries),
+        },
+    ),
+    Family(
+        "causal attention",
+        _causal,
+        lambda q, k, v: _of_attention(q, k, v, causal=True),
+        {name: (2, 5, 4) for name in "QKV"},
+        {name: (8, 256, 64) for name in "QKV"},
+        {
+            "a select": speed(_selected),
+            "the condition turned round": speed(_selected_otherwise),
+            "a mask added": speed(_mask_added),
+            "one more column": different(_strictly_before),
+        },
+    ),
+    Family(
+        "heads",
+        _by_heads,
+        _of_heads,
+        {name: (5, 16) for name in "QKV"},
+        {name: (128, 256) for name in "QKV"},
+        {
+            "in the indices of the products": exact(_heads_in_maps),
+            "of each fourth column": different(_heads_interleaved),
+        },
+    ),
+    Family(
+        "three projections",
+        _three_products,
+        _parts,
+        {"X": (4, 6)} | {f"W{n}": (6, 5) for n in range(3)},
+        {"X": (128, 256)} | {f"W{n}": (256, 256) for n in range(3)},
+        {
+            "joined, then sliced": exact(_joined),
+            "stacked": exact(_stacked),
+            "joined, then each third column": different(_interleaved),
+        },
+    ),
+)

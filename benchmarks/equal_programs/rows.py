@@ -1,0 +1,228 @@
+"""Softmax, norms and reductions along rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.equal_programs.family import Array, Family, choice, different, exact, speed
+from compiler import te
+
+nn, Tensor = te.nn, te.Tensor
+
+
+def _by_ops(x: Tensor) -> Tensor:
+    """As torch decomposes it: amax, sub, exp, sum, div."""
+    powers = nn.exp(nn.sub(x, nn.max(x, 1, keepdims=True)))
+    return nn.div(powers, nn.sum(powers, 1, keepdims=True))
+
+
+def _by_reciprocal(x: Tensor) -> Tensor:
+    powers = nn.exp(nn.sub(x, nn.max(x, 1, keepdims=True)))
+    return nn.mul(powers, nn.reciprocal(nn.sum(powers, 1, keepdims=True)))
+
+
+def _powers_twice(x: Tensor) -> Tensor:
+    """The powers computed for the sum, and again."""
+    m, n = x.shape
+    k = te.reduce_axis(n, "k")
+    top = te.compute((m,), lambda i: te.max(x[i, k], axis=k), name="top")
+    total = te.compute((m,), lambda i: te.sum(te.exp(x[i, k] - top[i]), axis=k), name="total")
+    return te.compute((m, n), lambda i, j: te.exp(x[i, j] - top[i]) * (1.0 / total[i]), name="soft")
+
+
+def _logarithm(x: Tensor) -> Tensor:
+    """exp(x - log sum exp x)."""
+    return nn.exp(nn.log_softmax(x, 1))
+
+
+def _online(x: Tensor) -> Tensor:
+    """The maximum and the sum in one pass, by a joint combiner. Source: Milakov and Gimelshein, 2018."""
+    m, n = x.shape
+    k = te.reduce_axis(n, "k")
+
+    def combine(a: Any, b: Any) -> Any:
+        top = te.maximum(a[0], b[0])
+        first, second = (te.select(te.equal(x[0], top), x[1], x[1] * te.exp(x[0] - top)) for x in (a, b))
+        return top, first + second
+
+    online = te.combiner(combine, identity=(-math.inf, 0.0))
+    top, total = te.compute((m,), lambda i: te.reduce(online, (x[i, k], te.const(1.0, "f32")), axis=k), name="online")
+    return te.compute((m, n), lambda i, j: te.exp(x[i, j] - top[i]) * (1.0 / total[i]), name="soft")
+
+
+def _transposed(x: Tensor) -> Tensor:
+    return nn.transpose(nn.softmax(nn.transpose(x, (1, 0)), 0), (1, 0))
+
+
+def _without_maximum(x: Tensor) -> Tensor:
+    powers = nn.exp(x)
+    return nn.mul(powers, nn.reciprocal(nn.sum(powers, 1, keepdims=True)))
+
+
+def _of_softmax(x: Array) -> Array:
+    x = x.astype(np.float64)
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def _layer_norm(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
+    return nn.layer_norm(x, g, b)
+
+
+def _scaled(x: Tensor, g: Tensor, b: Tensor, deviation: Callable[[Tensor, Tensor], Tensor], eps: float) -> Tensor:
+    """(x - mean) * rsqrt(variance + eps) * g + b, the variance as given."""
+    mean = nn.mean(x, 1, keepdims=True)
+    centred = nn.sub(x, mean)
+    scale = nn.rsqrt(nn.add(deviation(centred, mean), eps))
+    return nn.add(nn.mul(nn.mul(centred, scale), g), b)
+
+
+def _by_squares(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
+    """The variance as the mean of the squared deviations, as torch decomposes it."""
+    return _scaled(x, g, b, lambda centred, mean: nn.mean(nn.square(centred), 1, keepdims=True), 1e-5)
+
+
+def _by_reshape(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
+    m, n = x.shape
+    return nn.reshape(nn.layer_norm(nn.reshape(x, (1, m, n)), g, b), (m, n))
+
+
+def _by_moments(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
+    """The variance as E[x^2] - mean^2, which cancels."""
+    return _scaled(
+        x, g, b, lambda centred, mean: nn.sub(nn.mean(nn.square(x), 1, keepdims=True), nn.square(mean)), 1e-5
+    )
+
+
+def _other_eps(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
+    """eps behind the root."""
+    mean = nn.mean(x, 1, keepdims=True)
+    centred = nn.sub(x, mean)
+    root = nn.sqrt(nn.mean(nn.square(centred), 1, keepdims=True))
+    return nn.add(nn.mul(nn.div(centred, nn.add(root, 1e-5)), g), b)
+
+
+def _unbiased(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
+    """The sum of the squares divided by n - 1."""
+    n = x.shape[1]
+    return _scaled(
+        x, g, b, lambda centred, mean: nn.mul(nn.sum(nn.square(centred), 1, keepdims=True), 1 / (n - 1)), 1e-5
+    )
+
+
+def _of_layer_norm(x: Array, g: Array, b: Array) -> Array:
+    x = x.astype(np.float64)
+    return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) * g + b
+
+
+def _rms_by_ops(x: Tensor, g: Tensor) -> Tensor:
+    return nn.mul(nn.mul(x, nn.rsqrt(nn.add(nn.mean(nn.square(x), 1, keepdims=True), 1e-6))), g)
+
+
+def _rms_by_norm(x: Tensor, g: Tensor) -> Tensor:
+    """x over a root."""
+    return nn.mul(nn.div(x, nn.sqrt(nn.add(nn.mean(nn.square(x), 1, keepdims=True), 1e-6))), g)
+
+
+def _sum(x: Tensor) -> Tensor:
+    return nn.sum(x, (0, 1))
+
+
+def _sum_of_flat(x: Tensor) -> Tensor:
+    return nn.sum(nn.reshape(x, (-1, x.shape[2])), 0)
+
+
+def _maxima(x: Tensor) -> Tensor:
+    return nn.max(x, (1, 2))
+
+
+def _tenth(x: Tensor) -> Tensor:
+    return nn.div(nn.sum(x, 1), float(x.shape[1]))
+
+
+FAMILIES = (
+    Family(
+        "softmax",
+        nn.softmax,
+        _of_softmax,
+        {"X": (4, 9)},
+        {"X": (512, 1024)},
+        {
+            "max, exp, sum, reciprocal": speed(_by_reciprocal),
+            "of a transpose": exact(_transposed),
+            "max, exp, sum, division": speed(_by_ops),
+            "powers computed twice": speed(_powers_twice),
+            "in one pass": speed(_online),
+            "by its logarithm": speed(_logarithm),
+            "without the maximum": different(_without_maximum, scale=100.0),
+            "along the other axis": different(lambda x: nn.softmax(x, 0)),
+        },
+    ),
+    Family(
+        "layer norm",
+        _layer_norm,
+        _of_layer_norm,
+        {"X": (4, 9), "g": (9,), "b": (9,)},
+        {"X": (512, 768), "g": (768,), "b": (768,)},
+        {
+            "of a reshape": exact(_by_reshape),
+            "mean of squared deviations": speed(_by_squares),
+            "E[x^2] - mean^2": different(_by_moments, scale=0.01, shift=100.0),
+            "eps behind the root": different(_other_eps, scale=1e-3),
+            "n - 1 in the variance": different(_unbiased),
+        },
+    ),
+    Family(
+        "rms norm",
+        lambda x, g: nn.rms_norm(x, g),
+        lambda x, g: x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-6) * g,
+        {"X": (4, 9), "g": (9,)},
+        {"X": (512, 1024), "g": (1024,)},
+        {
+            "square, mean, rsqrt": speed(_rms_by_ops),
+            "over a root": speed(_rms_by_norm),
+        },
+    ),
+    Family(
+        "sum of rows",
+        _sum,
+        lambda x: x.sum((0, 1)),
+        {"X": (3, 4, 5)},
+        {"X": (64, 64, 256)},
+        {
+            "of a reshape": exact(_sum_of_flat),
+            "one axis after the other": speed(lambda x: nn.sum(nn.sum(x, 0), 0)),
+            "of all but the last row": different(
+                lambda x: nn.sum(nn.slice(x, (0, 0, 0), (None, x.shape[1] - 1, None)), (0, 1))
+            ),
+        },
+    ),
+    Family(
+        "maxima of images",
+        _maxima,
+        lambda x: x.max((1, 2)),
+        {"X": (5, 3, 4)},
+        {"X": (256, 28, 28)},
+        {
+            "one axis after the other": choice(lambda x: nn.max(nn.max(x, 2), 1)),
+            "of a reshape": exact(lambda x: nn.max(nn.reshape(x, (x.shape[0], -1)), 1)),
+            "of columns, the greatest sum": different(lambda x: nn.max(nn.sum(x, 2), 1)),
+        },
+    ),
+    Family(
+        "mean",
+        lambda x: nn.mean(x, 1),
+        lambda x: x.mean(1),
+        {"X": (5, 8)},
+        {"X": (1024, 1024)},
+        {
+            "sum over a power of two": exact(_tenth),
+            "elements divided before": speed(lambda x: nn.sum(nn.mul(x, 1.0 / x.shape[1]), 1)),
+            "over one less": different(lambda x: nn.div(nn.sum(x, 1), float(x.shape[1] - 1))),
+        },
+    ),
+)

@@ -1,0 +1,133 @@
+"""Floating-point arithmetic with literals, signs and itself: one spelling of each value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import copysign, frexp
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Operation
+
+from compiler.graph.tree import Compute, Graph
+from compiler.program import body
+from compiler.program.body import Apply, Scalar
+from compiler.types.elements import element_bits
+
+EXPONENTS = {16: 13, 32: 125, 64: 1021}
+"""The largest exponent of a power of two whose reciprocal is a normal number too, by the bits of a dtype."""
+
+
+def simplify_arithmetic(graph: Graph) -> Graph:
+    """Write each of these values in one way, of the same bits.
+
+        x / 4.0, x + x, x * -1.0, a + -b, a - -b, -(-x), x * 1.0, x / 1.0, x - 0.0, x + -0.0
+      ->
+        x * 0.25, x * 2.0, -x, a - b, a + b, x, x, x, x, x
+
+    x + 0.0 stays: it is 0.0 where x is -0.0. So does x / 3.0, which has no exact reciprocal.
+    """
+    nodes = []
+    for node in graph.nodes:
+        if isinstance(node, Compute) and node.block.table is None:
+            values = tuple(map(_simplified, node.block.body))
+            if values != node.block.body:
+                node = replace(node, block=replace(node.block, body=values))
+        nodes.append(node)
+    return graph.with_nodes(nodes)
+
+
+def _simplified(value: Scalar) -> Scalar:
+    done: dict[int, Scalar] = {}
+
+    def visit(node: Scalar) -> Scalar:
+        if not isinstance(node, Apply):
+            return node
+        if id(node) not in done:
+            operands = [visit(operand) for operand in node.operands]
+            made = body.apply(node.kind, operands, dict(node.properties), node.types, node.result)
+            assert isinstance(made, Apply)
+            done[id(node)] = _one(made)
+        return done[id(node)]
+
+    return visit(value)
+
+
+def _one(node: Apply) -> Scalar:
+    """The value of an operation in its one spelling."""
+    if node.kind is arith.NegfOp:
+        return _inner(node.operands[0]) or node
+    rule = _RULES.get(node.kind)
+    return node if rule is None else rule(node, *node.operands) or node
+
+
+def _sum(node: Apply, a: Scalar, b: Scalar) -> Scalar | None:
+    if a is b:
+        return _with(node, arith.MulfOp, a, _literal(node, 2.0))
+    if _is(b, -0.0) or _is(a, -0.0):
+        return a if _is(b, -0.0) else b
+    first, second = _inner(a), _inner(b)
+    if second is not None:
+        return _with(node, arith.SubfOp, a, second)
+    return None if first is None else _with(node, arith.SubfOp, b, first)
+
+
+def _difference(node: Apply, a: Scalar, b: Scalar) -> Scalar | None:
+    if _is(b, 0.0):
+        return a
+    if _is(a, -0.0):
+        return _with(node, arith.NegfOp, b)
+    second = _inner(b)
+    return None if second is None else _with(node, arith.AddfOp, a, second)
+
+
+def _product(node: Apply, a: Scalar, b: Scalar) -> Scalar | None:
+    for factor, literal in ((a, b), (b, a)):
+        if _is(literal, 1.0):
+            return factor
+        if _is(literal, -1.0):
+            return _with(node, arith.NegfOp, factor)
+    return None
+
+
+def _quotient(node: Apply, a: Scalar, b: Scalar) -> Scalar | None:
+    if _is(b, 1.0):
+        return a
+    divisor = _float(b)
+    if divisor is None or abs(frexp(divisor)[0]) != 0.5:
+        return None
+    if abs(frexp(divisor)[1]) > EXPONENTS[element_bits(node.types[0])]:
+        return None
+    return _one(_with(node, arith.MulfOp, a, _literal(node, 1.0 / divisor)))
+
+
+_RULES = {arith.AddfOp: _sum, arith.SubfOp: _difference, arith.MulfOp: _product, arith.DivfOp: _quotient}
+
+
+def _with(node: Apply, kind: type[Operation], *operands: Scalar) -> Apply:
+    """Another operation under the flags of one."""
+    made = body.apply(kind, operands, dict(node.properties), node.types)
+    assert isinstance(made, Apply)
+    return made
+
+
+def _inner(value: Scalar) -> Scalar | None:
+    """What a value is the negation of."""
+    return value.operands[0] if isinstance(value, Apply) and value.kind is arith.NegfOp else None
+
+
+def _literal(node: Apply, value: float) -> Scalar:
+    return body.constant(FloatAttr(value, node.types[0]))  # type: ignore[arg-type]
+
+
+def _float(value: Scalar) -> float | None:
+    if not isinstance(value, Apply) or value.kind is not arith.ConstantOp:
+        return None
+    literal = dict(value.properties)["value"]
+    return literal.value.data if isinstance(literal, FloatAttr) else None
+
+
+def _is(value: Scalar, wanted: float) -> bool:
+    """Whether a value is a literal, of the same sign if it is 0."""
+    literal = _float(value)
+    return literal is not None and literal == wanted and copysign(1, literal) == copysign(1, wanted)

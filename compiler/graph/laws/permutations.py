@@ -1,0 +1,114 @@
+"""Intermediates that are made and read against their layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from compiler.affine import linear as lin
+from compiler.graph.grouping.facts import Kind, kind_of
+from compiler.graph.normal_form import with_axes
+from compiler.graph.tree import Compute, Graph, Node
+from compiler.program.tree import Access, Block
+
+
+def straighten(graph: Graph) -> Graph:
+    """Give an elementwise intermediate the order of dimensions in which its operand lies and its readers read it.
+
+        %E = te.compute "E" [j = 6, i = 4] (%x = %X[i, j] ...) { math.exp %x }
+        %Y = te.compute "Y" [i = 4, j = 6] (%e = %E[j, i] ...) { ... }
+      ->
+        %E = te.compute "E" [i = 4, j = 6] (%x = %X[i, j] ...) { math.exp %x }
+        %Y = te.compute "Y" [i = 4, j = 6] (%e = %E[i, j] ...) { ... }
+
+    All of its readers have to read it in that order, and each of its reads of more than one dimension. A product of two
+    matrices too, where other such products read it transposed.
+    """
+    orders: dict[str, tuple[int, ...]] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if isinstance(node, Compute):
+            node = _reading(node, orders)
+            order = _order(node, graph)
+            if order is not None:
+                orders |= {value.name: order for value in node.results}
+                node = _permuted(node, order)
+        nodes.append(node)
+    return graph.with_nodes(nodes)
+
+
+def _order(node: Compute, graph: Graph) -> tuple[int, ...] | None:
+    """The order of the axes of a compute in which it is straight, where it is not."""
+    block = node.block
+    if block.table is not None or any(value.name in graph.results for value in node.results):
+        return None
+    if is_plain_product(block):
+        (value,) = node.results
+        readers = graph.consumers[value.name]
+        return (1, 0) if all(_is_transposed(reader, value.name) for reader in readers) else None
+    if block.combiners:
+        return None
+    orders = {order for order in (order_of(access) for access in block.reads) if order is None or len(order) > 1}
+    order = next(iter(orders), None)
+    if order is None or len(orders) > 1 or set(order) != set(range(block.spatial)) or order == tuple(sorted(order)):
+        return None
+    return order if all(_reads_in(order, value.name, graph) for value in node.results) else None
+
+
+def is_plain_product(block: Block) -> bool:
+    """Whether a block is a product of two matrices."""
+    is_long = len(block.axes) == 3 and block.spatial == 2 and all(axis.size > 1 for axis in block.axes)
+    windows = any(len(form.terms) > 1 for access in block.reads for form in access.index)
+    return is_long and not windows and kind_of(block) is Kind.CONTRACTION
+
+
+def _is_transposed(reader: Node, name: str) -> bool:
+    """Whether a product of two matrices reads its first one by columns, or its second one by rows."""
+    if not isinstance(reader, Compute) or not is_plain_product(reader.block):
+        return False
+    indices = [access.index for access in reader.block.reads if access.buffer == name]
+    row, column, depth = map(lin.variable, range(3))
+    return all(index in ((depth, row), (column, depth)) for index in indices)
+
+
+def order_of(access: Access) -> tuple[int, ...] | None:
+    """The axes along which the dimensions of a read move, in their order; None where one does not move along one."""
+    index = [form for form in access.index if not form.is_constant]
+    if access.where or any(form != lin.variable(min(form.variables())) for form in index):
+        return None
+    axes = tuple(min(form.variables()) for form in index)
+    return axes if len(set(axes)) == len(axes) else None
+
+
+def _reads_in(order: tuple[int, ...], name: str, graph: Graph) -> bool:
+    """Whether all readers of a value move along its dimensions in an order."""
+    for reader in graph.consumers[name]:
+        if not isinstance(reader, Compute) or reader.block.table is not None:
+            return False
+        for access in (access for access in reader.block.reads if access.buffer == name):
+            if access.where or any(form != lin.variable(min(form.variables(), default=0)) for form in access.index):
+                return False
+            spatial = [min(access.index[d].variables()) for d in order]
+            if spatial != sorted(spatial) or len(set(spatial)) != len(spatial):
+                return False
+    return True
+
+
+def _permuted(node: Compute, order: tuple[int, ...]) -> Compute:
+    """A compute over its axes in another order."""
+    every = (*order, *range(len(order), len(node.block.axes)))
+    moved = {old: lin.variable(new) for new, old in enumerate(every)}
+    block: Block = with_axes(node.block, [node.block.axes[n] for n in every], moved)
+    results = tuple(replace(value, shape=tuple(value.shape[n] for n in order)) for value in node.results)
+    return Compute(block, results)
+
+
+def _reading(node: Compute, orders: Mapping[str, tuple[int, ...]]) -> Compute:
+    """A node with the reads of values whose dimensions are in another order."""
+    block = node.block
+    if not any(name in orders for name in block.sources):
+        return node
+    reads = tuple(
+        replace(a, index=tuple(a.index[n] for n in orders[a.buffer])) if a.buffer in orders else a for a in block.reads
+    )
+    return replace(node, block=replace(block, reads=reads))

@@ -1,0 +1,104 @@
+"""Reduce axes: two that are always read as one become one, and one that is read backwards is turned round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import permutations
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.dialects.access import axis_attribute
+from compiler.graph.normal_form import with_axes
+from compiler.graph.tree import Compute, Graph
+from compiler.program.body import Index, leaves
+from compiler.program.tree import Block
+
+
+def merge_reduce_axes(graph: Graph) -> Graph:
+    """Reduce over one axis instead of two that all reads add up.
+
+        %Y = te.compute "Y" [reduce p = 8, reduce q = 4] combine [add] (%a = %A[4 * p + q] ...)
+      ->
+        %Y = te.compute "Y" [reduce p = 32] combine [add] (%a = %A[p] ...)
+    """
+    return _with_blocks(graph, _merged)
+
+
+def turn_reduce_axes(graph: Graph) -> Graph:
+    """Reduce in the direction in which windows, or else most reads, move forwards.
+
+        %Y = te.compute "Y" [i = 8, reduce s = 3] combine [add] (%x = %X[i - s + 2], %w = %W[s]) { mulf }
+      ->
+        %Y = te.compute "Y" [i = 8, reduce s = 3] combine [add] (%x = %X[i + s], %w = %W[-s + 2]) { mulf }
+    """
+    return _with_blocks(graph, _turned)
+
+
+def _with_blocks(graph: Graph, change) -> Graph:  # type: ignore[no-untyped-def]
+    nodes = []
+    for node in graph.nodes:
+        if isinstance(node, Compute) and node.block.combiners and node.block.table is None:
+            block = change(node.block)
+            node = node if block is node.block else replace(node, block=block)
+        nodes.append(node)
+    return graph.with_nodes(nodes)
+
+
+def _forms(block: Block) -> Iterator[Linear]:
+    for access in block.reads:
+        yield from access.index
+        yield from (condition.form for condition in access.where)
+
+
+def _merged(block: Block) -> Block:
+    named = {leaf.axis for leaf in leaves(block.body) if isinstance(leaf, Index)}
+    reduces = [n for n in range(block.spatial, len(block.axes)) if n not in named]
+    for outer, inner in permutations(reduces, 2):
+        extent = block.axes[inner].size
+        factors = [(form.coefficient(outer), form.coefficient(inner)) for form in _forms(block)]
+        if all(a is not None and b is not None and a == b * extent for a, b in factors) and any(b for _, b in factors):
+            return _merged(_one(block, outer, inner))
+    return block
+
+
+def _one(block: Block, outer: int, inner: int) -> Block:
+    """The block with one axis in the place of two, of which the inner one is read as the last digit."""
+    first, extent = block.axes[outer], block.axes[inner].size
+    merged = axis_attribute(first.label, first.size * extent, True)
+    kept = [n for n in range(len(block.axes)) if n != inner]
+    moved = {old: lin.variable(new) for new, old in enumerate(kept)}
+    ranges = {new: (0, (merged if old == outer else block.axes[old]).size - 1) for new, old in enumerate(kept)}
+    axis = moved[outer]
+    moved |= {outer: lin.floordiv(axis, extent, ranges), inner: lin.mod(axis, extent, ranges)}
+    new = with_axes(block, [merged if n == outer else block.axes[n] for n in kept], moved)
+    reads = tuple(
+        replace(
+            access,
+            index=tuple(map(lin.joined, access.index)),
+            where=tuple(replace(c, form=lin.joined(c.form)) for c in access.where),
+        )
+        for access in new.reads
+    )
+    return replace(new, reads=reads)
+
+
+def _turned(block: Block) -> Block:
+    for axis in range(block.spatial, len(block.axes)):
+        if _is_backwards(block, axis):
+            last = lin.constant(block.axes[axis].size - 1)
+            moved = {n: lin.variable(n) for n in range(len(block.axes))}
+            moved[axis] = last - lin.variable(axis)
+            block = with_axes(block, block.axes, moved)
+    return block
+
+
+def _is_backwards(block: Block, axis: int) -> bool:
+    """Whether the windows that move along an axis, or else more reads than not, move backwards."""
+    used = [form for access in block.reads for form in access.index if form.depends_on(axis)]
+    factors = [(form.coefficient(axis), len(form.variables()) > 1) for form in used]
+    if any(factor is None for factor, _ in factors):
+        return False
+    windows = sum(1 if factor > 0 else -1 for factor, is_window in factors if factor and is_window)
+    every = sum(1 if factor > 0 else -1 for factor, _ in factors if factor)
+    return windows < 0 or (windows == 0 and every < 0)
