@@ -14,9 +14,7 @@ from benchmarks.equal_programs import attention, convolutions, elementwise, grad
 from benchmarks.equal_programs.family import Family, Law, Pair, Spelling, pairs
 
 FAMILIES: tuple[Family, ...] = tuple(
-    family
-    for module in (gradients, convolutions, products, attention, rows, elementwise)
-    for family in module.FAMILIES
+    family for module in (gradients, convolutions, products, attention, rows, elementwise) for family in module.FAMILIES
 )
 """All families."""
 

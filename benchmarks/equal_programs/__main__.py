@@ -3,12 +3,13 @@
 Run as `python -m benchmarks.equal_programs [--rounds N] [PART ...]`, for pairs whose names have a part. Both programs
 of a pair are built without a trial for one thread, and their results compared with numpy's. *text* is `canonical` where
 te-canonicalize makes them one, `choice` where te-alternatives does; ratio is the slower one's time over the other's.
-`lookalikes` only look equal: they have another hash and another result.
+Pairs of law `none` only look equal: they have no common text, and other results.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
@@ -23,6 +24,7 @@ from compiler.alternatives.program import rewritten
 from compiler.dialects.functions import find_function
 from compiler.graph.canonical import canonical
 from compiler.graph.read import read
+from compiler.targets.cpu import Kernel
 from compiler.types.machines import host
 
 BUDGET = 0.02
@@ -49,20 +51,26 @@ def error(outputs: Any, wanted: Any) -> float:
     return float(np.nan_to_num(max(errors), nan=np.inf))
 
 
+def in_turns(kernels: Sequence[Kernel], arrays: Sequence[Any], rounds: int) -> list[float]:
+    """The median seconds of a call of each of some kernels, in turns."""
+    repeats = [max(3, int(BUDGET / kernel.time(*arrays).median)) for kernel in kernels]
+    times: list[list[float]] = [[] for _ in kernels]
+    for _ in range(rounds):
+        for taken, kernel, count in zip(times, kernels, repeats, strict=True):
+            taken.append(kernel.time(*arrays, repeats=count).median)
+    return list(map(median, times))
+
+
 def measured(pair: Pair, rounds: int) -> tuple[float, float]:
-    """The median seconds of a call of each program of a pair, in turns. Raises AssertionError for a wrong result."""
+    """The median seconds of a call of each program of a pair. Raises AssertionError for a wrong result."""
     family, shapes = pair.family, pair.family.large
     functions, arrays = pair.functions(shapes), family.arrays(shapes)
     kernels = [compiler.build(f, threads=1, policy=family.policy, schedule="auto") for f in functions]
     wanted = family.value(*arrays)
     for kernel in kernels:
         assert error(kernel(*arrays), wanted) < 1e-4, f"{family.name}, {pair.name}: a wrong result"
-    repeats = [max(3, int(BUDGET / kernel.time(*arrays).median)) for kernel in kernels]
-    times = [
-        [kernel.time(*arrays, repeats=n).median for kernel, n in zip(kernels, repeats, strict=True)]
-        for _ in range(rounds)
-    ]
-    return median(time for time, _ in times), median(time for _, time in times)
+    first, other = in_turns(kernels, arrays, rounds)
+    return first, other
 
 
 def main() -> None:

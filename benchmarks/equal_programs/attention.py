@@ -1,5 +1,6 @@
 """Attention, and projections before it."""
 
+# mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
 import math
@@ -7,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.equal_programs.family import Array, Family, choice, different, exact, slow, speed
+from benchmarks.equal_programs.family import Array, Family, different, exact, speed
 from compiler import te
+from compiler.te import Tensor
 
-nn, Tensor = te.nn, te.Tensor
+nn: Any = te.nn
 
 
 def _scale(q: Tensor) -> float:
@@ -71,7 +73,7 @@ def _soft_queries(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 def _of_attention(q: Array, k: Array, v: Array, causal: bool = False) -> Array:
     scores = np.einsum("hmd,hnd->hmn", q, k) / math.sqrt(q.shape[-1])
     if causal:
-        scores = np.where(np.tri(*scores.shape[1:], dtype=bool), scores, -np.inf)
+        scores = np.where(np.tri(*scores.shape[1:]) > 0, scores, -np.inf)
     powers = np.exp(scores - scores.max(-1, keepdims=True))
     return np.einsum("hmn,hnd->hmd", powers / powers.sum(-1, keepdims=True), v)
 
@@ -96,7 +98,7 @@ def _selected_otherwise(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 def _mask_added(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """A constant of zeros and -inf, added."""
     size = (q.shape[1], k.shape[1])
-    mask = te.constant(np.where(np.tri(*size, dtype=bool), 0, -np.inf).astype(np.float32), name="mask")
+    mask = te.constant(np.where(np.tri(*size) > 0, 0, -np.inf).astype(np.float32), name="mask")
     return nn.batch_matmul(nn.softmax(nn.add(nn.mul(_scores(q, k), _scale(q)), mask)), v)
 
 
@@ -139,8 +141,8 @@ def _heads_interleaved(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def _of_heads(q: Array, k: Array, v: Array) -> Array:
-    apart = (t.reshape(t.shape[0], 4, -1).transpose(1, 0, 2) for t in (q, k, v))
-    return _of_attention(*apart).transpose(1, 0, 2).reshape(q.shape)
+    q_heads, k_heads, v_heads = (t.reshape(t.shape[0], 4, -1).transpose(1, 0, 2) for t in (q, k, v))
+    return _of_attention(q_heads, k_heads, v_heads).transpose(1, 0, 2).reshape(q.shape)
 
 
 def _three_products(x: Tensor, *weights: Tensor) -> list[Tensor]:
@@ -177,8 +179,8 @@ FAMILIES = (
         "attention",
         nn.attention,
         _of_attention,
-        {name: (2, 5, 4) for name in "QKV"},
-        {name: (8, 256, 64) for name in "QKV"},
+        dict.fromkeys("QKV", (2, 5, 4)),
+        dict.fromkeys("QKV", (8, 256, 64)),
         {
             "product, scale, softmax, product": exact(_by_ops),
             "of transposed keys": exact(_transposed_keys),
@@ -195,8 +197,8 @@ FAMILIES = (
         "causal attention",
         _causal,
         lambda q, k, v: _of_attention(q, k, v, causal=True),
-        {name: (2, 5, 4) for name in "QKV"},
-        {name: (8, 256, 64) for name in "QKV"},
+        dict.fromkeys("QKV", (2, 5, 4)),
+        dict.fromkeys("QKV", (8, 256, 64)),
         {
             "a select": speed(_selected),
             "the condition turned round": speed(_selected_otherwise),
@@ -208,8 +210,8 @@ FAMILIES = (
         "heads",
         _by_heads,
         _of_heads,
-        {name: (5, 16) for name in "QKV"},
-        {name: (128, 256) for name in "QKV"},
+        dict.fromkeys("QKV", (5, 16)),
+        dict.fromkeys("QKV", (128, 256)),
         {
             "in the indices of the products": exact(_heads_in_maps),
             "of each fourth column": different(_heads_interleaved),

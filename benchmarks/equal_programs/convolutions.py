@@ -1,15 +1,18 @@
 """Convolutions and poolings."""
 
+# mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from benchmarks.equal_programs.family import Array, Family, choice, different, exact, slow, speed
 from compiler import te
+from compiler.te import Tensor
 
-nn, Tensor = te.nn, te.Tensor
+nn: Any = te.nn
 
 
 def _convolution(x: Tensor, w: Tensor) -> Tensor:
@@ -37,7 +40,7 @@ def _shifted(x: Tensor, w: Tensor) -> Tensor:
     """The sum of nine products of shifted images."""
     padded = _padded(x)
     n, c, height, width = x.shape
-    total = None
+    parts: list[Tensor] = []
     for p in range(3):
         for q in range(3):
             i = te.reduce_axis(c, "i")
@@ -45,9 +48,8 @@ def _shifted(x: Tensor, w: Tensor) -> Tensor:
             def element(b: Any, o: Any, y: Any, v: Any, p: int = p, q: int = q, i: Any = i) -> Any:
                 return te.sum(padded[b, i, y + p, v + q] * w[o, i, p, q], axis=i)
 
-            part = te.compute((n, w.shape[0], height, width), element)
-            total = part if total is None else nn.add(total, part)
-    return total
+            parts.append(te.compute((n, w.shape[0], height, width), element))
+    return reduce(nn.add, parts)
 
 
 def _im2col(x: Tensor, w: Tensor) -> Tensor:

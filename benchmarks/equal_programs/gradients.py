@@ -1,5 +1,6 @@
-"""The gradient of a convolution's weights. docs/walks/equal_programs.md tells where `in_steps` and `at_once` are from."""
+"""The gradient of a convolution's weights; `in_steps` and `at_once` are those of docs/walks/equal_programs.md."""
 
+# mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
 from typing import Any
@@ -8,8 +9,7 @@ import numpy as np
 
 from benchmarks.equal_programs.family import Array, Family, Spelled, choice, different, exact
 from compiler import te
-
-Tensor = te.Tensor
+from compiler.te import Tensor
 
 
 def gradient(made: Spelled, images: int, channels: int, filters: int, size: int) -> te.Function:

@@ -51,6 +51,12 @@ def matmul(s: Schedule, machine: Machine, threads: int) -> None:
     _gebp(s, block, machine, threads)
 
 
+def products(s: Schedule, machine: Machine, threads: int) -> None:
+    """Matmuls one after another, each packed."""
+    for block in _blocks(s):
+        _gebp(s, block, machine, threads)
+
+
 def batched(s: Schedule, machine: Machine, threads: int) -> None:
     """A matmul in a loop over the batch, whose iterations run on several threads."""
     (block,) = _blocks(s)

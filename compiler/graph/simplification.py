@@ -7,6 +7,7 @@ from dataclasses import replace
 from operator import is_
 
 from compiler.graph.hashing import NameColours
+from compiler.graph.laws.common_values import share_powers
 from compiler.graph.laws.computed_views import compute_views
 from compiler.graph.laws.concatenations import read_parts
 from compiler.graph.laws.dead_nodes import drop_dead
@@ -37,13 +38,15 @@ LAWS: tuple[Callable[[Graph], Graph], ...] = (
     turn_reduce_axes,
     name_unit_axes,
     simplify_arithmetic,
+    share_powers,
     merge_equal,
 )
 """In this order; each takes time linear in the graph."""
 
 
 def simplified(graph: Graph) -> Graph:
-    """The graph after all laws, with its own names. It ends: each law leaves fewer nodes, axes, or reads of views."""
+    """The graph after all laws, with its own names. It ends: each law leaves fewer nodes, axes, functions, quotients,
+    reads of views, or reads against the layout."""
     done: dict[int, Node] = {}
     while True:
         before = graph = _unused_dropped(graph, done)

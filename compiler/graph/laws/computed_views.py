@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from compiler.affine import linear as lin
 from compiler.graph.laws.permutations import is_plain_product, order_of
 from compiler.graph.laws.views import ReadView, quotients, view_of
@@ -12,7 +11,7 @@ from compiler.program.tree import Access, Block
 
 
 def compute_views(graph: Graph) -> Graph:
-    """Compute a view of a value where nothing else reads the value: a slice, a flip, a stride, the transpose of a product.
+    """Compute a view where nothing else reads its source: a slice, a flip, a stride, the transpose of a product.
 
         %P = te.compute "P" [i = 8, j = 6, reduce k = 4] combine [add] (%a = %A[i, k] ..., %b = %B[k, j] ...) { mulf }
         %T = te.compute "T" [j = 6, i = 8] (%p = %P[i, j] ...) { te.yield %p : f32 }

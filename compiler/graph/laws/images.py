@@ -8,20 +8,20 @@ from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.dialects.access import axis_attribute
 from compiler.graph.grouping.facts import Kind, kind_of
-from compiler.graph.tree import Compute, Graph
+from compiler.graph.tree import Compute, Graph, Node
 from compiler.program.tree import Access, Block
 
 
 def name_unit_axes(graph: Graph) -> Graph:
     """Name the batch of a single image, and the tap of a convolution that has one, which schedules count on.
 
-        %Y = te.compute "Y" [n = 1, o = 8, y = 7, x = 7, reduce c = 4] combine [add]
-            (%w = %W[o, c, 0, 0] : tensor<8x4x1x1xf32>, %x = %X[0, c, y, x] : tensor<1x4x7x7xf32>) { mulf }
-      ->
-        %Y = te.compute "Y" [n = 1, o = 8, y = 7, x = 7, reduce c = 4, reduce r = 1, reduce s = 1] combine [add]
-            (%w = %W[o, c, r, s] : tensor<8x4x1x1xf32>, %x = %X[n, c, y + r, x + s] : tensor<1x4x7x7xf32>) { mulf }
+      %Y = te.compute "Y" [n = 1, o = 8, y = 7, x = 7, reduce c = 4] combine [add]
+          (%w = %W[o, c, 0, 0] : tensor<8x4x1x1xf32>, %x = %X[0, c, y, x] : tensor<1x4x7x7xf32>) { mulf }
+    ->
+      %Y = te.compute "Y" [n = 1, o = 8, y = 7, x = 7, reduce c = 4, reduce r = 1, reduce s = 1] combine [add]
+          (%w = %W[o, c, r, s] : tensor<8x4x1x1xf32>, %x = %X[n, c, y + r, x + s] : tensor<1x4x7x7xf32>) { mulf }
     """
-    nodes = []
+    nodes: list[Node] = []
     for node in graph.nodes:
         if isinstance(node, Compute) and _is_of_images(node.block):
             block = _with_batch(_with_taps(node.block, graph), graph)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import copysign, frexp
+from typing import TypeAlias
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr
 from xdsl.ir import Operation
 
-from compiler.graph.tree import Compute, Graph
+from compiler.graph.tree import Compute, Graph, Node
 from compiler.program import body
 from compiler.program.body import Apply, Scalar
 from compiler.types.elements import element_bits
@@ -27,7 +29,7 @@ def simplify_arithmetic(graph: Graph) -> Graph:
 
     x + 0.0 stays: it is 0.0 where x is -0.0. So does x / 3.0, which has no exact reciprocal.
     """
-    nodes = []
+    nodes: list[Node] = []
     for node in graph.nodes:
         if isinstance(node, Compute) and node.block.table is None:
             values = tuple(map(_simplified, node.block.body))
@@ -101,7 +103,13 @@ def _quotient(node: Apply, a: Scalar, b: Scalar) -> Scalar | None:
     return _one(_with(node, arith.MulfOp, a, _literal(node, 1.0 / divisor)))
 
 
-_RULES = {arith.AddfOp: _sum, arith.SubfOp: _difference, arith.MulfOp: _product, arith.DivfOp: _quotient}
+_Rule: TypeAlias = Callable[[Apply, Scalar, Scalar], Scalar | None]
+_RULES: dict[type[Operation], _Rule] = {
+    arith.AddfOp: _sum,
+    arith.SubfOp: _difference,
+    arith.MulfOp: _product,
+    arith.DivfOp: _quotient,
+}
 
 
 def _with(node: Apply, kind: type[Operation], *operands: Scalar) -> Apply:
@@ -117,7 +125,9 @@ def _inner(value: Scalar) -> Scalar | None:
 
 
 def _literal(node: Apply, value: float) -> Scalar:
-    return body.constant(FloatAttr(value, node.types[0]))  # type: ignore[arg-type]
+    (type,) = node.types
+    assert isinstance(type, AnyFloat)
+    return body.constant(FloatAttr(value, type))
 
 
 def _float(value: Scalar) -> float | None:

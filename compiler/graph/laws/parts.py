@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from compiler.affine import linear as lin
 from compiler.dialects.access import axis_attribute
@@ -16,7 +17,7 @@ from compiler.program.tree import Access, Block, Buffer
 
 
 def compute_parts(graph: Graph) -> Graph:
-    """Compute the parts of a value apart, where each reader reads one of them and an operand is a concatenation of such.
+    """Compute the parts of a value apart, where each reader reads one of them, as an operand is a concatenation.
 
         %J = te.compute "J" [k = 8, j = 6] (%a = %A[k, j] where (2 - j >= 0) ..., %b = %B[k, j - 3] ...) { select }
         %P = te.compute "P" [i = 4, j = 6, reduce k = 8] combine [add] (%x = %X[i, k] ..., %j = %J[k, j] ...) { mulf }
@@ -28,8 +29,9 @@ def compute_parts(graph: Graph) -> Graph:
     So the concatenation goes: each of its reads is inside one part. Products of one operand by several weights side by
     side are no faster than those by each (`python -m benchmarks.alternatives joined`).
     """
-    joins = {node.results[0].name: node for node in graph.nodes if _is_join(node)}
-    names = Names([*graph.values, *(node.block.label for node in graph.nodes if isinstance(node, Compute))])
+    computes = [node for node in graph.nodes if isinstance(node, Compute)]
+    joins = {node.results[0].name: node for node in computes if _is_join(node)}
+    names = Names([*graph.values, *(node.block.label for node in computes)])
     parts: dict[str, _Parts] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -55,8 +57,8 @@ class _Parts:
     names: Mapping[lin.Range, str]
 
 
-def _is_join(node: Node) -> bool:
-    if not isinstance(node, Compute) or len(node.results) != 1 or node.block.combiners or node.block.table is not None:
+def _is_join(node: Compute) -> bool:
+    if len(node.results) != 1 or node.block.combiners or node.block.table is not None:
         return False
     value = node.block.body[0]
     return isinstance(value, Apply) and value.kind.name == "arith.select"
@@ -85,8 +87,8 @@ def _windows(name: str, dimension: int, graph: Graph) -> tuple[lin.Range, ...]:
         reads = [access for access in reader.block.reads if access.buffer == name]
         windows |= {lin.bounds(access.index[dimension], reader.block.axis_ranges) for access in reads}
     ordered = sorted(windows)
-    apart = all(before[1] < after[0] for before, after in zip(ordered, ordered[1:], strict=False))
-    inside = all(0 <= low and high < graph.values[name].shape[dimension] for low, high in ordered)
+    apart = all(before[1] < after[0] for before, after in pairwise(ordered))
+    inside = all(low >= 0 and high < graph.values[name].shape[dimension] for low, high in ordered)
     return tuple(ordered) if apart and inside else ()
 
 

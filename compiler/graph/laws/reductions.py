@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import permutations
 
@@ -10,7 +10,7 @@ from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.dialects.access import axis_attribute
 from compiler.graph.normal_form import with_axes
-from compiler.graph.tree import Compute, Graph
+from compiler.graph.tree import Compute, Graph, Node
 from compiler.program.body import Index, leaves
 from compiler.program.tree import Block
 
@@ -18,9 +18,9 @@ from compiler.program.tree import Block
 def merge_reduce_axes(graph: Graph) -> Graph:
     """Reduce over one axis instead of two that all reads add up.
 
-        %Y = te.compute "Y" [reduce p = 8, reduce q = 4] combine [add] (%a = %A[4 * p + q] ...)
-      ->
-        %Y = te.compute "Y" [reduce p = 32] combine [add] (%a = %A[p] ...)
+      %Y = te.compute "Y" [reduce p = 8, reduce q = 4] combine [add] (%a = %A[4 * p + q] ...)
+    ->
+      %Y = te.compute "Y" [reduce p = 32] combine [add] (%a = %A[p] ...)
     """
     return _with_blocks(graph, _merged)
 
@@ -28,15 +28,15 @@ def merge_reduce_axes(graph: Graph) -> Graph:
 def turn_reduce_axes(graph: Graph) -> Graph:
     """Reduce in the direction in which windows, or else most reads, move forwards.
 
-        %Y = te.compute "Y" [i = 8, reduce s = 3] combine [add] (%x = %X[i - s + 2], %w = %W[s]) { mulf }
-      ->
-        %Y = te.compute "Y" [i = 8, reduce s = 3] combine [add] (%x = %X[i + s], %w = %W[-s + 2]) { mulf }
+      %Y = te.compute "Y" [i = 8, reduce s = 3] combine [add] (%x = %X[i - s + 2], %w = %W[s]) { mulf }
+    ->
+      %Y = te.compute "Y" [i = 8, reduce s = 3] combine [add] (%x = %X[i + s], %w = %W[-s + 2]) { mulf }
     """
     return _with_blocks(graph, _turned)
 
 
-def _with_blocks(graph: Graph, change) -> Graph:  # type: ignore[no-untyped-def]
-    nodes = []
+def _with_blocks(graph: Graph, change: Callable[[Block], Block]) -> Graph:
+    nodes: list[Node] = []
     for node in graph.nodes:
         if isinstance(node, Compute) and node.block.combiners and node.block.table is None:
             block = change(node.block)
@@ -99,6 +99,6 @@ def _is_backwards(block: Block, axis: int) -> bool:
     factors = [(form.coefficient(axis), len(form.variables()) > 1) for form in used]
     if any(factor is None for factor, _ in factors):
         return False
-    windows = sum(1 if factor > 0 else -1 for factor, is_window in factors if factor and is_window)
-    every = sum(1 if factor > 0 else -1 for factor, _ in factors if factor)
+    windows = sum(1 if (factor or 0) > 0 else -1 for factor, is_window in factors if factor and is_window)
+    every = sum(1 if (factor or 0) > 0 else -1 for factor, _ in factors if factor)
     return windows < 0 or (windows == 0 and every < 0)

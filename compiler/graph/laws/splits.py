@@ -159,8 +159,8 @@ def _at(access: Access, extents: Extents, block: Block) -> Access:
 
 
 def _digits(form: Linear, extents: Sequence[int], block: Block) -> Iterator[Linear]:
-    """The digits of a form over axes of a block, the most significant first: of extents (4, 7), form floordiv 7 and form
-    mod 7."""
+    """The digits of a form over axes of a block, the most significant first: of extents (4, 7), form floordiv 7 and
+    form mod 7."""
     ranges, strides = block.axis_ranges, lin.strides(extents)
     for number, stride in enumerate(strides):
         rest = form if number == 0 else lin.mod(form, strides[number - 1], ranges)

@@ -18,7 +18,7 @@ from compiler.schedule.library.loops import (
     target_of,
 )
 from compiler.schedule.library.packing import even, pack_panels
-from compiler.schedule.library.rows import makes_result, shared_row
+from compiler.schedule.library.rows import is_costly, makes_result, shared_row
 from compiler.schedule.schedule import Handle, Schedule, Size
 
 
@@ -130,10 +130,12 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
 
 
 def _blocks(s: Schedule, block: Handle) -> Softmax:
-    """The blocks before the second product; elementwise blocks between the scores and the softmax are inlined."""
+    """The blocks before the second product; other elementwise blocks between them are inlined."""
     weights = _only(s, block, [h for h in s.get_producers(block) if not _reduces(s, h)], "one block of weights")
+    _inline_before(s, weights)
     total = _only(s, block, [h for h in s.get_producers(weights) if _reduces(s, h)], "one sum in the weights")
     powers = _only(s, block, s.get_producers(total), "one block of powers in the sum")
+    _inline_before(s, powers)
     largest = _only(s, block, [h for h in s.get_producers(powers) if _reduces(s, h)][-1:], "a maximum in the powers")
     logits = _only(s, block, s.get_producers(largest), "one block of logits in the maximum")
     kept: list[Handle] = []
@@ -145,6 +147,15 @@ def _blocks(s: Schedule, block: Handle) -> Softmax:
             s.inline(logits)
         logits = before
     return Softmax(logits, kept, largest, powers, total, weights)
+
+
+def _inline_before(s: Schedule, block: Handle) -> None:
+    """Inline the elementwise blocks between a block and the reduction that it needs: a difference, a reciprocal."""
+    for producer in s.get_producers(block):
+        node = node_of(s, producer)
+        reads_reduction = any(_reduces(s, before) for before in s.get_producers(producer))
+        if reads_reduction and not (_reduces(s, producer) or makes_result(s, node) or is_costly(node)):
+            s.inline(producer)
 
 
 def _stages(s: Schedule, softmax: Softmax) -> list[Handle]:

@@ -20,20 +20,26 @@ func.func @views(%A: tensor<4x6xf32>, %B: tensor<4x5x3xf32>) -> tensor<2x5xf32> 
   func.return %C : tensor<2x5xf32>
 }
 // -----
-// A reduction does not get a quotient that it did not have.
+// A product does not get a quotient that it did not have; another reduction gets two axes instead.
 // CHECK-LABEL: @merged
 // CHECK: te.compute "view0"
 // CHECK-NEXT: %a0[i1 floordiv 3, i0, i1 mod 3]
-// CHECK: te.compute "sum0"
+// CHECK: te.compute "product0"
 // CHECK-NEXT: %view0[i0, r0]
-func.func @merged(%A: tensor<2x4x3xf32>) -> tensor<4xf32> {
+// CHECK: te.compute "sum0" [i0 = 4, reduce r0 = 3, reduce r1 = 2]
+// CHECK-NEXT: %a0[r1, i0, r0]
+func.func @merged(%A: tensor<2x4x3xf32>, %W: tensor<6x5xf32>) -> (tensor<4x5xf32>, tensor<4xf32>) {
   %R = te.compute "R" [x = 4, c = 6] (%a = %A[c floordiv 3, x, c mod 3] : tensor<2x4x3xf32>) -> tensor<4x6xf32> {
     te.yield %a : f32
+  }
+  %P = te.compute "P" [m = 4, n = 5, reduce c = 6] combine [add] (%r = %R[m, c] : tensor<4x6xf32>, %w = %W[c, n] : tensor<6x5xf32>) -> tensor<4x5xf32> {
+    %0 = arith.mulf %r, %w : f32
+    te.yield %0 : f32
   }
   %S = te.compute "S" [m = 4, reduce c = 6] combine [add] (%r = %R[m, c] : tensor<4x6xf32>) -> tensor<4xf32> {
     te.yield %r : f32
   }
-  func.return %S : tensor<4xf32>
+  func.return %P, %S : tensor<4x5xf32>, tensor<4xf32>
 }
 // -----
 // Padding is absorbed by a window, not by a product.

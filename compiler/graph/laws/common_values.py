@@ -1,0 +1,139 @@
+"""Mathematical functions that a reduction and another compute both compute at the same points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from compiler.affine import linear as lin
+from compiler.dialects.access import AxisAttr
+from compiler.graph.tree import Compute, Graph, Node
+from compiler.program import body
+from compiler.program.body import Apply, Index, Read, Scalar
+from compiler.program.names import Names
+from compiler.program.tree import Access, Block, Buffer
+
+_SHORT = frozenset(("math.absf", "math.absi", "math.copysign", "math.fma"))
+"""Mathematical functions that are an instruction or two."""
+
+
+def share_powers(graph: Graph) -> Graph:
+    """Compute a mathematical function once that a reduction and another compute have of the same values.
+
+      %S = te.compute "S" [i = 4, reduce k = 8] combine [add] (%x = %X[i, k] ..., %m = %M[i] ...) { exp(%x - %m) }
+      %Y = te.compute "Y" [i = 4, j = 8] (%x = %X[i, j] ..., %m = %M[i] ..., %s = %S[i] ...) { exp(%x - %m) / %s }
+    ->
+      %E = te.compute "E" [i = 4, j = 8] (%x = %X[i, j] ..., %m = %M[i] ...) { exp(%x - %m) }
+      %S = te.compute "S" [i = 4, reduce k = 8] combine [add] (%e = %E[i, k] ...) { %e }
+      %Y = te.compute "Y" [i = 4, j = 8] (%e = %E[i, j] ..., %s = %S[i] ...) { %e / %s }
+    """
+    computes = [node for node in graph.nodes if isinstance(node, Compute) and node.block.table is None]
+    reduced = [use for node in computes if node.block.combiners for use in _uses(node)]
+    uses: dict[object, list[_Use]] = {}
+    for use in (use for node in (computes if reduced else ()) for use in _uses(node)):
+        uses.setdefault(use.key, []).append(use)
+    wanted = {use.key for use in reduced}
+    shared = [some for key, some in uses.items() if key in wanted and len({id(use.node) for use in some}) > 1]
+    return _shared(graph, max(shared, key=lambda some: len(body.reached([some[0].value])))) if shared else graph
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A value in a compute, the axes along which it moves, and what equal values have in common."""
+
+    node: Compute
+    value: Apply
+    axes: tuple[int, ...]
+    key: object
+
+
+def _uses(node: Compute) -> Iterator[_Use]:
+    """The mathematical functions of a compute that move along the axes of one of their reads."""
+    for value in body.reached(node.block.body):
+        if isinstance(value, Apply) and value.kind.name.startswith("math.") and value.kind.name not in _SHORT:
+            use = _use(node, value)
+            if use is not None:
+                yield use
+
+
+def _use(node: Compute, value: Apply) -> _Use | None:
+    block = node.block
+    leaves = body.leaves([value])
+    reads = {leaf.position: block.reads[leaf.position] for leaf in leaves if isinstance(leaf, Read)}
+    forms = [form for access in reads.values() for form in access.index]
+    if any(isinstance(leaf, Index) for leaf in leaves) or any(access.where for access in reads.values()):
+        return None
+    if any(form != lin.variable(min(form.variables(), default=0)) for form in forms):
+        return None
+    widest = max(reads.values(), key=lambda access: len(access.index), default=None)
+    axes = () if widest is None else tuple(min(form.variables()) for form in widest.index)
+    moved = {axis for form in forms for axis in form.variables()}
+    if len(axes) < 2 or len(set(axes)) < len(axes) or moved != set(axes) or not _covers(block, moved):
+        return None
+    places = {axis: place for place, axis in enumerate(axes)}
+    sources = {n: (a.buffer, tuple(places[min(f.variables())] for f in a.index)) for n, a in reads.items()}
+    ordered = sorted(sources.values())
+    same = body.rewrite(value, {n: body.read(ordered.index(sources[n]), block.read_types[n]) for n in sources})
+    return _Use(node, value, axes, (tuple(block.axes[axis].size for axis in axes), *ordered, same))
+
+
+def _covers(block: Block, moved: set[int]) -> bool:
+    """Whether a compute has each value once: no axis repeats it."""
+    return all(n in moved for n, axis in enumerate(block.axes) if axis.size > 1)
+
+
+def _shared(graph: Graph, uses: list[_Use]) -> Graph:
+    """The graph with a value in a compute of its own, before the first of those that have it."""
+    first = uses[0]
+    labels = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
+    name = Names([*graph.values, *labels]).fresh(f"{first.node.block.label}.shared")
+    made = _compute(first, name)
+    by_node = {id(use.node): use for use in uses}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        nodes += [made] if node is first.node else []
+        nodes.append(_reading(by_node[id(node)], made.results[0]) if id(node) in by_node else node)
+    return graph.with_nodes(nodes)
+
+
+def _compute(use: _Use, name: str) -> Compute:
+    block, (element,) = use.node.block, use.value.types
+    axes = tuple(AxisAttr(block.axes[axis].label, block.axes[axis].size, False) for axis in use.axes)
+    moved = {axis: lin.variable(place) for place, axis in enumerate(use.axes)}
+    ranges = {place: (0, axis.size - 1) for place, axis in enumerate(axes)}
+    used = sorted({leaf.position for leaf in body.leaves([use.value]) if isinstance(leaf, Read)})
+    reads = tuple(_at(block.reads[n], moved, ranges) for n in used)
+    types = tuple(block.read_types[n] for n in used)
+    value = body.rewrite(use.value, {n: body.read(at, block.read_types[n]) for at, n in enumerate(used)})
+    new = Block(name, axes, (), (), reads, types, (), (value,), location=block.location)
+    return Compute(new, (Buffer(name, tuple(axis.size for axis in axes), element),))
+
+
+def _at(access: Access, moved: Mapping[int, lin.Linear], ranges: lin.Ranges) -> Access:
+    return replace(access, index=tuple(lin.substitute(form, moved, ranges) for form in access.index))
+
+
+def _reading(use: _Use, shared: Buffer) -> Compute:
+    """A compute that reads a value instead of computing it."""
+    block = use.node.block
+    read = body.read(len(block.reads), shared.scalar)
+    access = Access(shared.name, tuple(map(lin.variable, use.axes)))
+    new = replace(
+        block,
+        reads=(*block.reads, access),
+        read_types=(*block.read_types, shared.scalar),
+        body=tuple(_replaced(value, use.value, read) for value in block.body),
+    )
+    return replace(use.node, block=new)
+
+
+def _replaced(value: Scalar, old: Scalar, new: Scalar) -> Scalar:
+    done: dict[int, Scalar] = {id(old): new}
+
+    def visit(node: Scalar) -> Scalar:
+        if isinstance(node, Apply) and id(node) not in done:
+            operands = [visit(operand) for operand in node.operands]
+            done[id(node)] = body.apply(node.kind, operands, dict(node.properties), node.types, node.result)
+        return done.get(id(node), node)
+
+    return visit(value)
