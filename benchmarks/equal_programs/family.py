@@ -25,9 +25,9 @@ class Law(Enum):
     CHOICE = "choice"
     """te-alternatives gives both one text, under the family's policy."""
     SPEED = "speed"
-    """They stay two programs, which rules and choices bring to the same time."""
-    SLOW = "slow"
-    """They stay two programs, one of which is slower: no law pays that keeps what is stated."""
+    """They stay two programs, which rules bring to the same time."""
+    APART = "apart"
+    """They stay two programs, one of which is slower by more than 5%."""
     NONE = "none"
     """It only looks equal: it computes something else."""
 
@@ -107,9 +107,9 @@ def speed(made: Spelled) -> Spelling:
     return Spelling(Law.SPEED, made)
 
 
-def slow(made: Spelled) -> Spelling:
-    """Another program of the same value that takes longer, or shorter."""
-    return Spelling(Law.SLOW, made)
+def apart(made: Spelled) -> Spelling:
+    """Another program of the same value and of another time."""
+    return Spelling(Law.APART, made)
 
 
 def different(made: Spelled, scale: float = 1.0, shift: float = 0.0) -> Spelling:

@@ -8,6 +8,7 @@ explained.py    for each law where it applies, or why not
 flattened.py    a sum of sums as one sum
 chain.py        a chain of products in the order of the fewest operations
 layouts/        images channels last, by segment
+normalised.py   a softmax that is divided behind a product
 splice.py       forms written with te, in the place of a compute
 convolutions.py groups around one convolution, to be matched
 transforms.py   the transforms of Winograd, and convolutions by them
@@ -21,12 +22,13 @@ from compiler.alternatives.choice import Chosen, best, offers, permitted
 from compiler.alternatives.flattened import FLATTENED
 from compiler.alternatives.law import Conditions, Form, Law, Rounding, Scope
 from compiler.alternatives.layouts import CHANNELS_LAST
+from compiler.alternatives.normalised import NORMALISED
 from compiler.alternatives.winograd import WINOGRAD_2, WINOGRAD_4
 from compiler.support.plugins import Extended
 
-LAWS = {law.name: law for law in (FLATTENED, CHAIN, CHANNELS_LAST, WINOGRAD_2, WINOGRAD_4)}
+LAWS = {law.name: law for law in (FLATTENED, CHAIN, NORMALISED, CHANNELS_LAST, WINOGRAD_2, WINOGRAD_4)}
 """Our laws by name."""
-PROGRAM_LAWS: Sequence[Law] = Extended("program law", (FLATTENED, CHAIN, CHANNELS_LAST))
+PROGRAM_LAWS: Sequence[Law] = Extended("program law", (FLATTENED, CHAIN, NORMALISED, CHANNELS_LAST))
 """The laws of whole te functions: plugins' laws, then ours."""
 GROUP_LAWS: Sequence[Law] = Extended("group law", (WINOGRAD_2, WINOGRAD_4))
 """The laws of groups: plugins' laws, then ours."""

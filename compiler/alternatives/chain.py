@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import log, prod, sqrt
+from math import prod
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, Float32Type, Float64Type, IntegerType
@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.alternatives.cost import fixed, gain
-from compiler.alternatives.law import CONFIDENCE, Conditions, Form, Law, Rounding, Scope
+from compiler.alternatives.law import Conditions, Form, Law, Rounding, Scope, of_sums
 from compiler.dialects.access import axis_attribute
 from compiler.graph.tree import Compute, Graph
 from compiler.program.body import Apply, Read
@@ -112,9 +112,7 @@ def _rounding(chain: Chain) -> Rounding | None:
     if not isinstance(element, AnyFloat):
         return None
     unit = 2.0 ** -(24 if isinstance(element, Float32Type) else 53)
-    sums = chain.sizes[1:-1]
-    roundings, deviation = sum(sums), sqrt(sum(n + 1 for n in sums) / 2 / 3)
-    return Rounding(roundings * unit / (1 - roundings * unit), sqrt(2 * log(2 / (1 - CONFIDENCE))) * unit * deviation)
+    return of_sums(chain.sizes[1:-1], unit)
 
 
 def _product(node: object) -> Compute | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import inf
+from math import inf, log, sqrt
 from typing import TypeAlias
 
 from compiler.graph.tree import Graph
@@ -46,6 +46,12 @@ class Rounding:
 
 
 CONFIDENCE = 0.998
+
+
+def of_sums(extents: Sequence[int], unit: float) -> Rounding:
+    """The bounds of sums of sums of products, of these numbers of terms, in a dtype of unit roundoff `unit`."""
+    roundings, deviation = sum(extents), sqrt(sum(n + 1 for n in extents) / 2 / 3)
+    return Rounding(roundings * unit / (1 - roundings * unit), sqrt(2 * log(2 / (1 - CONFIDENCE))) * unit * deviation)
 
 
 @dataclass(frozen=True)

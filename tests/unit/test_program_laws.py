@@ -19,7 +19,7 @@ from benchmarks.equal_programs.gradients import at_once, by_rows, gradient, in_s
 from compiler import build, te
 from compiler.__main__ import main
 from compiler.affine import linear as lin
-from compiler.alternatives import PROGRAM_LAWS, chain, flattened
+from compiler.alternatives import PROGRAM_LAWS, chain, flattened, normalised
 from compiler.alternatives.explained import explanations
 from compiler.alternatives.law import Conditions, Form, Law, Scope
 from compiler.alternatives.program import Rewritten, rewritten
@@ -85,6 +85,20 @@ def test_five_spellings_of_a_gradient_have_one_text() -> None:
 
 def test_under_strict_sums_of_floats_stay_apart() -> None:
     assert not best(gradient(in_steps, N, CI, CO, S), "strict").applied
+
+
+def test_windows_side_by_side_are_one_reduction() -> None:
+    """Those that overlap read an element twice: they stay."""
+    x = P((2, 4, 6), name="X")
+    p, q = te.reduce_axis(2, "p"), te.reduce_axis(2, "q")
+    rows = te.compute((2, 4, 3), lambda c, y, v: te.max(x[c, y, v * 2 + q], axis=q), name="rows")
+    beside = te.compute((2, 2, 3), lambda c, y, v: te.max(rows[c, y * 2 + p, v], axis=p), name="beside")
+    over = te.compute((2, 3, 3), lambda c, y, v: te.max(rows[c, y + p, v], axis=p), name="over")
+    made = best(te.function("f", [x], beside), "strict")
+    assert [a.law for a in made.applied] == ["flattened"]
+    array = np.random.default_rng(0).standard_normal((2, 4, 6)).astype(np.float32)
+    assert np.array_equal(values(made.graph, [array])[0], array.reshape(2, 2, 2, 3, 2).max((2, 4)))
+    assert not best(te.function("f", [x], over), "strict").applied
 
 
 def nested(rng: random.Random, dtype: str) -> te.Function:
@@ -262,6 +276,39 @@ def test_an_infinite_operand_shows_in_every_order() -> None:
         assert np.array_equal(first, second) and not first.all()
 
 
+def attention(dtype: str = "f32", largest: bool = True, reciprocal: bool = False, results: int = 1) -> te.Function:
+    """An attention that is divided by the sum of the powers behind its second product."""
+    nn: Any = te.nn
+    q, k, v = (P((2, 5, 4), dtype, name=name) for name in "QKV")
+    scores = nn.mul(nn.batch_matmul(q, k, transpose_b=True), 0.5)
+    powers = nn.exp(nn.sub(scores, nn.max(scores, 2 if largest else 1, keepdims=True)))
+    total, product = nn.sum(powers, 2, keepdims=True), nn.batch_matmul(powers, v)
+    made = nn.mul(product, nn.reciprocal(total)) if reciprocal else nn.div(product, total)
+    return te.function("f", [q, k, v], [made, product][:results])
+
+
+@pytest.mark.parametrize("reciprocal", [False, True])
+def test_powers_are_divided_before_the_product(reciprocal: bool) -> None:
+    graph = canonical_graph(attention(reciprocal=reciprocal))
+    (form,) = normalised.NORMALISED.forms(graph, Conditions(MACHINE, "contract"))
+    assert form.rounding is not None and form.rounding == form.written_rounding
+    numbers = np.random.default_rng(0)
+    for scale in (1.0, 30.0):
+        arrays = [(scale * numbers.standard_normal(v.shape)).astype(np.float32) for v in graph.inputs]
+        (exact,) = values(widened(graph), [array.astype(np.float64) for array in arrays])
+        for candidate in (graph, form.graph):
+            errors = np.abs(values(candidate, arrays)[0] - exact)
+            assert errors.max() <= 20 * scale**2 * form.rounding.probable * np.abs(exact).max()
+
+
+def test_only_a_softmax_is_divided_before_the_product() -> None:
+    """Powers of differences from the maximum of another axis may overflow where they are divided."""
+    assert [a.law for a in best(attention()).applied] == ["normalised"]
+    others = attention(largest=False), attention("f16"), attention(results=2)
+    assert not any("normalised" in [a.law for a in best(f).applied] for f in others)
+    assert not best(attention(), "strict").applied
+
+
 def test_what_is_read_twice_or_returned_stays() -> None:
     A, B, x = P((30, 20), "i32", name="A"), P((20, 40), "i32", name="B"), P((40, 1), "i32", name="x")
     product = te.nn.matmul(A, B)
@@ -406,7 +453,8 @@ def test_a_law_that_crashes_is_its_plugins_fault(tmp_path: Path) -> None:
     )
     graph, conditions = canonical_graph(gradient(in_steps, N, CI, CO, S)), Conditions(MACHINE, "contract")
     with plugins.loaded([str(path)]):
-        assert [law.name for law in PROGRAM_LAWS] == ["bad", "flattened", "chain", "channels-last"]
+        expected = ["bad", "flattened", "chain", "normalised", "channels-last"]
+        assert [law.name for law in PROGRAM_LAWS] == expected
         with pytest.raises(plugins.PluginError, match="plugin bad: program law bad failed: AttributeError"):
             rewritten(graph, conditions, PROGRAM_LAWS)
     path.write_text(path.read_text().replace("'bad'", "'chain'"))

@@ -1,0 +1,201 @@
+"""normalised: a product with powers that is divided by their sum, as a product with the quotients of a softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import Float32Type, Float64Type
+from xdsl.ir import Operation
+
+from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
+from compiler.alternatives.cost import BYTES, cycles
+from compiler.alternatives.law import Conditions, Form, Law, Scope, of_sums
+from compiler.dialects.access import axis_attribute
+from compiler.graph.grouping.facts import Kind, kind_of, size
+from compiler.graph.tree import Compute, Graph
+from compiler.program import body
+from compiler.program.body import Apply, Read, Scalar
+from compiler.program.names import Names
+from compiler.program.tree import Access, Block, Buffer
+
+STEPS = 3
+"""The values of the scores' shape that attention by rows keeps in the cache: scores, powers, weights."""
+
+
+def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
+    """Divide the powers of an attention instead of its results, so that it has a softmax between two products.
+
+        %E = te.compute "E" [m = 256, n = 256] (%a = %A[m, n] ..., %t = %T[m] ...) { exp(%a - %t) }  // %T: maxima of %A
+        %S = te.compute "S" [m = 256, reduce n = 256] combine [add] (%e = %E[m, n] ...) { %e }
+        %P = te.compute "P" [m = 256, d = 64, reduce n = 256] combine [add] (%E[m, n], %V[n, d]) { mulf }
+        %Y = te.compute "Y" [m = 256, d = 64] (%p = %P[m, d] ..., %s = %S[m] ...) { %p / %s }
+      ->
+        %W = te.compute "W" [m = 256, n = 256] (%e = %E[m, n] ..., %s = %S[m] ...) { %e / %s }
+        %Y = te.compute "Y" [m = 256, d = 64, reduce n = 256] combine [add] (%W[m, n], %V[n, d]) { mulf }
+
+    The powers are of differences from their maximum: they are at most 1, and their sum is at least that. So no quotient
+    overflows, nor a sum that did not before. Each term of a result is rounded as often as before: N times in the
+    product and the sum, and once by the division. f32 and f64, not under `strict`. Source: the softmax of Milakov and
+    Gimelshein, 2018, and attention by rows (Rabe and Staats, 2021), which divide where it is cheap.
+    """
+    for node in graph.nodes:
+        found = _normalised(node, graph) if conditions.policy != "strict" else None
+        if found is not None:
+            unit = 2.0 ** -(24 if isinstance(found.product.results[0].element, Float32Type) else 53)
+            rounding = of_sums([found.product.block.axes[-1].size + 1], unit)
+            written = cycles(graph, conditions)
+            saved = 2 * STEPS * size(graph.values[found.powers.buffer]) / BYTES
+            where = f"{found.scaled.block.label} divides the powers of {found.product.block.label}, not its results"
+            gain = written / max(written - saved, 1)
+            yield Form(_divided(graph, found), gain, rounding, rounding, where=where)
+
+
+@dataclass(frozen=True)
+class _Normalised:
+    """A product of `powers`, read by it, and the compute that scales its results by a value of each row."""
+
+    product: Compute
+    powers: Access
+    scaled: Compute
+    operation: Apply
+    scale: Access
+
+
+def _normalised(node: object, graph: Graph) -> _Normalised | None:
+    if not isinstance(node, Compute) or node.block.combiners or len(node.results) != 1 or len(node.block.reads) != 2:
+        return None
+    operation = node.block.body[0]
+    pair = _operands(operation, (arith.DivfOp, arith.MulfOp), node.block)
+    if pair is None or not isinstance(operation, Apply):
+        return None
+    for products, scale in (pair, pair[::-1]) if operation.kind is arith.MulfOp else (pair,):
+        product = graph.producers.get(products.buffer)
+        if isinstance(product, Compute) and _is_only_read(product, products, node, graph):
+            for powers in product.block.reads:
+                if _is_softmax(powers, product, scale, operation.kind, graph):
+                    return _Normalised(product, powers, node, operation, scale)
+    return None
+
+
+def _operands(value: Scalar, kinds: tuple[type[Operation], ...], block: Block) -> tuple[Access, Access] | None:
+    """The reads of an operation on two of them."""
+    if not isinstance(value, Apply) or value.kind not in kinds or len(value.operands) != 2:
+        return None
+    first, second = value.operands
+    if not isinstance(first, Read) or not isinstance(second, Read):
+        return None
+    return block.reads[first.position], block.reads[second.position]
+
+
+def _is_only_read(product: Compute, access: Access, reader: Compute, graph: Graph) -> bool:
+    """Whether a product is read by one compute alone, at its own axes."""
+    block = product.block
+    plain = access.index == tuple(map(lin.variable, range(block.spatial))) and not access.where
+    alone = graph.consumers[access.buffer] == [reader] and access.buffer not in graph.results
+    is_product = kind_of(block) is Kind.CONTRACTION and len(block.axes) == block.spatial + 1
+    floats = isinstance(product.results[0].element, Float32Type | Float64Type)
+    return plain and alone and is_product and floats and _operands(block.body[0], (arith.MulfOp,), block) is not None
+
+
+def _is_softmax(powers: Access, product: Compute, scale: Access, kind: type[Operation], graph: Graph) -> bool:
+    """Whether a factor of a product is made of powers, and what scales the product is their sum, or its reciprocal."""
+    block = product.block
+    depth, rows = lin.variable(block.spatial), powers.index[:-1]
+    if powers.where or not rows or powers.index[-1] != depth or any(form.depends_on(block.spatial) for form in rows):
+        return False
+    if any(form.depends_on(block.spatial - 1) for form in rows):
+        return False
+    total = _sum_of(scale, rows, kind, graph)
+    if total is None or not _reduces(total, "add", powers.buffer):
+        return False
+    return _is_of_differences(powers.buffer, graph)
+
+
+def _sum_of(scale: Access, rows: tuple[Linear, ...], kind: type[Operation], graph: Graph) -> Compute | None:
+    """The sum by which rows are divided, itself or as the reciprocal that they are multiplied with."""
+    made = graph.producers.get(scale.buffer)
+    if tuple(form for form in scale.index if not form.is_constant) != rows or not isinstance(made, Compute):
+        return None
+    if kind is arith.DivfOp:
+        return made
+    value = made.block.body[0]
+    if made.block.combiners or not isinstance(value, Apply) or value.kind is not arith.DivfOp:
+        return None
+    one, divisor = value.operands
+    if not isinstance(divisor, Read) or not _is_one(one):
+        return None
+    read = made.block.reads[divisor.position]
+    total = graph.producers.get(read.buffer)
+    straight = read.index == tuple(map(lin.variable, range(made.block.spatial)))
+    return total if straight and isinstance(total, Compute) else None
+
+
+def _is_one(value: Scalar) -> bool:
+    literal = dict(value.properties).get("value") if isinstance(value, Apply) else None
+    return getattr(getattr(literal, "value", None), "data", None) == 1.0
+
+
+def _reduces(node: Compute, combiner: str, buffer: str) -> bool:
+    """Whether a compute reduces the rows of a value along its last dimension."""
+    block = node.block
+    straight = [tuple(map(lin.variable, range(len(block.axes))))] == [access.index for access in block.reads]
+    one = block.combiners == (combiner,) and len(block.axes) == block.spatial + 1 and isinstance(block.body[0], Read)
+    return one and straight and not block.reads[0].where and block.reads[0].buffer == buffer
+
+
+def _is_of_differences(buffer: str, graph: Graph) -> bool:
+    """Whether a value is made of the powers of differences from the maxima of rows of scores of a product."""
+    powers = graph.producers.get(buffer)
+    if not isinstance(powers, Compute) or powers.block.combiners:
+        return False
+    value, block = powers.block.body[0], powers.block
+    if not isinstance(value, Apply) or value.kind is not math.ExpOp:
+        return False
+    (difference,) = value.operands
+    if isinstance(difference, Read):
+        read = block.reads[difference.position]
+        made = graph.producers.get(read.buffer)
+        if not isinstance(made, Compute) or made.block.combiners or not _is_straight(read, block):
+            return False
+        difference, block = made.block.body[0], made.block
+    pair = _operands(difference, (arith.SubfOp,), block)
+    if pair is None or not _is_straight(pair[0], block):
+        return False
+    largest = graph.producers.get(pair[1].buffer)
+    rows = tuple(form for form in pair[1].index if not form.is_constant)
+    is_row = rows == tuple(map(lin.variable, range(block.spatial - 1)))
+    return is_row and isinstance(largest, Compute) and _reduces(largest, "max", pair[0].buffer)
+
+
+def _is_straight(access: Access, block: Block) -> bool:
+    return access.index == tuple(map(lin.variable, range(block.spatial))) and not access.where
+
+
+def _divided(graph: Graph, found: _Normalised) -> Graph:
+    """The graph with scaled powers in the product."""
+    labels = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
+    name = Names([*graph.values, *labels]).fresh(f"{found.product.block.label}.weights")
+    powers = graph.values[found.powers.buffer]
+    axes = [axis_attribute(f"i{n}", extent) for n, extent in enumerate(powers.shape)]
+    rows = iter(map(lin.variable, range(len(axes) - 1)))
+    scale = replace(found.scale, index=tuple(f if f.is_constant else next(rows) for f in found.scale.index))
+    reads = (Access(powers.name, tuple(map(lin.variable, range(len(axes))))), scale)
+    types = powers.scalar, graph.values[scale.buffer].scalar
+    first, second = (body.read(n, type) for n, type in enumerate(types))
+    operation = found.operation
+    value = body.apply(operation.kind, (first, second), dict(operation.properties), operation.types)
+    location = found.scaled.block.location
+    weights = Block(name, tuple(axes), (), (), reads, types, (), (value,), location=location)
+    made = Buffer(name, powers.shape, powers.element)
+    factors = tuple(replace(a, buffer=name) if a is found.powers else a for a in found.product.block.reads)
+    product = replace(found.product.block, reads=factors, label=found.scaled.block.label)
+    nodes = [node for node in graph.nodes if node is not found.product]
+    at = nodes.index(found.scaled)
+    new = [Compute(weights, (made,)), Compute(product, found.scaled.results)]
+    return graph.with_nodes([*nodes[:at], *new, *nodes[at + 1 :]])
+
+
+NORMALISED = Law("normalised", Scope.PROGRAM, _forms)
