@@ -18,6 +18,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 import compiler
+from benchmarks.equal_programs import FAMILIES, pairs
 from benchmarks.equal_programs.gradients import by_rows, gradient, in_steps
 from compiler import te
 from compiler.alternatives import PROGRAM_LAWS
@@ -67,6 +68,12 @@ def linear_attention(heads: int, rows: int, depth: int) -> te.Function:
     return te.function("attention", [q, k, v], te.nn.batch_matmul(scores, v))
 
 
+def spelled(family: str, name: str) -> te.Function:
+    """A program of the list of equal ones."""
+    (pair,) = [pair for pair in pairs(FAMILIES) if (pair.family.name, pair.name) == (family, name)]
+    return pair.functions(pair.family.large)[1]
+
+
 CASES = {
     "flattened: gradient in steps, 8 16 16 14": lambda: gradient(in_steps, 8, 16, 16, 14),
     "flattened: gradient in steps, 8 64 64 28": lambda: gradient(in_steps, 8, 64, 64, 28),
@@ -85,6 +92,8 @@ CASES = {
     "chain: 256 256 256 16": lambda: chain(256, 256, 256, 16),
     "chain: linear attention 8 512 64": lambda: linear_attention(8, 512, 64),
     "chain: 30 20 40 1": lambda: chain(30, 20, 40, 1),
+    "flattened: pooling of rows, then columns": lambda: spelled("pooling", "of rows, then of columns"),
+    "normalised: attention, 8 heads of 256 by 64": lambda: spelled("attention", "normalised behind the product"),
 }
 
 
@@ -156,7 +165,7 @@ def measured(
 def main() -> None:
     """Print a row for each case."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", default=["flattened", "chain"])
+    parser.add_argument("parts", nargs="*", metavar="PART", default=["flattened", "chain", "normalised"])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--policy", default="fast")
     options = parser.parse_args()
