@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from compiler.affine import linear as lin
+from compiler.affine.linear import Linear
 from compiler.graph.grouping.facts import Kind, kind_of
 from compiler.graph.normal_form import with_axes
 from compiler.graph.tree import Compute, Graph, Node
@@ -46,7 +47,7 @@ def _order(node: Compute, graph: Graph) -> tuple[int, ...] | None:
         (value,) = node.results
         readers = graph.consumers[value.name]
         return (1, 0) if all(_is_transposed(reader, value.name) for reader in readers) else None
-    if block.combiners:
+    if block.combiners or block.spatial < 2:
         return None
     orders = {order for order in (order_of(access) for access in block.reads) if order is None or len(order) > 1}
     order = next(iter(orders), None)
@@ -73,11 +74,15 @@ def _is_transposed(reader: Node, name: str) -> bool:
 
 def order_of(access: Access) -> tuple[int, ...] | None:
     """The axes along which the dimensions of a read move, in their order; None where one does not move along one."""
-    index = [form for form in access.index if not form.is_constant]
-    if access.where or any(form != lin.variable(min(form.variables())) for form in index):
-        return None
-    axes = tuple(min(form.variables()) for form in index)
-    return axes if len(set(axes)) == len(axes) else None
+    axes = [_axis(form) for form in access.index if form.terms]
+    moved = tuple(axis for axis in axes if axis is not None)
+    return moved if not access.where and len(axes) == len(moved) == len(set(moved)) else None
+
+
+def _axis(form: Linear) -> int | None:
+    """The axis that a form is, where it is one."""
+    ((atom, factor), *more) = form.terms
+    return atom if isinstance(atom, int) and factor == 1 and not more and not form.constant else None
 
 
 def _reads_in(order: tuple[int, ...], name: str, graph: Graph) -> bool:

@@ -69,8 +69,8 @@ def _split(node: Compute, views: Mapping[str, ReadView], graph: Graph) -> _Split
     block = node.block
     if block.table is not None:
         return None
-    reads = tuple(_sources(access, views, block) for access in block.reads)
-    if not any(map(quotients, reads)):
+    reads = tuple(_sources(access, views, block) if access.buffer in views else access for access in block.reads)
+    if not any(map(_has_quotients, reads)):
         return None
     extents = [[axis.size] for axis in block.axes]
     new = replace(block, reads=reads)
@@ -80,6 +80,11 @@ def _split(node: Compute, views: Mapping[str, ReadView], graph: Graph) -> _Split
     if any(map(quotients, new.reads)) or not _is_no_worse(block, split):
         return None
     return split if new.spatial == block.spatial or _can_split(node, split, graph) else None
+
+
+def _has_quotients(access: Access) -> bool:
+    """Whether an index has any; conditions alone split no axis."""
+    return any(isinstance(atom, Quotient) for form in access.index for atom, _ in form.terms)
 
 
 def _sources(access: Access, views: Mapping[str, ReadView], block: Block) -> Access:
