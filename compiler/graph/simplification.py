@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import cycle
 from operator import is_
 
 from compiler.graph.hashing import NameColours
@@ -48,12 +50,12 @@ def simplified(graph: Graph) -> Graph:
     """The graph after all laws, with its own names. It ends: each law leaves fewer nodes, axes, functions, quotients,
     reads of views, or reads against the layout."""
     done: dict[int, Node] = {}
-    while True:
-        before = graph = _unused_dropped(graph, done)
-        for law in LAWS:
-            graph = law(graph)
-        if graph is before:
-            return graph
+    laws: tuple[Callable[[Graph], Graph], ...] = (partial(_unused_dropped, done=done), *LAWS)
+    steps, idle = cycle(laws), 0
+    while idle <= len(LAWS):
+        before, graph = graph, next(steps)(graph)
+        idle = idle + 1 if graph is before else 0
+    return graph
 
 
 def _unused_dropped(graph: Graph, done: dict[int, Node]) -> Graph:
