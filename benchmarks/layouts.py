@@ -73,18 +73,18 @@ class Layer:
         b = te.placeholder((self.made,), name="b")
         border = [(p, p) for p in read.arranged((0, 0, pad, pad))]
         image = te.nn.pad(x, border) if pad and not self.transposed else x
-        taps = [] if self.transposed else [te.reduce_axis(t, "r"), te.reduce_axis(t, "q")]
+        r, q = (te.reduce_axis(1 if self.transposed else t, name) for name in "rq")
         channel = te.reduce_axis(self.channels if self.filters else 1, "c")
 
         def tap(n: Index, k: Index, h: Index, v: Index) -> Expr:
             c = channel if self.filters else k
             if self.transposed:
-                return image[read.arranged((n, c, h // s, v // s))] * w[k, channel, h % s, v % s]
-            r, q = taps
+                place = read.arranged((n, c, h // s - r, v // s - q))
+                return image[place] * w[k, channel, h % s + r * s, v % s + q * s]
             return image[read.arranged((n, c, h * s + r, v * s + q))] * w[k, channel, r, q]
 
         def summed(*index: Index) -> Expr:
-            return te.sum(tap(*plain(index)), axis=[channel, *taps])
+            return te.sum(tap(*plain(index)), axis=[channel, r, q])
 
         def plain(index: tuple[Index, ...]) -> tuple[Index, ...]:
             return (index[0], index[written.channels], *(index[d] for d in written.pixels))

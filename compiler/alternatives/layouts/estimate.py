@@ -14,14 +14,16 @@ from compiler.graph.tree import Compute, Graph
 from compiler.program.tree import Access
 from compiler.types.machines import Gpu, Machine
 
-TRANSPOSED = 1.08
+TRANSPOSED = 1.05
 """What a convolution costs whose tiles are transposed from filters to pixels when they are stored."""
-DEPTHWISE, DEPTHWISE_LAST = 2.6, 1.5
+DEPTHWISE, DEPTHWISE_LAST = 3.8, 3.6
 """What a depthwise convolution costs, as a factor of its multiplications, by pixels and by channels."""
-STRIDED = 2.0
+STRIDED = 1.8
 """What its columns that are taken apart cost, by pixels."""
-ELEMENTS = 8.0
-"""What a convolution costs whose operands lie otherwise than its tiles need them."""
+MIXED = 12.0
+"""What it costs, as a factor, where its image and its result lie differently."""
+PERMUTED = 4.0
+"""What a grouped convolution costs whose image or result has its channels last."""
 SCATTERED = 4.0
 """What reads cost that are not of neighbours."""
 
@@ -45,15 +47,12 @@ def _factor(found: Filtering, graph: Graph, to_last: bool, from_last: bool, lane
     shape = found.node.results[0].shape
     idle = _padded(shape[1], lanes)
     if found.is_depthwise:
-        if to_last != from_last:
-            return ELEMENTS
-        return DEPTHWISE_LAST * idle if to_last else DEPTHWISE * (STRIDED if found.is_strided else 1)
+        factor = DEPTHWISE_LAST * idle if to_last else DEPTHWISE * (STRIDED if found.is_strided else 1)
+        return factor * (MIXED if to_last != from_last else 1)
     if found.is_grouped:
-        return ELEMENTS if to_last or from_last else 1.0
+        return PERMUTED if to_last or from_last else 1.0
     if to_last:
         return idle
-    if from_last and (found.taps == 1 or found.is_transposed):
-        return ELEMENTS
     if found.taps > 1 or found.is_transposed:
         return TRANSPOSED * idle
     packed = 2 * size(graph.values[found.image.buffer]) / BYTES
