@@ -20,6 +20,9 @@ from compiler.schedule.schedule import Handle, Schedule, Size
 MOST_UNROLLED = 80
 """The most multiplications of a depthwise tile with all taps unrolled: more code is no faster, and slow to compile."""
 
+FEWEST = 4
+"""The fewest filters that are worth a vector."""
+
 
 @dataclass(frozen=True)
 class LastWindow:
@@ -55,7 +58,7 @@ def _window(draft: Draft, label: str) -> LastWindow | None:
     if block.combiners != ("add",) or block.table is not None or len(block.reads) != 2 or block.spatial < 3:
         return None
     k, w = block.spatial - 1, block.spatial - 2
-    if step(program, block.writes[0], k) != 1 or block.axes[k].size < draft.lanes(label):
+    if step(program, block.writes[0], k) != 1 or block.axes[k].size < FEWEST:
         return None
     images = [access for access in block.reads if any(_slides(form, w) for form in access.index)]
     weights = next((a for a in block.reads if a not in images), None)
@@ -85,17 +88,23 @@ def _strides(image: Access, pixels: int) -> dict[int, int]:
 
 def _apply(draft: Draft, label: str, window: LastWindow) -> Sequence[str]:
     s, after = draft.schedule, draft.consumer(label)
-    handle, tiles, lanes = s.get_block(label), _tiles(draft, label, window), draft.lanes(label)
+    handle, tiles, lanes = s.get_block(label), _tiles(draft, label, window), _lanes(draft, label)
     epilogue = s.cache_write(handle) if after is None else s.get_block(after.label)
     loops = (depthwise if window.is_depthwise else dense)(s, handle, epilogue, window, tiles, lanes)
     draft.parallel(*loops)
     return [label, *([after.label] if after is not None else [])]
 
 
+def _lanes(draft: Draft, label: str) -> int:
+    """The lanes of a vector of filters: of few filters, all of them."""
+    block = draft.block(label)
+    return min(draft.lanes(label), block.axes[block.spatial - 1].size)
+
+
 def _tiles(draft: Draft, label: str, window: LastWindow) -> LastTiles:
     """The open choices. Of a depthwise convolution at most a quarter of the registers are sums: the elements that two
     tiles read count for both."""
-    block, lanes = draft.block(label), draft.lanes(label)
+    block, lanes = draft.block(label), _lanes(draft, label)
     width, count = block.axes[block.spatial - 2].size, -(-block.axes[block.spatial - 1].size // lanes)
     taps = prod(axis.size for axis in block.axes[block.spatial :])
     if window.is_depthwise:

@@ -20,10 +20,12 @@ DEPTHWISE, DEPTHWISE_LAST = 3.8, 3.6
 """What a depthwise convolution costs, as a factor of its multiplications, by pixels and by channels."""
 STRIDED = 1.8
 """What its columns that are taken apart cost, by pixels."""
+GROUPED = 10.0
+"""What a grouped convolution costs that has fewer channels in a group than a vector has lanes."""
 MIXED = 12.0
-"""What it costs, as a factor, where its image and its result lie differently."""
-PERMUTED = 4.0
-"""What a grouped convolution costs whose image or result has its channels last."""
+"""What these cost, as a factor, where an image or a result lies otherwise than vectors of it need."""
+GATHERED = 1.25
+"""What a convolution of one tap costs, as a factor, whose image is transposed when it is packed."""
 SCATTERED = 4.0
 """What reads cost that are not of neighbours."""
 
@@ -50,14 +52,16 @@ def _factor(found: Filtering, graph: Graph, to_last: bool, from_last: bool, lane
         factor = DEPTHWISE_LAST * idle if to_last else DEPTHWISE * (STRIDED if found.is_strided else 1)
         return factor * (MIXED if to_last != from_last else 1)
     if found.is_grouped:
-        return PERMUTED if to_last or from_last else 1.0
+        channels = found.node.block.axes[found.node.block.spatial].size
+        return (GROUPED if channels < lanes else TRANSPOSED) * (MIXED if to_last or from_last else 1)
     if to_last:
         return idle
     if found.taps > 1 or found.is_transposed:
         return TRANSPOSED * idle
     packed = 2 * size(graph.values[found.image.buffer]) / BYTES
     work = prod(axis.size for axis in found.node.block.axes) / (2 * lanes)
-    return TRANSPOSED * min(idle, _padded(prod(shape[2:]), lanes)) + packed / work
+    plain = TRANSPOSED * min(idle, _padded(prod(shape[2:]), lanes)) + packed / work
+    return plain * (GATHERED if from_last else 1)
 
 
 def _padded(extent: int, lanes: int) -> float:
