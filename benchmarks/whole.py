@@ -2,7 +2,8 @@
 
 Batch 1, float32, random weights that are constant in every contender, in turns; results are compared. A network is
 written once: what writes its te function writes its ONNX model too. Contenders that are not installed are left out and
-named. `--schedule` and `--error` are those of `compiler.build`: a database compares tuned ones.
+named. `--schedule` and `--error` are those of `compiler.build`. With the path of a database the kernel of its records
+takes turns with that of no trial, and `--tune SECONDS` tunes each network so long before.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from benchmarks.networks import (
     whisper,
 )
 from compiler import te
+from compiler.autotune import SearchTask, TuningOptions
 from compiler.bench.error_bounds import Array
 from compiler.bench.onnx_model import IR_VERSION, OPSET, Graph
 from compiler.targets.cpu.ceilings import Arithmetic
@@ -269,7 +271,7 @@ def weights_of(function: te.Function) -> dict[str, Array]:
     return weights
 
 
-def measured(name: str, schedule: object, threads: int, error: float | None) -> None:
+def measured(name: str, schedule: str, threads: int, error: float | None, seconds: float | None) -> None:
     """Build a network in every form, take turns, print."""
     onnx = installed("onnx")
     written = [OnnxNetwork(name.replace(" ", "_"), onnx)] if onnx else []
@@ -277,10 +279,15 @@ def measured(name: str, schedule: object, threads: int, error: float | None) -> 
     arrays = weights_of(function)
     shape = next(tuple(tensor.shape) for tensor in function.inputs if tensor.name == "X")
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
-    start = time.perf_counter()
-    kernel = compiler.build(function, threads=threads, constants=arrays, schedule=schedule, error=error)
-    print(f"{name}: built in {time.perf_counter() - start:.2f} s")
-    _turns({"strata": kernel} | (peers(written[0], onnx, arrays, threads) if onnx else {}), x, threads)
+    if seconds is not None:
+        task = SearchTask(function, threads=threads, constants=list(arrays), error=error)
+        task.tune(TuningOptions(trials=None, seconds=seconds, database=schedule, show=True))
+    kernels: dict[str, Call] = {}
+    for what, given in {"strata": schedule, **({"no trial": "auto"} if schedule != "auto" else {})}.items():
+        start = time.perf_counter()
+        kernels[what] = compiler.build(function, threads=threads, constants=arrays, schedule=given, error=error)
+        print(f"{name}: {what} built in {time.perf_counter() - start:.2f} s")
+    _turns(kernels | (peers(written[0], onnx, arrays, threads) if onnx else {}), x, threads)
 
 
 def _turns(calls: dict[str, Call], x: Array, threads: int) -> None:
@@ -318,9 +325,10 @@ def main() -> None:
     parser.add_argument("--schedule", default="auto")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--error", type=float)
+    parser.add_argument("--tune", type=float, metavar="SECONDS", help="tune each network into the database before")
     options = parser.parse_args()
     for name in options.networks:
-        measured(name, options.schedule, options.threads, options.error)
+        measured(name, options.schedule, options.threads, options.error, options.tune)
 
 
 if __name__ == "__main__":
