@@ -157,6 +157,16 @@ def test_rows_of_a_product_stand_before_its_columns() -> None:
         assert [access.buffer for access in node.block.reads] == ["a0", "a1"]
 
 
+def test_windows_with_a_border_keep_an_index_each() -> None:
+    tokens = te.placeholder((36, 16), name="tokens")
+    image = te.nn.transpose(te.nn.reshape(tokens, (1, 6, 6, 16)), (0, 3, 1, 2))
+    w = te.placeholder((16, 1, 3, 3), name="w")
+    for padding, copied in ((1, True), (0, False)):
+        y = te.nn.depthwise_conv2d(image, w, padding=padding)
+        text = str(canonicalize(te.function("f", [tokens, w], y).module))
+        assert ('"view0"' in text) == copied
+
+
 def test_channels_of_a_convolution_stand_before_its_windows() -> None:
     """Also where windows are larger than channels are many."""
     X, W = P((1, 3, 12, 12), name="X"), P((8, 3, 5, 5), name="W")

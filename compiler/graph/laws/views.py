@@ -123,9 +123,12 @@ def through(access: Access, view: ReadView, block: Block) -> Access | None:
 def _is_no_worse(before: Access, after: Access, view: ReadView, block: Block) -> bool:
     """Whether no index becomes a quotient that stays one in memory, and in a reduction none at all.
 
-    Nor does a reduction get conditions, but for a window, whose index adds axes: rules pad these, but not products.
+    Nor does a reduction get conditions, but for a window, whose index adds axes: rules pad these, but not products. A
+    border is padded along one dimension: windows with one do not share an index.
     """
     new, reduces = quotients(after), any(axis.is_reduce for axis in block.axes)
+    if reduces and after.where and _joins_windows(before, after, block):
+        return False
     if reduces and len(after.where) > len(before.where) and all(len(form.terms) < 2 for form in before.index):
         return False
     if new <= quotients(before):
@@ -137,6 +140,13 @@ def _is_no_worse(before: Access, after: Access, view: ReadView, block: Block) ->
         return not any(isinstance(atom, Quotient) for c in after.where for atom, _ in c.form.terms)
     is_view = block.table is None and len(block.body) == 1 and isinstance(block.body[0], Read)
     return is_view and new <= min(quotients(before) + quotients(view.access), MOST_QUOTIENTS)
+
+
+def _joins_windows(before: Access, after: Access, block: Block) -> bool:
+    """Whether an index moves with the taps of several windows, of which each had an index of its own."""
+    taps = {n for n, axis in enumerate(block.axes) if axis.is_reduce and axis.size > 1}
+    windows = [form.variables() & taps for form in before.index if len(form.variables()) > 1]
+    return any(sum(1 for window in windows if window & form.variables()) > 1 for form in after.index)
 
 
 def quotients(access: Access) -> int:
