@@ -16,6 +16,10 @@ from compiler.types.elements import element_bytes
 from compiler.types.machines import Gpu, Machine
 
 
+EVEN = 0.85
+"""Shares of a loop that keep threads busy for this part of their time are worth no more, but shorter, parallel loops."""
+
+
 @dataclass(frozen=True)
 class Draft:
     """A schedule that rules are writing.
@@ -105,11 +109,17 @@ class Draft:
         return self.schedule.sample_categorical(kept, decision=nearest, name=name)
 
     def parallel(self, loop: Handle, inner: Handle | None = None) -> None:
-        """Run a loop on the threads, if there are several; the inner one where that has too few iterations for all."""
-        if inner is not None and self.schedule.extent(loop) < self.threads:
+        """Run a loop on the threads, if there are several; the inner one where that has too few iterations for all, or
+        a remainder that leaves threads idle."""
+        if inner is not None and self._busy(loop) < min(EVEN, self._busy(inner)):
             loop = inner
         if self.threads > 1:
             self.schedule.parallel(loop)
+
+    def _busy(self, loop: Handle) -> float:
+        """The part of the threads' time that is busy where they take equal shares of a loop."""
+        extent = self.schedule.extent(loop)
+        return extent / (-(-extent // self.threads) * self.threads)
 
 
 def to_schedule(program: Program) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ def random_costs(rng: random.Random, variables: int) -> list[Cost]:
     return [cost(each, lambda values: float(rng.randint(0, 9))) for each in chosen]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_an_assignment_is_the_least_of_all(seed: int) -> None:
     costs = random_costs(random.Random(seed), 6)
     found = least(costs)
@@ -132,7 +132,7 @@ def test_tables_of_too_many_variables_are_given_up() -> None:
     assert least([]) == {}
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_plan_is_the_least_of_all(seed: int) -> None:
     graph = graph_of(network(seed, 6))
     sets = tied(graph)[:8]
@@ -142,7 +142,7 @@ def test_a_plan_is_the_least_of_all(seed: int) -> None:
     assert sum(c.of(found) for c in costs) == pytest.approx(min(sum(c.of(v) for c in costs) for v in every))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_results_are_those_of_the_written_graph(seed: int) -> None:
     function = network(seed)
     graph = graph_of(function)
@@ -201,15 +201,12 @@ def test_a_network_is_built_channels_last() -> None:
 
 SIZES = {
     "dense": lambda n: n.conv(24, 3),
-    "strided": lambda n: n.conv(16, 3, stride=2),
-    "dilated": lambda n: n.conv(33, 3, dilation=2),
+    "strided, dilated": lambda n: n.conv(9, 3, stride=2, dilation=2),
     "wide": lambda n: n.conv(64, 2),
     "depthwise": lambda n: n.depthwise(3),
-    "depthwise strided": lambda n: n.depthwise(3, stride=2),
     "depthwise 5x5": lambda n: n.depthwise(5, stride=2),
     "transposed": LAYERS["transposed"],
     "overlapping": LAYERS["overlapping"],
-    "one tap, strided": lambda n: n.conv(24, 1, stride=2),
 }
 
 
