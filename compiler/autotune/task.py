@@ -375,7 +375,8 @@ class SearchTask(Unpicklable):
         arrays = self._arrays_of(whole)
         kernel = built(parts, self.func, sources, self.threads, self.policy, arrays, profiled=True)
         calls = [whole.written.get(call.callee, call.callee) for call in whole.running.main.calls]
-        return Formed(ProfiledProgram(kernel, len(calls)), calls)
+        guarded = [n for n, call in enumerate(whole.running.main.calls) if call.guarded is not None]
+        return Formed(ProfiledProgram(kernel, len(calls)), calls, guarded)
 
     def _default(self, part: Schedulable) -> Scheduled:
         """The schedule of a part without a database, found once."""
@@ -497,11 +498,10 @@ class SearchTask(Unpicklable):
         return self._arrays_of(self._whole) if self._whole else {**self.known}
 
     def _arrays_of(self, whole: Whole) -> dict[str, object]:
-        from compiler.driver.reference.cases import draw
+        from compiler.autotune.measure.network import random_weights
 
-        random, inputs = np.random.default_rng(0), whole.arguments
-        unknown = [a for a in inputs if a.name in self.constants and a.name not in self.known]
-        return {**{a.name: draw(a, random) for a in unknown}, **self.known}
+        unknown = [a for a in whole.arguments if a.name in self.constants and a.name not in self.known]
+        return {**random_weights(unknown), **self.known}
 
     def built(
         self,

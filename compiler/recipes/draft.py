@@ -15,9 +15,8 @@ from compiler.schedule.schedule import Handle, Schedule, Size
 from compiler.types.elements import element_bytes
 from compiler.types.machines import Gpu, Machine
 
-
 EVEN = 0.85
-"""Shares of a loop that keep threads busy for this part of their time are worth no more, but shorter, parallel loops."""
+"""The part of the threads' time from which on fewer and longer parallel loops are worth more than even shares."""
 
 
 @dataclass(frozen=True)

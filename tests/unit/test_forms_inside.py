@@ -16,6 +16,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.alternatives import Conditions
+from compiler.autotune.measure.network import random_weights
 from compiler.autotune.measure.turns import Turns
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
@@ -30,6 +31,7 @@ from compiler.database.outcome import MEASURED, Outcome
 from compiler.database.replay import replay
 from compiler.driver.parts.partition import Alternatives, alternatives
 from compiler.support.errors import InputError, ScheduleError
+from compiler.targets.arguments import Argument
 from compiler.types.machines import host
 from tests.unit.test_inside import Timed
 from tests.unit.test_tuner import Pretend, path, workers
@@ -136,6 +138,22 @@ def test_what_is_faster_inside_is_chosen(path: Path) -> None:
         ("net.group_1", F2, True, "run"),
     ]
     assert [r.outcome.cost for r in records] == pytest.approx([1.0, 0.96, 0.98, 1.0])
+
+
+def test_a_form_whose_guard_fails_on_random_operands_is_not_compared(path: Path) -> None:
+    with Database(path) as database:
+        made = contest(database, ONLY_WRITTEN)
+        plain = made.built
+        guarded = replace(made, built=lambda forms: replace(plain(forms), guarded=(0,)))
+        assert guarded.hold()
+        assert [choice.is_undecided(database) for choice in guarded.choices.values()] == [True, False]
+    assert chosen(path) == [F2, WRITTEN]
+
+
+def test_a_network_has_weights_by_which_values_stay_of_one_size() -> None:
+    weights = random_weights([Argument("w", (64, 32, 3, 3), np.dtype(np.float32)), Argument("b", (9,), np.dtype(int))])
+    assert weights["w"].std() == pytest.approx((32 * 9) ** -0.5, rel=0.1)
+    assert weights["b"].dtype == int
 
 
 def test_a_choice_is_made_once(path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import cycle
-from math import ceil
+from math import ceil, sqrt
 from statistics import median
 
 import numpy as np
@@ -128,6 +128,17 @@ def on_random(kernel: Kernel) -> tuple[Call, list[Array]]:
     random, inputs = np.random.default_rng(0), len(kernel.arguments) - kernel.outputs
     arrays = [draw(a, random) for a in kernel.arguments[:inputs]] + [room(a) for a in kernel.arguments[inputs:]]
     return on(kernel, arrays), arrays
+
+
+def random_weights(arguments: Sequence[Argument]) -> dict[str, Array]:
+    """Random constants by their names, always the same. Weights of more than one dimension are smaller, the more
+    elements a result sums, so that values stay of one size from layer to layer."""
+    random = np.random.default_rng(0)
+    arrays = {argument.name: draw(argument, random) for argument in arguments}
+    for array in arrays.values():
+        if array.ndim > 1 and np.issubdtype(array.dtype, np.floating):
+            array /= array.dtype.type(sqrt(array[0].size))
+    return arrays
 
 
 def like(array: Array) -> Array:

@@ -22,17 +22,28 @@ SHARE = 0.12
 """The share of a run's seconds that the comparison of forms may take."""
 
 
+RUNS = 1e-6
+"""The seconds from which on a call is not one that is skipped."""
+
+
 @dataclass(frozen=True)
 class Formed:
     """A program with some form of each group: what runs it, and the group of each call of a run, in order; a form with
-    a guard has three calls."""
+    a guard has three calls. `guarded` are the positions of calls that are skipped where a guard holds."""
 
     program: Runnable
     calls: Sequence[str]
+    guarded: Sequence[int] = ()
 
     def calls_of(self, group: str) -> list[int]:
         """The positions of the calls that stand in the place of those of a group."""
         return [position for position, called in enumerate(self.calls) if called == group]
+
+    @cached_property
+    def failing(self) -> frozenset[str]:
+        """The groups whose guard does not hold on the operands at hand: as written they run too."""
+        times = self.program.run().calls if self.guarded else ()
+        return frozenset(self.calls[n] for n in self.guarded if times[n] > RUNS)
 
 
 @dataclass(frozen=True)
@@ -54,8 +65,9 @@ class FormContest:
     def hold(self) -> bool:
         """Compare where a form was not timed yet, and keep in the database what is chosen; whether the time was enough.
 
-        A choice is on disk as soon as the groups were timed; then what was chosen is timed as a whole, and where it is
-        not faster than what the estimate prefers, that is chosen.
+        A form whose guard fails on the random operands stays undecided: the estimate decides. A choice is on disk as
+        soon as the groups were timed; then what was chosen is timed as a whole, and where it is not faster than what
+        the estimate prefers, that is chosen.
         """
         if not self._undecided:
             return True
@@ -77,7 +89,8 @@ class FormContest:
             other = self.built(preferred | forms)
             self.say("timing forms of groups inside the program")
             turns = in_turns(plain.program, other.program, min(SECONDS, left() / 2))
-            for name, form in forms.items():
+            for name in forms.keys() - plain.failing - other.failing:
+                form = forms[name]
                 times.setdefault(name, {})[form] = turns.of(plain.calls_of(name), other.calls_of(name))
         chosen = preferred | {name: min(of, key=lambda form: of[form].ratio) for name, of in times.items()}
         chosen |= {name: preferred[name] for name, of in times.items() if of[chosen[name]].ratio >= MARGIN}
