@@ -132,8 +132,14 @@ def _is_no_worse(block: Block, split: _Split) -> bool:
     is_product = kind_of(block) is Kind.CONTRACTION
     if not block.combiners or (not is_product and added <= 0 and split.block.spatial == block.spatial):
         return True
-    forms = [form.variables() for access in split.block.reads for form in access.index]
-    return any(min(axes) < split.block.spatial <= max(axes) for axes in forms if axes)
+    return _windows(split.block) > _windows(block)
+
+
+def _windows(block: Block) -> int:
+    """How many indices move along a result and a reduction at once: axes of one element move along neither."""
+    long = {n for n, axis in enumerate(block.axes) if axis.size > 1}
+    moved = [form.variables() & long for access in block.reads for form in access.index]
+    return sum(min(axes) < block.spatial <= max(axes) for axes in moved if axes)
 
 
 def _can_split(node: Compute, split: _Split, graph: Graph) -> bool:
