@@ -89,8 +89,9 @@ class FormContest:
             other = self.built(preferred | forms)
             self.say("timing forms of groups inside the program")
             turns = in_turns(plain.program, other.program, min(SECONDS, left() / 2))
-            for name in forms.keys() - plain.failing - other.failing:
-                form = forms[name]
+            for name, form in forms.items():
+                if name in plain.failing | other.failing:
+                    continue
                 times.setdefault(name, {})[form] = turns.of(plain.calls_of(name), other.calls_of(name))
         chosen = preferred | {name: min(of, key=lambda form: of[form].ratio) for name, of in times.items()}
         chosen |= {name: preferred[name] for name, of in times.items() if of[chosen[name]].ratio >= MARGIN}
