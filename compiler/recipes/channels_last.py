@@ -129,8 +129,7 @@ def dense(
           D } } } }
 
     A transposed one is one for each phase of its strides, and D follows for all of them. Gives the loops over panels of
-    filters and over rows. Source: `library.implicit_gemm`, whose results are transposed
-    in registers; these are not.
+    filters and over rows. Source: `library.implicit_gemm`, whose results are transposed in registers; these are not.
     """
     if window.image.where:
         copy_in_vectors(s, s.pad(block, window.image.buffer), lanes)
@@ -143,7 +142,7 @@ def dense(
     channels, *taps = nest.taps
     s.reorder(*outer, k0, row, *phases, w0, *taps, channels, w1, *k1)
     s.reverse_compute_at(epilogue, row if phases else w0)
-    _by_filters(s, epilogue, lanes)
+    _by_filters(s, epilogue, lanes, is_tile=not phases)
     in_vectors(s, [w1, *k1])
     return k0, row
 
@@ -227,7 +226,8 @@ def _pack(s: Schedule, block: Handle, window: LastWindow, panel: Size) -> None:
     s.pack(block, window.weights.buffer, tiles, [window.filters, *others[1:], others[0], dims])
 
 
-def _by_filters(s: Schedule, epilogue: Handle, lanes: int) -> None:
-    """An elementwise block over a tile: unrolled pixels, vectors of filters."""
+def _by_filters(s: Schedule, epilogue: Handle, lanes: int, is_tile: bool = True) -> None:
+    """Run an elementwise block by vectors of filters; of one register tile its pixels are unrolled, of rows they are
+    not."""
     *pixels, filters = own_loops(s, epilogue)
-    in_vectors(s, [*pixels, *cut(s, filters, lanes)])
+    in_vectors(s, [*(pixels if is_tile else []), *cut(s, filters, lanes)])

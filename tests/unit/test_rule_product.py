@@ -114,3 +114,40 @@ def test_few_panels_are_computed_in_vain() -> None:
         for fitting in range(2, 30):
             panels = panels_in_round(count, fitting)
             assert panels <= 2 * fitting and -(-count // panels) * panels <= count * 7 / 6 + 1e-9
+
+
+def of_images(rows: int, width: int, k: int, n: int, scaled: bool = False) -> Schedule:
+    """A product of the pixels of an image with channels last, each channel scaled before where so asked."""
+    x, w = te.placeholder((rows, width, k), name="X"), te.placeholder((k, n), name="W")
+    s = te.placeholder((k,), name="s")
+    a = te.compute((rows, width, k), lambda h, v, c: x[h, v, c] * s[c], name="A") if scaled else x
+    c = te.reduce_axis(k, "c")
+    y = te.compute((rows, width, n), lambda h, v, j: te.sum(a[h, v, c] * w[c, j], axis=c), name="Y")
+    return Schedule(compiler.lower(te.function("f", [x, w, *([s] if scaled else [])], y)))
+
+
+@pytest.mark.parametrize(("k", "copied"), [(1024, True), (1040, False)])
+def test_rows_that_meet_in_a_set_of_l1_are_copied(k: int, copied: bool) -> None:
+    schedule = matmul(14, 32, k)
+    draft = first(schedule).draft.schedule
+    assert any("A" in block.sources and not block.combiners for block in draft.program.blocks.values()) == copied
+    assert str(verify_schedule(draft.program, schedule.program)) == "proved"
+
+
+def test_an_elementwise_block_before_a_product_runs_for_a_round_of_tiles() -> None:
+    schedule = of_images(3, 14, 64, 48, scaled=True)
+    draft = first(schedule).draft.schedule
+    around = [{loop.number for loop in draft.program.enclosing(label)} for label in ("A", "Y")]
+    assert around[0] & around[1]
+    assert len(draft.program.blocks["Y"].reads) == 2
+    assert str(verify_schedule(draft.program, schedule.program)) == "proved"
+
+
+@pytest.mark.parametrize(("times", "first_axis"), [(4, 2), (0, 0)])
+def test_a_matrix_beyond_l2_is_read_once_for_all_rows_of_an_image(times: int, first_axis: int) -> None:
+    n = max(64, times * host().l2_bytes // (4 * 1024))
+    schedule = of_images(3, 14, 1024 + 16, n)
+    draft = first(schedule).draft.schedule
+    block, outermost = draft.program.blocks["Y"], draft.program.enclosing("Y")[0]
+    assert [axis for axis, form in enumerate(block.bindings) if outermost.number in form.variables()] == [first_axis]
+    assert str(verify_schedule(draft.program, schedule.program)) == "proved"

@@ -53,7 +53,7 @@ def least(costs: Sequence[Cost]) -> dict[int, bool] | None:
 
 
 def _next(costs: Sequence[Cost]) -> tuple[int, list[int]]:
-    """The variable with the fewest neighbours, and these: variables of costs that depend on it."""
+    """The variable that shares costs with the fewest others, and those others in order."""
     neighbours: dict[int, set[int]] = {}
     for each in costs:
         for variable in each.variables:

@@ -116,7 +116,7 @@ class FormContest:
         return [{name: forms[n] for name, forms in every.items() if n < len(forms)} for n in range(most)]
 
     def _keep(self, times: Mapping[str, Mapping[str, TurnTimes]], chosen: Mapping[str, str]) -> None:
-        """Keep what was measured, and which forms are chosen."""
+        """Write a record of each timed form of each group to the database, that of the chosen form last."""
         self.database.choose([r for name, of in times.items() for r in self._records(name, of, chosen[name])])
 
     def _records(self, name: str, times: Mapping[str, TurnTimes], chosen: str) -> Iterator[Record]:

@@ -113,7 +113,7 @@ _RULES: dict[type[Operation], _Rule] = {
 
 
 def _with(node: Apply, kind: type[Operation], *operands: Scalar) -> Apply:
-    """Another operation under the flags of one."""
+    """An operation of another kind on other operands, with the fast-math flags and result types of a given one."""
     made = body.apply(kind, operands, dict(node.properties), node.types)
     assert isinstance(made, Apply)
     return made

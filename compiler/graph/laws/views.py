@@ -74,7 +74,7 @@ def absorb_views(graph: Graph) -> Graph:
 
 
 def view_of(node: Compute, position: int, value: Buffer, graph: Graph) -> ReadView | None:
-    """The view that a result of a compute is; None for a value that is computed."""
+    """A result that only copies elements as a view of their source; None for a result that is computed or converted."""
     access = node.copied(position)
     if access is None:
         return None

@@ -22,7 +22,7 @@ FEW_ROWS = 16
 AGAIN = 0.15
 """What reading A once more for a round of panels costs, in panels: 0.05 to 0.35 of one, by measurement."""
 SHARE = 2
-"""A B that is larger than this part of L2 is read once for all rows of an image, not once for each."""
+"""A B that fills more than one part in so many of L2 is read once for all rows of an image, not once for each."""
 PAGE, WAYS = 4096, 6
 """The bytes of a way of L1, whose lines are of different sets, and the rows of A that stay in a set beside B and C."""
 SHORT = 4
