@@ -12,6 +12,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler import build, te
+from compiler.alternatives import GROUP_LAWS
 from compiler.alternatives.law import Conditions
 from compiler.alternatives.layouts import CHANNELS_LAST, costs_of, planned
 from compiler.alternatives.layouts.assignment import Cost, cost, least
@@ -20,14 +21,17 @@ from compiler.alternatives.layouts.relaid import relaid
 from compiler.alternatives.program import rewritten
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
-from compiler.driver.parts.partition import partition
+from compiler.driver.building import built, source_of
+from compiler.driver.parts.forms import with_forms
+from compiler.driver.parts.groups import whole_of
+from compiler.driver.parts.partition import Partition, partition
 from compiler.graph.canonical import canonical
 from compiler.graph.read import read
 from compiler.graph.tree import Graph
 from compiler.graph.write import write
 from compiler.interpret.te import evaluate
 from compiler.targets.cuda.machines import MACHINES as GPUS
-from compiler.types.machines import MACHINES
+from compiler.types.machines import MACHINES, host
 from compiler.types.policies import POLICIES
 
 MACHINE, NN = MACHINES["avx2"], te.nn
@@ -224,3 +228,25 @@ def test_a_layer_channels_last_gives_what_it_does_plain(name: str) -> None:
     weights = {value.name: array for value, array in zip(laid.inputs[1:], arrays[1:], strict=True)}
     kernel = build(ModuleOp([write(laid)]), schedule="auto", threads=1, constants=weights)
     np.testing.assert_array_equal(kernel(arrays[0]), values(graph, arrays)[0])
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+def test_winograd_takes_what_is_computed_before_in_either_layout(is_last: bool) -> None:
+    """A concatenation before a convolution; beyond the guard results are those as written, infinities included."""
+    n = Network(1, 16, 6, 6)
+    for layer in (lambda: NN.concat([n.conv(16, 1), n.x], axis=1), lambda: n.conv(16, 3), lambda: n.conv(16, 1)):
+        n.x = NN.relu(layer())
+    graph = graph_of(n.function())
+    joined, filtered, *_ = tied(graph)
+    laid = canonical(relaid(graph, joined | filtered if is_last else frozenset())).graph
+    arrays, module = integers([value.shape for value in graph.inputs], 2, 1), ModuleOp([write(laid)])
+    weights = {value.name: array for value, array in zip(laid.inputs[1:], arrays[1:], strict=True)}
+    whole = whole_of(module, list(weights), single=True)
+    assert whole is not None
+    parts = Partition(with_forms(whole, Conditions(host(), "contract"), [law.always for law in GROUP_LAWS[:1]]))
+    sources = {part.name: source_of(part) for part in parts.parts(1, "contract")}
+    kernel = built(parts, module, sources, 1, "contract", weights)
+    assert any(group.law.startswith("winograd") for group in kernel.groups)
+    for largest in (1.0, 1e38):
+        x = arrays[0] * np.float32(largest)
+        np.testing.assert_allclose(kernel(x), values(graph, [x, *arrays[1:]])[0], rtol=1e-4)
