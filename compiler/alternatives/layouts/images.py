@@ -94,9 +94,8 @@ def tied(graph: Graph) -> list[frozenset[str]]:
     for name in graph.values:
         sets.setdefault(root(name), set()).add(name)
     convolved = {node.results[0].name for node in graph.nodes if filtering(node) is not None}
-    fixed = {value.name for value in graph.inputs}
-    free = (members for members in sets.values() if members & convolved and not members & fixed)
-    return [frozenset(members) for members in free if all(_is_movable(name, graph) for name in members)]
+    with_convolutions = (members for members in sets.values() if members & convolved)
+    return [frozenset(members) for members in with_convolutions if all(_is_movable(name, graph) for name in members)]
 
 
 def _is_movable(name: str, graph: Graph) -> bool:
