@@ -3,7 +3,8 @@
 Batch 1, float32, random weights that are constant in every contender, in turns; results are compared. A network is
 written once: what writes its te function writes its ONNX model too. Contenders that are not installed are left out and
 named. `--schedule` and `--error` are those of `compiler.build`. With the path of a database the kernel of its records
-takes turns with that of no trial, and `--tune SECONDS` tunes each network so long before.
+takes turns with that of no trial, and `--tune SECONDS` tunes each network so long before. `--groups` times the groups
+of a network inside it instead, on one thread, beside their bounds.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from benchmarks.networks import (
     video,
     whisper,
 )
+from benchmarks.whole_groups import print_groups
 from compiler import te
 from compiler.autotune import SearchTask, TuningOptions
 from compiler.bench.error_bounds import Array
@@ -326,8 +328,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--error", type=float)
     parser.add_argument("--tune", type=float, metavar="SECONDS", help="tune each network into the database before")
+    parser.add_argument("--groups", action="store_true", help="time groups inside the network, beside their bounds")
     options = parser.parse_args()
     for name in options.networks:
+        if options.groups:
+            function = NETWORKS[name]()
+            print_groups(name, function, weights_of(function), options.schedule, options.error)
+            continue
         measured(name, options.schedule, options.threads, options.error, options.tune)
 
 

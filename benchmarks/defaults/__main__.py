@@ -101,11 +101,11 @@ def measured_module(
     size = sum(array.nbytes for array in (*arrays.values(), *outs[0]))
     source, target = (np.ones(size // 8 + 1, np.float32) for _ in range(2))
     seconds, rate = _turns([*calls, partial(np.negative, source, target), *peer_calls.values()])
-    work = sum(_work(group.schedule.program) * group.occurrences for group in task.groups or (task,))
+    every = sum(work(group.schedule.program) * group.occurrences for group in task.groups or (task,))
     times, (copy, *beside) = seconds[: len(calls)], seconds[len(calls) :]
     said = ", ".join(dict.fromkeys(f"{group.source}, {group.verdict[:40]}" for group in kernels[1].groups))
     tuned = times[2] if database is not None else None
-    return Row(times[0], times[1], work / rate, copy, said, tuned, dict(zip(peer_calls, beside, strict=True)))
+    return Row(times[0], times[1], every / rate, copy, said, tuned, dict(zip(peer_calls, beside, strict=True)))
 
 
 def _built(x: object, constants: Mapping[str, Array], schedule: object) -> Kernel:
@@ -143,7 +143,7 @@ def _drawn(argument: Argument, random: np.random.Generator) -> Array:
     return np.abs(drawn) if drawn.dtype.kind == "i" else drawn
 
 
-def _work(program: Program) -> float:
+def work(program: Program) -> float:
     """Floating-point operations of reductions: other operations cost less than their bytes."""
     return float(sum(_operations(program, b) for b in program.blocks.values() if b.combiners))
 

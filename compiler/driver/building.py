@@ -180,7 +180,7 @@ def _for_cpu(
     @cache
     def selection() -> Selection:
         offers = alternatives(x, list(constants or ()), conditions=conditions)
-        program = offers.preferred if database is None else _chosen(offers, database, count, policy)
+        program = offers.preferred if database is None else chosen_partition(offers, database, count, policy)
         return Selection(program, {part.name: part for part in program.parts(count, policy)})
 
     if database is not None:
@@ -212,7 +212,7 @@ class Selection:
         return dict.fromkeys(self.parts, replace(AS_WRITTEN, verdict=reason))
 
 
-def _chosen(offers: Alternatives, database: Path, threads: int, policy: str) -> Partition:
+def chosen_partition(offers: Alternatives, database: Path, threads: int, policy: str) -> Partition:
     """The partition of a program whose groups have the forms that a database says to be the fastest inside it, of those
     that are permitted."""
     if offers.offered is None:
