@@ -6,7 +6,6 @@ form at the machine's ceiling, and of negating an array into another, together a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -99,7 +98,7 @@ def _times(kernel: Kernel, callees: Sequence[str]) -> _Times:
     program, ceiling = ProfiledProgram(kernel, len(callees)), Arithmetic(1)
     program.run()
     rounds = [(ceiling.probe(PROBE).rate, program.run()) for _ in range(ROUNDS)]
-    seconds = Counter[str]()
+    seconds = dict.fromkeys(callees, 0.0)
     for callee, *each in zip(callees, *(run.calls for _, run in rounds), strict=True):
         seconds[callee] += float(min(each))
     return _Times(min(run.whole for _, run in rounds), seconds, max(rate for rate, _ in rounds))
