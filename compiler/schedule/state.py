@@ -11,11 +11,12 @@ from xdsl.dialects.transform import AnyOpType, NamedSequenceOp, YieldOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.analysis.legal import legal
+from compiler.analysis.legal import Step, legal
 from compiler.dialects.dominance import last_sentence
 from compiler.dialects.sched import BlockType, LoopType, ParamType, SchedOp
 from compiler.program.limits import bad_sizes
-from compiler.program.tree import Program
+from compiler.program.names import fresh
+from compiler.program.tree import Loop, Program
 from compiler.schedule.plan import Plan
 from compiler.support.errors import ScheduleError, refused_by
 
@@ -25,10 +26,19 @@ INLINE = -2
 """In place of a loop: nowhere, the block is inlined."""
 
 
+@dataclass(frozen=True)
+class UnitLoop:
+    """A loop that one iteration was left of when its block moved, so that the program has none: the block, and the
+    number of the former loop. One is put around the block as soon as a step uses a handle on it."""
+
+    block: str
+    former: int
+
+
 @dataclass(eq=False)
 class State:
-    """The program so far, the target of each handle, the handles of each loop and block, the program in which each
-    choice was decided (by its first result), and the script so far."""
+    """The program so far, the target of each handle, the handles of each loop and block, the handles on loops that one
+    iteration was left of, the program in which each choice was decided (by its first result), and the script so far."""
 
     program: Program
     random: random.Random
@@ -37,6 +47,7 @@ class State:
     handles: dict[int | str, list[SSAValue]] = field(default_factory=dict)
     names: dict[SSAValue, str] = field(default_factory=dict)
     consumed: dict[SSAValue, str] = field(default_factory=dict)
+    units: dict[SSAValue, UnitLoop] = field(default_factory=dict)
     decided: dict[SSAValue, Program] = field(default_factory=dict)
     judged: bool = True
 
@@ -53,8 +64,9 @@ class State:
         names = {handles[handle]: name for handle, name in self.names.items()}
         consumed = {handles[handle]: by for handle, by in self.consumed.items()}
         by_value = {value: [handles[handle] for handle in same] for value, same in self.handles.items()}
+        units = {handles[handle]: unit for handle, unit in self.units.items()}
         decided = {handles[handle]: program for handle, program in self.decided.items()}
-        return State(self.program, draws, script, values, by_value, names, consumed, decided, self.judged)
+        return State(self.program, draws, script, values, by_value, names, consumed, units, decided, self.judged)
 
     def apply(self, op: SchedOp, call: Callable[[State, SchedOp], Plan], judged: bool = True) -> None:
         """Plan an op, judge the plan, and only then take it over and record the op.
@@ -68,13 +80,42 @@ class State:
                 op.verify_()
             except VerifyException as error:
                 raise ScheduleError(last_sentence(str(error))) from error
-            plan = call(self, op)
-            step = plan.step
-            if step.program is not self.program:
-                fault = bad_sizes(step.program, self.program) or (judged and legal(step.program, self.program, step))
-                if fault:
-                    raise ScheduleError(fault)
+            before, units = self.program, dict(self.units)
+            restored = self._restore_unit_loops(op)
+            try:
+                plan = self._judged(call(self, op), judged)
+            except ScheduleError:
+                self.program, self.units = before, units
+                for number in restored:
+                    del self.handles[number]
+                raise
         self.take(op, plan)
+
+    def _judged(self, plan: Plan, judged: bool) -> Plan:
+        """A plan that is legal, or whose legality is the caller's to prove. Raises ScheduleError."""
+        step = plan.step
+        if step.program is not self.program:
+            fault = bad_sizes(step.program, self.program) or (judged and legal(step.program, self.program, step))
+            if fault:
+                raise ScheduleError(fault)
+        return plan
+
+    def _restore_unit_loops(self, op: SchedOp) -> list[int]:
+        """Put the loops of one iteration that an op has handles on around their blocks; gives their numbers."""
+        units = dict.fromkeys(self.units[handle] for handle in op.operands if handle in self.units)
+        return [self._restore(unit) for unit in units]
+
+    def _restore(self, unit: UnitLoop) -> int:
+        """Put a loop of one iteration around its block, for all handles on it; gives its number."""
+        handles = [handle for handle, same in self.units.items() if same == unit]
+        label = fresh(self.names[handles[0]], {loop.label for loop in self.program.enclosing(unit.block)})
+        number = self.program.fresh_number()
+        self.program = self.program.replaced(unit.block, lambda block: [Loop(number, label, 1, (block,))])
+        self.handles[number] = handles
+        for handle in handles:
+            self.values[handle] = number
+            del self.units[handle]
+        return number
 
     def take(self, op: SchedOp, plan: Plan) -> None:
         """Commit an op's plan, and record the op; whether the plan is legal is the caller's to know."""
@@ -82,10 +123,14 @@ class State:
         before, after = self.program, plan.step.program
         self.program = after
         if after is not before:
+            self._forward(before, plan.step)
             loops, blocks = before.loops.keys() - after.loops.keys(), before.blocks.keys() - after.blocks.keys()
             for gone in set[int | str]() | loops | blocks:
                 for handle in self.handles.pop(gone, []):
                     self.consumed.setdefault(handle, primitive)  # by handle: numbers and labels may come back
+            for handle in [handle for handle, unit in self.units.items() if unit.block in blocks]:
+                del self.units[handle]
+                self.consumed.setdefault(handle, primitive)
         for handle in op.consumed():
             self.consumed[handle] = primitive
         if isinstance(plan.decision, int):
@@ -103,6 +148,34 @@ class State:
             if value is not None and not isinstance(given_handle.type, ParamType):
                 self.handles.setdefault(value, []).append(given_handle)
             given_handle.name_hint = self._hint(given_handle, value)
+
+    def _forward(self, before: Program, step: Step) -> None:
+        """Let the handles on loops that a moved block leaves behind follow it.
+
+        The only loop of an axis becomes the loop over the part of the axis that is needed, or one of a single
+        iteration; a loop of a single iteration stays one.
+        """
+        after = step.program
+        for label in step.moved:
+            left = {loop.number: loop for loop in before.enclosing(label) if loop.number not in after.loops}
+            for old, new in zip(before.blocks[label].bindings, after.blocks[label].bindings, strict=True):
+                successors = [after.loops[number] for number in new.variables() - before.loops.keys()]
+                former = list(old.variables())
+                if len(former) == 1 and former[0] in left:
+                    self._follow(former[0], label, successors[0] if successors else None)
+            for number, loop in left.items():
+                if loop.extent == 1:
+                    self._follow(number, label, None)
+
+    def _follow(self, former: int, block: str, loop: Loop | None) -> None:
+        """Let the handles on a loop that is gone stand for another one; without one, for one iteration of a block."""
+        handles = self.handles.pop(former, [])
+        if loop is None:
+            self.units |= dict.fromkeys(handles, UnitLoop(block, former))
+            return
+        self.values |= dict.fromkeys(handles, loop.number)
+        self.names |= dict.fromkeys(handles, loop.label)
+        self.handles.setdefault(loop.number, []).extend(handles)
 
     def drop_after(self, length: int) -> None:
         """Forget the ops of the script beyond so many, which only gave handles."""
