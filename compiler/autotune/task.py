@@ -300,7 +300,7 @@ class SearchTask(Unpicklable):
     @cached_property
     def space(self) -> SketchSpace:
         """The search space."""
-        return SketchSpace(self.derived.sketches, self.machine, self.estimated, self.provenance)
+        return SketchSpace(self.derived.sketches, self.machine, self.estimated, self.provenance, self.threads)
 
     def tune(self, options: TuningOptions | None = None) -> Best | None:
         """Search until the budget is spent, and give the best record; None where nothing could be measured.

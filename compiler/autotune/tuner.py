@@ -231,7 +231,7 @@ class Run:
             return
         self.say("deriving sketches")
         task = self.task
-        self.space = SketchSpace(task.sketches(), task.machine, task.estimated)
+        self.space = SketchSpace(task.sketches(), task.machine, task.estimated, threads=task.key.threads)
         self.progress.rules = list(task.notes())
         self.written: Candidate = (len(self.space.sketches) - 1, ())
         self.progress.sketches = len(self.space.sketches)
@@ -264,7 +264,9 @@ class Run:
         for record in self.database.records(self.task.key, after=self.seen):
             self.seen = record.id
             if record.run != self.id:
-                self.learn(self.place(record), record.script, record.outcome)
+                candidate = self.place(record)
+                script = record.script if candidate is None else self.space.script(candidate)
+                self.learn(candidate, script, record.outcome)
         self.look()
 
     def place(self, record: Record) -> Candidate | None:
@@ -272,7 +274,8 @@ class Run:
         candidate = self.candidates.get(record.script)
         if candidate is not None or record.candidate is None or not belongs(self.space.sizes, record.candidate):
             return candidate
-        return record.candidate if self.space.script(record.candidate) == record.script else None
+        scripts = self.space.short_script(record.candidate), self.space.script(record.candidate)
+        return record.candidate if record.script in scripts else None
 
     def learn(self, candidate: Candidate | None, script: str, outcome: Outcome) -> None:
         """Take in an outcome of a script."""
@@ -399,8 +402,8 @@ class Run:
 
     def keep(self, candidate: Candidate, script: str, outcome: Outcome, predicted: float | None) -> None:
         """Record an outcome, then learn it."""
-        task, seed = self.task, self.options.seed
-        record = Record(task.key, task.name, task.program, script, outcome, candidate, predicted, seed, self.id)
+        task, seed, short = self.task, self.options.seed, self.space.short_script(candidate)
+        record = Record(task.key, task.name, task.program, short, outcome, candidate, predicted, seed, self.id)
         self.database.add(record)
         self.progress.disturbance = together((self.progress.disturbance, outcome.disturbance))
         self.learn(candidate, script, outcome)

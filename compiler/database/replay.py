@@ -18,6 +18,7 @@ from compiler.opt.diagnostics import SAID, diagnose
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
+from compiler.schedule.include import IncludeOp
 from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import CHOICES, applies
 from compiler.schedule.script import script_of
@@ -38,12 +39,16 @@ def replay(record: Record, judged: bool = True) -> Schedule:
         raise ScheduleError(f"it is the time of the form {record.form}, and has no script")
     program = _parsed("program", record.program)
     script = _parsed("script", record.script)
-    schedule = Schedule(program)
     _check_script(script, record.script)
+    return _applied(program, script, record.script, judged)
+
+
+def _applied(program: ModuleOp, script: ModuleOp, text: str, judged: bool) -> Schedule:
+    """The schedule of a program by a script. Raises ScheduleError with the step and the line."""
     try:
-        return schedule.apply(script, judged)
+        return Schedule(program).apply(script, judged)
     except ScheduleError as error:
-        raise _at_step(error, script, record.script) from error
+        raise _at_step(error, script, text) from error
 
 
 class Scripted(Protocol):
@@ -70,6 +75,9 @@ def planned(record: Scripted) -> tuple[Program, Program]:
     for op in steps:
         if not isinstance(op, SchedOp):
             raise _at_step(_about(op, "it is not an op of the sched dialect"), script, record.script)
+    if any(isinstance(op, IncludeOp) for op in steps):
+        schedule = _applied(module, script, record.script, False)
+        return schedule.unscheduled, schedule.program
     original = read(find_function(module))
 
     def plan(state: State, place: int, op: SchedOp) -> Plan:

@@ -329,7 +329,13 @@ def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | No
     usable, verdict = judged(schedule, task.schedule, task.policy, task.threads, proof)
     if not usable:
         return replace(AS_WRITTEN, verdict=verdict)
-    return Scheduled(str(schedule.script), origin, verdict, schedule.program)
+    return Scheduled(str(schedule.script), origin, f"{verdict}{_changes(schedule)}", schedule.program)
+
+
+def _changes(schedule: Schedule) -> str:
+    """A sentence about recipes that have changed since a script was written."""
+    names = sorted({inclusion.recipe for inclusion in schedule.inclusions if inclusion.changed})
+    return f"; changed since it was measured: {', '.join(names)}" if names else ""
 
 
 def _by_rules(

@@ -25,6 +25,8 @@ LONGEST = 2000
 """Characters of a line that is read as a choice: longer ones are not the tuner's."""
 _DECISION = re.compile(r"%(?P<name>[^\s,]+).* = sched\.sample_\w+(?P<over>.*) decision (?P<made>\[[^\]]*\]|-?\d+)")
 _CANDIDATES = re.compile(r"\[([^\]]*)\]")
+_INCLUDE = re.compile(r"sched\.include @\w+\(%[^)]*\) with \{(?P<made>[^}]*)\}")
+_SIZE = re.compile(r"(?P<name>\w+) = (?P<made>-?\d+|array<i64(?:: ([^>]*))?>)")
 
 
 @dataclass(frozen=True)
@@ -110,13 +112,31 @@ def _sketch_name(script: ScriptTrials) -> str:
 
 def _sketch(script: str) -> str:
     """The text of a script without its decisions."""
-    return "\n".join(line[: choice.start("made")] if (choice := _choice(line)) else line for line in script.split("\n"))
+    lines = script.split("\n")
+    return "\n".join(
+        line[: found.start("made")] if (found := _choice(line) or _include(line)) else line for line in lines
+    )
 
 
 def decisions_of(script: str) -> list[tuple[str, str]]:
-    """The choices of a script in their order: the name of each, and its decision."""
-    choices = filter(None, map(_choice, script.split("\n")))
-    return [(choice["name"], _decided(choice["over"], choice["made"])) for choice in choices]
+    """The choices of a script in their order, those of its recipes too: the name of each, and its decision."""
+    decisions: list[tuple[str, str]] = []
+    for line in script.split("\n"):
+        if choice := _choice(line):
+            decisions.append((choice["name"], _decided(choice["over"], choice["made"])))
+        elif include := _include(line):
+            decisions += [(size["name"], _size(size["made"])) for size in _SIZE.finditer(include["made"])]
+    return decisions
+
+
+def _include(line: str) -> re.Match[str] | None:
+    """The recipe with sizes that a line of a script includes, if it does."""
+    return _INCLUDE.search(line) if "sched.include" in line and len(line) <= LONGEST else None
+
+
+def _size(made: str) -> str:
+    """A size in words: an integer, or the factors of a tile."""
+    return made if made.lstrip("-").isdigit() else made.partition(":")[2].strip(" >").replace(", ", " x ")
 
 
 def _choice(line: str) -> re.Match[str] | None:

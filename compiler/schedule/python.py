@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from compiler.dialects.sched import SchedOp
 from compiler.program.names import fresh
+from compiler.schedule.include import IncludeOp, included
 from compiler.schedule.primitive import CHOICES, applies, primitive_of
 from compiler.schedule.script import Script, script_of
 from compiler.support.errors import ScheduleError
@@ -50,6 +51,8 @@ def _live(sequence: NamedSequenceOp) -> tuple[set[SSAValue], list[SchedOp]]:
 
 def _line(op: SchedOp, schedule: str, names: dict[SSAValue, str], live: set[SSAValue]) -> str:
     """One call; only results that are used are named."""
+    if isinstance(op, IncludeOp):
+        return f"{schedule}.{included(op, names[op.block])}"
     primitive = primitive_of(op)
     call = f"{schedule}.{primitive.call(op, names)}"
     if not live.intersection(op.results):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from math import prod
 from os import PathLike
 from typing import Any, Self
@@ -28,6 +29,7 @@ from compiler.lowering.te_to_loop import TeToLoopPass
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
+from compiler.schedule.include import INCLUDER, MACHINE, IncludeOp, Includes, Inclusion, only_included, sizes_attribute
 from compiler.schedule.names import handles_of
 from compiler.schedule.parameters import Handle, HandleParameter, Size
 from compiler.schedule.plan import Plan
@@ -56,6 +58,8 @@ class Recorder(Unpicklable):
         self.script, body = empty_script()
         self._state = State(self.unscheduled, random.Random(integer("seed", seed, 0, error=ScheduleError)), body)
         self._written: tuple[Program, ModuleOp] | None = None
+        self._includer: Includes | None = None
+        self.inclusions: list[Inclusion] = []
 
     @property
     def original(self) -> ModuleOp:
@@ -98,21 +102,18 @@ class Recorder(Unpicklable):
         caption = f"{self.name}, {counted(self.length, 'step')}"
         return display.text(caption, outline(self.program)) + display.text("script", str(self))
 
-    def fork(self) -> tuple[Self, dict[Handle, Handle]]:
+    def fork(self, judged: bool = True) -> tuple[Self, dict[Handle, Handle]]:
         """A copy of the schedule with the same program and script, and a map from this schedule's handles to the
-        copy's."""
+        copy's. Steps of a copy that is not `judged` are not, whatever applies them: whether it is legal `verify`
+        tells."""
         new = object.__new__(type(self))
         handles: dict[Handle, Handle] = {}
         new.name, new.unscheduled, new._module, new._written = self.name, self.unscheduled, self._module, None
         new.script = self.script.clone(handles)
         new._state = self._state.fork(script_of(new.script).body.block, handles)
+        new._state.judged = new._state.judged and judged
+        new._includer, new.inclusions = None, list(self.inclusions)
         return new, handles
-
-    def unjudged(self) -> Self:
-        """A copy whose steps are not judged, whatever applies them; whether the schedule is legal `verify` tells."""
-        new = self.fork()[0]
-        new._state.judged = False
-        return new
 
     def __copy__(self) -> Self:
         return self.fork()[0]
@@ -185,10 +186,15 @@ class Recorder(Unpicklable):
         Raises ScheduleError at the first refusal, with the op as its `op`; earlier steps stay applied.
         """
         sequence = script_of(script)
+        self._includer = None
+        if any(isinstance(op, IncludeOp) for op in sequence.body.block.ops):
+            self._includer = _includer(self, sequence.attributes.get(MACHINE))
         values: dict[SSAValue, SSAValue] = {sequence.body.block.args[0]: self._state.function}
         for op in sequence.body.block.ops:
             if isinstance(op, YieldOp):
                 break
+            if only_included(op):
+                continue
             values.update(zip(op.results, self.step(op, values, judged), strict=True))
         return self
 
@@ -203,12 +209,32 @@ class Recorder(Unpicklable):
             raise _at(op, ScheduleError("it is not an op of the sched dialect", name))
         if not isinstance(handles, Mapping):
             raise _at(op, ScheduleError("the handles do not correspond to the other script's", op.name))
-        copy = op.clone(dict(handles))
         try:
+            if isinstance(op, IncludeOp):
+                self._includer = self._includer or _includer(self)
+                self._includer.apply(op, self.label(handles[op.block]) if op.block in handles else op.label, judged)
+                return []
+            copy = op.clone(dict(handles))
             self._state.apply(copy, primitive_of(copy).planned, judged)
         except ScheduleError as error:
             raise _at(op, error) from error
         return list(copy.results)
+
+    def include(self, recipe: str, block: Handle | str, sizes: Mapping[str, Any] | None = None, way: str = "") -> None:
+        """Apply the steps of a recipe, a search rule, to a block: those of one of its ways, the first without a name.
+
+        `sizes` are integers, or lists of the factors of an extent, by the names of the recipe's choices; those that are
+        missing are the recipe's own. Raises ScheduleError for an unknown recipe, way or size, and for a step that is
+        refused; earlier steps stay applied.
+        """
+        with refused_by("include"):
+            label = block if isinstance(block, str) else self._state.block(block)
+            self._includer = self._includer or _includer(self)
+            self._includer.apply(IncludeOp.of(recipe, sizes_attribute(sizes or {}), way), label)
+
+    def note(self, inclusion: Inclusion) -> None:
+        """Note that some last steps of the script are those of a recipe."""
+        self.inclusions.append(inclusion)
 
     @property
     def root(self) -> Handle:
@@ -374,3 +400,9 @@ def _loop_module(x: object) -> ModuleOp:
 def _at(op: Operation, error: ScheduleError) -> ScheduleError:
     error.op = op
     return error
+
+
+def _includer(schedule: Recorder, facts: Attribute | None = None) -> Includes:
+    """The includer of a script's recipes, which stand above this room."""
+    includer: Includes = import_module(INCLUDER).Includer(schedule, facts)
+    return includer

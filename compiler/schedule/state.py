@@ -158,7 +158,10 @@ class State:
         after = step.program
         for label in step.moved:
             left = {loop.number: loop for loop in before.enclosing(label) if loop.number not in after.loops}
-            for old, new in zip(before.blocks[label].bindings, after.blocks[label].bindings, strict=True):
+            former_block, block = before.blocks[label], after.blocks[label]
+            by_axis = {axis.label: form for axis, form in zip(block.axes, block.bindings, strict=True)}  # or more axes
+            for axis, old in zip(former_block.axes, former_block.bindings, strict=True):
+                new = by_axis[axis.label]
                 successors = [after.loops[number] for number in new.variables() - before.loops.keys()]
                 former = list(old.variables())
                 if len(former) == 1 and former[0] in left:

@@ -19,6 +19,7 @@ from xdsl.ir import Operation, SSAValue
 from compiler.analysis.legal import Step
 from compiler.dialects.sched import SchedOp
 from compiler.program.tree import Program
+from compiler.schedule.include import Inclusion
 from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import CHOICES, applies, primitive_of
 from compiler.schedule.primitives.choices.sample_location import locations
@@ -47,13 +48,14 @@ class Choice:
 @dataclass(frozen=True)
 class Sketch:
     """A script with open choices for a program, and those choices in order; `recorded` are the positions with which it
-    was written."""
+    was written, `inclusions` the steps of recipes."""
 
     name: str
     program: Program
     script: ModuleOp
     choices: tuple[Choice, ...]
     recorded: tuple[int, ...] = ()
+    inclusions: tuple[Inclusion, ...] = ()
 
     @classmethod
     def of(cls, name: str, program: Program, recorded: Schedule, closed: Collection[int] = ()) -> Sketch:
@@ -66,7 +68,7 @@ class Sketch:
         positions = tuple(_position(ops[choice.place], choice) for choice in choices)
         for choice in choices:
             del ops[choice.place].properties["decision"]
-        return cls(name, program, script, tuple(choices), positions)
+        return cls(name, program, script, tuple(choices), positions, tuple(recorded.inclusions))
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from compiler.passes.split_constants import called
 from compiler.program.tree import Program
 from compiler.space.candidates import LATER, Candidate, Features
 from compiler.space.extractor import extractor_for
+from compiler.space.includes import shortened
 from compiler.space.sketch import Sketch
 from compiler.space.structures import Runs, Structure
 from compiler.space.trace import TraceGraph
@@ -68,8 +69,9 @@ class SketchSpace:
         machine: Machine | Gpu,
         estimated: bool = False,
         names: Provenance | None = None,
+        threads: int = 1,
     ) -> None:
-        self.sketches, self.names = tuple(sketches), names
+        self.sketches, self.names, self.threads = tuple(sketches), names, threads
         self.machine = machine
         self.estimated = estimated
         self._extractor = extractor_for(machine)
@@ -104,6 +106,12 @@ class SketchSpace:
         """A candidate's script, all decisions made."""
         number, positions = candidate
         return self.sketches[number].text(positions)
+
+    def short_script(self, candidate: Candidate) -> str:
+        """A candidate's script with the recipes by name, as records have it."""
+        number, positions = candidate
+        sketch = self.sketches[number]
+        return str(shortened(sketch.decided(positions), sketch.inclusions, self.machine, self.threads))
 
     def features(self, sketch: int, positions: NDArray[np.int64]) -> Features:
         """The features of candidates of one sketch, their positions (n, choices)."""

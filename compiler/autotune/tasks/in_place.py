@@ -59,11 +59,13 @@ class Finals:
 
 @dataclass(frozen=True)
 class _Finalist:
-    """A group with a record: the scripts of its default and of the record, and their times inside the program."""
+    """A group with a record: the steps of its default and of the record, and their times inside the program; and the
+    record's own text."""
 
     default: str
     tuned: str
     times: TurnTimes
+    text: str
 
     @property
     def differs(self) -> bool:
@@ -102,7 +104,7 @@ class Contest:
         self.say("building the program by default")
         defaults = {name: self.finals.source(name, None) for name in self.groups}
         plain = self.finals.built(defaults)
-        tuned = self._tuned()
+        records, tuned = self._tuned()
         if not tuned:
             return
         scripts = {
@@ -111,7 +113,10 @@ class Contest:
         }
         every = {**defaults, **{name: tuned[name] for name, (default, best) in scripts.items() if default != best}}
         turns = self._turns(plain, every, 3)
-        finalists = {name: _Finalist(*both, turns.of(self.finals.calls_of(name))) for name, both in scripts.items()}
+        finalists = {
+            name: _Finalist(*both, turns.of(self.finals.calls_of(name)), records[name].script)
+            for name, both in scripts.items()
+        }
         self._keep(finalists, {name for name, finalist in finalists.items() if finalist.is_tuned})
         times, groups = turns.whole, tuple(finalist.told(name) for name, finalist in finalists.items())
         yield InPlace(self.finals.name, *times.seconds, None, groups)
@@ -124,12 +129,13 @@ class Contest:
             groups = tuple(replace(group, is_tuned=False) for group in groups)
         yield InPlace(self.finals.name, *times.seconds, times.seconds[0] * min(ratio, 1.0), groups, ratio <= 1)
 
-    def _tuned(self) -> dict[str, Scheduled]:
-        """The schedules of the best records, of those that still apply."""
+    def _tuned(self) -> tuple[dict[str, Record], dict[str, Scheduled]]:
+        """The best records, and the schedules of those that still apply."""
         self.say("building the program by its records")
-        records = {name: self.database.best(group.key) for name, group in self.groups.items()}
-        sources = {name: self.finals.source(name, record) for name, record in records.items() if record is not None}
-        return {name: source for name, source in sources.items() if source.origin == "record"}
+        best = {name: self.database.best(group.key) for name, group in self.groups.items()}
+        records = {name: record for name, record in best.items() if record is not None}
+        sources = {name: self.finals.source(name, record) for name, record in records.items()}
+        return records, {name: source for name, source in sources.items() if source.origin == "record"}
 
     def _turns(self, plain: Runnable, sources: Mapping[str, Scheduled], share: int) -> Turns:
         """The turns of the default program and another one, in a share of the seconds that are left."""
@@ -146,7 +152,7 @@ class Contest:
         """The records of both schedules of a group, the chosen one last."""
         group, times = self.groups[name], finalist.times
         key = replace(group.key, whole=self.finals.whole)
-        both = [(finalist.tuned, times.tuned, False), (finalist.default, times.default, True)]
+        both = [(finalist.text, times.tuned, False), (finalist.default, times.default, True)]
         for script, seconds, default in reversed(both) if is_tuned else both:
             outcome = times.outcome(seconds)
             yield Record(key, name, group.program, script, outcome, run=self.run, default=default)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.affine.linear import Quotient
-from compiler.program.tree import Access
+from compiler.program.tree import Access, Block
 from compiler.schedule.library.loops import cut, in_vectors, nest, node_of, own_loops, refusal, target_of
 from compiler.schedule.schedule import Handle, Schedule, Size
 
@@ -38,7 +38,7 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
     decompose_padding.
     """
     loops, spatial = nest(s, block, "by_pixels", fewest=4), node_of(s, block).spatial
-    image = image_of(s, block)
+    image = image_of(node_of(s, block))
     if image is None or len(loops) < spatial + 2 or spatial < 3:
         raise refusal(s, block, "by_pixels", "it is no convolution whose filters read some channels alone")
     if epilogue is None:
@@ -73,13 +73,12 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
     return groups
 
 
-def image_of(s: Schedule, block: Handle) -> Access | None:
+def image_of(block: Block) -> Access | None:
     """The read of a convolution's image by a block whose filters, the second axis, read some channels each; None for
     other blocks."""
-    node = node_of(s, block)
-    last = node.spatial - 1
-    images = [access for access in node.reads if access.index and last in access.index[-1].variables()]
-    if node.spatial < 3 or len(images) != 1 or len(node.reads) != 2 or len(images[0].index) != node.spatial:
+    last = block.spatial - 1
+    images = [access for access in block.reads if access.index and last in access.index[-1].variables()]
+    if block.spatial < 3 or len(images) != 1 or len(block.reads) != 2 or len(images[0].index) != block.spatial:
         return None
     moving = [form.variables() for form in images[0].index]
     apart = 1 in moving[1] and all(1 not in axes for d, axes in enumerate(moving) if d != 1)

@@ -74,7 +74,7 @@ def _apply_by_phases(draft: Draft, label: str, strides: Sequence[int]) -> Sequen
 
 def _share(draft: Draft, label: str) -> int:
     """The filters that read the same channels: all but in a grouped convolution."""
-    image = library.image_of(draft.schedule, draft.schedule.get_block(label))
+    image = library.image_of(draft.block(label))
     return draft.block(label).axes[1].size if image is None else library.share_of(image)
 
 

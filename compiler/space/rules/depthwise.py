@@ -22,10 +22,10 @@ ROLLED = 1.3
 def vectors_of_pixels(draft: Draft, label: str) -> Iterator[Alternative]:
     """C[n, o, h, w] += X[n, o floordiv M + c, h.., w..] * W[o, c, r, q], where fewer filters than a vector has lanes
     read the same channels."""
-    block, s = draft.block(label), draft.schedule
+    block = draft.block(label)
     if block.combiners != ("add",) or block.table is not None:
         return
-    image = library.image_of(s, s.get_block(label))
+    image = library.image_of(block)
     if image is None or library.share_of(image) >= draft.lanes(label) or _pixels(block) < 2:
         return
     yield Alternative("by vectors of pixels", partial(_apply, label=label))
@@ -44,9 +44,9 @@ def _apply(draft: Draft, label: str) -> Sequence[str]:
     return [label, *([after.label] if after is not None else [])]
 
 
-def _is_dense(draft: Draft, block: Block) -> bool:
+def _is_dense(block: Block) -> bool:
     """Whether neighbours of a row of the image are of neighbours of the result: with a stride these lie apart."""
-    image = library.image_of(draft.schedule, draft.schedule.get_block(block.label))
+    image = library.image_of(block)
     return image is not None and image.index[-1].coefficient(block.spatial - 1) == 1
 
 
@@ -55,7 +55,7 @@ def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
     count, most = -(-_pixels(block) // lanes), max(1, draft.machine.registers // 4)
     vectors = max(n for n in range(1, min(count, most) + 1) if count % n == 0)
     height = block.axes[block.spatial - 2].size if block.spatial > 3 else 1
-    taps, dense = prod(axis.size for axis in block.axes[block.spatial + 1 :]), _is_dense(draft, block)
+    taps, dense = prod(axis.size for axis in block.axes[block.spatial + 1 :]), _is_dense(block)
     unrolled = MOST_UNROLLED if dense else MOST_UNROLLED // 2
 
     def cost(rows: int) -> float:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from compiler.graph.provenance import Provenance
 from compiler.recipes.draft import Alternative, Draft, Rule, to_schedule
 from compiler.schedule import library
+from compiler.schedule.include import Inclusion
 from compiler.schedule.schedule import Schedule
 from compiler.space.sketch import Sketch
 from compiler.support.errors import ScheduleError
@@ -72,7 +73,7 @@ def preferred(
     """The derivation that takes the first alternative everywhere, without any other: `draft.schedule` is the schedule,
     its choices decided as the rules would begin. Without `judged` no step is refused as illegal: the caller proves the
     schedule."""
-    fresh = schedule.fork()[0] if judged else schedule.unjudged()
+    fresh = schedule.fork(judged)[0]
     draft = Draft(fresh, machine, threads, to_schedule(schedule.program))
     with paused():
         return _Follower(rules, {}).follow(Derivation(draft, unseen=draft.left), deviate=False)[0]
@@ -151,7 +152,7 @@ class _Follower:
         allowed; only the first, unless every one is asked for."""
         rule, stages, optional = self.rules[stage.rule], [], True
         for alternative in rule(stage.draft, label):
-            after = self._tried(stage.draft, rule, alternative)
+            after = self._tried(stage.draft, rule, alternative, label)
             if after is None:
                 continue
             self._applied.add(rule)
@@ -166,7 +167,7 @@ class _Follower:
             stages.append(replace(stage, names=(*stage.names, without)))
         return stages
 
-    def _tried(self, draft: Draft, rule: Rule, alternative: Alternative) -> Draft | None:
+    def _tried(self, draft: Draft, rule: Rule, alternative: Alternative, label: str) -> Draft | None:
         """The draft after an alternative; None where that does not apply."""
         after = draft.fork()
         try:
@@ -175,4 +176,6 @@ class _Follower:
             self.dropped[f"{alternative.name}: {error}"] = None
             self._refused.setdefault(rule, str(error))
             return None
+        first, end = draft.schedule.length, after.schedule.length
+        after.schedule.note(Inclusion(rule.__name__, label, alternative.name, first, end))
         return after.without(done)

@@ -10,6 +10,7 @@ from xdsl.dialects.transform import NamedSequenceOp, YieldOp
 from xdsl.ir import Operation, SSAValue
 
 from compiler.recipes.draft import Draft, Rule
+from compiler.schedule.include import IncludeOp, choice_names
 from compiler.schedule.primitive import CHOICES, applies
 from compiler.schedule.schedule import Schedule, script_of
 from compiler.space.rules.derivation import Derived, as_written, derivations
@@ -67,11 +68,21 @@ def from_template(
 
 def _applied(under: _Under, op: Operation) -> _Under:
     """After one op of the template."""
-    draft, given = under.draft, "decision" in op.properties
-    closed = under.closed | {draft.schedule.length} if given else under.closed
+    draft, closed, first = under.draft, under.closed, under.draft.schedule.length
     handles = draft.schedule.step(op, dict(zip(under.values, draft.kept, strict=True)))
+    if isinstance(op, IncludeOp):
+        closed |= _stated(op, draft.schedule, first)
+    elif "decision" in op.properties:
+        closed |= {first}
     after = replace(draft, kept=(*draft.kept, *handles))
     return _Under(after, (*under.values, *op.results), under.name, closed)
+
+
+def _stated(op: IncludeOp, schedule: Schedule, first: int) -> frozenset[int]:
+    """The places of the choices whose sizes an include states, among its steps, which begin at `first`."""
+    steps = list(script_of(schedule.script).body.block.ops)[first : schedule.length]
+    sizes, names = {} if op.sizes is None else op.sizes.data, choice_names(steps)
+    return frozenset(place for place, step in enumerate(steps, first) if names.get(step) in sizes)
 
 
 def _derived(under: _Under, op: Operation, rules: Sequence[Rule], dropped: dict[str, None]) -> list[_Under]:
@@ -79,5 +90,7 @@ def _derived(under: _Under, op: Operation, rules: Sequence[Rule], dropped: dict[
     handles = dict(zip(under.values, under.draft.kept, strict=True))
     label = under.draft.schedule.label(handles[op.operands[0]])
     ends = derivations(replace(under.draft.fork(), left=(label,)), rules, dropped)
+    for end in ends:  # with a block alone they differ from what the recipes would do in a program
+        end.draft.schedule.inclusions.clear()
     names = ["; ".join(name for name in (under.name, end.name) if name) for end in ends]
     return [replace(under, draft=end.draft, name=name) for end, name in zip(ends, names, strict=True)]

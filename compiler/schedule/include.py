@@ -1,0 +1,148 @@
+"""`sched.include`: the steps of a recipe for one block, in one line of a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Protocol
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FlatSymbolRefAttrConstr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRefAttr,
+    i64,
+)
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
+
+from compiler.dialects.sched import BlockType, SchedOp
+from compiler.schedule.primitive import CHOICES, applies
+from compiler.support.errors import ScheduleError
+
+INCLUDER = "compiler.space.includes"
+"""The module that expands includes."""
+MACHINE = "sched.machine"
+"""The attribute of a `transform.named_sequence` with the facts of the machine that its recipes are expanded for."""
+
+
+@irdl_op_definition
+class IncludeOp(SchedOp):
+    """Apply the steps of a recipe to a block.
+
+        sched.include @packed_product(%C) with {rows = 6 : i64, vectors = 2 : i64} way "gebp b" version "1f3a09c2"
+
+    `recipe` is a search rule by its name, `way` one of its alternatives, the first without one. Sizes that are not
+    stated are the recipe's own. `version` is the hash of the recipe's sources when the script was written. Elsewhere:
+    transform.include of MLIR, with a named sequence.
+    """
+
+    name = "sched.include"
+
+    recipe = prop_def(FlatSymbolRefAttrConstr)
+    block = operand_def(BlockType)
+    sizes = opt_prop_def(DictionaryAttr)
+    way = opt_prop_def(StringAttr)
+    version = opt_prop_def(StringAttr)
+
+    assembly_format = "$recipe `(` $block `)` (`with` $sizes^)? (`way` $way^)? (`version` $version^)? attr-dict"
+
+    @property
+    def label(self) -> str:
+        """The block's name, where a `sched.get_block` gives it."""
+        name = self.block.owner.properties.get("label") if isinstance(self.block.owner, SchedOp) else None
+        return name.data if isinstance(name, StringAttr) else ""
+
+    @classmethod
+    def of(cls, recipe: str, sizes: DictionaryAttr, way: str, version: str = "") -> IncludeOp:
+        """The op without its block."""
+        properties = {
+            "recipe": SymbolRefAttr(recipe),
+            "sizes": sizes if sizes.data else None,
+            "way": StringAttr(way) if way else None,
+            "version": StringAttr(version) if version else None,
+        }
+        return cls.create(properties={name: value for name, value in properties.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class Inclusion:
+    """The ops of a script that a recipe has recorded for a block, from `first` up to `end`: they are one
+    `sched.include`. `changed`: the recipe has changed since the script was written."""
+
+    recipe: str
+    block: str
+    way: str
+    first: int
+    end: int
+    changed: bool = False
+
+    @property
+    def places(self) -> Sequence[int]:
+        """The places of the ops in the script."""
+        return range(self.first, self.end)
+
+
+class Includes(Protocol):
+    """Applies `sched.include` to a schedule."""
+
+    def apply(self, op: IncludeOp, label: str, judged: bool = True) -> None:
+        """Apply the steps of a recipe to a block. Raises ScheduleError."""
+
+
+def only_included(op: Operation) -> bool:
+    """Whether an op gives the handles of blocks for includes alone, which need none."""
+    uses = [use.operation for result in op.results for use in result.uses]
+    return op.name == "sched.get_block" and bool(uses) and all(isinstance(user, IncludeOp) for user in uses)
+
+
+def size_attribute(size: object) -> Attribute:
+    """A size, or a list of factors, as an attribute. Raises ScheduleError for what is neither."""
+    try:
+        if isinstance(size, list | tuple):
+            return DenseArrayBase.from_list(i64, [index(factor) for factor in size])
+        return IntegerAttr(index(size), i64)  # type: ignore[arg-type]
+    except TypeError:
+        raise ScheduleError(f"{size!r} is no size: an integer, or a list of factors") from None
+
+
+def sizes_attribute(sizes: Mapping[str, object]) -> DictionaryAttr:
+    """Sizes by the names of the choices that they decide. Raises ScheduleError."""
+    return DictionaryAttr({name: size_attribute(size) for name, size in sizes.items()})
+
+
+def included(op: IncludeOp, block: str) -> str:
+    """The call of `Schedule.include` for an op, its block under a name."""
+    sizes = {} if op.sizes is None else {name: plain_size(size) for name, size in op.sizes.data.items()}
+    stated = ", {" + ", ".join(f'"{name}": {size}' for name, size in sizes.items()) + "}" if sizes else ""
+    way = "" if op.way is None else f', way="{op.way.data}"'
+    return f'include("{op.recipe.string_value()}", {block}{stated}{way})'
+
+
+def plain_size(size: Attribute) -> int | list[int]:
+    """The integer, or the list of integers, of an attribute. Raises ScheduleError for any other."""
+    if isinstance(size, IntegerAttr):
+        return size.value.data
+    if isinstance(size, DenseArrayBase):
+        return [int(factor) for factor in size.get_values()]
+    if isinstance(size, ArrayAttr) and all(isinstance(factor, IntegerAttr) for factor in size):
+        return [factor.value.data for factor in size]
+    raise ScheduleError(f"{size} is no size: an integer, or a list of factors")
+
+
+def choice_names(ops: Sequence[Operation]) -> dict[Operation, str]:
+    """The choices among some steps, with a name of its own for each: that of its first result, or its kind."""
+    names: dict[Operation, str] = {}
+    for op in ops:
+        if not applies(op, *CHOICES):
+            continue
+        name = "location" if applies(op, "sample_location") else op.results[0].name_hint or "size"
+        count = 2
+        while name in names.values():
+            name, count = f"{name.rstrip('_0123456789')}_{count}", count + 1
+        names[op] = name
+    return names

@@ -1,0 +1,266 @@
+"""Scripts that include recipes: a step of a recipe's name for the steps that it writes, and back.
+
+    %C = sched.get_block %f "C"
+    sched.include @packed_product(%C) with {rows = 6 : i64, vectors = 2 : i64, depth = 256 : i64} way "gebp b"
+
+A recipe is a search rule. Its steps are those that it writes with its own sizes; then the sizes that the script states
+take their place. So a candidate of a search and its short script have the same steps.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from hashlib import sha256
+from inspect import getsource, unwrap
+from types import ModuleType
+
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.transform import NamedSequenceOp, YieldOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from compiler.dialects.sched import BlockType, SchedOp
+from compiler.recipes.draft import Alternative, Draft, Rule, to_schedule
+from compiler.schedule.include import MACHINE, IncludeOp, Inclusion, choice_names, plain_size, size_attribute
+from compiler.schedule.parameters import Handle
+from compiler.schedule.primitive import applies, primitive_of
+from compiler.schedule.primitives import PRIMITIVES
+from compiler.schedule.python import GIVERS
+from compiler.schedule.schedule import Schedule
+from compiler.schedule.script import script_of
+from compiler.schedule.state import empty_script
+from compiler.space.rules import RULES_OF
+from compiler.support.errors import ScheduleError
+from compiler.support.text import unknown
+from compiler.targets.registry import DEFAULT_GPU, gpu_of
+from compiler.types.machines import Gpu, Machine, host
+
+_ARCH, _THREADS = "arch", "threads"
+_SOURCES = ("compiler.recipes", "compiler.schedule.library", "compiler.space.rules")
+"""The rooms whose modules are a recipe's sources."""
+
+
+class Includer:
+    """Applies `sched.include` to a schedule; one for the ops of a script."""
+
+    def __init__(self, schedule: Schedule, facts: Attribute | None = None) -> None:
+        self.schedule = schedule
+        self.machine, self.threads = _machine(facts)
+        self.draft: Draft | None = None
+        self.handles: dict[Handle, Handle] = {}
+        self.length = -1
+
+    def apply(self, op: IncludeOp, label: str, judged: bool = True) -> None:
+        """Apply the steps of a recipe to a block of the schedule, and note that they are one.
+
+        A draft goes on beside the schedule, with the recipes' own sizes: what one recipe decides another may depend on.
+        Raises ScheduleError where there is no such recipe, way or size, and for a step that is refused.
+        """
+        if self.draft is None or self.schedule.length != self.length:
+            self._begin()
+        assert self.draft is not None
+        draft, recipe = self.draft, op.recipe.string_value()
+        if label not in draft.schedule.program.blocks:
+            known = ", ".join(draft.schedule.program.blocks)
+            raise ScheduleError(f"there is none (there are {known})", "include", f"block '{label}'")
+        rule = _rule(recipe, self.machine)
+        chosen = _way(rule, draft, label, "" if op.way is None else op.way.data)
+        first, start = draft.schedule.length, self.schedule.length
+        done = chosen.apply(draft)
+        self.draft = draft.without(done)
+        ops = _ops(draft.schedule.script)[first : draft.schedule.length]
+        for step in _with_sizes(ops, {} if op.sizes is None else op.sizes.data, recipe):
+            results = self.schedule.step(step, self.handles, judged)
+            original = ops[self.schedule.length - start - 1]
+            self.handles |= dict(zip(original.results, results, strict=True))
+        changed = op.version is not None and op.version.data != version_of(rule)
+        self.length = self.schedule.length
+        self.schedule.note(Inclusion(recipe, label, chosen.name, start, self.length, changed))
+
+    def _begin(self) -> None:
+        """Begin a draft at the schedule as it stands."""
+        fork, handles = self.schedule.fork(judged=False)
+        self.handles = {copy: handle for handle, copy in handles.items()}
+        left = self.draft.left if self.draft else to_schedule(self.schedule.program)
+        self.draft = Draft(fork, self.machine, self.threads, left)
+
+
+def _machine(facts: Attribute | None) -> tuple[Machine | Gpu, int]:
+    """The machine of a script's facts, this one without any, and the threads. Raises ScheduleError."""
+    stated = dict(facts.data) if isinstance(facts, DictionaryAttr) else {}
+    arch = stated.pop(_ARCH, None)
+    numbers = {name: plain_size(value) for name, value in stated.items()}
+    machine: Machine | Gpu = gpu_of(DEFAULT_GPU, arch.data) if isinstance(arch, StringAttr) else host()
+    threads = numbers.pop(_THREADS, 1)
+    if not isinstance(threads, int) or not numbers.keys() <= set(_facts(machine)):
+        raise ScheduleError(f"{MACHINE} = {facts} has no facts of a machine: {', '.join(_facts(machine))}, threads")
+    return replace(machine, **numbers), threads  # type: ignore[arg-type]
+
+
+def _facts(machine: Machine | Gpu) -> tuple[str, ...]:
+    """The facts of a machine that recipes read, integers."""
+    if isinstance(machine, Gpu):
+        return ("multiprocessors",)
+    return ("l1_bytes", "l2_bytes", "l3_bytes", "registers", "vector_bits")
+
+
+def facts_of(machine: Machine | Gpu, threads: int) -> DictionaryAttr:
+    """What the recipes of a script read of a machine."""
+    arch = {_ARCH: StringAttr(machine.arch)} if isinstance(machine, Gpu) else {}
+    numbers = {name: getattr(machine, name) for name in _facts(machine)} | {_THREADS: threads}
+    return DictionaryAttr(arch | {name: size_attribute(number) for name, number in numbers.items()})
+
+
+def _rule(recipe: str, machine: Machine | Gpu) -> Rule:
+    """The recipe of a name. Raises ScheduleError."""
+    rules = {rule.__name__: rule for rule in RULES_OF[machine.family]}
+    if recipe not in rules:
+        raise ScheduleError(unknown("recipe", recipe, list(rules)), "include")
+    return rules[recipe]
+
+
+def _way(rule: Rule, draft: Draft, label: str, way: str) -> Alternative:
+    """One of the alternatives of a recipe for a block, the first without a name. Raises ScheduleError."""
+    names = []
+    for alternative in rule(draft, label):
+        if way in ("", alternative.name):
+            return alternative
+        names.append(alternative.name)
+    recipe, place = rule.__name__, f"block '{label}'"
+    if not names:
+        raise ScheduleError(f"the recipe {recipe} is not for it", "include", place)
+    known = ", ".join(f"'{name}'" for name in names)
+    raise ScheduleError(f"the recipe {recipe} has no way '{way}' here (it has {known})", "include", place)
+
+
+def _with_sizes(ops: Sequence[Operation], sizes: Mapping[str, Attribute], recipe: str) -> Iterator[Operation]:
+    """Copies of a recipe's steps with other sizes, by the names of its choices. Raises ScheduleError."""
+    names = choice_names(ops)
+    missing = [name for name in sizes if name not in names.values()]
+    if missing:
+        known = list(names.values())
+        raise ScheduleError(f"{recipe}: {unknown('size', missing[0], known)}", "include")
+    for op in ops:
+        copy = op.clone()
+        if op in names and names[op] in sizes:
+            _decide(copy, sizes[names[op]])
+        yield copy
+
+
+def _decide(choice: Operation, size: Attribute) -> None:
+    """Let a choice be a size; one that is no option of it becomes one. Raises ScheduleError for another attribute."""
+    value = plain_size(size)
+    if isinstance(value, list) != applies(choice, "sample_perfect_tile"):
+        raise ScheduleError(f"{value} is no size of {choice.name}", "include")
+    if applies(choice, "sample_categorical"):
+        candidates = _candidates(choice)
+        if value not in candidates:
+            candidates.append(int(value))  # type: ignore[arg-type]
+            choice.properties["candidates"] = size_attribute(candidates)
+            choice.properties.pop("probabilities", None)
+        value = candidates.index(int(value))  # type: ignore[arg-type]
+    choice.properties["decision"] = size_attribute(value)
+
+
+def _size(choice: Operation) -> Attribute:
+    """What a decided choice gives: a size, the factors of an extent, or the number of a loop."""
+    decision = plain_size(choice.properties["decision"])
+    return size_attribute(_candidates(choice)[decision] if applies(choice, "sample_categorical") else decision)  # type: ignore[index]
+
+
+def _candidates(choice: Operation) -> list[int]:
+    assert isinstance(choice, SchedOp)
+    return list(primitive_of(choice).stated(choice)["candidates"])
+
+
+def shortened(script: ModuleOp, inclusions: Sequence[Inclusion], machine: Machine | Gpu, threads: int = 1) -> ModuleOp:
+    """A script with one `sched.include` for the steps of each recipe; the script itself where other steps use handles
+    that a recipe gave."""
+    sequence, ops = script_of(script), _ops(script)
+    inside = {place for inclusion in inclusions for place in inclusion.places}
+    given = {result for place in inside for result in ops[place].results}
+    outer = _used([op for place, op in enumerate(ops) if place not in inside])
+    if not inclusions or any(given.intersection(op.operands) for op in outer):
+        return script
+    module, body = empty_script()
+    values: dict[SSAValue, SSAValue] = {sequence.body.block.args[0]: body.args[0]}
+    by_first: dict[int, list[Inclusion]] = {}
+    for inclusion in inclusions:
+        by_first.setdefault(inclusion.first, []).append(inclusion)
+    writer = _Writer(body, values, machine)
+    for place in range(len(ops) + 1):
+        for inclusion in by_first.get(place, ()):
+            writer.include(inclusion, [ops[n] for n in inclusion.places])
+        if place < len(ops) and ops[place] in outer:
+            writer.copy(ops[place])
+    script_of(module).attributes[MACHINE] = facts_of(machine, threads)
+    return module
+
+
+def _used(ops: Sequence[Operation]) -> list[Operation]:
+    """The steps that do something, or give handles that one of them uses."""
+    used: list[Operation] = []
+    for op in reversed(ops):
+        if not applies(op, *GIVERS) or any(result in step.operands for step in used for result in op.results):
+            used.insert(0, op)
+    return used
+
+
+class _Writer:
+    """Writes a script with includes."""
+
+    def __init__(self, body: Block, values: dict[SSAValue, SSAValue], machine: Machine | Gpu) -> None:
+        self.body, self.values, self.machine = body, values, machine
+        self.function = body.args[0]
+        self.blocks: dict[str, SSAValue] = {}
+
+    def add(self, op: Operation) -> None:
+        """Add an op before the end."""
+        assert self.body.last_op is not None
+        self.body.insert_op_before(op, self.body.last_op)
+
+    def copy(self, op: Operation) -> None:
+        """Add a copy of a step."""
+        self.add(op.clone(self.values))
+
+    def include(self, inclusion: Inclusion, steps: Sequence[Operation]) -> None:
+        """Add the op for the steps of a recipe, and one for the handle of its block."""
+        block = self.blocks.get(inclusion.block)
+        if block is None:
+            get_block = PRIMITIVES["get_block"]
+            label = get_block.parameters["label"].encoded("label", inclusion.block)
+            op = get_block.op.create(
+                operands=[self.function], result_types=[BlockType()], properties=dict(label.properties)
+            )
+            op.results[0].name_hint = inclusion.block if SSAValue.is_valid_name(inclusion.block) else "block"
+            self.add(op)
+            block = self.blocks[inclusion.block] = op.results[0]
+        sizes = DictionaryAttr({name: _size(op) for op, name in choice_names(steps).items()})
+        version = version_of(_rule(inclusion.recipe, self.machine))
+        include = IncludeOp.of(inclusion.recipe, sizes, inclusion.way, version)
+        include.operands = [block]
+        self.add(include)
+
+
+@cache
+def version_of(rule: Rule) -> str:
+    """The hash of a recipe's sources: of its module, and of those of recipes that this one uses."""
+    seen: dict[str, ModuleType] = {}
+    module = sys.modules.get(unwrap(rule).__module__)
+    waiting = [] if module is None else [module]
+    while waiting:
+        module = waiting.pop()
+        if module.__name__ in seen:
+            continue
+        seen[module.__name__] = module
+        names = {getattr(value, "__module__", None) or "" for value in vars(module).values()}
+        names |= {value.__name__ for value in vars(module).values() if isinstance(value, ModuleType)}
+        waiting += [sys.modules[name] for name in sorted(names) if name.startswith(_SOURCES) and name in sys.modules]
+    return sha256("".join(getsource(seen[name]) for name in sorted(seen)).encode()).hexdigest()[:8]
+
+
+def _ops(script: ModuleOp | NamedSequenceOp) -> list[Operation]:
+    """The steps of a script."""
+    return [op for op in script_of(script).body.block.ops if not isinstance(op, YieldOp)]
