@@ -341,9 +341,9 @@ class Run:
 
     def is_known(self, proposal: Proposal) -> bool:
         """Whether others have tried it meanwhile, or in another space; then the search is told."""
-        script = self.space.script(proposal.candidate)
+        script, short = self.space.script(proposal.candidate), self.space.short_script(proposal.candidate)
         if script not in self.trials:
-            return False
+            return short in self.trials
         if proposal.candidate in self.search.pending:
             self.search.update(proposal.candidate, self.trials.outcome(script))
             self.candidates[script] = proposal.candidate
