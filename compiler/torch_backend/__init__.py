@@ -6,6 +6,8 @@ partition.py  a graph as parts that are compiled in turn with parts that stay wi
 aliases.py    results that share memory: views that torch makes
 empties.py    tensors without elements
 part.py       one compiled part: its kernel, and the parameters that are constants of it
+comparison.py whether a graph is slower than eager, timed in its first call
+costs.py      the cost of each group of a kernel, beside its bound
 timing.py     the time of a graph's parts, for a report
 """
 

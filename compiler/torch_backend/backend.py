@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import torch
@@ -16,9 +18,11 @@ from torch._guards import TracingContext
 from compiler.frontends.torch.report import GraphReport
 from compiler.frontends.torch.tracing import decompositions_of_captured, kept_whole
 from compiler.support.errors import StrataError
+from compiler.torch_backend.comparison import Compared, is_repeatable
+from compiler.torch_backend.costs import Cost
 from compiler.torch_backend.options import Options, options_of
 from compiler.torch_backend.part import Part
-from compiler.torch_backend.partition import Split, computes, split
+from compiler.torch_backend.partition import computes, split
 from compiler.torch_backend.timing import Timed
 
 Compiled = Callable[..., Any]
@@ -52,8 +56,13 @@ def strata(
     if gradients:
         warnings.warn(GRADIENTS, stacklevel=2)
 
+    compared: list[CompiledGraph] = []
+
     def forward(captured: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
-        return compiled(captured, chosen)
+        made = compiled(captured, chosen)
+        if chosen.compare and chosen.report is None and not gradients and is_repeatable(captured):
+            compared.append(made)
+        return make_boxed_func(made.run)  # type: ignore[no-any-return]
 
     def backward(captured: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
         return make_boxed_func(captured.forward)  # type: ignore[no-any-return]
@@ -65,7 +74,8 @@ def strata(
         decompositions=decompositions_of_captured(),
     )
     with nullcontext() if gradients else kept_whole():
-        return compiler(graph, examples)  # type: ignore[no-any-return]
+        run = compiler(graph, examples)
+    return Compared(run, graph.forward, compared[0].report, compared[0].costs) if compared else run
 
 
 def _fix_shapes(graph: fx.GraphModule) -> None:
@@ -77,32 +87,39 @@ def _fix_shapes(graph: fx.GraphModule) -> None:
                 int(size)
 
 
-def compiled(graph: fx.GraphModule, options: Options) -> Compiled:
-    """A graph of core ATen operators, its parts compiled when they are first called."""
+@dataclass(frozen=True)
+class CompiledGraph:
+    """A graph of core ATen operators: a function of its inputs, its parts that are compiled, and what is said of it."""
+
+    run: Compiled
+    parts: Sequence[_OrTorch]
+    report: GraphReport
+
+    def costs(self) -> Iterator[Cost]:
+        """The costs of the groups of all parts that have a kernel."""
+        return chain.from_iterable(part.costs() for part in self.parts)
+
+
+def compiled(graph: fx.GraphModule, options: Options) -> CompiledGraph:
+    """Compile a graph of core ATen operators, each part when it is first called."""
     partition, fixed = split(graph), _parameters()
     module = partition.module
     places = [node for node in module.graph.nodes if node.op == "placeholder"]
     constant = {node for n, node in enumerate(places) if n in fixed}
-    ready: set[str] = set()
-    report = None if options.report is None else _reported(partition, options)
+    parts: dict[str, _OrTorch] = {}
+    report = GraphReport(partition.computing_compiled, partition.computing, len(partition.compiled), partition.reasons)
     for node in module.graph.nodes:
         if node.op == "call_module" and node.target in partition.compiled:
             fixed_places = [n for n, argument in enumerate(node.args) if argument in constant]
             part = _OrTorch(module.get_submodule(node.target), node.target, fixed_places, options, report)
             delattr(module, node.target)  # only a module may replace a module, whose call costs more than a function's
             setattr(module, node.target, part)
-            ready.add(node.target)
+            parts[node.target] = part
     module = fx.GraphModule(module, module.graph)  # a lazy module would forward each call to its code
-    if report is None:
-        return make_boxed_func(module.forward)  # type: ignore[no-any-return]
-    return make_boxed_func(Timed(module, ready, report).run)  # type: ignore[no-any-return]
-
-
-def _reported(partition: Split, options: Options) -> GraphReport:
-    report = GraphReport(partition.computing_compiled, partition.computing, len(partition.compiled), partition.reasons)
-    assert options.report is not None
+    if options.report is None:
+        return CompiledGraph(module.forward, [*parts.values()], report)
     options.report.graphs.append(report)
-    return report
+    return CompiledGraph(Timed(module, set(parts), report).run, [*parts.values()], report)
 
 
 def _parameters() -> set[int]:
@@ -118,11 +135,13 @@ def _parameters() -> set[int]:
 class _OrTorch:
     """A compiled part; it stays with torch where no kernel can be made of it."""
 
-    def __init__(
-        self, module: Any, name: str, fixed: Sequence[int], options: Options, report: GraphReport | None
-    ) -> None:
+    def __init__(self, module: Any, name: str, fixed: Sequence[int], options: Options, report: GraphReport) -> None:
         self._plain, self._run, self._report = module, Part(module, f"graph_{name}", fixed, options), report
         self.refused: str | None = None
+
+    def costs(self) -> Iterator[Cost]:
+        """See `Part.costs`; none where it stays with torch."""
+        return iter(()) if self.refused is not None else self._run.costs()
 
     def __call__(self, *arguments: Any) -> Any:
         """The part's results."""
@@ -132,9 +151,8 @@ class _OrTorch:
             return self._run(*arguments)
         except StrataError as error:
             self.refused = str(error)
-            if self._report is not None:
-                nodes = sum(computes(node) for node in self._plain.graph.nodes)
-                self._report.compiled -= nodes
-                self._report.reasons[self.refused] += nodes
+            nodes = sum(computes(node) for node in self._plain.graph.nodes)
+            self._report.compiled -= nodes
+            self._report.reasons[self.refused] += nodes
             warnings.warn(f"a part of a graph stays with torch: {error}", stacklevel=2)
             return self._plain(*arguments)

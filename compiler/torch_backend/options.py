@@ -27,6 +27,7 @@ class Options:
     policy: of floating-point operations: strict, contract or fast.
     error: the rounding error up to which groups may have other forms, as of `compiler.build`.
     report: is told what was compiled.
+    compare: whether the first call of a graph is timed beside eager, and a warning says where it is slower.
     """
 
     database: Path | None = None
@@ -35,6 +36,7 @@ class Options:
     policy: str = "contract"
     error: float | None = None
     report: Report | None = None
+    compare: bool = True
 
 
 _NAMES = tuple(Options.__dataclass_fields__)
@@ -77,6 +79,12 @@ def _report(value: Any) -> Report:
     return value
 
 
+def _compare(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"the option compare is {value!r}, expected True or False")
+    return value
+
+
 _CHECKS = {
     "database": _database,
     "trials": lambda value: validation.integer("the option trials", value, 0, error=InputError),
@@ -84,4 +92,5 @@ _CHECKS = {
     "policy": _policy,
     "error": accepted,
     "report": _report,
+    "compare": _compare,
 }

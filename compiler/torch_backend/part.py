@@ -25,6 +25,7 @@ from compiler.targets.cpu import Kernel
 from compiler.te import nn
 from compiler.te.function import Function, function
 from compiler.te.tensor import Tensor
+from compiler.torch_backend.costs import Cost, costs
 from compiler.torch_backend.options import Options
 
 _OF_TORCH = {ours: theirs for theirs, ours in DTYPES.items()}
@@ -130,6 +131,13 @@ class Part:
         constants = {inputs[n].name: arguments[n].detach() for n in self._constant}
         self._kernel = built(self.program.function, constants, self._options)
         self._given = [n for n in inputs if n not in self._constant]
+
+    def costs(self) -> Iterator[Cost]:
+        """The costs of the groups of its kernel, see `costs`."""
+        if self._kernel is not None:
+            names = dict(zip(self.program.positions, self.program.function.inputs, strict=True))
+            constants = [names[n].name for n in self._constant]
+            yield from costs(self._kernel, self.program.function, constants, self._options.error)
 
     def _note_changes(self, state: State) -> None:
         for position, *now_and_before in zip(self._constant, *state, *self._state, strict=True):

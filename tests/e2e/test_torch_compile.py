@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import time
 import traceback
 import warnings
@@ -24,7 +25,7 @@ from compiler.frontends.torch import explain
 from compiler.frontends.torch.report import GraphReport, Report
 from compiler.support.errors import InputError
 from compiler.support.text import duration
-from compiler.torch_backend import backend, options, part, strata
+from compiler.torch_backend import backend, comparison, costs, options, part, strata
 
 nn = torch.nn
 Function = Callable[..., Any]
@@ -136,6 +137,89 @@ def _late(kernel: Function) -> Function:
         return kernel(*arguments)
 
     return call
+
+
+def of_two_groups(x: Any) -> Any:
+    """A sum and a product, which are groups of their own."""
+    return x.softmax(1) @ x
+
+
+def adds_in_place(x: Any) -> Any:
+    """A function that changes its input."""
+    return x.add_(1) @ x
+
+
+def compared(monkeypatch: pytest.MonkeyPatch, function: Function, seconds: tuple[float, float], **given: Any) -> Any:
+    """The sentences about speed that three calls end in, where each call takes so many seconds, compiled and eager."""
+    times = iter(seconds[n > 0 and n % 2 == 0] for n in range(99))
+    monkeypatch.setattr(comparison, "_seconds", lambda call: (call(), next(times))[1])
+    compiled, x = torch.compile(function, backend="strata", options=given), torch.rand(8, 8)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            compiled(x)
+    return [str(w.message) for w in caught if "as long as eager" in str(w.message)]
+
+
+def test_a_graph_slower_than_eager_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the group that costs most beyond its bound."""
+    slow = costs.Cost("group_7", "product 8 to 8x8", 3, 5e-3, 1e-3)
+    other = costs.Cost("group_8", "elementwise 8", 1, 9e-3, 8e-3)
+    assert str(slow) == "group_7 (product 8 to 8x8; 3 calls, 5 ms, bound 1 ms)"
+    with torch.no_grad():
+        (said,) = compared(monkeypatch, of_two_groups, (2e-3, 1e-3))
+        group, time = r"group_\d \((product|reduction|elementwise) [^;]*8", r"[\d.]+ [mu]s"
+        times = r"strata: this graph takes 2\.00 times as long as eager \(2 ms, 1 ms\)"
+        assert re.fullmatch(rf"{times}; the group furthest above its bound is {group}; {time}, bound {time}\)", said)
+        monkeypatch.setattr(part, "costs", lambda *given: iter([other, slow]))
+        (said,) = compared(monkeypatch, lambda x: torch.special.gammaln(x @ x + 1) @ x, (2e-3, 1e-3))
+        assert said.endswith(f"its bound is {slow}; 1 of 4 operators stay with torch")
+
+
+@pytest.mark.parametrize(
+    ("function", "seconds", "given"),
+    [
+        (of_two_groups, (1e-3, 1e-3), {}),
+        (of_two_groups, (2e-3, 1e-3), {"compare": False}),
+        (adds_in_place, (2e-3, 1e-3), {}),
+        (lambda x: x @ torch.rand(8, 8), (2e-3, 1e-3), {}),
+    ],
+)
+def test_other_graphs_say_nothing_of_eager(
+    function: Function, seconds: tuple[float, float], given: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part, "costs", lambda *given: iter(()))
+    with torch.no_grad():
+        assert not compared(monkeypatch, function, seconds, **given)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "found"),
+    [
+        ([3e-3, 2.5e-3] + [4e-3] * 4, [2e-3, 1e-3] + [3e-3] * 3, (2.5e-3, 1e-3)),
+        ([3e-3, 3e-3, 1e-3], [1e-3, 1e-3], None),
+        ([2e-5] * 2, [1e-5], None),
+        ([2.0], [], None),
+        ([0.6, 0.6], [0.4], (0.6, 0.4)),
+    ],
+)
+def test_turns_end_when_they_tell_enough(
+    ours: list[float], theirs: list[float], found: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = {"ours": iter(ours), "theirs": iter(theirs)}
+    now = iter([0.0, *[sum(ours) + sum(theirs)] * comparison.ROUNDS])
+    monkeypatch.setattr(comparison, "perf_counter", lambda: next(now))
+    monkeypatch.setattr(comparison, "_seconds", lambda call: next(calls[call()]))
+    assert comparison.slower(lambda: "ours", lambda: "theirs") == found
+    assert not [*calls["ours"], *calls["theirs"]]
+
+
+def test_an_error_of_eager_is_none_of_the_compiled_graph() -> None:
+    """As an index beyond a table is, which reads zero here."""
+    table, places = torch.ones(2, 3), torch.tensor([0, 5])
+    with torch.no_grad():
+        actual = torch.compile(nn.functional.embedding, backend="strata")(places, table)
+    agree(actual, torch.tensor([[1.0] * 3, [0.0] * 3]))
 
 
 def test_graph_breaks_are_told() -> None:
@@ -250,6 +334,7 @@ def test_gradients_are_told() -> None:
         ({"database": 3}, "the option database is 3, expected the path"),
         ({"database": "nowhere.db"}, "there is no database 'nowhere.db'"),
         ({"report": 3}, "the option report is 3"),
+        ({"compare": 3}, "the option compare is 3, expected True or False"),
         (3, "options are a dictionary, not a int"),
     ],
 )

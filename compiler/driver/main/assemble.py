@@ -119,6 +119,7 @@ def assembled(
         len(main.inputs),
         ConstantBlock(main.constants, main.constant_bytes, tuple(preparing.preparations), preparing.filled),
         tuple(_groups(planned, sources, hashes, {f.sym_name.data: _law(f) for f in callees(function)})),
+        {job.name: unit.call.interface for job, unit in zip(planned.units.jobs, planned.compiled, strict=True)},
         planned.temporaries_bytes,
     )
     return Assembled(linked, texts(te_text(module), main, planned.units.jobs))

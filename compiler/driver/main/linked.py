@@ -20,7 +20,7 @@ from compiler.types.machines import host, lacking
 @dataclass(frozen=True)
 class Linked:
     """Main and its units: machine code, what a caller knows of main, the position of the block of constants among
-    main's arguments, what fills it, and on how many threads."""
+    main's arguments, what fills it, on how many threads, and what main knows of the groups by their names."""
 
     interface: Interface
     objects: tuple[ObjectCode, ...]
@@ -30,6 +30,7 @@ class Linked:
     position: int
     block: ConstantBlock
     groups: tuple[GroupFacts, ...]
+    callees: Mapping[str, Interface]
     temporaries_bytes: int
 
 
@@ -59,7 +60,7 @@ def load_linked(
         build_seconds=perf_counter() - start,
         cached=cached,
     )
-    return Kernel(taken, library, linked.policy, texts, fixed, facts)
+    return Kernel(taken, library, linked.policy, texts, fixed, facts, linked.callees)
 
 
 def _fixed(linked: Linked, arrays: Mapping[str, Array], library: Loaded, allocate: Allocate) -> FixedArguments:

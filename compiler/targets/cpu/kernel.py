@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -108,8 +109,10 @@ class Kernel(Unpicklable):
         texts: Mapping[str, Text] | None = None,
         fixed: FixedArguments = NOTHING,
         facts: Facts = UNKNOWN,
+        callees: Mapping[str, Interface] = MappingProxyType({}),
     ) -> None:
         self.facts = facts
+        self._callees = callees
         self.name = interface.name
         self.arguments = tuple(a for n, a in enumerate(interface.arguments) if n not in fixed.arrays)
         self.outputs = interface.outputs
@@ -209,6 +212,15 @@ class Kernel(Unpicklable):
         call.passed.extend(surroundings.passed)
         call.held.append(surroundings.memory)
         return BoundCall(self, call)
+
+    def group(self, name: str) -> Kernel:
+        """The native function of one of `groups` alone, of all arrays that main passes to it, prepared ones included; a
+        kernel of one nest is its own group.
+
+        It is there to be timed: where a group works in place, it leaves part of its results to the array that it
+        replaces.
+        """
+        return Kernel(self._callees[name], self.library, self.policy) if self._callees else self
 
     def text(self, level: str) -> str:
         """The program at a level: te, loop, low, llvm or asm, where the kernel came through it."""

@@ -1,0 +1,87 @@
+"""The cost of each group of a kernel beside its bound, the least time that the machine could take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from compiler.alternatives import Conditions
+from compiler.analysis.cost import total_flops
+from compiler.autotune.tell.operator import operator
+from compiler.driver.parts.groups import Group
+from compiler.driver.parts.partition import partition
+from compiler.driver.reference.cases import draw
+from compiler.support.text import counted, duration
+from compiler.targets.arguments import Array
+from compiler.targets.cpu import Kernel
+from compiler.targets.cpu.ceilings import SHORTEST, Arithmetic
+from compiler.targets.cpu.facts import RUN_ONCE, RUN_SELDOM
+from compiler.te.function import Function
+from compiler.types.machines import host
+
+REPEATS = 3
+"""The time of a group is the least of so many."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A group: its operator, its calls in a run, and the seconds of all of these, as timed and at the bound."""
+
+    name: str
+    operator: str
+    calls: int
+    seconds: float
+    bound: float
+
+    @property
+    def excess(self) -> float:
+        """The seconds beyond the bound."""
+        return self.seconds - self.bound
+
+    def __str__(self) -> str:
+        calls = "" if self.calls == 1 else f"{counted(self.calls, 'call')}, "
+        return f"{self.name} ({self.operator}; {calls}{duration(self.seconds)}, bound {duration(self.bound)})"
+
+
+def costs(kernel: Kernel, program: Function, constants: list[str], error: float | None) -> Iterator[Cost]:
+    """The costs of the groups that each run of a kernel calls, each timed alone, its operands warm.
+
+    program, constants, error: those that the kernel was built of. The bound is the longer of two times: of the floating
+    point operations at the machine's ceiling, and of passing as many bytes as the arguments have through the caches,
+    for each thread its part.
+    """
+    parts = partition(program, constants, conditions=Conditions(host(), kernel.policy, error=error))
+    groups = parts.whole.groups if parts.whole else filter(None, [parts.group])
+    by_name: dict[str, Group] = {group.name: group for group in groups}
+    threads = kernel.threads or 1
+    rate = Arithmetic(threads).probe(SHORTEST).rate
+    for facts in kernel.groups:
+        group = by_name.get(facts.name.partition(".")[0])  # what follows the dot tells units of one function apart
+        if group is None or facts.verdict in (RUN_ONCE, RUN_SELDOM):
+            continue
+        seconds, size = _timed(kernel.group(facts.name))
+        tree, calls = group.tree, facts.occurrences
+        bound = max(total_flops(tree, tree.body) / rate, _passing(size) / threads)
+        yield Cost(group.name, operator(tree), calls, calls * seconds, calls * bound)
+
+
+def _timed(kernel: Kernel) -> tuple[float, int]:
+    """The seconds of a call on random inputs, and the bytes of its arguments."""
+    random, count = np.random.default_rng(0), len(kernel.arguments) - kernel.outputs
+    inputs: list[Array] = [draw(argument, random) for argument in kernel.arguments[:count]]
+    timing = kernel.time(*inputs, repeats=REPEATS, min_seconds=SHORTEST)
+    return timing.minimum, sum(argument.size for argument in kernel.arguments)
+
+
+def _passing(size: int) -> float:
+    """The seconds in which one thread negates an array into another, of so many bytes together."""
+    source, target = (np.ones(size // 8 + 1, np.float32) for _ in range(2))
+    times = []
+    for _ in range(REPEATS):
+        begin = perf_counter()
+        np.negative(source, target)
+        times.append(perf_counter() - begin)
+    return min(times)
