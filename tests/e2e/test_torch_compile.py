@@ -149,10 +149,9 @@ def adds_in_place(x: Any) -> Any:
     return x.add_(1) @ x
 
 
-def compared(monkeypatch: pytest.MonkeyPatch, function: Function, seconds: tuple[float, float], **given: Any) -> Any:
-    """The sentences about speed that three calls end in, where each call takes so many seconds, compiled and eager."""
-    times = iter(seconds[n > 0 and n % 2 == 0] for n in range(99))
-    monkeypatch.setattr(comparison, "_seconds", lambda call: (call(), next(times))[1])
+def compared(monkeypatch: pytest.MonkeyPatch, function: Function, **given: Any) -> list[str]:
+    """The sentences about speed that three calls end in, where the compiled graph takes 2 ms and eager takes 1."""
+    monkeypatch.setattr(comparison, "slower", lambda *calls: [call() for call in calls] and (2e-3, 1e-3))
     compiled, x = torch.compile(function, backend="strata", options=given), torch.rand(8, 8)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -167,30 +166,22 @@ def test_a_graph_slower_than_eager_says_so_once(monkeypatch: pytest.MonkeyPatch)
     other = costs.Cost("group_8", "elementwise 8", 1, 9e-3, 8e-3)
     assert str(slow) == "group_7 (product 8 to 8x8; 3 calls, 5 ms, bound 1 ms)"
     with torch.no_grad():
-        (said,) = compared(monkeypatch, of_two_groups, (2e-3, 1e-3))
+        (said,) = compared(monkeypatch, of_two_groups)
         group, time = r"group_\d \((product|reduction|elementwise) [^;]*8", r"[\d.]+ [mu]s"
         times = r"strata: this graph takes 2\.00 times as long as eager \(2 ms, 1 ms\)"
         assert re.fullmatch(rf"{times}; the group furthest above its bound is {group}; {time}, bound {time}\)", said)
         monkeypatch.setattr(part, "costs", lambda *given: iter([other, slow]))
-        (said,) = compared(monkeypatch, lambda x: torch.special.gammaln(x @ x + 1) @ x, (2e-3, 1e-3))
+        (said,) = compared(monkeypatch, lambda x: torch.special.gammaln(x @ x + 1) @ x)
         assert said.endswith(f"its bound is {slow}; 1 of 4 operators stay with torch")
 
 
 @pytest.mark.parametrize(
-    ("function", "seconds", "given"),
-    [
-        (of_two_groups, (1e-3, 1e-3), {}),
-        (of_two_groups, (2e-3, 1e-3), {"compare": False}),
-        (adds_in_place, (2e-3, 1e-3), {}),
-        (lambda x: x @ torch.rand(8, 8), (2e-3, 1e-3), {}),
-    ],
+    ("function", "compare"), [(of_two_groups, False), (adds_in_place, True), (lambda x: x @ torch.rand(8, 8), True)]
 )
-def test_other_graphs_say_nothing_of_eager(
-    function: Function, seconds: tuple[float, float], given: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_graphs_say_nothing_of_eager(function: Function, compare: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(part, "costs", lambda *given: iter(()))
     with torch.no_grad():
-        assert not compared(monkeypatch, function, seconds, **given)
+        assert not compared(monkeypatch, function, compare=compare)
 
 
 @pytest.mark.parametrize(
