@@ -32,6 +32,7 @@ from benchmarks.models_torch import Bert, Branching, Gpt2, MobileNetV2, ResNet, 
 from compiler.driver.building import build
 from compiler.frontends.torch import explain, from_torch
 from compiler.support.errors import InputError
+from compiler.support.text import duration
 
 Made = tuple[Callable[[], nn.Module], Callable[[], tuple[Tensor, ...]]]
 
@@ -208,13 +209,9 @@ def table(rows: list[Row]) -> str:
     ]
     for row in rows:
         unit = row.seconds.get("build", row.seconds["strata"])
-        cells = [f"{_spelled(t)} ({t / unit:.2f})" if (t := row.seconds.get(n)) else "" for n in labels]
+        cells = [f"{duration(t)} ({t / unit:.2f})" if (t := row.seconds.get(n)) else "" for n in labels]
         lines.append(f"| {row.name} | {row.nodes:.0%}, {row.time:.0%} | {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def _spelled(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms"
 
 
 def main() -> None:
