@@ -261,7 +261,7 @@ def test_a_call_has_no_detour_through_modules(monkeypatch: pytest.MonkeyPatch) -
         return call
 
     monkeypatch.setattr(part, "built", built)
-    compiled = torch.compile(nn.Linear(4, 3), backend="strata")
+    compiled = torch.compile(nn.Linear(4, 3), backend="strata", options={"compare": False})
     with torch.no_grad():
         for _ in range(2):
             compiled(torch.rand(2, 4))
