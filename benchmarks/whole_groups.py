@@ -7,7 +7,7 @@ form at the machine's ceiling, and of negating an array into another, together a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -17,17 +17,13 @@ import numpy as np
 from benchmarks.defaults.__main__ import PROBE, work
 from benchmarks.defaults.timing import least
 from compiler import te
-from compiler.alternatives import PROGRAM_LAWS, Conditions
-from compiler.alternatives.program import rewritten
+from compiler.alternatives import Conditions
 from compiler.autotune.measure.turns import ProfiledProgram
 from compiler.autotune.tell.operator import operator
 from compiler.bench.error_bounds import Array
-from compiler.dialects.functions import find_function
 from compiler.driver.building import built, chosen_partition, records_of, source_of
 from compiler.driver.parts.groups import Group
 from compiler.driver.parts.partition import alternatives
-from compiler.graph.canonical import canonical
-from compiler.graph.read import read
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.ceilings import Arithmetic
 from compiler.types.elements import element_bytes
@@ -78,7 +74,7 @@ def print_groups(
     ]
     whole, groups, bounds = times.whole, sum(times.groups.values()), sum(row.bound for row in rows)
     print(f"{name}: whole {whole * 1e3:.2f} ms, {len(rows)} groups {groups * 1e3:.2f}, bounds {bounds * 1e3:.2f}")
-    print(f"  program laws: {', '.join(_laws(function, arrays, conditions)) or 'none'}")
+    print(f"  program laws: {', '.join(program.laws) or 'none'}")
     print(f"  {'':32} {'ms':>8} {'bound':>8} {'ratio':>6}")
     for row in sorted(rows, key=lambda row: row.bound - row.seconds)[:SHOWN]:
         print(f"  {row}", flush=True)
@@ -110,11 +106,3 @@ def _bound(group: Group, rate: float) -> tuple[float, str]:
     source, target = (np.ones(size // 8 + 1, np.float32) for _ in range(2))
     (copy,), arithmetic = least([partial(np.negative, source, target)], 3), work(group.tree) / rate
     return group.occurrences * max(arithmetic, copy), "flops" if arithmetic > copy else "bytes"
-
-
-def _laws(function: te.Function, arrays: Mapping[str, Array], conditions: Conditions) -> list[str]:
-    """The laws of whole programs that give a network its form."""
-    form = canonical(read(find_function(function.module)))
-    known = frozenset(value.name for value in form.graph.inputs if form.names.values[value.name] in arrays)
-    made = rewritten(form.graph, replace(conditions, constants=known), PROGRAM_LAWS)
-    return list(dict.fromkeys(applied.law for applied in made.applied))

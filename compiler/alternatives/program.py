@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.alternatives.choice import Chosen, offers, permitted
@@ -16,17 +16,6 @@ MOST = 1000
 """The most forms that are taken one after another, so that laws of plugins that undo each other come to an end."""
 
 
-def preferred(conditions: Conditions, constants: Collection[int], laws: Sequence[Law]) -> Rewrite:
-    """The rewrite of a program to its best form, for `whole`; `constants` are the positions of inputs that never
-    change."""
-
-    def rewrite(graph: Graph) -> Canonical | None:
-        known = frozenset(value.name for n, value in enumerate(graph.inputs) if n in constants)
-        return rewritten(graph, replace(conditions, constants=known), laws).form
-
-    return rewrite
-
-
 @dataclass(frozen=True)
 class Applied:
     """A form that was taken: its law, its gain, and what it replaces by what, under the names of the graph."""
@@ -34,6 +23,25 @@ class Applied:
     law: str
     gain: float
     where: str
+
+
+def preferred(
+    conditions: Conditions,
+    constants: Collection[int],
+    laws: Sequence[Law],
+    taken: Callable[[Applied], object] = lambda applied: None,
+) -> Rewrite:
+    """The rewrite of a program to its best form, for `whole`; `constants` are the positions of inputs that never
+    change, `taken` is called with each form that is taken."""
+
+    def rewrite(graph: Graph) -> Canonical | None:
+        known = frozenset(value.name for n, value in enumerate(graph.inputs) if n in constants)
+        made = rewritten(graph, replace(conditions, constants=known), laws)
+        for applied in made.applied:
+            taken(applied)
+        return made.form
+
+    return rewrite
 
 
 @dataclass(frozen=True)

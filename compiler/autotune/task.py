@@ -8,12 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from math import inf
 from reprlib import repr as short
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
-from uuid import uuid4
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -21,20 +19,19 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import driver
 from compiler.alternatives import Conditions
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.tell.forms import GroupForm, form_of
-from compiler.autotune.tell.progress import Progress
+from compiler.autotune.tasks.chosen_forms import ChosenForms
+from compiler.autotune.tell.forms import GroupForm
 from compiler.autotune.workloads import made
 from compiler.database import Database, Key, Record
 from compiler.database.outcome import NETWORK, TIMINGS, WARM
 from compiler.database.program import text_of
 from compiler.database.record import hash_of
 from compiler.database.replay import replay
-from compiler.database.schema import MEMORY
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import dtype_of
 from compiler.driver.building import Selection, accepted, build, built, by_records, records_of, source_of
 from compiler.driver.parts.groups import OWN, Group, Whole
-from compiler.driver.parts.partition import FormChoice, Partition, Schedulable, alternatives
+from compiler.driver.parts.partition import Partition, alternatives
 from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Scheduled
 from compiler.frontends.model import Imported
@@ -60,7 +57,6 @@ from compiler.types.machines import Gpu, Machine, host
 from compiler.types.policies import policy_named
 
 if TYPE_CHECKING:
-    from compiler.autotune.tasks.forms import Formed
     from compiler.autotune.tasks.in_place import Finals
     from compiler.autotune.tell.breakdown import Breakdown
     from compiler.autotune.tuner import TuningProblem
@@ -140,11 +136,8 @@ class SearchTask(Unpicklable):
         self.error = accepted(error)
         conditions = Conditions(self.machine, policy, error=self.error)
         program = group or self.func
-        self._alternatives = alternatives(program, constants, self._target.in_units, template is None, conditions)
-        self._forms = self._alternatives.offered.preferred if self._alternatives.offered else {}
-        self._defaults: dict[Key, Scheduled] = {}
-        self.forms: tuple[GroupForm, ...] = ()
-        self._take(self._alternatives.under(self._forms))
+        offers = alternatives(program, constants, self._target.in_units, template is None, conditions)
+        self._take(offers.preferred)
         program_name = self._whole.function.sym_name.data if self._whole else self.schedule.name
         self.name = program_name if name is None else line("the name of a task", name)
         self.policy, self.target = policy, self._target.name
@@ -154,10 +147,14 @@ class SearchTask(Unpicklable):
         self.rules: tuple[Rule, ...] = several("rules", given, "functions", callable)
         self.template = self._written(template)
         self.threads = self._target.threads(threads)
+        self._chosen = ChosenForms(
+            self.name, self.func, offers, self._parts, self.threads, self.policy, self._arrays_of
+        )
 
     def _take(self, parts: Partition) -> None:
         """Be the task of a partition of the program."""
-        self._parts, self._whole, self._single, self.module = parts, parts.whole, parts.single, parts.module
+        self._whole: Whole | None = parts.whole
+        self._parts, self._single, self.module = parts, parts.single, parts.module
         self.occurrences = parts.group.occurrences if parts.group else 1
         self.provenance = parts.group.names if parts.group else OWN
         self._schedule = None if parts.whole else Schedule(parts.loops)
@@ -324,7 +321,9 @@ class SearchTask(Unpicklable):
 
         if self._has_forms:
             options = replace(options, began=perf_counter() if options.began is None else options.began)
-            if not self._compare_forms(options):
+            is_over = not self._chosen.compare(options)
+            self._follow()
+            if is_over:
                 return (self.records(options.path) if options.path else {}) if self._whole else None
         if self._whole is not None:
             if options.path is not None:
@@ -334,64 +333,20 @@ class SearchTask(Unpicklable):
             return tune_together(weighted, options, self._finals(self._whole) if self.machine == host() else None)
         return tune(self._problem(options), options)
 
-    def _compare_forms(self, options: TuningOptions) -> bool:
-        """Compare the forms of groups inside the program and take what is chosen; False after an interruption."""
-        from compiler.autotune.tasks.forms import SHARE, FormContest
-
-        progress = Progress(self.name, options.trials, options.seconds)
-
-        def say(phase: str) -> None:
-            progress.phase, progress.seconds = phase, perf_counter() - (options.began or 0.0)
-            for callback in options.callbacks:
-                callback(progress)
-
-        choices = self._alternatives.choices(self.threads, self.policy)
-        seconds = inf if options.seconds is None else SHARE * options.seconds
-        with Database(options.path or MEMORY) as database:
-            contest = FormContest(self.name, choices, self._in_forms, database, str(uuid4()), say, seconds)
-            try:
-                if not contest.hold():
-                    say("the time for forms of groups was too short: what was chosen before stays")
-            except KeyboardInterrupt:
-                say("interrupted")
-                return False
-            self._follow(database, choices)
-        return True
-
     @property
     def _has_forms(self) -> bool:
-        """Whether groups have other forms, which are timed here."""
-        return self._alternatives.offered is not None and self.machine == host()
+        """Whether the program or groups have other forms, which are timed here."""
+        return self._chosen.are_several and self.machine == host()
 
-    def _in_forms(self, forms: Mapping[str, str]) -> Formed:
-        """The program with these forms of its groups, without a trial, to be timed."""
-        from compiler.autotune.measure.turns import ProfiledProgram
-        from compiler.autotune.tasks.forms import Formed
+    @property
+    def forms(self) -> tuple[GroupForm, ...]:
+        """The forms of the program and of groups that were timed inside it."""
+        return self._chosen.timed
 
-        assert self._alternatives.offered is not None
-        whole = self._alternatives.offered.under(forms)
-        parts = Partition(whole)
-        sources = {part.name: self._default(part) for part in parts.parts(self.threads, self.policy)}
-        arrays = self._arrays_of(whole)
-        kernel = built(parts, self.func, sources, self.threads, self.policy, arrays, profiled=True)
-        calls = [whole.written.get(call.callee, call.callee) for call in whole.running.main.calls]
-        guarded = [n for n, call in enumerate(whole.running.main.calls) if call.guarded is not None]
-        return Formed(ProfiledProgram(kernel, len(calls)), calls, guarded)
-
-    def _default(self, part: Schedulable) -> Scheduled:
-        """The schedule of a part without a database, found once."""
-        if part.key not in self._defaults:
-            self._defaults[part.key] = source_of(part)
-        return self._defaults[part.key]
-
-    def _follow(self, database: Database, choices: Mapping[str, FormChoice]) -> None:
-        """Take the forms of groups that a database says to be the fastest inside the program."""
-        forms = {name: choice.chosen(database) for name, choice in choices.items()}
-        if forms != self._forms:
-            self._forms = forms
-            self._take(self._alternatives.under(forms))
-        timed = (form_of(f"{self.name}.{n}", forms[n], database.forms(choice.key)) for n, choice in choices.items())
-        self.forms = tuple(form for form in timed if form is not None)
+    def _follow(self) -> None:
+        """Be the task of the program in the forms that are chosen."""
+        if self._chosen.partition is not self._parts:
+            self._take(self._chosen.partition)
 
     def _finals(self, whole: Whole) -> Finals:
         """What is compared inside the whole program when its groups are tuned."""
@@ -402,7 +357,7 @@ class SearchTask(Unpicklable):
         groups = {group.name: group for group in self.groups}
 
         def source(name: str, record: Record | None) -> Scheduled:
-            return self._default(groups[name]) if record is None else source_of(groups[name], record)
+            return self._chosen.default(groups[name]) if record is None else source_of(groups[name], record)
 
         def program(sources: Mapping[str, Scheduled]) -> ProfiledProgram:
             return ProfiledProgram(self.built(sources, self._arrays, profiled=True), len(calls))
@@ -529,7 +484,8 @@ class SearchTask(Unpicklable):
         the forms that are chosen in the database."""
         if self._has_forms:
             with Database(named(database), create=False) as opened:
-                self._follow(opened, self._alternatives.choices(self.threads, self.policy))
+                self._chosen.follow(opened)
+            self._follow()
         return records_of({task.name: task for task in self.groups or (self,)}, named(database))
 
     def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> str:

@@ -213,11 +213,10 @@ class Selection:
 
 
 def chosen_partition(offers: Alternatives, database: Path, threads: int, policy: str) -> Partition:
-    """The partition of a program whose groups have the forms that a database says to be the fastest inside it, of those
-    that are permitted."""
-    if offers.offered is None:
-        return offers.preferred
+    """The partition of a program in the forms, its own and its groups', that a database says to be the fastest inside
+    it, of those that are permitted."""
     with Database(database, create=False) as opened:
+        offers = offers.chosen_program(opened, threads, policy)
         return offers.under(offers.chosen(opened, threads, policy))
 
 
@@ -281,7 +280,7 @@ def built(
 ) -> Kernel:
     """The kernel of a program under the schedules that `sources` have by the names of its parts; as written where they
     have none. Raises ScheduleError for a script that does not apply."""
-    words, plan = ("sources", sorted(sources.items())), partial(program.plan, sources)
+    words, plan = ("sources", program.laws, sorted(sources.items())), partial(program.plan, sources)
     return kernels.build_planned(x, plan, words, threads, policy, constants=constants, profiled=profiled)
 
 

@@ -21,6 +21,7 @@ from compiler.autotune.measure.turns import Turns
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tasks import forms as forms_module
+from compiler.autotune.tasks.chosen_forms import ChosenForms
 from compiler.autotune.tasks.forms import FormContest, Formed
 from compiler.autotune.tell.forms import sentences
 from compiler.autotune.tell.progress import Progress
@@ -262,7 +263,7 @@ def test_a_record_names_its_form_and_has_no_script(path: Path) -> None:
 
 
 def test_a_form_with_a_guard_has_three_calls() -> None:
-    formed = task()._in_forms({"group_0": F2, "group_1": WRITTEN})
+    formed = task()._chosen.groups_in({"group_0": F2, "group_1": WRITTEN})
     assert list(formed.calls) == ["group_0"] * 3 + ["group_1"] and formed.calls_of("group_0") == [0, 1, 2]
     run = formed.program.run()
     assert run.calls.shape == (4,) and (run.calls[[0, 1, 3]] > 0).all()
@@ -274,11 +275,11 @@ def test_tune_times_forms_and_tunes_what_is_chosen(
     """The table follows; builds and tasks find what was chosen."""
     workers()
 
-    def formed(self: SearchTask, forms: Mapping[str, str]) -> Formed:
+    def formed(self: ChosenForms, forms: Mapping[str, str]) -> Formed:
         calls = [(name, s) for name, form in forms.items() for s in seconds(ONLY_WRITTEN[name][form], form)]
         return Formed(Timed("", [s for _, s in calls]), [name for name, _ in calls])
 
-    monkeypatch.setattr(SearchTask, "_in_forms", formed)
+    monkeypatch.setattr(ChosenForms, "groups_in", formed)
     what, shown, seen = task(), StringIO(), list[Progress]()
     names = [group.name for group in what.groups]
     view = Lines(what, shown)
@@ -298,10 +299,10 @@ def test_tune_times_forms_and_tunes_what_is_chosen(
 
 
 def test_an_interruption_while_forms_are_timed_ends_the_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: SearchTask, forms: Mapping[str, str]) -> Formed:
+    def interrupted(self: ChosenForms, forms: Mapping[str, str]) -> Formed:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SearchTask, "_in_forms", interrupted)
+    monkeypatch.setattr(ChosenForms, "groups_in", interrupted)
     seen = list[str]()
     options = TuningOptions(trials=2, database=path, callbacks=[lambda progress: seen.append(progress.phase)])
     assert task().tune(options) == {} and seen[-1] == "interrupted"
@@ -317,7 +318,7 @@ def test_the_sentence_names_each_form() -> None:
                 for form, cost, run in ((F4, 9.0, "earlier"), (WRITTEN, 1.5, "run"), (F2, 1.0, "run"))
             ]
             database.choose(records)
-        made._follow(database, offers().choices(1, "contract"))
+        made._chosen.follow(database)
     assert list(sentences(made.forms)) == [
         "forms of 2 groups, timed inside the program: net.group_0 winograd-2x2 (written 1.50), "
         "net.group_1 winograd-2x2 (written 1.50)"

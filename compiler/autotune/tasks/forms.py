@@ -1,4 +1,4 @@
-"""The forms of each group, as written and by laws, timed where they will run: inside the whole program.
+"""The forms of a program and of its groups, as written and by laws, timed where they will run: inside the whole.
 
 An estimate prefers one of them. Before a program is tuned all of them are timed, under the schedules of a build without
 a database; what is fastest is kept in the database, and tuned.
@@ -16,10 +16,10 @@ from compiler.autotune.deadline import TimeIsUp, until
 from compiler.autotune.measure.turns import Runnable, TurnTimes, in_turns
 from compiler.autotune.tasks.in_place import MARGIN, SECONDS
 from compiler.database import Database, Record
-from compiler.driver.parts.partition import FormChoice
+from compiler.driver.parts.partition import PROGRAM, FormChoice
 
-SHARE = 0.12
-"""The share of a run's seconds that the comparison of forms may take."""
+SHARE = 0.15
+"""The share of a run's seconds that the comparison of forms may take; that of the program as a whole, half of it."""
 
 
 RUNS = 1e-6
@@ -48,10 +48,10 @@ class Formed:
 
 @dataclass(frozen=True)
 class FormContest:
-    """The comparison of the forms of some groups of a program, by one run of the tuner.
+    """The comparison of the forms of some groups of a program, or of the program itself, by one run of the tuner.
 
-    choices: the groups by their names. built: the program with these forms of its groups. seconds: those that it may
-    take; `say` is told what is done.
+    choices: the groups by their names, or the program under PROGRAM. built: the program in these forms. what: what is
+    compared, for people. seconds: those that it may take; `say` is told what is done.
     """
 
     name: str
@@ -61,6 +61,7 @@ class FormContest:
     run: str
     say: Callable[[str], None]
     seconds: float = inf
+    what: str = "forms of groups inside the program"
 
     def hold(self) -> bool:
         """Compare where a form was not timed yet, and keep in the database what is chosen; whether the time was enough.
@@ -82,24 +83,25 @@ class FormContest:
     def _compare(self, left: Callable[[], float]) -> None:
         preferred = {name: choice.chosen(self.database) for name, choice in self.choices.items()}
         preferred |= {name: choice.forms.preferred for name, choice in self._undecided.items()}
-        self.say("building the program in the preferred forms of its groups")
+        self.say(f"building the preferred {self.what}")
         plain, times = self.built(preferred), dict[str, dict[str, TurnTimes]]()
         for forms in self._others:
-            self.say("building the program in other forms of its groups")
+            self.say(f"building other {self.what}")
             other = self.built(preferred | forms)
-            self.say("timing forms of groups inside the program")
+            self.say(f"timing {self.what}")
             turns = in_turns(plain.program, other.program, min(SECONDS, left() / 2))
             for name, form in forms.items():
                 if name in plain.failing | other.failing:
                     continue
-                times.setdefault(name, {})[form] = turns.of(plain.calls_of(name), other.calls_of(name))
+                of_calls = turns.whole if name == PROGRAM else turns.of(plain.calls_of(name), other.calls_of(name))
+                times.setdefault(name, {})[form] = of_calls
         chosen = preferred | {name: min(of, key=lambda form: of[form].ratio) for name, of in times.items()}
         chosen |= {name: preferred[name] for name, of in times.items() if of[chosen[name]].ratio >= MARGIN}
         self._keep(times, chosen)
         if chosen == preferred:
             return
         other = self.built(chosen)
-        self.say("timing the chosen forms of groups as a whole")
+        self.say(f"timing the chosen {self.what} as a whole")
         if in_turns(plain.program, other.program, min(SECONDS, left())).whole.ratio > 1:
             self._keep(times, preferred)
 
@@ -123,10 +125,11 @@ class FormContest:
         """The records of the forms of a group, the slowest first, the chosen one last."""
         choice = self.choices[name]
         preferred, first = choice.forms.preferred, next(iter(times.values()))
+        task = f"{self.name}.{name}" if name != PROGRAM else self.name
         outcomes = {preferred: first.outcome(first.default)}
         outcomes |= {form: of.outcome(of.tuned) for form, of in times.items()}
         for form in sorted(outcomes, key=lambda form: (form == chosen, -outcomes[form].cost)):
-            is_default, task = form == preferred, f"{self.name}.{name}"
+            is_default = form == preferred
             yield Record(
                 choice.key, task, choice.program, "", outcomes[form], run=self.run, default=is_default, form=form
             )

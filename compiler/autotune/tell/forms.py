@@ -1,4 +1,4 @@
-"""`GroupForm`: what the forms of a group take inside a whole program, and which of them is chosen."""
+"""`GroupForm`: what the forms of a group take inside a whole program, or the whole, and which of them is chosen."""
 
 from __future__ import annotations
 
@@ -26,26 +26,34 @@ class GroupForm:
         return asdict(self)
 
 
-def form_of(name: str, form: str, timed: Sequence[Record]) -> GroupForm | None:
+class ProgramForm(GroupForm):
+    """The same of a program as a whole."""
+
+
+def form_of(name: str, form: str, timed: Sequence[Record], kind: type[GroupForm] = GroupForm) -> GroupForm | None:
     """A group's form among those that were timed, by the last comparison that timed it; None where none did."""
     run = next((record.run for record in reversed(timed) if record.form == form), None)
     costs = {record.form: record.outcome.cost for record in timed if record.run == run}
     if run is None or not costs[form]:
         return None
-    return GroupForm(name, form, {other: cost / costs[form] for other, cost in costs.items() if other != form})
+    return kind(name, form, {other: cost / costs[form] for other, cost in costs.items() if other != form})
 
 
 def chosen_forms(program: str, timed: Sequence[Record]) -> tuple[GroupForm, ...]:
-    """The forms of a program's groups that were last chosen, of all records of forms in their order."""
+    """The forms of a program and its groups that were last chosen, of all records of forms in their order."""
     by_group: dict[str, list[Record]] = {}
     for record in timed:
-        if record.name.startswith(f"{program}."):
+        if record.name == program or record.name.startswith(f"{program}."):
             by_group.setdefault(record.name, []).append(record)
-    made = (form_of(name, records[-1].form, records) for name, records in by_group.items())
+    kinds = {program: ProgramForm}
+    made = (form_of(name, last[-1].form, last, kinds.get(name, GroupForm)) for name, last in by_group.items())
     return tuple(form for form in made if form is not None)
 
 
 def sentences(forms: Sequence[GroupForm]) -> Iterator[str]:
-    """`forms timed inside the program: net.group_3 winograd-2x2 (written 1.42), ...`; nothing where none was timed."""
-    if forms:
-        yield f"forms of {counted(len(forms), 'group')}, timed inside the program: {', '.join(map(str, forms))}"
+    """`form of the program, timed as a whole: net channels-last (written 1.08)`; `forms of 2 groups, timed inside the
+    program: net.group_3 winograd-2x2 (written 1.42), ...`; nothing where none was timed."""
+    groups = [form for form in forms if not isinstance(form, ProgramForm)]
+    yield from (f"form of the program, timed as a whole: {form}" for form in forms if form not in groups)
+    if groups:
+        yield f"forms of {counted(len(groups), 'group')}, timed inside the program: {', '.join(map(str, groups))}"

@@ -10,8 +10,8 @@ from os import PathLike
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from compiler.alternatives import PROGRAM_LAWS, Conditions
-from compiler.alternatives.program import preferred
+from compiler.alternatives import PROGRAM_LAWS, Conditions, Law
+from compiler.alternatives.program import Applied, preferred
 from compiler.database import WholeProgram
 from compiler.dialects.functions import callees, find_function
 from compiler.dialects.numbers import dtype_of
@@ -77,7 +77,8 @@ class Whole:
     """A te module whose public function calls groups, and the positions of its inputs that never change. `names` are
     what users call the inputs, where that is not what the module calls them; `parts` what they call the parts of each
     function; `hashes` the canonical hashes of groups, where they are known; `written` the group, as written, of each
-    function that is called in its place, with another form of it."""
+    function that is called in its place, with another form of it; `laws` the laws of whole programs that gave its form,
+    in the order in which they were first taken."""
 
     module: ModuleOp
     constants: tuple[int, ...] = ()
@@ -85,6 +86,7 @@ class Whole:
     parts: GivenNames = field(default_factory=dict)
     hashes: Mapping[str, str] = field(default_factory=dict)
     written: Mapping[str, str] = field(default_factory=dict)
+    laws: tuple[str, ...] = ()
 
     def own_names(self, arrays: Mapping[str, object]) -> dict[str, object]:
         """Arrays of inputs by the names that these have in the module."""
@@ -165,23 +167,29 @@ def _public(group: FuncOp) -> FuncOp:
 
 
 def whole_of(
-    x: object, constants: Sequence[str], single: bool = False, conditions: Conditions | None = None
+    x: object,
+    constants: Sequence[str],
+    single: bool = False,
+    conditions: Conditions | None = None,
+    laws: Sequence[Law] = PROGRAM_LAWS,
 ) -> Whole | None:
     """What a te program is cut into; None for one that fits one group, unless `single` is set, or is at another level.
 
-    Under `conditions` the program has the form that laws prefer; one that laws change has groups. Raises InputError for
-    constants that are no inputs.
+    Under `conditions` the program has the form that `laws` prefer; one that laws change has groups. Raises InputError
+    for constants that are no inputs.
     """
     module = te_module(x)
     if module is None:
         return None
     function = find_function(module)
     fixed = positions_of(x, function, constants)
-    rewrite = None if conditions is None else preferred(conditions, fixed, PROGRAM_LAWS)
+    taken = list[Applied]()
+    rewrite = None if conditions is None else preferred(conditions, fixed, laws, taken.append)
     cut = whole(module, single=single, rewrite=rewrite)
     if not has_groups(cut.module):
         return None
-    return Whole(cut.module, fixed, _input_names(x, function), cut.names, cut.hashes)
+    names, by = _input_names(x, function), tuple(dict.fromkeys(applied.law for applied in taken))
+    return Whole(cut.module, fixed, names, cut.names, cut.hashes, laws=by)
 
 
 def positions_of(x: object, function: FuncOp, constants: Sequence[str]) -> tuple[int, ...]:

@@ -1,28 +1,31 @@
 """`Partition`: a program as parts that have schedules of their own, and the plan of its kernel by these schedules;
-`Alternatives`: its partitions by the forms of its groups."""
+`Alternatives`: its partitions by the forms of its groups; `ProgramForms`: its forms as a whole."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.alternatives import GROUP_LAWS, Conditions
+from compiler.alternatives import GROUP_LAWS, PROGRAM_LAWS, Conditions, Law
 from compiler.database import Database
 from compiler.database.outcome import NETWORK, WARM
 from compiler.database.program import text_of
+from compiler.database.record import WRITTEN as UNCHANGED
 from compiler.database.record import Key, hash_of
-from compiler.dialects.functions import find_function
+from compiler.dialects.functions import find_function, functions
 from compiler.driver.inputs import with_constants
 from compiler.driver.kernels import written
 from compiler.driver.parts.forms import GroupForms, Offered, offered
-from compiler.driver.parts.groups import Group, Whole, whole_of
+from compiler.driver.parts.groups import Group, Whole, positions_of, te_module, whole_of
 from compiler.driver.parts.single import Single, single_of
 from compiler.driver.plan import BuildPlan
 from compiler.driver.units.unit import WRITTEN, Scheduled
+from compiler.graph.canonical import canonical as canonical_form
+from compiler.graph.read import read as read_graph
 from compiler.pipeline import lower, parse
 from compiler.program.tree import Program
 from compiler.program.write import write
@@ -30,6 +33,11 @@ from compiler.schedule import Schedule
 from compiler.space.rules import RULES, Rule
 from compiler.targets.cpu.facts import GroupFacts
 from compiler.types.machines import Gpu, Machine, host
+
+PROGRAM = ""
+"""The name of a program among the names of its groups."""
+OTHERS = 2
+"""The most forms of a program, beside the preferred one, that are built and timed."""
 
 
 class Schedulable(Protocol):
@@ -107,6 +115,11 @@ class Partition:
     given: Group | ModuleOp | None = None
 
     @property
+    def laws(self) -> tuple[str, ...]:
+        """The laws of whole programs that gave the program its form."""
+        return () if self.whole is None else self.whole.laws
+
+    @property
     def group(self) -> Group | None:
         """The group that is the one part; None of a whole program, and of loops as they are."""
         if self.single is not None:
@@ -160,16 +173,25 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class Alternatives:
-    """The partitions of a program, by the forms of its groups. `written` makes the one with all groups as written;
-    `offered` has the groups that have other forms, of one te function that is called; None where there are none."""
+    """The partitions of a program in one form, by the forms of its groups. `written` makes the one with all groups as
+    written; `offered` has the groups that have other forms, of one te function that is called; None where there are
+    none. `called` is the program as one that calls its groups, even a single one; None for no te program. `programs`
+    are the other forms of the program as a whole; None where there are none, or this is one of these."""
 
     written: Callable[[], Partition]
     offered: Offered | None = None
+    called: Whole | None = None
+    programs: ProgramForms | None = None
 
     @property
     def preferred(self) -> Partition:
         """The partition whose groups have the forms that the estimate prefers."""
         return self.under({} if self.offered is None else self.offered.preferred)
+
+    @property
+    def laws(self) -> tuple[str, ...]:
+        """The laws of whole programs that gave the program its form."""
+        return () if self.called is None else self.called.laws
 
     def under(self, forms: Mapping[str, str]) -> Partition:
         """The partition whose groups have the forms of these names, by the names of the groups."""
@@ -177,6 +199,18 @@ class Alternatives:
             return self.written()
         whole = self.offered.under(forms)
         return self.written() if whole is self.offered.program else Partition(whole)
+
+    def of_program(self, form: str) -> Alternatives:
+        """The partitions of the program in its form of a name."""
+        return self if self.programs is None else self.programs.others.get(form, self)
+
+    def program_choices(self, threads: int, policy: str) -> dict[str, FormChoice]:
+        """The choice between the forms of the program as a whole, under the name PROGRAM; empty where there is one."""
+        if self.programs is None:
+            return {}
+        text = self.programs.text
+        key = Key(hash_of(text), host().name, threads, policy, NETWORK, whole=hash_of(text))
+        return {PROGRAM: FormChoice(self.programs, text, key)}
 
     def choices(self, threads: int, policy: str) -> dict[str, FormChoice]:
         """The groups that have other forms, by their names."""
@@ -192,21 +226,82 @@ class Alternatives:
         """The forms that were chosen by times inside the program, by the names of the groups."""
         return {name: choice.chosen(database) for name, choice in self.choices(threads, policy).items()}
 
+    def chosen_program(self, database: Database, threads: int, policy: str) -> Alternatives:
+        """The partitions of the program in the form that was chosen by times of the whole."""
+        choices = self.program_choices(threads, policy).values()
+        return next((self.of_program(choice.chosen(database)) for choice in choices), self)
+
+
+class Forms(Protocol):
+    """The forms of a group, or of a whole program."""
+
+    @property
+    def preferred(self) -> str:
+        """The name of the form that the estimate prefers."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all of them, the preferred one first."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramForms:
+    """The forms that laws of whole programs give a program. A form goes by the names of the laws that it takes, or is
+    WRITTEN: the one that the estimate prefers, and those without one of its laws.
+
+    laws: those of the preferred form. by: the partitions of the program where only the laws of these names are taken.
+    digest: see `text`.
+    """
+
+    laws: tuple[str, ...]
+    by: Callable[[Collection[str]], Alternatives]
+    digest: Callable[[], str]
+
+    @cached_property
+    def text(self) -> str:
+        """What databases know the program by: a hash of its canonical form, before any law, and the positions of the
+        inputs that never change."""
+        return self.digest()
+
+    @property
+    def preferred(self) -> str:
+        """See `Forms`."""
+        return form_name(self.laws)
+
+    @cached_property
+    def others(self) -> dict[str, Alternatives]:
+        """The program without one of its laws at a time, OTHERS at most, the last one that was taken first."""
+        every = [law.name for law in PROGRAM_LAWS]
+        made = [self.by([name for name in every if name != law]) for law in self.laws[::-1][:OTHERS]]
+        return {name: other for other in made if (name := form_name(other.laws)) != self.preferred}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See `Forms`."""
+        return (self.preferred, *self.others)
+
+
+def form_name(laws: Collection[str]) -> str:
+    """The name of the form that some laws give a program."""
+    return " + ".join(sorted(laws)) or UNCHANGED
+
 
 @dataclass(frozen=True)
 class FormChoice:
-    """A group that has other forms: the text of its loops as written, and the key of the times of its forms inside the
-    program."""
+    """A group, or a program, that has other forms: the text of it as written, and the key of the times of its forms
+    inside the program."""
 
-    forms: GroupForms
+    forms: Forms
     program: str
     key: Key
 
     def chosen(self, database: Database) -> str:
         """The form that a database says to be the best of those that are permitted here; the one that the estimate
         prefers where that was not timed."""
-        timed = [record.form for record in database.forms(self.key) if record.form in self.forms.names]
-        return timed[-1] if self.forms.preferred in timed else self.forms.preferred
+        preferred, timed = self.forms.preferred, [record.form for record in database.forms(self.key)]
+        if preferred not in timed or timed[-1] == preferred:
+            return preferred
+        return next(form for form in reversed(timed) if form in self.forms.names)
 
     def is_undecided(self, database: Database) -> bool:
         """Whether one of its forms was not timed yet."""
@@ -237,17 +332,34 @@ def alternatives(
     if isinstance(x, Group):
         return Alternatives(lambda: Partition(given=x))
     in_groups = in_groups and canonical
-    whole = whole_of(x, constants, conditions=conditions) if in_groups else None
-
-    @cache
-    def written() -> Partition:
-        return _alone(x, constants, canonical) if whole is None else Partition(whole)
-
     if conditions is None or not in_groups:
-        return Alternatives(written)
+        whole = whole_of(x, constants) if in_groups else None
+        return Alternatives(cache(lambda: _alone(x, constants, canonical) if whole is None else Partition(whole)))
+
+    def by(laws: Collection[str]) -> Alternatives:
+        return _by_laws(x, constants, conditions, [law for law in PROGRAM_LAWS if law.name in laws])
+
+    preferred = _by_laws(x, constants, conditions, PROGRAM_LAWS)
+    programs = ProgramForms(preferred.laws, by, lambda: _digest(x, constants)) if preferred.laws else None
+    return replace(preferred, programs=programs)
+
+
+def _by_laws(x: object, constants: Sequence[str], conditions: Conditions, laws: Sequence[Law]) -> Alternatives:
+    """The partitions of a program in the form that some laws of whole programs prefer."""
+    whole = whole_of(x, constants, conditions=conditions, laws=laws)
+    written = cache(lambda: _alone(x, constants, True) if whole is None else Partition(whole))
     called = whole or whole_of(x, constants, single=True)
     forms = None if called is None else offered(called, conditions, GROUP_LAWS)
-    return Alternatives(written, forms if forms is not None and forms.groups else None)
+    return Alternatives(written, forms if forms is not None and forms.groups else None, called)
+
+
+def _digest(x: object, constants: Sequence[str]) -> str:
+    """A text by which a te program is known before laws change it."""
+    module = te_module(x)
+    assert module is not None
+    every = " ".join(canonical_form(read_graph(function)).hash for function in functions(module))
+    fixed = ", ".join(map(str, positions_of(x, find_function(module), constants)))
+    return f"the te program {every}, its constant inputs: {fixed or 'none'}"
 
 
 def _alone(x: object, constants: Sequence[str], canonical: bool) -> Partition:

@@ -1,0 +1,138 @@
+"""`ChosenForms`: the forms of a task's program and of its groups, by the estimate or by times inside the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import inf
+from time import perf_counter
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from compiler.autotune.options import TuningOptions
+from compiler.autotune.tell.forms import GroupForm, ProgramForm, form_of
+from compiler.autotune.tell.progress import Progress
+from compiler.database import Database, Key
+from compiler.database.schema import MEMORY
+from compiler.driver.building import built, source_of
+from compiler.driver.parts.groups import Whole
+from compiler.driver.parts.partition import PROGRAM, Alternatives, Partition, Schedulable
+from compiler.driver.units.unit import Scheduled
+
+if TYPE_CHECKING:
+    from compiler.autotune.tasks.forms import FormContest, Formed
+
+
+class ChosenForms:
+    """The forms that a program and its groups have: those that an estimate prefers, until `follow` asks a database.
+
+    name: of the program's task. func: what is built. offers: its forms. arrays: the constants of the program in one of
+    them. partition: the program in the forms of now. timed: the forms that were timed, with their times.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        func: object,
+        offers: Alternatives,
+        partition: Partition,
+        threads: int,
+        policy: str,
+        arrays: Callable[[Whole], Mapping[str, object]],
+    ) -> None:
+        self.name, self._func, self._threads, self._policy, self._arrays = name, func, threads, policy, arrays
+        self._every, self._current = offers, offers
+        self._forms = offers.offered.preferred if offers.offered else {}
+        self.partition = partition
+        self._defaults: dict[Key, Scheduled] = {}
+        self.timed: tuple[GroupForm, ...] = ()
+
+    @property
+    def are_several(self) -> bool:
+        """Whether the program or a group of it has other forms."""
+        return self._every.programs is not None or self._current.offered is not None
+
+    def follow(self, database: Database) -> None:
+        """Take the forms that a database says to be the fastest inside the program."""
+        current = self._every.chosen_program(database, self._threads, self._policy)
+        forms = current.chosen(database, self._threads, self._policy)
+        if (current, forms) != (self._current, self._forms):
+            self._current, self._forms, self.partition = current, forms, current.under(forms)
+        name = self.name
+        made = [
+            form_of(name, choice.chosen(database), database.forms(choice.key), ProgramForm)
+            for choice in self._every.program_choices(self._threads, self._policy).values()
+        ] + [
+            form_of(f"{name}.{group}", forms[group], database.forms(choice.key))
+            for group, choice in current.choices(self._threads, self._policy).items()
+        ]
+        self.timed = tuple(form for form in made if form is not None)
+
+    def compare(self, options: TuningOptions) -> bool:
+        """Compare the forms of the program, then those of its groups in the form that is chosen, and follow; False
+        after an interruption."""
+        from compiler.autotune.tasks.forms import SHARE
+
+        progress, begun = Progress(self.name, options.trials, options.seconds), perf_counter()
+
+        def say(phase: str) -> None:
+            progress.phase, progress.seconds = phase, perf_counter() - (options.began or 0.0)
+            for callback in options.callbacks:
+                callback(progress)
+
+        with Database(options.path or MEMORY) as database:
+            try:
+                for is_whole in (True, False):
+                    share = SHARE / 2 if is_whole else SHARE
+                    seconds = inf if options.seconds is None else share * options.seconds - (perf_counter() - begun)
+                    contest = self._contest(is_whole, database, say, seconds)
+                    if contest.choices and not contest.hold():
+                        say(f"the time for {contest.what} was too short: what was chosen before stays")
+                    self.follow(database)
+            except KeyboardInterrupt:
+                say("interrupted")
+                return False
+        return True
+
+    def _contest(self, is_whole: bool, database: Database, say: Callable[[str], None], seconds: float) -> FormContest:
+        from compiler.autotune.tasks.forms import FormContest
+
+        run = str(uuid4())
+        if is_whole:
+            choices = self._every.program_choices(self._threads, self._policy)
+            what = "forms of the program"
+            return FormContest(self.name, choices, self.program_in, database, run, say, seconds, what)
+        choices = self._current.choices(self._threads, self._policy)
+        return FormContest(self.name, choices, self.groups_in, database, run, say, seconds)
+
+    def program_in(self, forms: Mapping[str, str]) -> Formed:
+        """The program in its form of a name, its groups in the forms that the estimate prefers, to be timed: each call
+        is one of the program."""
+        from compiler.autotune.tasks.forms import Formed
+
+        offers = self._every.of_program(forms[PROGRAM])
+        whole = offers.offered.under(offers.offered.preferred) if offers.offered else offers.called
+        assert whole is not None
+        formed = self._formed(whole)
+        return Formed(formed.program, [PROGRAM] * len(formed.calls), formed.guarded)
+
+    def groups_in(self, forms: Mapping[str, str]) -> Formed:
+        """The program with these forms of its groups, without a trial, to be timed."""
+        assert self._current.offered is not None
+        return self._formed(self._current.offered.under(forms))
+
+    def _formed(self, whole: Whole) -> Formed:
+        from compiler.autotune.measure.turns import ProfiledProgram
+        from compiler.autotune.tasks.forms import Formed
+
+        parts = Partition(whole)
+        sources = {part.name: self.default(part) for part in parts.parts(self._threads, self._policy)}
+        kernel = built(parts, self._func, sources, self._threads, self._policy, self._arrays(whole), profiled=True)
+        calls = [whole.written.get(call.callee, call.callee) for call in whole.running.main.calls]
+        guarded = [n for n, call in enumerate(whole.running.main.calls) if call.guarded is not None]
+        return Formed(ProfiledProgram(kernel, len(calls)), calls, guarded)
+
+    def default(self, part: Schedulable) -> Scheduled:
+        """The schedule of a part without a database, found once."""
+        if part.key not in self._defaults:
+            self._defaults[part.key] = source_of(part)
+        return self._defaults[part.key]
