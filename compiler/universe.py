@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
     from xdsl.universe import Universe
 
-VERSION = "0.1.0"
-
 DIALECTS = {
     "te": "compiler.dialects.te:TE",
     "loop": "compiler.dialects.loop:LOOP",

@@ -16,7 +16,7 @@ from reprlib import repr as short
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-from compiler import universe
+import compiler
 from compiler.database.outcome import ESTIMATED, FAILURES, MEASURED, TIMINGS, WARM, Outcome
 from compiler.support import display
 from compiler.support.errors import InputError
@@ -79,7 +79,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    return ("strata", universe.VERSION), *((name, version(name)) for name in ("xdsl", "llvmlite"))
+    return ("strata", compiler.__version__), *((name, version(name)) for name in ("xdsl", "llvmlite"))
 
 
 @dataclass(frozen=True)

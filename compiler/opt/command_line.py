@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+import compiler
 from compiler import universe
 from compiler.opt.source import SPLIT
 from compiler.support import command, plugins
@@ -33,7 +34,7 @@ def arguments() -> argparse.ArgumentParser:
     add("--print-ir-after-all", action="store_true", help="print the module after each pass, to stderr")
     add("--debug", action="store_true", help="print the traceback of a pass or parser that crashes, to stderr")
     add("--timing", action="store_true", help="print the time of each step, to stderr")
-    add("--version", action="version", version=f"strata-opt {universe.VERSION}")
+    add("--version", action="version", version=f"strata-opt {compiler.__version__}")
     return parser
 
 

@@ -353,8 +353,12 @@ def test_the_stock_tool_finds_us() -> None:
 
 
 def test_the_package_says_its_version() -> None:
-    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["project"]
-    assert project["dynamic"] == ["version"] and compiler.__version__ == universe.VERSION
+    stated = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())
+    project = stated["project"]
+    assert project["dynamic"] == ["version"]
+    assert stated["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "compiler.__version__"}
+    written = [path for path in FILES if f'"{compiler.__version__}"' in path.read_text()]
+    assert written == [ROOT / "__init__.py"], "one source of the version"
     module, _, name = project["entry-points"]["xdsl.universe"]["strata"].partition(":")
     assert getattr(import_module(module), name).all_passes
     for script in project["scripts"].values():

@@ -16,7 +16,6 @@ import strata.autotune.task
 import strata.schedule.library
 from compiler.__main__ import main
 from compiler.opt import main as strata_opt
-from compiler.universe import VERSION
 from strata import Schedule, SearchTask, TuningOptions, build, te
 from tools.stubs import PACKAGE, stubs
 
@@ -57,7 +56,7 @@ def test_commands_say_their_version(command: object, capsys: pytest.CaptureFixtu
         command(["--version"])  # type: ignore[operator]
     except SystemExit as ended:
         assert not ended.code
-    assert capsys.readouterr().out.split()[-1] == strata.__version__ == VERSION
+    assert capsys.readouterr().out.split()[-1] == strata.__version__ == compiler.__version__
 
 
 def test_the_module_is_the_command() -> None:
