@@ -18,8 +18,9 @@ LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(((?:\.\./)+)([^)#\s]*)(#[^)]*)?\)")
 
 
 def home(readme: str) -> str:
-    """The README as the page at the root of docs/."""
-    return "---\nhide: [navigation]\n---\n\n" + readme.replace("](docs/", "](")
+    """The README as the page at the root of docs/; its links to other files are links out of docs/."""
+    text = re.sub(r"\]\((?=\w+\.md\b)", "](../", readme).replace("](docs/", "](")
+    return f"---\nhide: [navigation]\n---\n\n{text}"
 
 
 def inside(text: str, folder: Path) -> str:

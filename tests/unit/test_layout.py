@@ -359,6 +359,8 @@ def test_the_package_says_its_version() -> None:
     assert stated["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "compiler.__version__"}
     written = [path for path in FILES if f'"{compiler.__version__}"' in path.read_text()]
     assert written == [ROOT / "__init__.py"], "one source of the version"
+    newest = re.search(r"^## (\d[\d.]*)", (ROOT.parent / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None and newest[1] == compiler.__version__
     module, _, name = project["entry-points"]["xdsl.universe"]["strata"].partition(":")
     assert getattr(import_module(module), name).all_passes
     for script in project["scripts"].values():

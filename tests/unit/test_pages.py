@@ -45,6 +45,7 @@ def test_a_docstring_becomes_markdown() -> None:
 def test_links_out_of_the_pages_become_text() -> None:
     text = "[a](../examples/x.py) [b](../README.md#c) [d](gpu.md) [x.py](../examples/x.py)"
     assert pages.inside(text, ROOT / "docs") == "a [b](index.md#c) [d](gpu.md) `examples/x.py`"
+    assert pages.inside(pages.home("[e](SECURITY.md) [f](docs/gpu.md)"), ROOT / "docs").endswith("\ne [f](gpu.md)")
     assert pages.inside("[d](../gpu.md)", ROOT / "docs" / "walks") == "[d](../gpu.md)"
 
 
