@@ -6,8 +6,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 export PYTHONDONTWRITEBYTECODE :=
 
 # `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them; `make fuzz`
-# draws new ones: random programs, scripts and mutants, from a seed that it prints.
-.PHONY: demo test test-all test-avx2 test-doors test-oldest test-wheel test-plugin docs fuzz lint types clean
+# draws new ones: random programs, scripts and mutants from a seed that it prints.
+.PHONY: demo test test-all test-avx2 test-doors test-oldest test-wheel test-plugin docs fuzz lint types lines clean
 
 demo: .venv/onnx
 	$(BIN)/python examples/demo.py
@@ -53,6 +53,10 @@ lint: .venv/ready
 
 types: .venv/ready
 	$(BIN)/mypy
+
+# The lines of each room beside its budget, tools/lines.toml.
+lines:
+	$(PYTHON) tools/lines.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -1,4 +1,4 @@
-"""What docs/stability.md promises: files that 0.1.0 wrote are read, and mean what they meant. Add files, change none."""
+"""The promises of docs/stability.md: files that 0.1.0 wrote are read, and mean the same. Add files, change none."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import vague
+from tools import lines, vague
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -43,31 +43,28 @@ def test_the_glossary_is_in_order() -> None:
     assert unordered_terms("| term |\n|--|\n| b | x |\n| a | x |\n\n## next\n| a | x |") == ["a"]
 
 
-def files_of(table: str) -> list[Path]:
-    """The files that the paths of a table name. Raises AssertionError for a path without a file."""
-    matches = {glob: sorted(ROOT.glob(glob)) for glob in re.findall(r"`(compiler/[^`]+)`", table)}
-    assert [glob for glob, paths in matches.items() if not paths] == []
-    return [path for paths in matches.values() for path in paths]
-
-
-def core() -> tuple[list[Path], int]:
-    """The files of the core, by the page that says how to read it, and the most lines that it allows."""
-    text = (ROOT / "docs" / "reading.md").read_text()
-    most = re.search(r"at\s+most ([\d,]+) lines", text)
-    _, read, leave_out, *_ = re.split(r"(?=^\| \| read|^\| leave out|^## )", text, flags=re.MULTILINE)
-    assert most is not None
-    return sorted({*files_of(read)} - {*files_of(leave_out)}), int(most[1].replace(",", ""))
-
-
 def test_the_core_is_read_in_a_weekend() -> None:
-    paths, most = core()
+    paths, most = lines.core()
     assert {"te.py", "legal.py", "state.py", "split.py"} <= {path.name for path in paths}
-    assert 0.9 * most < sum(len(path.read_text().splitlines()) for path in paths) <= most
+    assert 0.9 * most < lines.count(paths) <= most
 
 
 def test_a_path_without_files_is_seen() -> None:
     with pytest.raises(AssertionError):
-        files_of("| `compiler/nowhere/*.py` |")
+        lines.files_of("| `compiler/nowhere/*.py` |")
+
+
+def test_a_room_above_its_budget_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "compiler" / "te").mkdir(parents=True)
+    (tmp_path / "compiler" / "te" / "a.py").write_text("1\n2\n")
+    (tmp_path / "compiler" / "b.py").write_text("1\n")
+    assert lines.rooms(tmp_path) == {"compiler": 1, "compiler/te": 2}
+    assert list(lines.above(lines.rooms(tmp_path), {"compiler": 1, "compiler/te": 2})) == []
+    assert list(lines.above(lines.rooms(tmp_path), {"compiler/te": 1, "docs": 1})) == [
+        "compiler has no budget",
+        "compiler/te has 2 lines, 1 more than its budget",
+        "docs has a budget and no lines",
+    ]
 
 
 @pytest.mark.parametrize("folder", MOST_VAGUE)
