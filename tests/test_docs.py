@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -142,12 +141,6 @@ def lacking_evidence(text: str) -> list[str]:
 def test_each_result_says_how_where_and_when() -> None:
     assert lacking_evidence(RESULTS) == []
     assert lacking_evidence("## A\n`python -m benchmarks.x`, 2-vCPU\n") == ["A"]
-
-
-def test_benchmarks_that_pages_name_are_there() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    named = {name for page in pages for name in re.findall(r"python -m ((?:benchmarks|tests)[\w.]+)", page.read_text())}
-    assert len(named) > 20 and {name for name in named if find_spec(name) is None} == set()
 
 
 def test_the_readme_is_short() -> None:

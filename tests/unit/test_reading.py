@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import lines, vague
+from tools import doc_names, lines, vague
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -36,6 +36,48 @@ def test_links_lead_to_files(page: Path) -> None:
 
 def test_a_broken_link_is_seen() -> None:
     assert broken_links(README, "[a](docs/glossary.md#terms) [b](docs/none.md)") == ["docs/none.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_names_in_backticks_are_there(page: Path) -> None:
+    assert page.name in doc_names.LISTS or doc_names.faults(page.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("compiler/te/nn/", "compiler/te/n/"),
+        ("compiler/targets/NAME/", "compiler/NAME/target.pyx.py"),
+        ("tree/nodes.py", "tree/knots.py"),
+        ("strata.build(f)", "strata.bild(f)"),
+        ("strata.schedule.library", "strata.schedule.libraries"),
+        ("te.nn.equal", "te.nn.equals"),
+        ("Kernel.groups", "Kernel.group"),
+        ("kernel.time(a, b)", "kernel.tempo(a, b)"),
+        ("cover.covered", "cover.covers"),
+        ("copies._before_reads", "cache.before_reads"),
+        ("decompose_reduction._first_rounds", "reduce._first_rounds"),
+        ("loop.for", "loop.four"),
+        ("dot.i32.u8i8x4", "dot.i32.u8i8x5"),
+        ("plan-buffers", "plan-buffer"),
+        ("print_best", "print_worst"),
+        ("TuningOptions", "TunerOptions"),
+        ("STRATA_CACHE_DIR", "STRATA_CACHE_FOLDER"),
+        ("strata db best FILE --names PROGRAM", "strata db worst FILE"),
+        ("strata tune NAME --trials 8", "strata tune NAME --trails 8"),
+        ("strata-opt -p te-to-loop", "strata-opt --lists"),
+        ("make test-all", "make test-some"),
+        ("python -m tests.fuzz.literals", "python -m tests.fuzz.letters"),
+        ("--print-ir-after-all", "--print-ir-after-some"),
+    ],
+)
+def test_a_name_that_nothing_has_is_seen(right: str, wrong: str) -> None:
+    assert [fault.split("`")[1] for fault in doc_names.faults(f"A `{right}` and a `{wrong}`.")] == [wrong]
+
+
+def test_blocks_of_the_shell_are_read() -> None:
+    block = "```sh\n$ strata tune x \\\n  --trails 8\npip install x\n```\n"
+    assert doc_names.faults(block) == ["`strata tune x --trails 8`: no option --trails of strata tune"]
 
 
 def test_the_glossary_is_in_order() -> None:
