@@ -6,8 +6,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 export PYTHONDONTWRITEBYTECODE :=
 
 # `make test` takes a share of the largest families of cases (tests/sample.py), `make test-all` all of them; `make fuzz`
-# draws new ones: random programs, scripts and mutants from a seed that it prints.
-.PHONY: demo test test-all test-avx2 test-doors test-oldest test-wheel test-plugin docs fuzz lint types lines clean
+# draws new ones: random programs, scripts and mutants, CASES of each, from a seed that it prints.
+.PHONY: demo test test-all test-avx2 test-doors test-oldest test-wheel test-plugin coverage docs fuzz lint types lines clean
 
 demo: .venv/onnx
 	$(BIN)/python examples/demo.py
@@ -23,8 +23,14 @@ test-all: .venv/doors
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+CASES ?= 300
 fuzz: .venv/ready
-	$(BIN)/python -m tests.fuzz
+	$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile=fuzz $$(grep -rl --include='test_*.py' '^@given' tests)
+	$(BIN)/python -m tests.fuzz --cases $(CASES)
+
+# The lines that tests of the main process run, by file; as a site in build/coverage.
+coverage: .venv/ready
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --cov --cov-report=term:skip-covered --cov-report=html
 
 # The end-to-end tests with code for a machine that has AVX2 and a small L2: see docs/machines.md.
 test-avx2: .venv/ready
@@ -78,4 +84,4 @@ lines:
 	touch $@
 
 clean:
-	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .coverage*

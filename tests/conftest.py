@@ -17,6 +17,7 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("strata", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("fuzz", settings.get_profile("strata"), derandomize=False, max_examples=1000)  # make fuzz
 settings.load_profile("strata")
 os.environ.setdefault("STRATA_SCHEDULE", "written")  # most tests are of programs as they stand
 gc.set_threshold(50_000, 20, 50)  # IR and trees are many objects, and few of them are garbage
