@@ -28,7 +28,7 @@ fuzz: .venv/ready
 	$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile=fuzz $$(grep -rl --include='test_*.py' '^@given' tests)
 	$(BIN)/python -m tests.fuzz --cases $(CASES)
 
-# The lines that tests of the main process run, by file; as a site in build/coverage.
+# The lines that tests run, processes that they start left out, by file; as a site in build/coverage.
 coverage: .venv/ready
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --cov --cov-report=term:skip-covered --cov-report=html
 

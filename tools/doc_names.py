@@ -40,7 +40,7 @@ FOREIGN = {"torch", "onnx", "numpy", "copy", "ml_dtypes", "parameter", "tir", "t
 LISTS = {"torch_operators.md", "onnx_operators.md"}
 """Pages of names of others, which tools/docs.py writes from the tables."""
 ALLOWED = {
-    **dict.fromkeys(("mlir-opt", "mlir-opt-22", "mlir-runner-22", "math.h"), "tools and files of others"),
+    **dict.fromkeys(("mlir-opt", "mlir-opt-22", "mlir-runner-22", "math.h", "pre-commit"), "tools and files of others"),
     **dict.fromkeys(("bind_expr", "RecordToFile", "PreloadMeasuredStates", "define_annotate"), "other compilers"),
     **dict.fromkeys(("PassFailedException", "segment_reduce"), "xDSL's, torch's"),
     "strata.universe.VERSION": "removed, as the changelog says",
