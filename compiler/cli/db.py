@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SHOWN = 12
 """Characters of a program's hash that are shown; as few as tell it apart are enough to name it."""
 BEST = "best"
-MODES = ("script", "json", "python", "llvm", "asm")
+MODES = ("script", "steps", "json", "python", "llvm", "asm")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mode",
         choices=MODES,
         default="script",
-        help="its script (default), that in Python, its line, or what it is compiled to here",
+        help="its script (default), all steps of that, the script in Python, its line, or what it is compiled to here",
     )
     best.add_argument(
         "--names",
@@ -241,6 +241,8 @@ def _shown(record: Record, options: argparse.Namespace) -> str:
         raise InputError(f"record {record.id} of {options.file} {reason}")
     if options.mode == "script":
         return record.script if options.names is None else str(_named_script(record, options))
+    if options.mode == "steps":
+        return str(_named_script(record, options))
     if options.mode == "json":
         from compiler.database.lines import to_line
 
@@ -256,8 +258,12 @@ def _shown(record: Record, options: argparse.Namespace) -> str:
 
 
 def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
-    """The script of a record, under the names of the program that the arguments say, if they do."""
-    script = _replayed(record, options).script
+    """The script of a record, for a mode with all its steps, under the names of the program that the arguments say, if
+    they do. Raises InputError for a script that does not apply."""
+    from compiler.pipeline import parse
+
+    replayed = _replayed(record, options).script
+    script = replayed if options.mode == "steps" else parse(record.script, "the script")
     if options.names is None:
         if options.shape:
             raise InputError("--shape is for the model that --names names")
