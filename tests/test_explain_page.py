@@ -9,7 +9,7 @@ import pytest
 from compiler.explain import profile
 from compiler.explain.profile import choose
 from compiler.schedule import library
-from tests.unit.test_explain import needs_fma, schedule
+from tests.unit.explain.test_explain import needs_fma, schedule
 from tools import document
 from tools.explain_page import PAGE, ROOT, blocks, run, shape
 

@@ -13,7 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
-TESTS = ("strata", "defaults", "kernel", "schedule", "forest", "database", "found")
+TESTS = (
+    *("repository/test_strata.py", "driver/test_defaults.py", "targets/test_kernel.py", "schedule/test_schedule.py"),
+    *("driver/test_forest.py", "database/test_database.py", "schedule/test_found_scripts.py"),
+)
 
 
 def requirements(which: str) -> list[str]:
@@ -34,7 +37,7 @@ def main(which: str, python: str = sys.executable) -> int:
         tools = ["pytest", "pytest-xdist", "hypothesis", "filecheck", "ml_dtypes"]
         subprocess.run([inside, "-m", "pip", "install", "--quiet", *requirements(which), *tools], check=True)
         subprocess.run([inside, "-m", "pip", "list"], check=True)
-        tests = [f"tests/unit/test_{name}.py" for name in TESTS]
+        tests = [f"tests/unit/{name}" for name in TESTS]
         return subprocess.run([inside, "-m", "pytest", "-q", "-n", "auto", *tests], cwd=ROOT, check=False).returncode
 
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from tests.fuzz.alarm import asked
-from tests.unit.test_cache import works, writer
+from tests.unit.driver.test_cache import works, writer
 
 AT_ONCE = 10
 """Processes that write at the same time."""
