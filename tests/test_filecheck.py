@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from compiler.filecheck.runner import FileCheckError, check
+from compiler.filecheck.payload import FOLDER, FileCheckError, expanded
+from compiler.filecheck.runner import check
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parent / "filecheck"
-FILES = sorted(ROOT.rglob("*.mlir"))
+FILES = sorted(path for path in ROOT.rglob("*.mlir") if path.parent.name != FOLDER)
 FUNCTION = "func.func @f() {\n  func.return\n}\n"
 RUN = "// RUN: strata-opt %s | filecheck %s"
 DIAGNOSTICS = "// RUN: strata-opt %s --verify-diagnostics"
@@ -81,15 +82,43 @@ def test_runner_fails(tmp_path: Path, lines: list[str], reason: str) -> None:
     assert reason in str(failure.value)
 
 
+@pytest.fixture
+def payload(tmp_path: Path) -> Path:
+    """A test beside a payload, `one`."""
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / "one.mlir").write_text("func.func @f() { a a }\n")
+    return tmp_path / "case.mlir"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [("one", "@f() { a a }"), ("one @g", "@g() { a a }"), ("one @g s/a a/b/ s/b/c d/", "@g() { c d }")],
+)
+def test_a_payload_stands_in_the_place_of_its_line(payload: Path, words: str, text: str) -> None:
+    payload.write_text(f"// CHECK\n// PAYLOAD: {words}\n\nscript")
+    assert expanded(payload) == f"// CHECK\nfunc.func {text}\n\nscript"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [("two", "there is no payload 'two'"), ("one s/b/c/", "'one' does not have 'b'"), ("one g", "is not a name, '@'")],
+)
+def test_a_payload_that_is_wrong(payload: Path, words: str, reason: str) -> None:
+    payload.write_text(f"// PAYLOAD: {words}\n")
+    with pytest.raises(FileCheckError, match=reason):
+        check(payload)
+
+
 def test_pytest_collects_files(pytester: pytest.Pytester) -> None:
     pytester.makefile(".ini", pytest="[pytest]\nstrata_filecheck = checked\n")
     for name, line in {
         "checked/right": "// CHECK: func",
         "checked/wrong": "// CHECK: nowhere",
+        "checked/payloads/no_test": "// CHECK: nowhere",
         "apart/wrong": "",
     }.items():
         path = pytester.path / f"{name}.mlir"
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join([RUN, line, FUNCTION]))
     # A process of its own, since the plugin may be installed in this one.
     plugin = [] if "compiler.filecheck.plugin" in installed() else ["-p", "compiler.filecheck.plugin"]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from compiler.filecheck.payload import FOLDER
+
 OPTION = "strata_filecheck"
 
 
@@ -15,9 +17,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """A file below one of the folders is a test."""
+    """A file below one of the folders is a test, except payloads."""
     folders: list[Path] = parent.config.getini(OPTION)
-    if file_path.suffix != ".mlir" or not any(file_path.is_relative_to(folder) for folder in folders):
+    is_test = file_path.suffix == ".mlir" and file_path.parent.name != FOLDER
+    if not is_test or not any(file_path.is_relative_to(folder) for folder in folders):
         return None
     return MlirFile.from_parent(parent, path=file_path)
 
@@ -41,7 +44,7 @@ class MlirTest(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
         """What is wrong; the traceback only for what the runner does not expect."""
-        from compiler.filecheck.runner import FileCheckError
+        from compiler.filecheck.payload import FileCheckError
 
         if isinstance(excinfo.value, FileCheckError):
             return str(excinfo.value)

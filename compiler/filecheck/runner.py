@@ -2,7 +2,8 @@
 and `env NAME=VALUE`.
 
 `%s` is the file, `%t` a path for a temporary file. A file must check something, and each directive must be one
-that filecheck obeys: a CHECK without a colon, a misspelt suffix or a prefix of no RUN line is a failure.
+that filecheck obeys: a CHECK without a colon, a misspelt suffix or a prefix of no RUN line is a failure. Where a file
+has shared payloads (payload.py), `%s` is the file with them.
 """
 
 from __future__ import annotations
@@ -26,16 +27,13 @@ from filecheck.options import Options, parse_argv_options
 from filecheck.parser import Parser
 
 from compiler.__main__ import main as strata
+from compiler.filecheck.payload import FileCheckError, expanded
 from compiler.opt import main as strata_opt
 
 _RUN = re.compile(r"//\s*RUN:\s*(.*?)\s*$", re.MULTILINE)
 _WORD = re.compile(r"^\s*//\s*([A-Z][A-Z0-9_-]*)(\{LITERAL\})?(:?)")
 _SUFFIX = re.compile(r"-(DAG|NOT|EMPTY|NEXT|SAME|LABEL|COUNT-[1-9]\d*)")
 _PREFIXES = re.compile(r"--?check-prefix(?:es)?[= ](\S+)")
-
-
-class FileCheckError(AssertionError):
-    """A RUN line that did not end as it should, with what it printed, or a file that checks nothing."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +45,16 @@ class _Done:
 
 def check(path: Path) -> None:
     """Run every RUN line of a file. Raises FileCheckError for one that fails, or for lines that check nothing."""
-    text = path.read_text(encoding="utf-8")
+    text = expanded(path)
     commands = _commands(text)
     for complaint in _complaints(text, commands):
         raise FileCheckError(f"{path}: {complaint}")
     with tempfile.TemporaryDirectory() as folder:
+        whole = Path(folder) / path.name
+        whole.write_text(text, encoding="utf-8")
         for command in commands:
             words = shlex.split(command)
-            _run([word.replace("%s", str(path)).replace("%t", f"{folder}/t") for word in words], path)
+            _run([word.replace("%s", str(whole)).replace("%t", f"{folder}/t") for word in words], path)
 
 
 def _commands(text: str) -> list[str]:

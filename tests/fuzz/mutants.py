@@ -25,6 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from compiler import universe
+from compiler.filecheck.payload import FOLDER, expanded
 from compiler.opt import main as strata_opt
 from tests.fuzz.alarm import TooLong, limit
 
@@ -78,7 +79,9 @@ def originals() -> tuple[Original, ...]:
 
 def _filechecks() -> Iterator[Original]:
     for path in sorted((ROOT / "tests" / "filecheck").rglob("*.mlir")):
-        text = path.read_text(encoding="utf-8")
+        if path.parent.name == FOLDER:
+            continue
+        text = expanded(path)
         runs = tuple(run for line in re.findall(r"//\s*RUN:\s*(.*)", text) for run in _options(line))
         for number, piece in enumerate(text.split("// -----\n")):
             yield Original(f"{path.relative_to(ROOT)}:{number}", _COMMENT.sub("", piece), runs)

@@ -21,20 +21,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-func.func @whole(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.for "k" %k = 4 {
-        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
-            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
-          %0 = arith.mulf %x, %y : f32
-          loop.yield %0 : f32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul @whole
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %c = sched.get_block %f "C"
@@ -68,20 +55,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-func.func @at_a_loop(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.for "k" %k = 4 {
-        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
-            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
-          %0 = arith.mulf %x, %y : f32
-          loop.yield %0 : f32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul @at_a_loop
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %c = sched.get_block %f "C"
@@ -99,28 +73,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK: -> (%V.local[m] : memref<4xf32>, %I.local[m] : memref<4xi64>)
 // CHECK: loop.block "V.local" [ax0 = 4 at %ax0]
 // CHECK-NEXT: (%v.local = %V.local[ax0] : memref<4xf32>, %i.local = %I.local[ax0] : memref<4xi64>) -> (%V[ax0] : memref<4xf32>, %I[ax0] : memref<4xi64>)
-func.func @argmax(%A: memref<4x8xf32>, %V: memref<4xf32>, %I: memref<4xi64>) attributes {outputs = 2 : i64} {
-  loop.for "m" %m = 4 {
-    loop.for "k" %k = 8 {
-      loop.block "M" [m = 4 at %m, reduce k = 8 at %k]
-    combine (%v = -inf : f32, %i = 9223372036854775807 : i64) with (%w, %j) {
-      %gt = arith.cmpf ogt, %w, %v : f32
-      %eq = arith.cmpf oeq, %w, %v : f32
-      %lt = arith.cmpi slt, %j, %i : i64
-      %first = arith.andi %eq, %lt : i1
-      %take = arith.ori %gt, %first : i1
-      %x = arith.select %take, %w, %v : f32
-      %y = arith.select %take, %j, %i : i64
-      loop.yield %x, %y : f32, i64
-    } (%a = %A[m, k] : memref<4x8xf32>) -> (%V[m] : memref<4xf32>, %I[m] : memref<4xi64>) origin "M"[m, k] {
-        %0 = loop.index "k" : index
-        %1 = arith.index_cast %0 : index to i64
-        loop.yield %a, %1 : f32, i64
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: argmax @argmax
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %s = sched.get_block %f "M"

@@ -1,16 +1,7 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // It has an init.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
@@ -23,17 +14,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // The init is implicit.
-func.func @f(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 4 {
-    loop.for "k" %k = 10 {
-      loop.block "S" [i = 4 at %i, reduce k = 10 at %k] combine [add]
-          (%x = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>) origin "S"[i, k] {
-        loop.yield %x : f32
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: row_sums
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %s = sched.get_block %f "S"
@@ -47,30 +28,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // The loop is around it.
-func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  %C = loop.alloc "C" : memref<6x8xf32>
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.for "k" %k = 4 {
-        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
-            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
-          %0 = arith.mulf %x, %y : f32
-          loop.yield %0 : f32
-        }
-      }
-    }
-  }
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.block "D" [m = 6 at %m, n = 8 at %n]
-          (%x = %C[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul_doubled
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %c = sched.get_block %f "C"
@@ -84,20 +42,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // The first round of a loop that is over rows as well is not the first round of each row.
-func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  loop.for "m" %m = 6 {
-    loop.for "k" %k = 4 {
-      loop.for "n" %n = 8 {
-        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 4 at %k] combine [add]
-            (%x = %A[m, k] : memref<6x4xf32>, %y = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
-          %0 = arith.mulf %x, %y : f32
-          loop.yield %0 : f32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul_mkn
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %c = sched.get_block %f "C"

@@ -57,22 +57,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // Something stands after the block.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "i" %i = 10 {
-    loop.block "T" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: producer_consumer_fused
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
@@ -85,24 +70,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // The loop is around the block.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "i" %i = 10 {
-    loop.block "T" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "j" %j = 10 {
-    loop.block "D" [i = 10 at %j]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: producer_consumer_10
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %t = sched.get_block %f "T"
@@ -117,22 +85,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // The loop is serial.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "i" %i = 10 parallel {
-    loop.block "T" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: producer_consumer_fused s/%i = 10/%i = 10 parallel/
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %t = sched.get_block %f "T"

@@ -4,16 +4,7 @@
 // CHECK-LABEL: func.func @loops(
 // CHECK-NEXT: loop.for "i.0" [[O:%\S+]] = 3 {
 // CHECK-NEXT:   loop.for "i.1" [[I:%\S+]] = 4 unrolled {
-func.func @loops(%A: memref<12xf32>, %D: memref<12xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 12 {
-    loop.block "D" [i = 12 at %i]
-        (%x = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double_12 @loops
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"

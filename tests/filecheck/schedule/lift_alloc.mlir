@@ -15,28 +15,7 @@
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-func.func @to_a_loop(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<6x8xf32>
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.block "T" [m = 6 at %m, n = 8 at %n]
-          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.block "D" [m = 6 at %m, n = 8 at %n]
-          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: producer_consumer @to_a_loop
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %t = sched.get_block %f "T"
@@ -64,28 +43,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-func.func @to_the_function(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<6x8xf32>
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.block "T" [m = 6 at %m, n = 8 at %n]
-          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.block "D" [m = 6 at %m, n = 8 at %n]
-          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: producer_consumer @to_the_function
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %t = sched.get_block %f "T"

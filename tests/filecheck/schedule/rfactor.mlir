@@ -57,17 +57,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-func.func @lanes(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 4 {
-    loop.for "k" %k = 10 {
-      loop.block "S" [i = 4 at %i, reduce k = 10 at %k] combine [add]
-          (%x = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>) origin "S"[i, k] {
-        loop.yield %x : f32
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: row_sums @lanes
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %s = sched.get_block %f "S"
@@ -89,28 +79,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK: loop.block "M" [m = 4 at {{.*}}, reduce k.0 = 4 at {{.*}}]
 // CHECK-NEXT: combine ({{.*}} = -inf : f32, {{.*}} = 9223372036854775807 : i64)
 // CHECK: [[V_RF]][k.0, m] : memref<4x4xf32>, {{.*}} = [[I_RF]][k.0, m] : memref<4x4xi64>) -> (%V[m] : memref<4xf32>, %I[m] : memref<4xi64>)
-func.func @argmax(%A: memref<4x8xf32>, %V: memref<4xf32>, %I: memref<4xi64>) attributes {outputs = 2 : i64} {
-  loop.for "m" %m = 4 {
-    loop.for "k" %k = 8 {
-      loop.block "M" [m = 4 at %m, reduce k = 8 at %k]
-    combine (%v = -inf : f32, %i = 9223372036854775807 : i64) with (%w, %j) {
-      %gt = arith.cmpf ogt, %w, %v : f32
-      %eq = arith.cmpf oeq, %w, %v : f32
-      %lt = arith.cmpi slt, %j, %i : i64
-      %first = arith.andi %eq, %lt : i1
-      %take = arith.ori %gt, %first : i1
-      %x = arith.select %take, %w, %v : f32
-      %y = arith.select %take, %j, %i : i64
-      loop.yield %x, %y : f32, i64
-    } (%a = %A[m, k] : memref<4x8xf32>) -> (%V[m] : memref<4xf32>, %I[m] : memref<4xi64>) origin "M"[m, k] {
-        %0 = loop.index "k" : index
-        %1 = arith.index_cast %0 : index to i64
-        loop.yield %a, %1 : f32, i64
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: argmax @argmax
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %s = sched.get_block %f "M"

@@ -6,16 +6,7 @@
 // CHECK-NEXT:   loop.for "i.1" [[I_1:%\S+]] = 3 {
 // CHECK-NEXT:     loop.block "D" [i = 12 at [[I_0]] * 3 + [[I_1]]]
 // CHECK-NEXT:         (%a = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>)
-func.func @decided(%A: memref<12xf32>, %D: memref<12xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 12 {
-    loop.block "D" [i = 12 at %i]
-        (%x = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double_12 @decided
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"

@@ -6,16 +6,7 @@
 // CHECK-NEXT:   loop.for "i.1" [[I_1:%\S+]] = 4 {
 // CHECK-NEXT:     loop.block "D" [i = 10 at [[I_0]] * 4 + [[I_1]]] where ([[I_0]] * -4 - [[I_1]] + 9 >= 0)
 // CHECK-NEXT:         (%a = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>)
-func.func @inferred(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double @inferred
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
@@ -33,16 +24,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:     loop.for "i.2" [[I_2:%\S+]] = 3 {
 // CHECK-NEXT:       loop.block "D" [i = 12 at [[I_0]] * 6 + [[I_1]] * 3 + [[I_2]]]
 // CHECK-NEXT:           (%a = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>)
-func.func @exact(%A: memref<12xf32>, %D: memref<12xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 12 {
-    loop.block "D" [i = 12 at %i]
-        (%x = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double_12 @exact
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
@@ -69,16 +51,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-func.func @partition(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double @partition
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
@@ -106,24 +79,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK:          loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-func.func @pad(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "i" %i = 10 {
-    loop.block "T" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "j" %j = 10 {
-    loop.block "D" [i = 10 at %j]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: producer_consumer_10 @pad
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %t = sched.get_block %f "T"
@@ -141,17 +97,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:     loop.for "k.1" [[K_1:%\S+]] = 4 {
 // CHECK-NEXT:       loop.block "S" [i = 4 at [[I]], reduce k = 10 at [[K_0]] * 4 + [[K_1]]] where ([[K_0]] * -4 - [[K_1]] + 9 >= 0) combine [add]
 // CHECK-NEXT:           (%a = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>)
-func.func @reduction(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 4 {
-    loop.for "k" %k = 10 {
-      loop.block "S" [i = 4 at %i, reduce k = 10 at %k] combine [add]
-          (%x = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>) origin "S"[i, k] {
-        loop.yield %x : f32
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: row_sums @reduction
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %s = sched.get_block %f "S"
@@ -168,16 +114,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   loop.for "i.1" [[I_1:%\S+]] = 4 {
 // CHECK-NEXT:     loop.block "D" [i = 12 at [[I_0]] * 4 + [[I_1]]]
 // CHECK-NEXT:         (%a = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>)
-func.func @parameters(%A: memref<12xf32>, %D: memref<12xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 12 {
-    loop.block "D" [i = 12 at %i]
-        (%x = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double_12 @parameters
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"

@@ -1,16 +1,7 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // The factors must cover the extent.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
@@ -23,16 +14,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // Parameters must be positive as well.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
@@ -46,16 +28,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // Only a serial loop is split.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 10 parallel {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double s/%i = 10/%i = 10 parallel/
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
@@ -68,16 +41,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // Padding is for temporaries.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
@@ -90,17 +54,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // Padding is for spatial axes.
-func.func @f(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 4 {
-    loop.for "k" %k = 10 {
-      loop.block "S" [i = 4 at %i, reduce k = 10 at %k] combine [add]
-          (%x = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>) origin "S"[i, k] {
-        loop.yield %x : f32
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: row_sums
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %s = sched.get_block %f "S"
@@ -113,24 +67,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // A guarded block is not padded.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "i" %i = 10 {
-    loop.block "T" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "j" %j = 10 {
-    loop.block "D" [i = 10 at %j]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: producer_consumer_10
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %t = sched.get_block %f "T"
@@ -172,16 +109,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // A loop that has been split is gone.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"

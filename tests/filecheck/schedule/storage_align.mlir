@@ -15,28 +15,7 @@
 // CHECK-NEXT:   loop.for "n" [[N_1:%\S+]] = 10 {
 // CHECK-NEXT:     loop.block "D" [m = 6 at [[M_1]], n = 10 at [[N_1]]]
 // CHECK-NEXT:         (%t = [[T]][m, n] : memref<6x20xf32>) -> (%D[m, n] : memref<6x10xf32>)
-func.func @row(%A: memref<6x10xf32>, %D: memref<6x10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<6x10xf32>
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 10 {
-      loop.block "T" [m = 6 at %m, n = 10 at %n]
-          (%x = %A[m, n] : memref<6x10xf32>) -> (%T[m, n] : memref<6x10xf32>) origin "T"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 10 {
-      loop.block "D" [m = 6 at %m, n = 10 at %n]
-          (%x = %T[m, n] : memref<6x10xf32>) -> (%D[m, n] : memref<6x10xf32>) origin "D"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: producer_consumer_6x10 @row
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %t = sched.get_block %f "T"
@@ -61,28 +40,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   loop.for "n" [[N_1:%\S+]] = 10 {
 // CHECK-NEXT:     loop.block "D" [m = 6 at [[M_1]], n = 10 at [[N_1]]]
 // CHECK-NEXT:         (%t = [[T]][m, n] : memref<6x16xf32>) -> (%D[m, n] : memref<6x10xf32>)
-func.func @longer(%A: memref<6x10xf32>, %D: memref<6x10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<6x10xf32>
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 10 {
-      loop.block "T" [m = 6 at %m, n = 10 at %n]
-          (%x = %A[m, n] : memref<6x10xf32>) -> (%T[m, n] : memref<6x10xf32>) origin "T"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 10 {
-      loop.block "D" [m = 6 at %m, n = 10 at %n]
-          (%x = %T[m, n] : memref<6x10xf32>) -> (%D[m, n] : memref<6x10xf32>) origin "D"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: producer_consumer_6x10 @longer
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %t = sched.get_block %f "T"

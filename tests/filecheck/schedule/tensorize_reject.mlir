@@ -1,22 +1,7 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // There is no such intrinsic.
-func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul_u8i8
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %C = sched.get_block %f "C"
@@ -31,22 +16,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // The nest is deeper.
-func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul_u8i8
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %C = sched.get_block %f "C"
@@ -121,22 +91,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // The product is of other values.
-func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.addi %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul_u8i8 s/arith.muli/arith.addi/
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %C = sched.get_block %f "C"
@@ -151,22 +106,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // The sum is not a sum.
-func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [max]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul_u8i8 s/[add]/[max]/
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %C = sched.get_block %f "C"
@@ -241,22 +181,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // The right operand is in the order of another instruction.
-func.func @f(%A: memref<2x8xui8>, %B: memref<2x4x16xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, k mod 4, j] : memref<2x4x16xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul_u8i8 s/memref<2x16x4xi8>/memref<2x4x16xi8>/ s/j, k mod 4] : memref<2x16x4xi8>/k mod 4, j] : memref<2x4x16xi8>/
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %C = sched.get_block %f "C"
@@ -271,22 +196,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // The right operand goes round.
-func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, (j + 1) mod 16, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul_u8i8 s/4, j/4, (j + 1) mod 16/
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %C = sched.get_block %f "C"
@@ -301,22 +211,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // One loop is vectorized.
-func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul_u8i8
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %C = sched.get_block %f "C"
@@ -332,22 +227,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // A loop around is vectorized.
-func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul_u8i8
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %C = sched.get_block %f "C"
@@ -363,22 +243,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // Another block is in the nest.
-func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul_u8i8
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %C = sched.get_block %f "C"
@@ -425,22 +290,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // The group that k ends in is not zero.
-func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 6 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 6 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: matmul_u8i8 s/%k = 8/%k = 6/ s/reduce k = 8/reduce k = 6/
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %C = sched.get_block %f "C"

@@ -1,25 +1,7 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // Two elements that live at the same time do not share a place.
-func.func @f(%A: memref<10xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 8 {
-    loop.block "S" [i = 8 at %i]
-        (%x = %T[i] : memref<10xf32>, %y = %T[i + 1] : memref<10xf32>, %z = %T[i + 2] : memref<10xf32>) -> (%S[i] : memref<8xf32>) origin "S"[i] {
-      %0 = arith.mulf %x, %y : f32
-      %1 = arith.addf %0, %z : f32
-      loop.yield %1 : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: stencil
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %t = sched.get_block %f "T"
@@ -35,28 +17,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // The buffer is a temporary.
-func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<6x8xf32>
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.block "T" [m = 6 at %m, n = 8 at %n]
-          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.block "D" [m = 6 at %m, n = 8 at %n]
-          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: producer_consumer
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
@@ -68,28 +29,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // There is such a buffer.
-func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<6x8xf32>
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.block "T" [m = 6 at %m, n = 8 at %n]
-          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.block "D" [m = 6 at %m, n = 8 at %n]
-          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: producer_consumer
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %d = sched.get_block %f "D"
@@ -137,28 +77,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // The map has a dimension for each of the buffer's.
-func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<6x8xf32>
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.block "T" [m = 6 at %m, n = 8 at %n]
-          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.block "D" [m = 6 at %m, n = 8 at %n]
-          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: producer_consumer
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %t = sched.get_block %f "T"
@@ -170,28 +89,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // -----
 
 // No place is negative.
-func.func @f(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<6x8xf32>
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.block "T" [m = 6 at %m, n = 8 at %n]
-          (%x = %A[m, n] : memref<6x8xf32>) -> (%T[m, n] : memref<6x8xf32>) origin "T"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.block "D" [m = 6 at %m, n = 8 at %n]
-          (%x = %T[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>) origin "D"[m, n] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: producer_consumer
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %t = sched.get_block %f "T"

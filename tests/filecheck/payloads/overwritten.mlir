@@ -1,0 +1,33 @@
+func.func @f(%A: memref<10xf32>, %B: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
+  %T = loop.alloc "T" : memref<10xf32>
+  %U = loop.alloc "U" : memref<10xf32>
+  loop.for "g" %g = 10 {
+    loop.block "U" [i = 10 at %g]
+        (%x = %A[i] : memref<10xf32>) -> (%U[i] : memref<10xf32>) origin "U"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "h" %h = 10 {
+    loop.block "T" [i = 10 at %h]
+        (%x = %U[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "e" %e = 10 {
+    loop.block "V" [i = 10 at %e]
+        (%x = %B[i] : memref<10xf32>) -> (%U[i] : memref<10xf32>) origin "V"[i] {
+      %0 = arith.addf %x, %x : f32
+      loop.yield %0 : f32
+    }
+  }
+  loop.for "i" %i = 10 {
+    loop.block "D" [i = 10 at %i]
+        (%x = %T[i] : memref<10xf32>, %y = %U[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
+      %0 = arith.mulf %x, %y : f32
+      loop.yield %0 : f32
+    }
+  }
+  func.return
+}
