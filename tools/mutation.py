@@ -7,8 +7,8 @@ the tests that reach it, and then each mutant under its own tests, shortest firs
 over. All of it happens in a copy of the files that git tracks. The file holds mutants, tests and results: called again,
 the command goes on where it ended. `--afresh` measures the same mutants again, also when their lines have moved.
 
-A test counts only if it passes in the run with probes, and a kill only if the test passes without the mutant. What is
-kept from one test to the next (a cached result, a fixture of a module) counts for the first of them.
+A test counts only if it passes in the run with probes, and a kill only if the test passes without the mutant as well.
+What lasts from one test to the next (a cached result, a fixture of a module) counts for the first of them.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Mutant:
     occurrence: int = 0
     reached: int | None = None
     tests: list[str] = field(default_factory=list)
-    result: str = ""
+    outcome: str = ""
     killer: str = ""
 
     def key(self) -> tuple[str, str, str, str, int]:
@@ -113,8 +113,8 @@ def changes(node: ast.AST, boolean: bool) -> Iterator[tuple[str, Place]]:
             turned.ops = [TURNED[type(operator)]()]
             yield "comparison", Place(node, f"({ast.unparse(turned)})")
         case ast.BinOp(op=ast.Add() | ast.Sub() as sign) if not any(map(_is_sequence, (node.left, node.right))):
-            other = ast.BinOp(node.left, ast.Sub() if isinstance(sign, ast.Add) else ast.Add(), node.right)
-            yield "sign", Place(node, f"({ast.unparse(other)})")
+            flipped = ast.BinOp(node.left, ast.Sub() if isinstance(sign, ast.Add) else ast.Add(), node.right)
+            yield "sign", Place(node, f"({ast.unparse(flipped)})")
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
             yield "constant", Place(node, f"({value + 1})")
         case ast.BoolOp(op=operator, values=values):
@@ -143,8 +143,8 @@ def inside(node: ast.AST, name: str = "", boolean: bool = False) -> Iterator[tup
             if not isinstance(child, ast.AST) or isinstance(child, SKIPPED):
                 continue
             if isinstance(child, ast.FunctionDef):
-                own = isinstance(child.returns, ast.Name) and child.returns.id == "bool"
-                yield from inside(ast.Module(child.body, []), f"{name}{child.name}.", own)
+                is_test = isinstance(child.returns, ast.Name) and child.returns.id == "bool"
+                yield from inside(ast.Module(child.body, []), f"{name}{child.name}.", is_test)
             elif isinstance(child, ast.ClassDef):
                 yield from inside(ast.Module(child.body, []), f"{name}{child.name}.")
             else:
@@ -159,15 +159,15 @@ def inside(node: ast.AST, name: str = "", boolean: bool = False) -> Iterator[tup
 def candidates(file: str, root: Path = ROOT) -> dict[tuple[str, str, str, str, int], tuple[Mutant, Place]]:
     """All mutants of a file by their keys."""
     source = (root / file).read_text()
-    lines, alike, result = source.splitlines(), Counter[tuple[str, ...]](), {}
+    lines, alike, by_key = source.splitlines(), Counter[tuple[str, ...]](), {}
     for function, kind, place in inside(ast.parse(source)):
         line, before = lines[place.node.lineno - 1].strip(), ast.unparse(place.node)
         mutant = Mutant(file, function, line, kind, f"{before} -> {place.text}")
         described = (function, line, mutant.change)
         mutant.occurrence = alike[described]
         alike[described] += 1
-        result[mutant.key()] = mutant, place
-    return result
+        by_key[mutant.key()] = mutant, place
+    return by_key
 
 
 def draw(rooms: list[str], seed: int, count: int) -> list[Mutant]:
@@ -261,7 +261,7 @@ def probe(work: Copy, mutants: list[Mutant], tests: list[str]) -> None:
         edits[mutant.file].append(edit(place, f"{call}; " if statement else f"({call}, ", "" if statement else ")[1]"))
     for file, places in edits.items():
         work.write(file, edited((ROOT / file).read_text(), places))
-    work.run("-n", str(work.workers), *tests)
+    status = work.run("-n", str(work.workers), *tests)
     for file in edits:
         work.write(file, (ROOT / file).read_text())
     seconds, failed, reached = defaultdict[str, float](float), set(), defaultdict(set)
@@ -272,7 +272,10 @@ def probe(work: Copy, mutants: list[Mutant], tests: list[str]) -> None:
     for line in work.record("reached"):
         place_number, _, test = line.partition(" ")
         reached[int(place_number)].add(test)
-    print(f"{len(seconds)} tests in {sum(seconds.values()):.0f} s, {len(failed)} skipped or failed", flush=True)
+    print(
+        f"{len(seconds)} tests in {sum(seconds.values()):.0f} s, {len(failed)} skipped or failed, status {status}",
+        flush=True,
+    )
     for number, mutant in enumerate(mutants):
         mine = sorted((seconds[test], test) for test in reached[number] if test in seconds and test not in failed)
         mutant.reached, total = len(mine), 0.0
@@ -283,40 +286,49 @@ def probe(work: Copy, mutants: list[Mutant], tests: list[str]) -> None:
 
 
 def kill(work: Copy, mutant: Mutant) -> None:
-    """Run a mutant's tests and set its result."""
+    """Run a mutant's tests and set its outcome."""
+    mutant.outcome, mutant.killer = "survived" if mutant.tests else "uncovered", ""
+    if not mutant.tests:
+        return
     source, place = (ROOT / mutant.file).read_text(), candidates(mutant.file)[mutant.key()][1]
-    tests, mutant.result = list(mutant.tests), "survived" if mutant.tests else "uncovered"
-    while tests:
-        (work.records / "mine").write_text("\n".join(tests))
-        work.write(mutant.file, edited(source, [edit(place, place.text, "\n")]))
-        status = work.run("-x", f"@{work.records / 'mine'}", limit=LIMIT)
-        work.write(mutant.file, source)
-        failed = [line.split(" ", 3)[3] for line in work.record("tests") if " failed " in line]
-        if status is None:
-            mutant.result = "hung"
+    (work.records / "mine").write_text("\n".join(mutant.tests))
+    work.write(mutant.file, edited(source, [edit(place, place.text, "\n")]))
+    status = work.run("-x", f"@{work.records / 'mine'}", limit=LIMIT)
+    work.write(mutant.file, source)
+    lines = work.record("tests")
+    failed = [line.split(" ", 3)[3] for line in lines if " failed " in line]
+    if status is None:
+        mutant.outcome = "hung"
+    elif failed or status < 0 or (status and not lines):  # or it has crashed, or nothing can be imported
+        mutant.outcome, mutant.killer = "killed", failed[0] if failed else mutant.tests[0]
+
+
+def confirm(work: Copy, mutants: list[Mutant]) -> None:
+    """Take back the kills by tests that fail without a mutant, too, until there are none."""
+    while killers := {mutant.killer for mutant in mutants if mutant.outcome == "killed"}:
+        (work.records / "mine").write_text("\n".join(sorted(killers)))
+        work.run("-n", str(work.workers), f"@{work.records / 'mine'}")
+        passed = {line.split(" ", 3)[3] for line in work.record("tests") if " call passed " in line}
+        failed = killers - passed
+        if not failed:
             return
-        if status in (0, 5) or (status == 1 and not failed):
-            return
-        killer = failed[0] if failed else tests[0]
-        status = work.run("-x", killer)  # does it pass without the mutant?
-        work.record("tests")
-        if status == 0:
-            mutant.result, mutant.killer = "killed", killer
-            return
-        tests.remove(killer)
+        for mutant in mutants:
+            mutant.tests = [test for test in mutant.tests if test not in failed]
+            if mutant.killer in failed:
+                kill(work, mutant)
 
 
 def table(mutants: list[Mutant]) -> str:
     """Counts by room and by kind of change, and the mutants that no test has killed."""
-    results = ("killed", "survived", "hung", "uncovered")
-    rows = [f"{'':24}" + "".join(f"{name:>11}" for name in results)]
+    outcomes = ("killed", "survived", "hung", "uncovered")
+    rows = [f"{'':24}" + "".join(f"{name:>11}" for name in outcomes)]
     for title, name in [("all", ""), *((x, "room") for x in ROOMS), *((x, "kind") for x in _kinds(mutants))]:
         mine = [m for m in mutants if not name or (m.file.startswith(title) if name == "room" else m.kind == title)]
-        counts = Counter(mutant.result for mutant in mine)
-        rows.append(f"{title:24}" + "".join(f"{counts[result]:11}" for result in results))
-    for mutant in sorted(mutants, key=lambda mutant: (mutant.result, mutant.file)):
-        if mutant.result != "killed":
-            rows.append(f"{mutant.result}: {mutant.file}, {mutant.function}: {mutant.line}\n    {mutant.change}")
+        counts = Counter(mutant.outcome for mutant in mine)
+        rows.append(f"{title:24}" + "".join(f"{counts[outcome]:11}" for outcome in outcomes))
+    for mutant in sorted(mutants, key=lambda mutant: (mutant.outcome, mutant.file)):
+        if mutant.outcome != "killed":
+            rows.append(f"{mutant.outcome}: {mutant.file}, {mutant.function}: {mutant.line}\n    {mutant.change}")
     return "\n".join(rows)
 
 
@@ -341,7 +353,7 @@ def main() -> None:
         mutants = draw(arguments.rooms, arguments.seed, arguments.count)
     if arguments.afresh:
         for mutant in mutants:
-            mutant.reached, mutant.tests, mutant.result, mutant.killer = None, [], "", ""
+            mutant.reached, mutant.tests, mutant.outcome, mutant.killer = None, [], "", ""
 
     def keep() -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -354,10 +366,12 @@ def main() -> None:
             probe(work, mutants, arguments.tests)
             keep()
         for mutant in mutants:
-            if not mutant.result:
+            if not mutant.outcome:
                 kill(work, mutant)
-                print(f"{mutant.result:10} {mutant.file} {mutant.change}", flush=True)
+                print(f"{mutant.outcome:10} {mutant.file} {mutant.change}", flush=True)
                 keep()
+        confirm(work, mutants)
+        keep()
     print(table(mutants))
 
 
