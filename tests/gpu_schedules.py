@@ -12,11 +12,11 @@ from compiler.schedule import Schedule, library
 from compiler.space.rules import GPU_RULES, Rule
 from compiler.space.rules.derivation import preferred
 from compiler.targets.cuda import machine
+from tests.programs import matmul
 
 
 def product(m: int = 32, n: int = 32, k: int = 16) -> te.Function:
-    a, b = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
-    return te.function("product", [a, b], te.nn.matmul(a, b, name="C"))
+    return matmul(m, n, k)
 
 
 def tiled(

@@ -14,11 +14,11 @@ from compiler.affine import linear as lin
 from compiler.analysis.cost import flops, footprint, instances, total_flops
 from compiler.program.tree import Block, Program
 from compiler.schedule import Schedule, library
+from tests import programs
 
 
 def matmul(m: int, k: int, n: int, dtype: str = "f32") -> Schedule:
-    a, b = te.placeholder((m, k), dtype, name="A"), te.placeholder((k, n), dtype, name="B")
-    return Schedule(compiler.lower(te.function("matmul", [a, b], [te.nn.matmul(a, b)])))
+    return Schedule(compiler.lower(programs.matmul(m, n, k, dtype, "matmul", output="matmul")))
 
 
 def program_of(output: te.Tensor, *inputs: te.Tensor) -> Program:

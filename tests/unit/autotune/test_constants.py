@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from compiler import te
 from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.runner import MeasureJob, RunnerSetup
 from compiler.autotune.options import TuningOptions
@@ -28,14 +28,13 @@ from compiler.space.cpu_features import extract
 from compiler.space.space import work
 from compiler.support.errors import InputError
 from tests.measuring import started
+from tests.programs import matmul
 
 M, N, K = 48, 64, 80
 FEW = Limits(sampling=Sampling(least=1, most=1, min_seconds=0.0))
 
 
-def layer() -> te.Function:
-    x, w = te.placeholder((M, K), name="X"), te.placeholder((K, N), name="W")
-    return te.function("layer", [x, w], te.nn.matmul(x, w, name="Y"))
+layer = partial(matmul, M, N, K, name="layer", inputs="XW", output="Y")
 
 
 def packed(first: str) -> Schedule:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from compiler import te
 from compiler.autotune.fleet import facts, host_lock, jobs
 from compiler.autotune.fleet.cluster import BUILD, STRIKES, TIME, FleetJob, Lost, Member
 from compiler.autotune.fleet.judge import Judge, Said, impossible
@@ -23,11 +22,11 @@ from compiler.driver.reference.subject import Subject
 from compiler.pipeline import lower
 from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import host, stated
+from tests.programs import matmul
 
 
 def subject() -> Subject:
-    a, b = te.placeholder((64, 64), name="A"), te.placeholder((64, 64), name="B")
-    return Subject(str(lower(te.function("f", [a, b], te.nn.matmul(a, b)))))
+    return Subject(str(lower(matmul(name="f", output="matmul"))))
 
 
 SUBJECT = subject()

@@ -6,6 +6,7 @@ import pickle
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import compiler
-from compiler import lower, te
+from compiler import lower
 from compiler.autotune.measure import network, runner
 from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.network import COPIES, NetworkCall
@@ -29,6 +30,7 @@ from compiler.targets.arguments import Array
 from compiler.targets.cpu import presence
 from compiler.types.machines import Machine, host
 from tests.measuring import started
+from tests.programs import matmul
 from tests.unit.autotune.test_measure import Steady
 
 M, N, K = 48, 64, 80
@@ -36,9 +38,7 @@ FEW = Sampling(min_seconds=0.0, least=2, most=4, spread=1e9, seconds=1e9)
 SMALL = replace(host(), l3_bytes=1 << 20)
 
 
-def layer() -> te.Function:
-    x, w = te.placeholder((M, K), name="X"), te.placeholder((K, N), name="W")
-    return te.function("layer", [x, w], te.nn.matmul(x, w, name="Y"))
+layer = partial(matmul, M, N, K, name="layer", inputs="XW", output="Y")
 
 
 def fixed() -> ModuleOp:

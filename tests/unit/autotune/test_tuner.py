@@ -35,15 +35,11 @@ from compiler.driver.reference.subject import Subject
 from compiler.pipeline import lower
 from compiler.space.space import SketchSpace
 from compiler.support.errors import InputError, TargetError
+from tests.programs import matmul as product
 from tests.sample import pairs
 
 PATIENCE = 60.0
 """Seconds of what never ends by itself."""
-
-
-def product(m: int = 64, n: int = 64, k: int = 64) -> te.Function:
-    a, b = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
-    return te.function("product", [a, b], te.nn.matmul(a, b, name="C"))
 
 
 @cache

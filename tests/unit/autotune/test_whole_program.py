@@ -25,7 +25,8 @@ from compiler.database.outcome import NETWORK, Outcome
 from compiler.driver.parts.groups import OWN, Whole, whole_of, whole_of_kept
 from compiler.pipeline import lower, parse
 from compiler.support.errors import InputError, TargetError
-from tests.unit.autotune.test_tuner import Pretend, clock, path, product, records, workers
+from tests.programs import matmul as product
+from tests.unit.autotune.test_tuner import Pretend, clock, path, records, workers
 from tests.whole import CONSTANTS, M, N, whole
 
 __all__ = ["clock", "path", "workers"]

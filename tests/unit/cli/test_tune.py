@@ -43,6 +43,7 @@ from compiler.space.cpu_features import REASONS
 from compiler.support.errors import InputError
 from compiler.support.text import duration
 from compiler.targets.cpu.presence import Disturbance
+from tests.programs import matmul
 from tests.said import refusal
 from tests.unit.autotune.test_tuner import halved
 
@@ -178,8 +179,7 @@ def test_tune_quietly_and_without_a_database(
 
 
 def program() -> te.Function:
-    a, b = te.placeholder((96, 128), name="A"), te.placeholder((128, 80), name="B")
-    return te.function("matmul_96x128x80", [a, b], te.nn.matmul(a, b, name="matmul"))
+    return matmul(96, 80, 128, name="matmul_96x128x80", output="matmul")
 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0, count: int = 12) -> Any:

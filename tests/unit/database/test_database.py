@@ -36,6 +36,7 @@ from compiler.pipeline import parse
 from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError
 from compiler.targets.cpu.presence import Disturbance
+from tests.programs import matmul
 from tests.said import refusal
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,8 +44,7 @@ FAKE = "a program of which nothing asks more than its hash"
 
 
 def product(name: str = "product", m: int = 8) -> te.Function:
-    a, b = te.placeholder((m, 6), name="A"), te.placeholder((6, 4), name="B")
-    return te.function(name, [a, b], te.nn.matmul(a, b, name="C"))
+    return matmul(m, 4, 6, name=name)
 
 
 def script_of(function: te.Function) -> str:

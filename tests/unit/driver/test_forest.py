@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestRegressor
 
-from compiler import lower, te
+from compiler import lower
 from compiler.driver.choice import forest
 from compiler.driver.choice import preferred as choice
 from compiler.driver.choice.forest import LEAF, Forest
@@ -20,6 +20,7 @@ from compiler.space.rules import RULES
 from compiler.space.rules.derivation import preferred
 from compiler.space.sketch import Sketch
 from compiler.types.machines import Machine
+from tests.programs import matmul
 from tools import train
 
 MACHINE = Machine("test", "", "", 2, 512, 32, 32 << 10, 1 << 20, 8 << 20)
@@ -113,8 +114,7 @@ def test_the_hash_is_of_code_not_of_prose(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def _sketch() -> tuple[Schedule, Schedule, Sketch]:
-    a, b = te.placeholder((96, 80), name="A"), te.placeholder((80, 128), name="B")
-    original = Schedule(lower(te.function("f", [a, b], te.nn.matmul(a, b))))
+    original = Schedule(lower(matmul(96, 128, 80, name="f", output="matmul")))
     actual = preferred(original, RULES, MACHINE).draft.schedule
     return original, actual, Sketch.of("", original.program, actual)
 

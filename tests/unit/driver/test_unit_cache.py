@@ -29,6 +29,7 @@ from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu import Kernel
 from tests.groups import program
+from tests.programs import matmul
 from tests.unit.driver.test_main import add, packed, product
 
 
@@ -212,8 +213,7 @@ def test_without_a_cache_nothing_is_kept(folder: Path, compiled: list[str], monk
 
 
 def renamed() -> te.Function:
-    x, w = te.placeholder((32, 32), name="Y"), te.placeholder((32, 32), name="W")
-    return te.function("product", [x, w], te.nn.matmul(x, w, name="P"))
+    return matmul(32, 32, 32, inputs="YW", output="P")
 
 
 def test_what_differs_is_another_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from compiler.pipeline import parse
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu.assembly import parse_assembly
 from compiler.types.machines import host
+from tests.programs import matmul
 from tests.said import refusal
 from tests.unit.targets.test_kernel import MATMUL
 
@@ -36,8 +37,7 @@ SCRIPT = str(ROOT / "examples" / "walk_schedule.mlir")
 
 
 def schedule(n: int) -> tuple[Schedule, Any]:
-    a, b = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
-    s = Schedule(compiler.lower(te.function("matmul", [a, b], [te.nn.matmul(a, b)])))
+    s = Schedule(compiler.lower(matmul(n, n, n, name="matmul", output="matmul")))
     return s, s.get_block("matmul")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,20 +20,18 @@ from compiler.pipeline import parse
 from compiler.schedule import Schedule, library
 from compiler.targets.cpu.load import load
 from compiler.types.machines import host
+from tests.programs import applied, matmul
 from tests.unit.lowering.test_long_bodies import norms
 from tests.unit.targets.test_kernel import MATMUL
 
 
 def gebp() -> Schedule:
-    a, b = te.placeholder((64, 64), name="A"), te.placeholder((64, 64), name="B")
-    s = Schedule(compiler.lower(te.function("matmul", [a, b], [te.nn.matmul(a, b)])))
+    s = Schedule(compiler.lower(matmul(name="matmul", output="matmul")))
     library.gebp(s, s.get_block("matmul"), mc=32, kc=32, nc=64, mr=4, nr=16)
     return s
 
 
-def softmax() -> te.Function:
-    x = te.placeholder((37, 53), name="X")
-    return te.function("softmax", [x], [te.nn.softmax(x)])
+softmax = partial(applied, te.nn.softmax, (37, 53), name="softmax")
 
 
 def conv() -> te.Function:

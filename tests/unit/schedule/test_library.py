@@ -15,17 +15,10 @@ from compiler.pipeline import parse_passes, run
 from compiler.program.read import read
 from compiler.schedule import Schedule, library, outline
 from compiler.support.errors import ScheduleError
+from tests.programs import sum_of_products as matmul
 from tests.sample import pairs
 from tests.scheduled import check
 from tests.unit.schedule.test_python import SMALL
-
-
-def matmul(m: int, k: int, n: int) -> te.Function:
-    """C[m, n] = A[m, k] B[k, n]."""
-    a, b = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
-    r = te.reduce_axis(k, "k")
-    c = te.compute((m, n), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
-    return te.function("mm", [a, b], [c])
 
 
 def scaled(m: int, n: int) -> te.Function:

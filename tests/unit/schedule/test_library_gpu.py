@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from compiler.support.errors import LoweringError, ScheduleError
 from compiler.targets import simt
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
 from tests.host_cuda import needs_gxx, run_on_host
+from tests.programs import applied
 from tests.sample import some
 
 RANDOM = np.random.default_rng(0)
@@ -37,8 +39,7 @@ def conv_tiles(s: Schedule) -> None:
 
 
 def batched(n: int = 3, m: int = 20, k: int = 12, o: int = 24) -> te.Function:
-    a, b = te.placeholder((n, m, k), name="A"), te.placeholder((n, k, o), name="B")
-    return te.function("batched", [a, b], te.nn.batch_matmul(a, b, name="C"))
+    return applied(partial(te.nn.batch_matmul, name="C"), (n, m, k), (n, k, o), name="batched", inputs="AB")
 
 
 def product_tiles(s: Schedule) -> None:
@@ -58,8 +59,7 @@ def conv_ahead(s: Schedule) -> None:
 
 
 def softmax(m: int = 5, n: int = 100) -> te.Function:
-    x = te.placeholder((m, n), name="X")
-    return te.function("rows", [x], te.nn.softmax(x, name="Y"))
+    return applied(partial(te.nn.softmax, name="Y"), (m, n), name="rows")
 
 
 def norm(m: int = 4, n: int = 70) -> te.Function:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -10,14 +12,11 @@ from compiler import te
 from compiler.schedule import Handle, Schedule
 from compiler.support.errors import LoweringError, ScheduleError
 from tests import upstream
+from tests.programs import sum_of_products
 from tests.scheduled import check
 from tests.upstream import Case, Failure
 
-
-def matmul(m: int = 9, k: int = 20, n: int = 12) -> te.Function:
-    a, b = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
-    r = te.reduce_axis(k, "k")
-    return te.function("mm", [a, b], [te.compute((m, n), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")])
+matmul = partial(sum_of_products, 9, 20, 12)
 
 
 def panels(s: Schedule) -> list[Handle]:

@@ -9,13 +9,10 @@ import compiler
 from compiler import te
 from compiler.autotune.task import SearchTask
 from compiler.types.machines import Machine
+from tests.programs import applied
+from tests.programs import matmul as product
 
 MACHINE = Machine("test", "", "", 2, 512, 32, 48 << 10, 1 << 20, 32 << 20)
-
-
-def product(m: int, n: int, k: int) -> te.Function:
-    a, b = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
-    return te.function("product", [a, b], te.nn.matmul(a, b, name="C"))
 
 
 def columns(n: int, k: int) -> te.Function:
@@ -26,8 +23,7 @@ def columns(n: int, k: int) -> te.Function:
 
 def rows(m: int, k: int) -> te.Function:
     """The variance of each row."""
-    x = te.placeholder((m, k), name="X")
-    return te.function("rows", [x], te.nn.var(x, 1, name="V"))
+    return applied(lambda x: te.nn.var(x, 1, name="V"), (m, k), name="rows")
 
 
 def sketches(function: te.Function, threads: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -20,14 +21,10 @@ from compiler.space.rules.template import from_template
 from compiler.space.space import SketchSpace, work
 from compiler.support.errors import InputError, ScheduleError
 from compiler.types.machines import Machine
+from tests.programs import applied, matmul
 from tests.sample import some
 
 MACHINE = Machine("test", "", "", 2, 512, 32, 32 << 10, 1 << 20, 8 << 20)
-
-
-def _matmul(m: int, n: int, k: int) -> te.Function:
-    a, b = te.placeholder((m, k), "f32", name="A"), te.placeholder((k, n), "f32", name="B")
-    return te.function("f", [a, b], te.nn.matmul(a, b))
 
 
 def _chain(m: int, k: int, n: int, p: int) -> te.Function:
@@ -35,19 +32,7 @@ def _chain(m: int, k: int, n: int, p: int) -> te.Function:
     return te.function("f", [a, b, e], te.nn.matmul(te.nn.exp(te.nn.matmul(a, b)), e))
 
 
-def _softmax(m: int, n: int) -> te.Function:
-    x = te.placeholder((m, n), "f32", name="X")
-    return te.function("f", [x], te.nn.softmax(x))
-
-
-def _pooled(n: int, c: int, h: int) -> te.Function:
-    x = te.placeholder((n, c, h, h), "f32", name="X")
-    return te.function("f", [x], te.nn.max_pool2d(x, 3, stride=2, padding=1))
-
-
-def _integers(m: int, n: int, k: int) -> te.Function:
-    a, b = te.placeholder((m, k), "i8", name="A"), te.placeholder((k, n), "i8", name="B")
-    return te.function("f", [a, b], te.nn.matmul(a, b))
+_matmul = partial(matmul, name="f", output="matmul")
 
 
 def _small(name: str) -> te.Function:
@@ -68,9 +53,9 @@ PROGRAMS = {
     "ragged": _matmul(37, 131, 67),
     "narrow": _matmul(64, 9, 40),
     "chain": _chain(48, 40, 64, 80),
-    "softmax": _softmax(33, 100),
-    "pool": _pooled(2, 5, 17),
-    "integers": _integers(32, 64, 48),
+    "softmax": applied(te.nn.softmax, (33, 100)),
+    "pool": applied(partial(te.nn.max_pool2d, kernel=3, stride=2, padding=1), (2, 5, 17, 17)),
+    "integers": _matmul(32, 64, 48, "i8"),
 }
 
 

@@ -6,6 +6,7 @@ import pickle
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from compiler.targets.c.names import symbol
 from compiler.types.machines import MACHINES, stated
 from tests.agreement import bound, error, widened
 from tests.operators.catalogue import numpy_dtype
+from tests.programs import applied
 from tests.said import refusal
 
 Array = np.ndarray[Any, Any]
@@ -40,13 +42,11 @@ def matmul(dtype: str, shape: Sequence[int] = (37, 50, 41)) -> te.Function:
 
 
 def softmax(dtype: str) -> te.Function:
-    X = te.placeholder((5, 33), dtype, name="X")
-    return te.function("rows", [X], te.nn.softmax(X, axis=1))
+    return applied(partial(te.nn.softmax, axis=1), (5, 33), dtype=dtype, name="rows")
 
 
 def total(dtype: str) -> te.Function:
-    X = te.placeholder((7, 129), dtype, name="X")
-    return te.function("total", [X], te.nn.sum(X, axis=1, name="S"))
+    return applied(partial(te.nn.sum, axis=1, name="S"), (7, 129), dtype=dtype, name="total")
 
 
 def layer(dtype: str) -> te.Function:

@@ -19,7 +19,7 @@ from compiler.support.errors import TargetError
 from compiler.targets.arguments import Argument
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.binding import Binder
-from tests import pretended_torch
+from tests import pretended_torch, programs
 
 A = np.arange(12, dtype=np.float32).reshape(3, 4)
 B = np.arange(20, dtype=np.float32).reshape(4, 5) - 7
@@ -32,8 +32,7 @@ def matmul() -> Kernel:
 
 
 def product(dtype: str) -> te.Function:
-    a, b = te.placeholder((3, 4), dtype, name="A"), te.placeholder((4, 5), dtype, name="B")
-    return te.function("matmul", [a, b], [te.nn.matmul(a, b, name="C")])
+    return programs.matmul(3, 5, 4, dtype, "matmul")
 
 
 @pytest.fixture(params=["pretended", "installed"])

@@ -6,6 +6,7 @@ import platform
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from compiler.support.processes import Worker
 from compiler.support.worker import Ready
 from compiler.types import machines as machines
 from compiler.types.machines import MACHINES, VARIABLE, Machine, detected, host, lacking
+from tests.programs import applied
 
 ROOT = Path(__file__).parents[3]
 x86 = pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="named machines are of x86-64")
@@ -49,9 +51,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     machines._named.cache_clear()
 
 
-def softmax() -> te.Function:
-    x = te.placeholder((16, 40), name="X")
-    return te.function("softmax", [x], te.nn.softmax(x))
+softmax = partial(applied, te.nn.softmax, (16, 40), name="softmax")
 
 
 X = np.random.default_rng(0).standard_normal((16, 40)).astype(np.float32)
