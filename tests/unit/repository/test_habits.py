@@ -6,7 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PINS = dict(re.findall(r"^([\w-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
 HOOKS = (ROOT / ".pre-commit-config.yaml").read_text()
 JOBS = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
