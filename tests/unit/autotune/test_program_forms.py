@@ -26,7 +26,7 @@ from compiler.database import Database
 from compiler.driver.building import built, chosen_partition
 from compiler.driver.parts.partition import PROGRAM, Alternatives, ProgramForms, alternatives
 from compiler.types.machines import host
-from tests.unit.test_inside import Timed
+from tests.unit.autotune.test_finalists_in_network import Timed
 from tests.unit.test_tuner import Pretend, path, workers
 
 __all__ = ["path", "workers"]

@@ -16,7 +16,7 @@ from compiler.dialects.sched import SchedOp
 from compiler.pipeline import parse
 from compiler.schedule.dialect import SCHED
 
-KEPT = Path(__file__).parents[1] / "kept"
+KEPT = Path(__file__).parents[2] / "kept"
 HANDLES, *STEPS = (KEPT / "sched.txt").read_text().rstrip().split("\n\n")
 
 
