@@ -89,6 +89,9 @@ def test_the_core_is_read_in_a_weekend() -> None:
     paths, most = lines.core()
     assert {"te.py", "legal.py", "state.py", "split.py"} <= {path.name for path in paths}
     assert 0.9 * most < lines.count(paths) <= most
+    every, most = lines.opened(paths)
+    assert {"dense.py", "pack.py", "arith.py"} <= {path.name for path in every}
+    assert 0.9 * most < lines.count(every) <= most
 
 
 def test_a_path_without_files_is_seen() -> None:
