@@ -232,7 +232,7 @@ class Alternatives:
         return next((self.of_program(choice.chosen(database)) for choice in choices), self)
 
 
-class Forms(Protocol):
+class FormNames(Protocol):
     """The forms of a group, or of a whole program."""
 
     @property
@@ -265,7 +265,7 @@ class ProgramForms:
 
     @property
     def preferred(self) -> str:
-        """See `Forms`."""
+        """See `FormNames`."""
         return form_name(self.laws)
 
     @cached_property
@@ -277,7 +277,7 @@ class ProgramForms:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """See `Forms`."""
+        """See `FormNames`."""
         return (self.preferred, *self.others)
 
 
@@ -291,7 +291,7 @@ class FormChoice:
     """A group, or a program, that has other forms: the text of it as written, and the key of the times of its forms
     inside the program."""
 
-    forms: Forms
+    forms: FormNames
     program: str
     key: Key
 
