@@ -60,8 +60,10 @@ def entry(name: str, described: object, level: int = 2) -> Iterator[str]:
 
 
 def _methods(kind: type) -> Iterator[tuple[str, object]]:
-    """The public methods and properties that a class itself declares."""
-    for name, attribute in vars(kind).items():
+    """The public methods and properties that a class declares, or a base of it in the same room."""
+    room = kind.__module__.rpartition(".")[0]
+    bases = [base for base in kind.__mro__[::-1] if base.__module__.rpartition(".")[0] == room]
+    for name, attribute in {name: attribute for base in bases for name, attribute in vars(base).items()}.items():
         method = getattr(attribute, "__func__", attribute)
         if (name == "__call__" or not name.startswith("_")) and (
             inspect.isfunction(method) or isinstance(method, PROPERTIES)

@@ -1,6 +1,7 @@
 """The autotuner: rules write scripts with open choices, a cost model and a search fill them, workers measure.
 
 task.py       SearchTask: a program to be tuned, and what was found for it
+program.py    TaskProgram: the program of a task: its parts, its keys, its search space
 workloads.py  programs by name
 options.py    what can be asked of a run
 tuner.py      proposals to outcomes to records, until the budget is spent; the leaders again, in turns

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
-from reprlib import repr as short
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,44 +15,26 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler import driver
-from compiler.alternatives import Conditions
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.tasks.chosen_forms import ChosenForms
-from compiler.autotune.tell.forms import GroupForm
-from compiler.autotune.workloads import made
-from compiler.database import Database, Key, Record
-from compiler.database.outcome import NETWORK, TIMINGS, WARM
-from compiler.database.program import text_of
-from compiler.database.record import hash_of
+from compiler.autotune.program import TaskProgram
+from compiler.database import Database, Record
 from compiler.database.replay import replay
-from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import dtype_of
-from compiler.driver.building import Selection, accepted, build, built, by_records, records_of, source_of
-from compiler.driver.parts.groups import OWN, Group, Whole
-from compiler.driver.parts.partition import Partition, alternatives
+from compiler.driver.building import build, by_records, records_of, source_of
+from compiler.driver.parts.groups import Whole
 from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Scheduled
-from compiler.frontends.model import Imported
-from compiler.graph.spelling import renamed, spelled
 from compiler.opt.diagnostics import SAID
-from compiler.pipeline import imported, parse
-from compiler.program.tree import Buffer, Program
+from compiler.pipeline import parse
+from compiler.program.tree import Buffer
 from compiler.program.write import write
 from compiler.schedule import Schedule
-from compiler.space.rules import RULES_OF, Rule
-from compiler.space.rules.derivation import Derived, as_written, derive
-from compiler.space.rules.recording import recorded
-from compiler.space.rules.template import from_template
-from compiler.space.space import SketchSpace
-from compiler.support import display
-from compiler.support.errors import InputError, ScheduleError, TargetError
+from compiler.space.rules.derivation import as_written
+from compiler.support.errors import InputError, ScheduleError
 from compiler.support.files import named
-from compiler.support.text import counted, duration, printable, remark
-from compiler.support.unpicklable import Unpicklable
-from compiler.support.validation import instance, line, several
-from compiler.targets.registry import target_named
-from compiler.types.machines import Gpu, Machine, host
-from compiler.types.policies import policy_named
+from compiler.support.text import duration, printable, remark
+from compiler.support.validation import instance
+from compiler.types.machines import host
 
 if TYPE_CHECKING:
     from compiler.autotune.tasks.in_place import Finals
@@ -63,11 +43,10 @@ if TYPE_CHECKING:
 
 MODES = ("script", "python")
 """The ways in which a record of any target can be printed."""
-Template: TypeAlias = ModuleOp | str | Callable[[Schedule], object]
 Best: TypeAlias = Any  # a Record, of a whole program one for each group by its name: the program tells, types do not
 
 
-class SearchTask(Unpicklable):
+class SearchTask(TaskProgram):
     """A program to be tuned: the function, the target, the number of threads, the policy.
 
         task = SearchTask(func=matmul, args=(1024, 1024, 1024), threads=1)
@@ -102,203 +81,6 @@ class SearchTask(Unpicklable):
         "a task cannot be pickled or copied: make it again with SearchTask and the same arguments; a database knows it"
     )
 
-    def __init__(
-        self,
-        func: object,
-        args: Sequence[object] = (),
-        target: str = "cpu",
-        threads: int | None = None,
-        policy: str = "contract",
-        rules: Sequence[Rule] | None = None,
-        name: str | None = None,
-        template: Template | None = None,
-        machine: Machine | Gpu | None = None,
-        constants: Sequence[str] = (),
-        arch: str | None = None,
-        timing: str = WARM,
-        error: float | None = None,
-    ) -> None:
-        self._target = target_named(line("the target", target))
-        if not self._target.is_tuned:
-            raise TargetError(f"programs for {self._target.name} are not tuned: tune for cpu, and build its script")
-        self.arch = self._target.arch(None if arch is None else line("the architecture", arch))
-        args = several("args", args, "arguments", lambda value: True)
-        constants = several("constants", constants, "names of inputs", lambda value: isinstance(value, str))
-        self.machine = self._target.checked_machine(machine, self.arch)
-        self._target.check(threads, constants or None)
-        policy_named(policy, TargetError)
-        model = imported(func)
-        self.known = dict(model.constants) if isinstance(model, Imported) else {}
-        constants = (*self.known, *constants)
-        group = func if isinstance(func, Group) else None
-        self.func = group.loops if group else model.function if isinstance(model, Imported) else made(func, args)
-        self.constants = constants
-        self.error = accepted(error)
-        conditions = Conditions(self.machine, policy, error=self.error)
-        program = group or self.func
-        offers = alternatives(program, constants, self._target.in_units, template is None, conditions)
-        self._take(offers.preferred)
-        program_name = self._whole.function.sym_name.data if self._whole else self.schedule.name
-        self.name = program_name if name is None else line("the name of a task", name)
-        self.policy, self.target = policy, self._target.name
-        self.timing = _timing(timing)
-        self.device = self._target.device(self.machine, self.arch)
-        given = RULES_OF[self._target.family] if rules is None else rules
-        self.rules: tuple[Rule, ...] = several("rules", given, "functions", callable)
-        self.template = self._written(template)
-        self.threads = self._target.threads(threads)
-        self._chosen = ChosenForms(
-            self.name, self.func, offers, self._parts, self.threads, self.policy, self._arrays_of
-        )
-
-    def _take(self, parts: Partition) -> None:
-        """Be the task of a partition of the program."""
-        self._whole: Whole | None = parts.whole
-        self._parts, self._single, self.module = parts, parts.single, parts.module
-        self.occurrences = parts.group.occurrences if parts.group else 1
-        self.provenance = parts.group.names if parts.group else OWN
-        self._schedule = None if parts.whole else Schedule(parts.loops)
-        for name in ("groups", "program", "key", "derived", "space"):
-            vars(self).pop(name, None)
-
-    def __repr__(self) -> str:
-        groups = f", {counted(len(self._whole.groups), 'group')}" if self._whole else ""
-        return display.line(f"<SearchTask {self.name} for {self._device}{groups}>")
-
-    def _repr_html_(self) -> str:
-        return display.text(f"{self.name}, tuned for {self._device}", self.compute_dag)
-
-    @property
-    def _device(self) -> str:
-        """The machine and what it runs there on."""
-        return self.machine.described(self.threads)
-
-    def _written(self, template: Template | None) -> ModuleOp | None:
-        """A template as it was given, parsed, or written by a function."""
-        if template is None or isinstance(template, ModuleOp):
-            return template
-        if isinstance(template, str):
-            return parse(template, "the template")
-        if callable(template):
-            return recorded(template, self.schedule)
-        words = "expected a module, its text, or a function of a Schedule"
-        raise InputError(f"the template is {short(template)}, {words}")
-
-    @cached_property
-    def groups(self) -> tuple[SearchTask, ...]:
-        """The tasks of the different groups of a whole program, in the order of their first calls; none of what is one
-        program. `occurrences` of each says how often a run calls it, `provenance` what the program calls its
-        parts where it is called first: scripts speak of canonical ones."""
-        return tuple(map(self._task, self._whole.groups)) if self._whole else ()
-
-    def group(self, name: str) -> SearchTask:
-        """The task of a group, by the name that it has in the program or as a task. Raises InputError."""
-        if self._whole is None:
-            raise InputError(f"{self.name} is one program: it has no groups, such as '{name}'")
-        wanted = self._whole.group(name.removeprefix(f"{self.name}.")).name
-        return next(group for group in self.groups if group.name == f"{self.name}.{wanted}")
-
-    @property
-    def _calls(self) -> str:
-        """A group's name, and how often it is called: `layer.group_3, 2 calls`."""
-        return f"{self.name}, {counted(self.occurrences, 'call')}"
-
-    def _task(self, group: Group) -> SearchTask:
-        return SearchTask(
-            group,
-            threads=self.threads,
-            policy=self.policy,
-            rules=self.rules,
-            name=f"{self.name}.{group.name}",
-            machine=self.machine,
-            constants=group.tree.constants,
-            timing=NETWORK,
-        )
-
-    @property
-    def schedule(self) -> Schedule:
-        """The program as loops, unscheduled; of a te function those of its canonical form.
-
-        Raises InputError for a whole program, as all that is asked of one.
-        """
-        if self._schedule is None:
-            names = ", ".join(group.name for group in self.groups)
-            raise InputError(f"{self.name} has groups, and this is asked of one of them: {names}")
-        return self._schedule
-
-    @property
-    def _loops(self) -> ModuleOp:
-        """The module of one program; raises for a whole one, whose module is of tensors."""
-        return self.schedule.module if self._whole else self.module
-
-    @cached_property
-    def program(self) -> str:
-        """The text by which databases know the program."""
-        return text_of(find_function(self._loops))
-
-    @cached_property
-    def key(self) -> Key:
-        """What outcomes are comparable under."""
-        return Key(hash_of(self.program), self._place, self.threads, self.policy, self.timing)
-
-    @property
-    def _place(self) -> str:
-        """The machine's name in keys; estimates have a name of their own, since they do not compare with
-        measurements."""
-        return f"{self.place}, estimated" if self.device is None else self.device
-
-    @property
-    def estimated(self) -> bool:
-        """Whether times are estimates, because the machine is not at hand."""
-        return self.device is None
-
-    @property
-    def place(self) -> str:
-        """Where it runs, for people."""
-        return self.machine.place(self.threads)
-
-    @property
-    def _team(self) -> int | None:
-        """The threads that `build` is told."""
-        return self.threads if self._target.takes_threads else None
-
-    @property
-    def modes(self) -> tuple[str, ...]:
-        """The ways in which the best record can be printed."""
-        return (*MODES, *self._target.texts)
-
-    @property
-    def compute_dag(self) -> str:
-        """What is computed, one statement a line: buffers, then blocks with their axes and operands; of a whole program
-        group by group."""
-        from compiler.autotune.tell.description import described, indented
-
-        if not self.groups:
-            return described(self._spoken_program)
-        return "\n".join(
-            f"{group.name}, {counted(group.occurrences, 'call')}:\n{indented(group.compute_dag)}"
-            for group in self.groups
-        )
-
-    @property
-    def _spoken_program(self) -> Program:
-        """The unscheduled loops under the names of the program."""
-        if self._single is not None:
-            return self._single.unscheduled
-        return spelled(self.schedule.program, self.provenance, {})
-
-    @cached_property
-    def derived(self) -> Derived:
-        """The sketches of the program, and the alternatives that were refused."""
-        if self.template is not None:
-            return from_template(self.template, self.schedule, self.rules, self.machine, self.threads)
-        return derive(self.schedule, self.rules, self.machine, self.threads).spoken(self.provenance)
-
-    @cached_property
-    def space(self) -> SketchSpace:
-        """The search space."""
-        return SketchSpace(self.derived.sketches, self.machine, self.estimated, self.provenance, self.threads)
-
     def tune(self, options: TuningOptions | None = None) -> Best | None:
         """Search until the budget is spent, and give the best record; None where nothing could be measured.
 
@@ -332,21 +114,6 @@ class SearchTask(Unpicklable):
             weighted = [Weighted(group._problem(options), group.occurrences) for group in self.groups]
             return tune_together(weighted, options, self._finals(self._whole) if self.machine == host() else None)
         return tune(self._problem(options), options)
-
-    @property
-    def _has_forms(self) -> bool:
-        """Whether the program or groups have other forms, which are timed here."""
-        return self._chosen.are_several and self.machine == host()
-
-    @property
-    def forms(self) -> tuple[GroupForm, ...]:
-        """The forms of the program and of groups that were timed inside it."""
-        return self._chosen.timed
-
-    def _follow(self) -> None:
-        """Be the task of the program in the forms that are chosen."""
-        if self._chosen.partition is not self._parts:
-            self._take(self._chosen.partition)
 
     def _finals(self, whole: Whole) -> Finals:
         """What is compared inside the whole program when its groups are tuned."""
@@ -392,20 +159,26 @@ class SearchTask(Unpicklable):
             raise InputError(f"{database} has nothing measured for {self.name} on {self.place}")
         return records if self.groups else records[self.name]
 
+    def records(self, database: str | os.PathLike[str]) -> dict[str, Record]:
+        """The best records of the program's canonical form by its name, of a whole program of its groups by theirs, in
+        the forms that are chosen in the database."""
+        if self._has_forms:
+            with Database(named(database), create=False) as opened:
+                self._chosen.follow(opened)
+            self._follow()
+        return records_of({task.name: task for task in self.groups or (self,)}, named(database))
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The ways in which the best record can be printed."""
+        return (*MODES, *self._target.texts)
+
     def script(self, record: Record) -> str:
         """The script of a record under the names of the program, for people to read; what is no script as it is."""
         try:
             return str(self._spelled(parse(record.script, "the script")))
         except SAID:
             return record.script
-
-    def spoken(self, text: str) -> str:
-        """A text about the program, such as why a candidate failed, with the program's names."""
-        return self.provenance.spoken(text)
-
-    def _spelled(self, script: ModuleOp) -> ModuleOp:
-        """A script under the names of the program."""
-        return renamed(script, self.provenance)
 
     def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, object] | None = None) -> Any:
         """The kernel of the best record, which takes the inputs that are not constant; `constants` are arrays of those
@@ -446,47 +219,6 @@ class SearchTask(Unpicklable):
             tuple(GroupTime(g.name, g.occurrences, _seconds(records.get(g.name))) for g in self.groups),
             seconds_of(kernel, host()),
         )
-
-    @property
-    def _arrays(self) -> dict[str, object]:
-        """The constants of a whole program: random ones where it does not know them."""
-        return self._arrays_of(self._whole) if self._whole else {**self.known}
-
-    def _arrays_of(self, whole: Whole) -> dict[str, object]:
-        from compiler.autotune.measure.network import random_weights
-
-        unknown = [a for a in whole.arguments if a.name in self.constants and a.name not in self.known]
-        return {**random_weights(unknown), **self.known}
-
-    def built(
-        self,
-        sources: Mapping[str, Scheduled],
-        constants: Mapping[str, object] | None = None,
-        profiled: bool = False,
-    ) -> Any:
-        """The kernel of the program under the schedules that `sources` have by the names of its groups, of one program
-        by its own; as written where they have none. `constants` are arrays of the inputs that are constant, `profiled`
-        is as in `BuildSettings`.
-
-        Raises ScheduleError for a script that does not apply.
-        """
-        by_part = {name.removeprefix(f"{self.name}."): source for name, source in sources.items()}
-        return built(self._parts, self.func, by_part, self.threads, self.policy, constants, profiled)
-
-    @property
-    def _selection(self) -> Selection:
-        """The parts of the program, each to be scheduled by its record or by the rules."""
-        tasks = self.groups or (self,)
-        return Selection(self._parts, {task.name.removeprefix(f"{self.name}."): task for task in tasks})
-
-    def records(self, database: str | os.PathLike[str]) -> dict[str, Record]:
-        """The best records of the program's canonical form by its name, of a whole program of its groups by theirs, in
-        the forms that are chosen in the database."""
-        if self._has_forms:
-            with Database(named(database), create=False) as opened:
-                self._chosen.follow(opened)
-            self._follow()
-        return records_of({task.name: task for task in self.groups or (self,)}, named(database))
 
     def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> str:
         """Print the best record, and give what is printed: its script, the same in Python, or the LLVM IR or assembly
@@ -546,18 +278,7 @@ class SearchTask(Unpicklable):
         script, single = replay(record).script, self._single
         return ModuleOp([write(single.scheduled(script))]) if single else Schedule(self.module).apply(script)
 
-    def schedule_of(self, script: ModuleOp | str) -> Schedule:
-        """The program under a script of its space: its arguments in their order, and the names of the space."""
-        script = parse(script, "the script") if isinstance(script, str) else script
-        return self._single.schedule(script) if self._single else Schedule(self.module).apply(script)
-
 
 def _seconds(record: Record | None) -> float | None:
     """The time of a call under a record."""
     return None if record is None else median(record.outcome.seconds)
-
-
-def _timing(stated: object) -> str:
-    if stated not in TIMINGS:
-        raise InputError(f"the timing is {short(stated)}, expected {' or '.join(TIMINGS)}")
-    return str(stated)
