@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from compiler.autotune.tell.breakdown import Breakdown
     from compiler.autotune.tuner import TuningProblem
 
-MODES = ("script", "python")
+MODES = ("script", "steps", "python")
 """The ways in which a record of any target can be printed."""
 Best: TypeAlias = Any  # a Record, of a whole program one for each group by its name: the program tells, types do not
 
@@ -221,7 +221,7 @@ class SearchTask(TaskProgram):
         )
 
     def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> str:
-        """Print the best record, and give what is printed: its script, the same in Python, or the LLVM IR or assembly
+        """Print the best record, and give what is printed: its script, all steps of that, the script in Python, or the LLVM IR or assembly
         that it becomes; on a GPU the text of its kernels, the mode that is called as the target. Of a whole program
         group by group."""
         if mode not in self.modes:
@@ -243,10 +243,12 @@ class SearchTask(TaskProgram):
         """What a record is; scripts are under the names of the program, for people to read."""
         if mode == "script":
             return self.script(record)
+        if mode == "steps":
+            return str(self._spelled(replay(record).script))
         if mode == "python":
             from compiler.schedule.python import as_python
 
-            return as_python(self._spelled(replay(record).script))
+            return as_python(self._spelled(parse(record.script, "the script")))
         nothing = {b.name: np.zeros(b.shape, dtype_of(b.element)) for b in self._fixed}
         return self._target.text(self._built(record, nothing), mode)
 
