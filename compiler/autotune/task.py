@@ -221,9 +221,9 @@ class SearchTask(TaskProgram):
         )
 
     def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> str:
-        """Print the best record, and give what is printed: its script, all steps of that, the script in Python, or the LLVM IR or assembly
-        that it becomes; on a GPU the text of its kernels, the mode that is called as the target. Of a whole program
-        group by group."""
+        """Print the best record, and give what is printed: its script, all steps of that, the script in Python, or the
+        LLVM IR or assembly that it becomes; on a GPU the text of its kernels, the mode that is called as the target. Of
+        a whole program group by group."""
         if mode not in self.modes:
             raise InputError(f"unknown mode '{mode}' (there are {', '.join(self.modes)})")
         best = self.best(database)

@@ -466,14 +466,20 @@ def test_the_best_in_every_mode(
 ) -> None:
     judged()
     script = document(capsys)["script"]
-    words = {"script": script, "python": "def schedule(s):\n    ", "llvm": "define", "asm": ".globl"}
+    words = {
+        "script": script,
+        "steps": "transform.named_sequence",
+        "python": "def schedule(s):\n    ",
+        "llvm": "define",
+        "asm": ".globl",
+    }
     for mode in MODES:
         shown = said(capsys, "db", "best", "strata.db", "--mode", mode)
         assert words[mode] in shown and shown.endswith("\n")
         text = TASK.print_best("strata.db", mode)
         printed = capsys.readouterr().out
         assert printed == f"{text}\n"
-        own = "matmul" if mode == "script" else words[mode]
+        own = "matmul" if mode in ("script", "steps") else words[mode]
         assert own in printed and "product0" not in printed and printed.endswith("\n")
     names: dict[str, Any] = {}
     TASK.print_best("strata.db", "python")
@@ -482,7 +488,7 @@ def test_the_best_in_every_mode(
     names["schedule"](schedule)
     TASK.print_best("strata.db")
     assert str(schedule.module) == str(replay(parse(capsys.readouterr().out), lower(program())).module)
-    with pytest.raises(InputError, match=r"unknown mode 'xml' \(there are script, python, llvm, asm\)"):
+    with pytest.raises(InputError, match=r"unknown mode 'xml' \(there are script, steps, python, llvm, asm\)"):
         TASK.print_best("strata.db", "xml")
 
 
