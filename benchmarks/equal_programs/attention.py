@@ -61,6 +61,25 @@ def _normalised_behind(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return nn.div(nn.batch_matmul(powers, v), nn.sum(powers, 2, keepdims=True))
 
 
+def in_one_pass(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The maximum, the sum and the weighted sum by a joint combiner. Source: Dao et al., FlashAttention, 2022."""
+    scores, n = nn.mul(_scores(q, k), _scale(q)), te.reduce_axis(k.shape[1], "n")
+
+    def combine(a: Any, b: Any) -> Any:
+        greater = a[0] > b[0]
+        scale = te.exp(te.select(greater, b[0] - a[0], a[0] - b[0]))
+        sums = (te.select(greater, x + y * scale, x * scale + y) for x, y in zip(a[1:], b[1:], strict=True))
+        return te.select(greater, a[0], b[0]), *sums
+
+    online = te.combiner(combine, identity=(-math.inf, 0.0, 0.0))
+
+    def element(h: Any, i: Any, c: Any) -> Any:
+        return te.reduce(online, (scores[h, i, n], te.const(1.0, "f32"), v[h, n, c]), axis=n)
+
+    _, total, mixed = te.compute((*q.shape[:2], v.shape[2]), element, name="online")
+    return nn.div(mixed, total)
+
+
 def _unscaled(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return nn.batch_matmul(nn.softmax(_scores(q, k)), v)
 
@@ -189,6 +208,7 @@ FAMILIES = (
             "scaled before the product": speed(_scaled_before),
             "softmax by hand": speed(_softmax_by_hand),
             "normalised behind the product": speed(_normalised_behind),
+            "in one pass": speed(in_one_pass),
             "without the scale": different(_unscaled),
             "softmax along the queries": different(_soft_queries),
         },

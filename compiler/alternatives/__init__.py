@@ -8,6 +8,12 @@ explained.py    for each law where it applies, or why not
 flattened.py    a sum of sums as one sum
 chain.py        a chain of products in the order of the fewest operations
 layouts/        images channels last, by segment
+online.py       the maximum and the sums of an online softmax, in two passes
+exponentials.py  combiners of maxima and sums by their meaning
+windows.py      a fold of one expression at offsets that form a box, as a reduction
+folds.py        operations of one kind on terms, through computes
+boxes.py        boxes of points
+logarithm.py    a softmax by its logarithm, as a quotient
 normalised.py   a softmax that is divided behind a product
 splice.py       forms written with te, in the place of a compute
 convolutions.py groups around one convolution, to be matched
@@ -22,15 +28,20 @@ from compiler.alternatives.choice import Chosen, best, offers, permitted
 from compiler.alternatives.flattened import FLATTENED
 from compiler.alternatives.law import Conditions, Form, Law, Rounding, Scope
 from compiler.alternatives.layouts import CHANNELS_LAST
+from compiler.alternatives.logarithm import LOGARITHM
 from compiler.alternatives.normalised import NORMALISED
+from compiler.alternatives.online import ONLINE
+from compiler.alternatives.windows import WINDOWS
 from compiler.alternatives.winograd import WINOGRAD_2, WINOGRAD_4
 from compiler.support.plugins import Extended
 
-LAWS = {law.name: law for law in (FLATTENED, CHAIN, NORMALISED, CHANNELS_LAST, WINOGRAD_2, WINOGRAD_4)}
+_OF_PROGRAMS = (FLATTENED, WINDOWS, CHAIN, ONLINE, LOGARITHM, NORMALISED, CHANNELS_LAST)
+_OF_GROUPS = (WINOGRAD_2, WINOGRAD_4)
+LAWS = {law.name: law for law in (*_OF_PROGRAMS, *_OF_GROUPS)}
 """Our laws by name."""
-PROGRAM_LAWS: Sequence[Law] = Extended("program law", (FLATTENED, CHAIN, NORMALISED, CHANNELS_LAST))
+PROGRAM_LAWS: Sequence[Law] = Extended("program law", _OF_PROGRAMS)
 """The laws of whole te functions: plugins' laws, then ours."""
-GROUP_LAWS: Sequence[Law] = Extended("group law", (WINOGRAD_2, WINOGRAD_4))
+GROUP_LAWS: Sequence[Law] = Extended("group law", _OF_GROUPS)
 """The laws of groups: plugins' laws, then ours."""
 
 __all__ = [

@@ -8,6 +8,7 @@ from math import prod
 from compiler.alternatives.law import Conditions
 from compiler.graph.grouping.facts import points, scalar_operations, size
 from compiler.graph.tree import Call, Compute, Graph
+from compiler.program.combiner import Joint
 from compiler.types.machines import Gpu, Machine
 
 BYTES = 16
@@ -21,7 +22,8 @@ def gain(written: Graph, other: Graph, conditions: Conditions) -> float:
 
 def cycles(graph: Graph, conditions: Conditions) -> float:
     """The estimated cycles of a call: each compute takes as long as its operations, two vectors of fused
-    multiplications a cycle, or as the bytes that it reads and writes; what depends on constants alone takes none."""
+    multiplications a cycle, or as the bytes that it reads and writes; what depends on constants alone takes none. Joint
+    reductions go lane by lane."""
     known = fixed(graph, conditions.constants)
     computes = [node for node in graph.nodes if isinstance(node, Compute) and node.results[0].name not in known]
     return sum(_cycles(node, graph, conditions.machine) for node in computes)
@@ -42,4 +44,5 @@ def _cycles(node: Compute, graph: Graph, machine: Machine | Gpu) -> float:
     operations = instances * (scalar_operations(block) + len(block.combiners))
     read = sum(min(size(graph.values[name]), 4 * instances) for name in block.sources)
     written = points(block) * sum(size(value) // prod(value.shape) for value in node.results)
-    return max(operations / (4 * machine.lanes), (read + written) / BYTES)
+    lanes = 1 if any(isinstance(combiner, Joint) for combiner in block.combiners) else machine.lanes
+    return max(operations / (4 * lanes), (read + written) / BYTES)

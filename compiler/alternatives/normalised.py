@@ -14,6 +14,7 @@ from compiler.affine.linear import Linear
 from compiler.alternatives.cost import BYTES, cycles
 from compiler.alternatives.law import Conditions, Form, Law, Scope, of_sums
 from compiler.dialects.access import axis_attribute
+from compiler.dialects.upstream.arith import SelectOp
 from compiler.graph.grouping.facts import Kind, kind_of, size
 from compiler.graph.tree import Compute, Graph
 from compiler.program import body
@@ -147,11 +148,14 @@ def _reduces(node: Compute, combiner: str, buffer: str) -> bool:
 
 
 def _is_of_differences(buffer: str, graph: Graph) -> bool:
-    """Whether a value is made of the powers of differences from the maxima of rows of scores of a product."""
+    """Whether a value is made of the powers of differences from the maxima of rows of scores of a product; the power of
+    what equals the maximum may be a stated 1."""
     powers = graph.producers.get(buffer)
     if not isinstance(powers, Compute) or powers.block.combiners:
         return False
     value, block = powers.block.body[0], powers.block
+    if isinstance(value, Apply) and value.kind is SelectOp and _is_one(value.operands[1]):
+        value = value.operands[2]
     if not isinstance(value, Apply) or value.kind is not math.ExpOp:
         return False
     (difference,) = value.operands

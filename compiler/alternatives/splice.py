@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from compiler.dialects.functions import find_function
@@ -13,10 +14,10 @@ from compiler.te.function import Function
 
 
 def spliced(graph: Graph, compute: Compute, form: Function) -> Graph:
-    """A graph with another form in the place of a compute of one result: a te function of inputs that are named as
-    values of the graph. Its computes are named anew where their names are taken."""
+    """A graph with another form in the place of a compute: a te function of the same results, each computed, whose
+    inputs are named as values of the graph. Its computes are named anew where their names are taken."""
     at = graph.nodes.index(compute)
-    inner = _nodes(graph, form, compute.results[0].name)
+    inner = _nodes(graph, form, [value.name for value in compute.results])
     return replace(graph, nodes=(*graph.nodes[:at], *inner, *graph.nodes[at + 1 :]))
 
 
@@ -27,16 +28,16 @@ def followed(graph: Graph, form: Function) -> Graph:
     new = [value for value in read(find_function(form.module)).inputs if value.name not in known]
     graph = replace(graph, inputs=(*graph.inputs, *new))
     name = Names(graph.values).fresh(form.outputs[0].name)
-    return replace(graph, nodes=(*graph.nodes, *_nodes(graph, form, name)), results=(name,))
+    return replace(graph, nodes=(*graph.nodes, *_nodes(graph, form, [name])), results=(name,))
 
 
-def _nodes(graph: Graph, form: Function, result: str) -> list[Node]:
-    """The nodes of a te function between values of a graph and a result."""
+def _nodes(graph: Graph, form: Function, results: Sequence[str]) -> list[Node]:
+    """The nodes of a te function between values of a graph and results."""
     inner = read(find_function(form.module))
-    names = Names([*graph.values, result])
+    names = Names([*graph.values, *results])
     labels = Names(node.block.label for node in graph.nodes if isinstance(node, Compute))
     values = {value.name: tensor.name for value, tensor in zip(inner.inputs, form.inputs, strict=True)}
-    values[inner.results[0]] = result
+    values |= dict(zip(inner.results, results, strict=True))
     nodes: list[Node] = []
     for node in inner.nodes:
         for value in node.results:

@@ -148,6 +148,19 @@ def rewrite(node: Scalar, reads: Mapping[int, Scalar], axes: Mapping[int, Linear
     return visit(node)
 
 
+def replaced(node: Scalar, old: Scalar, new: Scalar) -> Scalar:
+    """The expression with another one in the place of a part."""
+    done: dict[int, Scalar] = {id(old): new}
+
+    def visit(node: Scalar) -> Scalar:
+        if isinstance(node, Apply) and id(node) not in done:
+            operands = [visit(operand) for operand in node.operands]
+            done[id(node)] = apply(node.kind, operands, dict(node.properties), node.types, node.result)
+        return done.get(id(node), node)
+
+    return visit(node)
+
+
 def leaves(nodes: Sequence[Scalar]) -> list[Read | Index]:
     """The reads and indices that occur, each once."""
     return [node for node in reached(nodes) if not isinstance(node, Apply)]

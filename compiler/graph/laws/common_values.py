@@ -9,7 +9,7 @@ from compiler.affine import linear as lin
 from compiler.dialects.access import AxisAttr
 from compiler.graph.tree import Compute, Graph, Node
 from compiler.program import body
-from compiler.program.body import Apply, Index, Read, Scalar
+from compiler.program.body import Apply, Index, Read
 from compiler.program.names import Names
 from compiler.program.tree import Access, Block, Buffer
 
@@ -122,18 +122,6 @@ def _reading(use: _Use, shared: Buffer) -> Compute:
         block,
         reads=(*block.reads, access),
         read_types=(*block.read_types, shared.scalar),
-        body=tuple(_replaced(value, use.value, read) for value in block.body),
+        body=tuple(body.replaced(value, use.value, read) for value in block.body),
     )
     return replace(use.node, block=new)
-
-
-def _replaced(value: Scalar, old: Scalar, new: Scalar) -> Scalar:
-    done: dict[int, Scalar] = {id(old): new}
-
-    def visit(node: Scalar) -> Scalar:
-        if isinstance(node, Apply) and id(node) not in done:
-            operands = [visit(operand) for operand in node.operands]
-            done[id(node)] = body.apply(node.kind, operands, dict(node.properties), node.types, node.result)
-        return done.get(id(node), node)
-
-    return visit(value)

@@ -22,7 +22,7 @@ def merge_reduce_axes(graph: Graph) -> Graph:
     ->
       %Y = te.compute "Y" [reduce p = 32] combine [add] (%a = %A[p] ...)
     """
-    return _with_blocks(graph, _merged)
+    return _with_blocks(graph, merged)
 
 
 def turn_reduce_axes(graph: Graph) -> Graph:
@@ -51,14 +51,15 @@ def _forms(block: Block) -> Iterator[Linear]:
         yield from (condition.form for condition in access.where)
 
 
-def _merged(block: Block) -> Block:
+def merged(block: Block) -> Block:
+    """A block whose reads add up no two of its reduce axes."""
     named = {leaf.axis for leaf in leaves(block.body) if isinstance(leaf, Index)}
     reduces = [n for n in range(block.spatial, len(block.axes)) if n not in named]
     for outer, inner in permutations(reduces, 2):
         extent = block.axes[inner].size
         factors = [(form.coefficient(outer), form.coefficient(inner)) for form in _forms(block)]
         if all(a is not None and b is not None and a == b * extent for a, b in factors) and any(b for _, b in factors):
-            return _merged(_one(block, outer, inner))
+            return merged(_one(block, outer, inner))
     return block
 
 

@@ -1,0 +1,153 @@
+"""Sums of products of reads and exponentials: expressions by their meaning, where it is known which of two reads is the
+greater one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Operation
+
+from compiler.dialects.upstream.arith import CMPF, CmpfOp, SelectOp
+from compiler.program.body import Apply, Read, Scalar
+
+Exponent: TypeAlias = tuple[tuple[int, float], ...]
+"""A sum of reads times factors, in the order of the reads."""
+Term: TypeAlias = tuple[tuple[int, ...], Exponent]
+"""A product of reads and of the exponential of an exponent."""
+Sum: TypeAlias = Mapping[Term, float]
+"""Terms with their factors, none of them 0."""
+
+
+class UnknownValueError(Exception):
+    """An expression that is no sum of products of reads and exponentials."""
+
+
+@dataclass
+class Case:
+    """Expressions where a read is greater than another one (`order` 1), less (-1) or equal (0), or one of them is NaN
+    (None). `cancels` is set where a difference of a read with itself has been met: it is NaN where that is infinite."""
+
+    first: int
+    second: int
+    order: int | None
+    cancels: bool = False
+    _values: dict[int, Sum] = field(default_factory=dict)
+
+    def value(self, node: Scalar) -> Sum:
+        """The value of an expression. Raises UnknownValueError."""
+        if id(node) not in self._values:
+            self._values[id(node)] = self._value(node)
+        return self._values[id(node)]
+
+    def variable(self, position: int) -> Sum:
+        """A read; where two are equal, the second one is the first."""
+        return {((self._named(position),), ()): 1.0}
+
+    def _named(self, position: int) -> int:
+        return self.first if self.order == 0 and position == self.second else position
+
+    def _value(self, node: Scalar) -> Sum:
+        if isinstance(node, Read):
+            return self.variable(node.position)
+        if not isinstance(node, Apply):
+            raise UnknownValueError
+        if node.kind is SelectOp:
+            condition, then, otherwise = node.operands
+            return self.value(then if self._holds(condition) else otherwise)
+        if node.kind is arith.ConstantOp:
+            literal = dict(node.properties)["value"]
+            if not isinstance(literal, FloatAttr):
+                raise UnknownValueError
+            return _sum({((), ()): literal.value.data})
+        rule = _RULES.get(node.kind)
+        if rule is None:
+            raise UnknownValueError
+        return rule(self, *map(self.value, node.operands))
+
+    def _holds(self, condition: Scalar) -> bool:
+        """Whether a comparison holds; with NaN those hold that ask for it."""
+        if not isinstance(condition, Apply) or condition.kind is not CmpfOp:
+            raise UnknownValueError
+        number = dict(condition.properties)["predicate"]
+        assert isinstance(number, IntegerAttr)
+        predicate = CMPF[number.value.data]
+        sign = self.sign(*map(self.value, condition.operands))
+        if sign is None:
+            return predicate[0] == "u"
+        return predicate[1:] in _HOLDING[sign]
+
+    def sign(self, a: Sum, b: Sum) -> int | None:
+        """The sign of a difference; None where one of the two is NaN. Raises UnknownValueError."""
+        difference = _sum(a, _negated(b))
+        if self.order is None and difference:
+            return None
+        if self.order is not None and not difference:
+            return 0
+        first, second = (difference.get(((n,), ()), 0.0) for n in (self.first, self.second))
+        if self.order is None or len(difference) != 2 or first != -second:
+            raise UnknownValueError
+        return self.order if first > 0 else -self.order
+
+    def subtracted(self, a: Sum, b: Sum) -> Sum:
+        """A difference."""
+        self.cancels |= any(reads and (reads, power) in b for reads, power in a)
+        return _sum(a, _negated(b))
+
+    def greatest(self, a: Sum, b: Sum) -> Sum:
+        """The greater one; NaN, which is no read, where one is."""
+        sign = self.sign(a, b)
+        return {((_NAN,), ()): 1.0} if sign is None else a if sign >= 0 else b
+
+
+_NAN = -1
+"""The number of the read that stands for NaN."""
+_HOLDING = {1: ("gt", "ge", "ne"), 0: ("eq", "ge", "le"), -1: ("lt", "le", "ne")}
+
+
+def _sum(*sums: Sum) -> Sum:
+    total: dict[Term, float] = {}
+    for each in sums:
+        for term, factor in each.items():
+            total[term] = total.get(term, 0.0) + factor
+    return {term: factor for term, factor in total.items() if factor}
+
+
+def _product(a: Sum, b: Sum) -> Sum:
+    terms = [
+        {(tuple(sorted((*reads, *more))), _exponent(power, other)): factor * times}
+        for (reads, power), factor in a.items()
+        for (more, other), times in b.items()
+    ]
+    return _sum(*terms)
+
+
+def _exponent(*exponents: Exponent) -> Exponent:
+    total: dict[int, float] = {}
+    for read, factor in (pair for exponent in exponents for pair in exponent):
+        total[read] = total.get(read, 0.0) + factor
+    return tuple(sorted((read, factor) for read, factor in total.items() if factor))
+
+
+def _exponential(a: Sum) -> Sum:
+    """exp of a sum of reads. Raises UnknownValueError."""
+    if any(len(reads) != 1 or power for reads, power in a):
+        raise UnknownValueError
+    return {((), _exponent(*(((reads[0], factor),) for (reads, _), factor in a.items()))): 1.0}
+
+
+def _negated(a: Sum) -> Sum:
+    return {term: -factor for term, factor in a.items()}
+
+
+_RULES: dict[type[Operation], Callable[..., Sum]] = {
+    arith.AddfOp: lambda case, a, b: _sum(a, b),
+    arith.SubfOp: Case.subtracted,
+    arith.MulfOp: lambda case, a, b: _product(a, b),
+    arith.NegfOp: lambda case, a: _negated(a),
+    arith.MaximumfOp: Case.greatest,
+    math.ExpOp: lambda case, a: _exponential(a),
+}

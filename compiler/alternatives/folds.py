@@ -1,0 +1,134 @@
+"""Folds: operations of one kind on terms, through the computes that only they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType
+from xdsl.ir import Attribute, Operation
+
+from compiler.affine import linear as lin
+from compiler.alternatives.law import Conditions
+from compiler.dialects.access import AxisAttr
+from compiler.graph.tree import Compute, Graph
+from compiler.program import body
+from compiler.program.body import Apply, Read, Scalar
+from compiler.program.tree import Access, Block, access_at
+
+FOLDS: Mapping[type[Operation], str] = {
+    arith.AddfOp: "add",
+    arith.AddiOp: "add",
+    arith.MaximumfOp: "max",
+    arith.MaxSIOp: "max",
+    arith.MaxUIOp: "max",
+    arith.MinimumfOp: "min",
+    arith.MinSIOp: "min",
+    arith.MinUIOp: "min",
+}
+"""The combiners that fold as operations do."""
+
+
+@dataclass(frozen=True)
+class FoldTerm:
+    """A term of a fold: an expression over reads, of these types, at forms over the axes of the root and then over
+    reduce axes of its own."""
+
+    value: Scalar
+    reads: tuple[Access, ...]
+    types: tuple[Attribute, ...]
+    reduces: tuple[AxisAttr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A value in a compute, `root`, that folds terms, and the computes that it takes in. `is_part`: whether another
+    fold in the same compute takes it in."""
+
+    root: Compute
+    value: Apply
+    combiner: str
+    terms: tuple[FoldTerm, ...]
+    absorbed: tuple[Compute, ...]
+    is_part: bool
+
+
+def folds_of(node: object, graph: Graph, conditions: Conditions) -> Iterator[Fold]:
+    """The folds in a compute of one result, outer ones first; of a reduction one by its combiner alone."""
+    if not isinstance(node, Compute) or len(node.results) != 1 or node.block.table is not None:
+        return
+    block, (result,), parts = node.block, node.results, set[int]()
+    for value in block.body if block.combiners else body.reached(block.body):
+        combiner = FOLDS.get(value.kind) if isinstance(value, Apply) else None
+        if combiner is None or not isinstance(value, Apply) or value.types != (result.scalar,):
+            continue
+        if any(isinstance(each, Apply) and not each.operands for each in value.operands):  # such as max(x, 0)
+            continue
+        parts |= {id(each) for each in value.operands if isinstance(each, Apply) and each.kind is value.kind}
+        if block.combiners in ((), (combiner,)) and _is_permitted(combiner, result.element, conditions):
+            inside = _Inside(node, value.kind, graph, [])
+            terms = tuple(inside.terms(FoldTerm(value, block.reads, block.read_types), node))
+            yield Fold(node, value, combiner, terms, tuple(inside.absorbed), id(value) in parts)
+
+
+def _is_permitted(combiner: str, element: Attribute, conditions: Conditions) -> bool:
+    if isinstance(element, IntegerType):
+        return bool(element.width.data > 1)
+    is_exact = combiner != "add"
+    return is_exact or (isinstance(element, Float32Type | Float64Type) and conditions.policy != "strict")
+
+
+@dataclass(frozen=True)
+class _Inside:
+    """The search for the terms of a fold by operations of a kind; `absorbed` are the computes that have been met."""
+
+    root: Compute
+    kind: type[Operation]
+    graph: Graph
+    absorbed: list[Compute]
+
+    def terms(self, term: FoldTerm, reader: Compute) -> Iterator[FoldTerm]:
+        """The terms that a term of a reader folds, itself where it folds none."""
+        value = term.value
+        if isinstance(value, Apply) and value.kind is self.kind:
+            for operand in value.operands:
+                yield from self.terms(replace(term, value=operand), reader)
+            return
+        made = self._only_read(term.reads[value.position], reader) if isinstance(value, Read) else None
+        if made is None or not isinstance(value, Read):
+            yield term
+            return
+        self.absorbed.append(made)
+        inner = self._at(made.block, term.reads[value.position])
+        if made.block.combiners:
+            yield inner
+        else:
+            yield from self.terms(inner, made)
+
+    def _only_read(self, access: Access, reader: Compute) -> Compute | None:
+        """The compute of what only the reader reads, if it folds or reduces by the same combiner."""
+        made = self.graph.producers.get(access.buffer)
+        if not isinstance(made, Compute) or len(made.results) != 1 or made.block.table is not None or access.where:
+            return None
+        readers = self.graph.consumers[access.buffer]
+        alone = len(readers) == 1 and readers[0] is reader and access.buffer not in self.graph.results
+        block, first = made.block, made.block.body[0]
+        folds = not block.combiners and isinstance(first, Apply) and first.kind is self.kind
+        same = made.results[0].element == self.root.results[0].element
+        return made if alone and same and (folds or block.combiners == (FOLDS[self.kind],)) else None
+
+    def _at(self, block: Block, access: Access) -> FoldTerm:
+        """The value of a block where it is read."""
+        root, reduces = self.root.block, block.axes[block.spatial :]
+        count = len(root.axes)
+        forms = dict(enumerate(access.index))
+        forms |= {block.spatial + n: lin.variable(count + n) for n in range(len(reduces))}
+        extents = ranges((*root.axes, *reduces))
+        reads = tuple(access_at(each, forms, extents) for each in block.reads)
+        return FoldTerm(body.rewrite(block.body[0], {}, forms), reads, block.read_types, reduces)
+
+
+def ranges(axes: Sequence[AxisAttr]) -> dict[int, lin.Range]:
+    """The ranges of axes."""
+    return {n: (0, axis.size - 1) for n, axis in enumerate(axes)}
