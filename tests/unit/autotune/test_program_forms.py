@@ -27,7 +27,7 @@ from compiler.driver.building import built, chosen_partition
 from compiler.driver.parts.partition import PROGRAM, Alternatives, ProgramForms, alternatives
 from compiler.types.machines import host
 from tests.unit.autotune.test_finalists_in_network import Timed
-from tests.unit.test_tuner import Pretend, path, workers
+from tests.unit.autotune.test_tuner import Pretend, path, workers
 
 __all__ = ["path", "workers"]
 LAST, WRITTEN = "channels-last", "written"
