@@ -297,7 +297,7 @@ def test_a_task_is_tuned_checked_and_built(tmp_path: Path, capsys: pytest.Captur
     assert "__global__ void __launch_bounds__" in text
     kernel = task.apply_best(path)
     assert kernel.text.strip() == text.strip() and kernel.arch == "sm_86"
-    with pytest.raises(InputError, match=r"unknown mode 'llvm' \(there are script, python, cuda\)"):
+    with pytest.raises(InputError, match=r"unknown mode 'llvm' \(there are script, steps, python, cuda\)"):
         task.print_best(path, mode="llvm")
     with pytest.raises(InputError, match="nothing measured"):
         SearchTask(product(16, 16, 16), target="cuda", arch="sm_90").best(path)

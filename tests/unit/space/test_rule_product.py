@@ -145,7 +145,7 @@ def test_an_elementwise_block_before_a_product_runs_for_a_round_of_tiles() -> No
 
 @pytest.mark.parametrize(("times", "first_axis"), [(4, 2), (0, 0)])
 def test_a_matrix_beyond_l2_is_read_once_for_all_rows_of_an_image(times: int, first_axis: int) -> None:
-    n = max(64, times * host().l2_bytes // (4 * 1024))
+    n = max(16, times * host().l2_bytes // (4 * 1024))
     schedule = of_images(3, 14, 1024 + 16, n)
     draft = first(schedule).draft.schedule
     block, outermost = draft.program.blocks["Y"], draft.program.enclosing("Y")[0]
