@@ -12,6 +12,7 @@ plan.py        what primitives share: plans and refusals
 region.py      which box of a buffer an iteration touches
 copies.py, placement.py, inlining.py, layouts.py   what several primitives do
 script.py      the one script of a module, a text or a file
+include.py     the steps of a recipe as one op
 python.py      a script as Python
 show.py        a program as an indented tree
 library/       composite schedules made of the primitives

@@ -34,7 +34,13 @@ MACHINE = "sched.machine"
 class IncludeOp(SchedOp):
     """Apply the steps of a recipe to a block.
 
-        sched.include @packed_product(%C) with {rows = 6 : i64, vectors = 2 : i64} way "gebp b" version "1f3a09c2"
+    ```mlir
+    transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+      %C = sched.get_block %f "C"
+      sched.include @packed_product(%C) with {rows = 6 : i64, vectors = 2 : i64} way "gebp b" version "1f3a09c2"
+      transform.yield
+    }
+    ```
 
     `recipe` is a search rule by its name, `way` one of its alternatives, the first without one. Sizes that are not
     stated are the recipe's own. `version` is the hash of the recipe's sources when the script was written. Elsewhere:

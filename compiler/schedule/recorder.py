@@ -127,14 +127,14 @@ class Recorder(Unpicklable):
 
     def label(self, handle: Handle) -> str:
         """The name of the block or loop that a handle stands for."""
-        if handle in self._state.units:
+        if isinstance(handle, SSAValue) and handle in self._state.units:
             return self._state.names[handle]
         value = self._value(handle)
         return self.program.loops[value].label if isinstance(value, int) else value
 
     def extent(self, loop: Handle) -> int:
         """The extent of a loop."""
-        if loop in self._state.units:
+        if isinstance(loop, SSAValue) and loop in self._state.units:
             return 1
         value = self._value(loop)
         if not isinstance(value, int):

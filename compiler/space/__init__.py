@@ -1,6 +1,7 @@
 """The search space: from a program to candidates, and to what the cost model sees of them.
 
 rules/           from a program to sketches
+includes.py      scripts that name recipes, for the steps that these write
 sketch.py        a script with open choices, and the programs that its candidates make
 trace.py         numbers that stand for those of all candidates at once
 structures.py    the traced runs of a sketch, by the answers of their guards

@@ -90,27 +90,22 @@ class Includer:
 def _machine(facts: Attribute | None) -> tuple[Machine | Gpu, int]:
     """The machine of a script's facts, this one without any, and the threads. Raises ScheduleError."""
     stated = dict(facts.data) if isinstance(facts, DictionaryAttr) else {}
-    arch = stated.pop(_ARCH, None)
-    numbers = {name: plain_size(value) for name, value in stated.items()}
+    arch = stated.get(_ARCH)
     machine: Machine | Gpu = gpu_of(DEFAULT_GPU, arch.data) if isinstance(arch, StringAttr) else host()
+    numbers = {name: plain_size(value) for name, value in stated.items() if not isinstance(value, StringAttr)}
     threads = numbers.pop(_THREADS, 1)
-    if not isinstance(threads, int) or not numbers.keys() <= set(_facts(machine)):
-        raise ScheduleError(f"{MACHINE} = {facts} has no facts of a machine: {', '.join(_facts(machine))}, threads")
+    if not isinstance(threads, int) or not numbers.keys() <= set(machine.recipe_facts):
+        known = ", ".join(machine.recipe_facts)
+        raise ScheduleError(f"{MACHINE} = {facts} has no facts of a machine: {known}, {_THREADS}")
     return replace(machine, **numbers), threads  # type: ignore[arg-type]
-
-
-def _facts(machine: Machine | Gpu) -> tuple[str, ...]:
-    """The facts of a machine that recipes read, integers."""
-    if isinstance(machine, Gpu):
-        return ("multiprocessors",)
-    return ("l1_bytes", "l2_bytes", "l3_bytes", "registers", "vector_bits")
 
 
 def facts_of(machine: Machine | Gpu, threads: int) -> DictionaryAttr:
     """What the recipes of a script read of a machine."""
-    arch = {_ARCH: StringAttr(machine.arch)} if isinstance(machine, Gpu) else {}
-    numbers = {name: getattr(machine, name) for name in _facts(machine)} | {_THREADS: threads}
-    return DictionaryAttr(arch | {name: size_attribute(number) for name, number in numbers.items()})
+    facts = {name: getattr(machine, name) for name in machine.recipe_facts} | {_THREADS: threads}
+    return DictionaryAttr(
+        {name: StringAttr(fact) if isinstance(fact, str) else size_attribute(fact) for name, fact in facts.items()}
+    )
 
 
 def _rule(recipe: str, machine: Machine | Gpu) -> Rule:

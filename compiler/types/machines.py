@@ -40,6 +40,8 @@ class Machine:
     l3_bytes: int
 
     family: ClassVar[str] = "cpu"
+    recipe_facts: ClassVar[tuple[str, ...]] = ("l1_bytes", "l2_bytes", "l3_bytes", "registers", "vector_bits")
+    """The facts that recipes read."""
     in_clusters: ClassVar[bool] = True
     """Whether a cluster measures for such machines."""
 
@@ -93,6 +95,8 @@ class Gpu:
     block_extents: tuple[int, int, int] = (1024, 1024, 64)
 
     family: ClassVar[str] = "gpu"
+    recipe_facts: ClassVar[tuple[str, ...]] = ("arch", "multiprocessors")
+    """The facts that recipes read."""
     in_clusters: ClassVar[bool] = False
     lanes: ClassVar[int] = 1
     """A thread computes one number at a time."""

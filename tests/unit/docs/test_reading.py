@@ -52,7 +52,7 @@ def test_names_in_backticks_are_there(page: Path) -> None:
         ("strata.build(f)", "strata.bild(f)"),
         ("strata.schedule.library", "strata.schedule.libraries"),
         ("te.nn.equal", "te.nn.equals"),
-        ("Kernel.groups", "Kernel.group"),
+        ("Kernel.groups", "Kernel.grouped"),
         ("kernel.time(a, b)", "kernel.tempo(a, b)"),
         ("cover.covered", "cover.covers"),
         ("copies._before_reads", "cache.before_reads"),
