@@ -352,6 +352,10 @@ def main() -> None:
     if not mutants:
         mutants = draw(arguments.rooms, arguments.seed, arguments.count)
     if arguments.afresh:
+        gone = [m for m in mutants if not (ROOT / m.file).exists() or m.key() not in candidates(m.file)]
+        for mutant in gone:
+            print(f"gone: {mutant.file}, {mutant.function}: {mutant.line}")
+        mutants = [mutant for mutant in mutants if mutant not in gone]
         for mutant in mutants:
             mutant.reached, mutant.tests, mutant.outcome, mutant.killer = None, [], "", ""
 
