@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 STAGES = {
-    "rules": [("compiler.space.rules.derivation", "preferred")],
+    "rules": [("compiler.space.derivation", "preferred")],
     "legality": [("compiler.analysis.legal", "legal")],
     "proof": [("compiler.analysis.verify.prove", "verify_schedule")],
     "passes": [("compiler.driver.units.compile", "lowered")],

@@ -1,4 +1,4 @@
-"""`library.gebp` beside the same loops unscheduled and numpy, in turns: `python -m benchmarks.gebp [--threads N]`."""
+"""`recipes.gebp` beside the same loops unscheduled and numpy, in turns: `python -m benchmarks.gebp [--threads N]`."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def _contenders(n: int, threads: int) -> dict[str, Callable[..., Any]]:
     import numpy as np
 
     import compiler
-    from compiler import te
-    from compiler.schedule import Schedule, library
+    from compiler import recipes, te
+    from compiler.schedule import Schedule
 
     a, b = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
     function = te.function("matmul", [a, b], [te.nn.matmul(a, b)])
     s = Schedule(compiler.lower(function))
-    tiles = library.gebp(s, s.get_block(next(iter(s.program.blocks))), mc=64, kc=256, nc=512, mr=8, nr=32)
+    tiles = recipes.gebp(s, s.get_block(next(iter(s.program.blocks))), mc=64, kc=256, nc=512, mr=8, nr=32)
     if threads == 1:
         unscheduled = compiler.build(function, schedule="written")
         return {"unscheduled": unscheduled, "gebp": compiler.build(s), "numpy": np.matmul}

@@ -20,7 +20,7 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.busy import hog, measuring
-from compiler import build, lower, te
+from compiler import build, lower, recipes, te
 from compiler.autotune.task import SearchTask
 from compiler.bench import workloads
 from compiler.bench.schedules import scheduled
@@ -29,8 +29,8 @@ from compiler.driver.choice.preferred import preferred_schedule
 from compiler.lowering.low_to_llvm import parallel
 from compiler.passes.expand_math import ExpandMathPass
 from compiler.passes.transpose_scatters import TransposeScattersPass
-from compiler.schedule import Schedule, library
-from compiler.space.rules import product
+from compiler.recipes import product
+from compiler.schedule import Schedule
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.ceilings import Arithmetic
 from compiler.targets.cpu.presence import timed
@@ -95,7 +95,7 @@ def _by_vectors(name: str, dtype: str) -> Schedule:
     y = te.nn.softmax(x) if name == "softmax" else te.compute(x.shape, lambda i, j: SCALARS[name](x[i, j]), name="Y")
     s = Schedule(lower(te.function("f", [x], y)))
     bits = 64 if dtype == "f64" else 32
-    library.by_rows(s, s.get_block(list(s.program.blocks)[-1]), host().vector_bits // bits)
+    recipes.by_rows(s, s.get_block(list(s.program.blocks)[-1]), host().vector_bits // bits)
     return s
 
 

@@ -10,10 +10,10 @@ import time
 import numpy as np
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.pipeline import lower_to_kernels
-from compiler.schedule import Schedule, library
-from compiler.schedule.library import ThreadTiles
+from compiler.recipes import ThreadTiles
+from compiler.schedule import Schedule
 from compiler.targets import simt
 
 SIZES = (64, 128)
@@ -24,7 +24,7 @@ def product(size: int) -> Schedule:
     """A product of square matrices by blocks of 256 threads, each with 2 x 2 results, panels of 16."""
     a, b = (te.placeholder((size, size), name=name) for name in "AB")
     s = Schedule(compiler.lower(te.function("product", [a, b], te.nn.matmul(a, b, name="C"))))
-    library.tile_on_threads(s, s.get_block("C"), None, ThreadTiles([(1, 16, 2), (1, 16, 2)], [16]))
+    recipes.tile_on_threads(s, s.get_block("C"), None, ThreadTiles([(1, 16, 2), (1, 16, 2)], [16]))
     return s
 
 

@@ -19,8 +19,8 @@ import ml_dtypes
 import numpy as np
 
 import compiler
-from compiler import te
-from compiler.schedule import Schedule, library
+from compiler import recipes, te
+from compiler.schedule import Schedule
 from compiler.support.errors import StrataError
 
 ROUNDS = 15
@@ -41,7 +41,7 @@ def contenders(n: int) -> dict[str, Call]:
     u, i = rng.integers(0, 256, (n, n), np.uint8), rng.integers(-128, 128, (n, n), np.int8)
     x, y = (rng.standard_normal((n, n)).astype(np.float32) for _ in range(2))
     p, q = x.astype(ml_dtypes.bfloat16), y.astype(ml_dtypes.bfloat16)
-    dot, tiles, single = library.quantised_gebp, library.tile_gebp, library.gebp
+    dot, tiles, single = recipes.quantised_gebp, recipes.tile_gebp, recipes.gebp
     makes: dict[str, Callable[[], tuple[Any, Any, Any]]] = {
         "u8 x i8, dot": lambda: (
             scheduled(n, "u8", "i8", "i32", lambda s, c: dot(s, c, "dot.i32.u8i8x4", 64, 1024, 512, 6, 4)),

@@ -45,7 +45,7 @@ _ELSEWHERE = {
     "compile": 'strata.build compiles; torch.compile(model, backend="strata") is there for torch',
     "create_schedule": "strata.Schedule(function) begins a schedule",
     "Kernel": "strata.targets.cpu.Kernel; strata.build makes one",
-    "library": "strata.schedule.library has the composites",
+    "library": "strata.recipes has the composites",
     "Machine": "strata.types.machines.Machine",
     "outline": "strata.schedule.outline",
     "ScheduleError": "strata.errors.ScheduleError",

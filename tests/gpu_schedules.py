@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.analysis.barriers import BLOCKS, THREADS
 from compiler.program.tree import Program
-from compiler.schedule import Schedule, library
-from compiler.space.rules import GPU_RULES, Rule
-from compiler.space.rules.derivation import preferred
+from compiler.recipes.rules import GPU_RULES, Rule
+from compiler.schedule import Schedule
+from compiler.space.derivation import preferred
 from compiler.targets.cuda import machine
 from tests.programs import matmul
 
@@ -64,7 +64,7 @@ def spread_all(function: te.Function, threads: int = 32) -> Schedule:
     s = Schedule(compiler.lower(function))
     for label in list(s.program.blocks):
         if any(axis.size > 1 for axis in s.program.blocks[label].axes if not axis.is_reduce):
-            library.spread(s, s.get_block(label), threads)
+            recipes.spread(s, s.get_block(label), threads)
     return s
 
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from compiler import recipes
 from compiler.explain import profile
 from compiler.explain.profile import choose
-from compiler.schedule import library
 from tests.unit.explain.test_explain import needs_fma, schedule
 from tools import document
 from tools.explain_page import PAGE, ROOT, blocks, run, shape
@@ -63,7 +63,7 @@ def test_a_shape_has_the_loops_and_the_temporaries() -> None:
 
 def test_the_example_script_is_what_the_library_does() -> None:
     s, block = schedule(512)
-    library.gebp(s, block, mc=64, kc=256, nc=512, mr=8, nr=32)
+    recipes.gebp(s, block, mc=64, kc=256, nc=512, mr=8, nr=32)
     text = (ROOT / "examples" / "gebp_schedule.mlir").read_text()
     steps = [line.strip() for line in text.splitlines() if "sched." in line and not line.startswith("//")]
     assert steps == [line.strip() for line in str(s.script).splitlines() if "sched." in line]

@@ -11,15 +11,14 @@ from types import ModuleType
 
 import compiler
 import strata
-from compiler import schedule, te
+from compiler import recipes, schedule, te
 from compiler.frontends.model import Imported
 from compiler.frontends.torch import explain
 from compiler.frontends.torch.report import Report
 from compiler.recipes.draft import Draft
-from compiler.schedule import library
+from compiler.recipes.rules import Alternative
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.recorder import Recorder
-from compiler.space.rules import Alternative
 from compiler.support import errors, plugins
 from compiler.targets.c.kernel import CKernel
 from compiler.targets.cpu.kernel import Kernel, Timing
@@ -151,15 +150,15 @@ def _schedule() -> Iterator[str]:
     for name in ("outline", "replay"):
         yield from entry(f"strata.schedule.{name}", getattr(schedule, name))
     yield "## Composites"
-    for name in library.__all__:
-        if inspect.isfunction(getattr(library, name)):
-            yield from entry(f"library.{name}", getattr(library, name), 3)
+    for name in recipes.__all__:
+        if inspect.isfunction(getattr(recipes, name)):
+            yield from entry(f"recipes.{name}", getattr(recipes, name), 3)
 
 
 def _tuning() -> Iterator[str]:
     for name in ("SearchTask", "TuningOptions", "workload"):
         yield from entry(f"strata.{name}", getattr(strata, name))
-    yield from entry("strata.space.rules.Alternative", Alternative)
+    yield from entry("strata.recipes.rules.Alternative", Alternative)
     yield from entry("strata.recipes.draft.Draft", Draft)
 
 
@@ -189,8 +188,8 @@ PAGES = {
     "nn": Page("te.nn", "The named operators, by family. [Which dtypes each takes](../operators.md).", _nn),
     "schedule": Page(
         "Schedules",
-        "`from strata.schedule import Schedule, library, outline, replay`. The primitives are methods of `Schedule`, "
-        "with [a page each](../primitives/README.md).",
+        "`from strata import recipes`, `from strata.schedule import Schedule, outline, replay`. The primitives are "
+        "methods of `Schedule`, with [a page each](../primitives/README.md).",
         _schedule,
     ),
     "tuning": Page("Tuning", "[Tuning](../tuning.md) explains how these work together.", _tuning),

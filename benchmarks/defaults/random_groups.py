@@ -20,9 +20,9 @@ from compiler.autotune.task import SearchTask
 from compiler.driver import build_as_written
 from compiler.driver.choice.preferred import preferred_schedule
 from compiler.driver.reference.cases import draw
+from compiler.recipes.rules import RULES
 from compiler.schedule import Schedule
-from compiler.space.rules import RULES
-from compiler.space.rules.derivation import in_default_order, preferred
+from compiler.space.derivation import in_default_order, preferred
 from compiler.support.errors import StrataError
 from compiler.targets.arguments import Array, room
 from compiler.te.tensor import Tensor

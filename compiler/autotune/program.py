@@ -26,12 +26,12 @@ from compiler.frontends.model import Imported
 from compiler.graph.spelling import renamed, spelled
 from compiler.pipeline import imported, parse
 from compiler.program.tree import Program
+from compiler.recipes.rules import RULES_OF, Rule
 from compiler.schedule import Schedule
-from compiler.space.rules import RULES_OF, Rule
-from compiler.space.rules.derivation import Derived, derive
-from compiler.space.rules.recording import recorded
-from compiler.space.rules.template import from_template
+from compiler.space.derivation import Derived, derive
+from compiler.space.recording import recorded
 from compiler.space.space import SketchSpace
+from compiler.space.template import from_template
 from compiler.support import display
 from compiler.support.errors import InputError, TargetError
 from compiler.support.text import counted

@@ -29,7 +29,7 @@ from compiler.pipeline import parse
 from compiler.program.tree import Buffer
 from compiler.program.write import write
 from compiler.schedule import Schedule
-from compiler.space.rules.derivation import as_written
+from compiler.space.derivation import as_written
 from compiler.support.errors import InputError, ScheduleError
 from compiler.support.files import named
 from compiler.support.text import duration, printable, remark

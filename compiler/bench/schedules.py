@@ -1,4 +1,4 @@
-"""Hand-written schedules of the workloads: composites of `compiler.schedule.library`, and sizes.
+"""Hand-written schedules of the workloads: composites of `compiler.recipes`, and sizes.
 
 Each takes the unscheduled program, the machine and the count of threads. Sizes follow from the extents and from the
 machine's caches and registers; none is for a name.
@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
+from compiler import recipes
 from compiler.bench.workload import Workload
 from compiler.pipeline import lower
 from compiler.recipes import sizes
+from compiler.recipes.product import AHEAD
 from compiler.recipes.sizes import depth, width
-from compiler.schedule import Schedule, library
-from compiler.schedule.library.matmul import AHEAD
+from compiler.schedule import Schedule
 from compiler.schedule.schedule import Handle
 from compiler.types.machines import Machine, host
 
@@ -72,7 +73,7 @@ def mm_exp_mm(s: Schedule, machine: Machine, threads: int) -> None:
     m, n = (s.extent(loop) for loop in s.get_loops(second)[:2])
     tile = register_tile(machine, m, n)
     done = _gebp(s, first, machine, threads, tile)
-    library.store_packed(s, exp, done, tile.rows, tile.lanes)
+    recipes.store_packed(s, exp, done, tile.rows, tile.lanes)
     _gebp(s, second, machine, threads, tile, "b")
 
 
@@ -82,7 +83,7 @@ def mlp(s: Schedule, machine: Machine, threads: int, beforehand: bool = False) -
     s.inline(bias)
     for product, after in ((first, relu), (second, last)):
         gebp = _gebp_of_packed_weights if beforehand else _gebp
-        library.apply_to_tiles(s, after, gebp(s, product, machine, threads))
+        recipes.apply_to_tiles(s, after, gebp(s, product, machine, threads))
 
 
 def _blocks(s: Schedule) -> list[Handle]:
@@ -91,7 +92,7 @@ def _blocks(s: Schedule) -> list[Handle]:
 
 def _gebp(
     s: Schedule, block: Handle, machine: Machine, threads: int, tile: Tile | None = None, pack: str | None = None
-) -> library.Gebp:
+) -> recipes.Gebp:
     """Pack and tile a matmul; on several threads, panels of columns are packed and rows are computed side by side.
 
     Operands that take less than half of L2 together are not packed, unless `pack` says which are.
@@ -102,7 +103,7 @@ def _gebp(
     tile = tile or register_tile(machine, m, n)
     kc = depth(machine, tile.rows)
     nc = width(machine, min(kc, k))
-    done = library.gebp(s, block, tile.rows, kc, nc, tile.rows, tile.columns, tile.lanes, pack)
+    done = recipes.gebp(s, block, tile.rows, kc, nc, tile.rows, tile.columns, tile.lanes, pack)
     if threads > 1:
         s.parallel(done.ic)
         if done.pack_b is not None:
@@ -112,16 +113,16 @@ def _gebp(
     return done
 
 
-def _gebp_of_packed_weights(s: Schedule, block: Handle, machine: Machine, threads: int) -> library.Gebp:
+def _gebp_of_packed_weights(s: Schedule, block: Handle, machine: Machine, threads: int) -> recipes.Gebp:
     """X[m, k] * V[n, k], V in panels of the register tile's columns."""
     m, n, k = (s.extent(loop) for loop in s.get_loops(block))
     tile = register_tile(machine, m, n)
-    _, weights = library.operands(s, block)
+    _, weights = recipes.operands(s, block)
     pack = s.pack(block, weights, [tile.columns, 1])
-    library.copy_in_vectors(s, pack, tile.lanes)
+    recipes.copy_in_vectors(s, pack, tile.lanes)
     kc = depth(machine, tile.rows)
     nc = width(machine, min(kc, k))
-    done = library.gebp(s, block, tile.rows, kc, nc, tile.rows, tile.columns, tile.lanes, pack="a")
+    done = recipes.gebp(s, block, tile.rows, kc, nc, tile.rows, tile.columns, tile.lanes, pack="a")
     s.prefetch(done.k, s.program.blocks[s.label(pack)].writes[0].buffer, AHEAD)
     if threads > 1:
         s.parallel(done.ic)
@@ -132,7 +133,7 @@ def conv(s: Schedule, machine: Machine, threads: int, beforehand: bool = False) 
     """A convolution with bias and activation: implicit GEMM, which packs weights inside the time or `beforehand`."""
     block, bias, relu = _blocks(s)
     s.inline(bias)
-    done = library.implicit_gemm(s, block, relu, *_convolution_sizes(s, machine), lanes(machine), beforehand=beforehand)
+    done = recipes.implicit_gemm(s, block, relu, *_convolution_sizes(s, machine), lanes(machine), beforehand=beforehand)
     if threads > 1:
         s.parallel(done.panels if s.extent(done.panels) >= threads else done.rows)
 
@@ -155,27 +156,27 @@ def _convolution_sizes(s: Schedule, machine: Machine) -> tuple[int, int, int]:
 def conv_grad_weight(s: Schedule, machine: Machine, threads: int) -> None:
     """The gradient of the weights, in one reduction or in steps."""
     width = lanes(machine)
-    tiles = library.GradientTiles(nr=2 * width, lanes=width, held=machine.l2_bytes // 4)
-    library.conv_grad_weight(s, s.get_block(list(s.program.blocks)[-1]), tiles)
+    tiles = recipes.GradientTiles(nr=2 * width, lanes=width, held=machine.l2_bytes // 4)
+    recipes.conv_grad_weight(s, s.get_block(list(s.program.blocks)[-1]), tiles)
 
 
 def attention(s: Schedule, machine: Machine, threads: int) -> None:
     """Attention by rows of queries; heads run on several threads."""
-    heads = library.attention(s, s.get_block(list(s.program.blocks)[-1]), _attention_tiles(s, machine)).heads
+    heads = recipes.attention(s, s.get_block(list(s.program.blocks)[-1]), _attention_tiles(s, machine)).heads
     if threads > 1:
         s.parallel(heads[0])
 
 
-def _attention_tiles(s: Schedule, machine: Machine) -> library.AttentionTiles | None:
+def _attention_tiles(s: Schedule, machine: Machine) -> recipes.AttentionTiles | None:
     """The composite's own choice with 32 registers; half as many vectors with 16."""
     width = lanes(machine)
-    return None if machine.registers > 16 else library.AttentionTiles(6, 2 * width, width)
+    return None if machine.registers > 16 else recipes.AttentionTiles(6, 2 * width, width)
 
 
 def by_rows(s: Schedule, machine: Machine, threads: int) -> None:
     """Everything that a row needs just before it is written, past the caches where it would not stay in them."""
     block = s.get_block(list(s.program.blocks)[-1])
-    row = library.by_rows(s, block, lanes(machine), streamed=_is_large(s, machine))
+    row = recipes.by_rows(s, block, lanes(machine), streamed=_is_large(s, machine))
     if threads > 1:
         s.parallel(row)
 
@@ -185,7 +186,7 @@ def swish(s: Schedule, machine: Machine, threads: int) -> None:
     (label,) = s.program.blocks
     block = s.get_block(label)
     row = s.get_loops(block)[-2]
-    library.elementwise(s, block, lanes(machine))
+    recipes.elementwise(s, block, lanes(machine))
     if _is_large(s, machine):
         s.annotate(row, "nontemporal", s.program.blocks[label].writes[0].buffer)
     if threads > 1:

@@ -33,9 +33,9 @@ from compiler.driver.plan import BuildPlan
 from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import WRITTEN as AS_WRITTEN
 from compiler.driver.units.unit import Scheduled
+from compiler.recipes.rules import RULES_OF
 from compiler.schedule import Schedule
-from compiler.space.rules import RULES_OF
-from compiler.space.rules.derivation import in_default_order, preferred
+from compiler.space.derivation import in_default_order, preferred
 from compiler.support.deferral import OnDemand
 from compiler.support.errors import InputError, LoweringError, ScheduleError, TargetError
 from compiler.support.gc import paused

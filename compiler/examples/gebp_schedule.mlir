@@ -1,4 +1,4 @@
-// A schedule of the workload matmul_512: library.gebp with mc=64, kc=256, nc=512, mr=8, nr=32, as its script prints.
+// A schedule of the workload matmul_512: recipes.gebp with mc=64, kc=256, nc=512, mr=8, nr=32, as its script prints.
 //
 //   strata explain matmul_512 --script examples/gebp_schedule.mlir
 

@@ -12,10 +12,10 @@ from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.order import step
 from compiler.program.tree import Access
 from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.packing import copy_in_vectors
 from compiler.recipes.sizes import pixel_tile, pixels_of
-from compiler.schedule.library.loops import by_axis, cut, in_vectors, node_of, own_loops
-from compiler.schedule.library.packing import copy_in_vectors
-from compiler.schedule.schedule import Handle, Schedule, Size
+from compiler.recipes.steps import by_axis, cut, in_vectors, node_of, own_loops
+from compiler.schedule import Handle, Schedule, Size
 
 MOST_UNROLLED = 80
 """The most multiplications of a depthwise tile with all taps unrolled: more code is no faster, and slow to compile."""
@@ -129,7 +129,7 @@ def dense(
           D } } } }
 
     A transposed one is one for each phase of its strides, and D follows for all of them. Gives the loops over panels of
-    filters and over rows. Source: `library.implicit_gemm`, whose results are transposed in registers; these are not.
+    filters and over rows. Source: `implicit_gemm`, whose results are transposed in registers; these are not.
     """
     if window.image.where:
         copy_in_vectors(s, s.pad(block, window.image.buffer), lanes)

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, cast
 
-from compiler.affine import linear as lin
-from compiler.affine.linear import Linear
+from compiler.affine.linear import Linear, constant, substitute
 from compiler.dialects.access import AxisAttr
 from compiler.program.tree import Access, Block, Program
-from compiler.schedule import library
-from compiler.schedule.schedule import Handle, Schedule, Size
+from compiler.recipes.steps import contiguous
+from compiler.schedule import Handle, Schedule, Size
 from compiler.types.elements import element_bytes
 from compiler.types.machines import Gpu, Machine
 
@@ -94,9 +93,9 @@ class Draft:
 
     def _place(self, block: Block, access: Access) -> list[Linear]:
         """The index of an access in the dimensions of several elements, without the axes of one."""
-        still = {n: lin.constant(0) for n, axis in enumerate(block.axes) if axis.size == 1}
+        still = {n: constant(0) for n, axis in enumerate(block.axes) if axis.size == 1}
         dims = zip(access.index, self.schedule.program.buffers[access.buffer].shape, strict=True)
-        return [lin.substitute(form, still, block.axis_ranges) for form, size in dims if size > 1]
+        return [substitute(form, still, block.axis_ranges) for form, size in dims if size > 1]
 
     def choose(self, options: Sequence[int], wanted: int, name: str | None = None) -> Size:
         """An open choice among some sizes, recorded with the size nearest to the wanted one; a single size is no
@@ -161,7 +160,7 @@ def inlined(draft: Draft, label: str) -> Sequence[str]:
 
 def in_order(draft: Draft, label: str) -> Sequence[str]:
     """Put the loops of a block in the order in which its elements lie, and leave it so."""
-    library.contiguous(draft.schedule, draft.schedule.get_block(label))
+    contiguous(draft.schedule, draft.schedule.get_block(label))
     return [label]
 
 

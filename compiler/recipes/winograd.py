@@ -10,8 +10,8 @@ from itertools import chain
 from compiler.program.tree import Access, Block, Program
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.sizes import step_cycles
-from compiler.schedule.library.loops import by_axis, in_vectors, inside, target_of
-from compiler.schedule.schedule import Handle, Schedule, Size
+from compiler.recipes.steps import by_axis, in_vectors, inside, target_of
+from compiler.schedule import Handle, Schedule, Size
 
 MOST, FEWEST = 14, 7
 """Tiles of a register tile at most, and those worked on together at least, as long as a row has them."""

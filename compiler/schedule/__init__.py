@@ -15,7 +15,6 @@ script.py      the one script of a module, a text or a file
 include.py     the steps of a recipe as one op
 python.py      a script as Python
 show.py        a program as an indented tree
-library/       composite schedules made of the primitives
 """
 
 from __future__ import annotations
@@ -26,11 +25,18 @@ from compiler.support.deferral import lazy_names
 
 if TYPE_CHECKING:
     from compiler.schedule.python import as_python
-    from compiler.schedule.schedule import Handle, Schedule, replay
+    from compiler.schedule.schedule import Handle, Schedule, Size, replay
     from compiler.schedule.show import outline
 
-__all__ = ["Handle", "Schedule", "as_python", "outline", "replay"]
+__all__ = ["Handle", "Schedule", "Size", "as_python", "outline", "replay"]
 __getattr__ = lazy_names(
     __name__,
-    {"Handle": "schedule", "Schedule": "schedule", "as_python": "python", "outline": "show", "replay": "schedule"},
+    {
+        "Handle": "schedule",
+        "Schedule": "schedule",
+        "Size": "schedule",
+        "as_python": "python",
+        "outline": "show",
+        "replay": "schedule",
+    },
 )  # scripts are parsed without the proofs

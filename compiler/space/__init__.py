@@ -1,7 +1,9 @@
 """The search space: from a program to candidates, and to what the cost model sees of them.
 
-rules/           from a program to sketches
-includes.py      scripts that name recipes, for the steps that these write
+derivation.py    from rules to sketches
+template.py      from hand-written scripts with open choices to sketches
+recording.py     from functions of a Schedule to such scripts
+includes.py      scripts that include recipes by name
 sketch.py        a script with open choices, and the programs that its candidates make
 trace.py         numbers that stand for those of all candidates at once
 structures.py    the traced runs of a sketch, by the answers of their guards

@@ -23,6 +23,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects.sched import BlockType, SchedOp
 from compiler.recipes.draft import Alternative, Draft, Rule, to_schedule
+from compiler.recipes.rules import RULES_OF
 from compiler.schedule.include import MACHINE, IncludeOp, Inclusion, choice_names, plain_size, size_attribute
 from compiler.schedule.parameters import Handle
 from compiler.schedule.primitive import applies, primitive_of
@@ -31,15 +32,14 @@ from compiler.schedule.python import GIVERS
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.script import script_of
 from compiler.schedule.state import empty_script
-from compiler.space.rules import RULES_OF
 from compiler.support.errors import ScheduleError
 from compiler.support.text import unknown
 from compiler.targets.registry import DEFAULT_GPU, gpu_of
 from compiler.types.machines import Gpu, Machine, host
 
 _ARCH, _THREADS = "arch", "threads"
-_SOURCES = ("compiler.recipes", "compiler.schedule.library", "compiler.space.rules")
-"""The rooms whose modules are a recipe's sources."""
+_SOURCES = "compiler.recipes."
+"""The room whose modules are a recipe's sources."""
 
 
 class Includer:

@@ -1,5 +1,4 @@
 from compiler.schedule import *
-from strata.schedule import library as library
 from strata.schedule import parameters as parameters
 from strata.schedule import plan as plan
 from strata.schedule import primitive as primitive

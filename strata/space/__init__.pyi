@@ -1,3 +1,3 @@
 from compiler.space import *
 from strata.space import candidates as candidates
-from strata.space import rules as rules
+from strata.space import derivation as derivation

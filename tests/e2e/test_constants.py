@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
 from compiler.interpret import loop as interpreter
@@ -20,7 +20,7 @@ from compiler.passes.split_constants import SplitProgram, split
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from compiler.support.errors import InputError, LoweringError, StrataError, TargetError
 from compiler.targets.cpu import Kernel
 from tests.fuzz.scripts import close, walk
@@ -55,9 +55,9 @@ def packed(function: te.Function, parallel: bool = False, **tiles: int) -> Sched
     s = Schedule(compiler.lower(function))
     block = s.get_block("C")
     pack = s.pack(block, "B", [1, 16], [1, 0, 2])
-    library.copy_in_vectors(s, pack, 16)
+    recipes.copy_in_vectors(s, pack, 16)
     sizes = {"mc": 16, "kc": 16, "nc": 64, "mr": 4, "nr": 16} | tiles
-    gebp = library.gebp(s, block, **sizes, pack="a")
+    gebp = recipes.gebp(s, block, **sizes, pack="a")
     if parallel:
         s.parallel(s.get_loops(pack)[0])
         s.parallel(gebp.ic)

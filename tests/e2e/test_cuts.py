@@ -9,9 +9,9 @@ import pytest
 
 import compiler
 import compiler.targets.cpu.kernel as kernels
-from compiler import te
+from compiler import recipes, te
 from compiler.interpret import te as evaluator
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from tests.guard_pages import Array, workspace
 
 LENGTHS = (1, 15, 16, 17, 33, 63, 64, 65, 100, 128)
@@ -60,7 +60,7 @@ def test_row_sums(length: int, vectors: int) -> None:
 
     def apply(s: Schedule) -> None:
         if length > 16:
-            library.row_reduction(s, s.get_block(last(s)), 16, vectors)
+            recipes.row_reduction(s, s.get_block(last(s)), 16, vectors)
 
     agree(f, apply)
 
@@ -72,7 +72,7 @@ def test_rows(name: str, length: int) -> None:
     x = te.placeholder((ROWS, length), name="X")
     scales = [te.placeholder((length,), name=label) for label in ("G", "B")] if name == "layer_norm" else []
     f = te.function("rows", [x, *scales], [getattr(te.nn, name)(x, *scales)])
-    agree(f, lambda s: s.parallel(library.by_rows(s, s.get_block(last(s)), 16)), threads=2)
+    agree(f, lambda s: s.parallel(recipes.by_rows(s, s.get_block(last(s)), 16)), threads=2)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -80,4 +80,4 @@ def test_packed_panels(length: int) -> None:
     """A matmul along that length, packed in panels that do not divide it."""
     a, b = te.placeholder((7, length), name="A"), te.placeholder((length, 19), name="B")
     f = te.function("mm", [a, b], [te.nn.matmul(a, b)])
-    agree(f, lambda s: library.gebp(s, s.get_block(last(s)), mc=4, kc=48, nc=32, mr=4, nr=16, lanes=16))
+    agree(f, lambda s: recipes.gebp(s, s.get_block(last(s)), mc=4, kc=48, nc=32, mr=4, nr=16, lanes=16))

@@ -11,9 +11,9 @@ from compiler.bench import workloads
 from compiler.bench.harness import fault
 from compiler.driver import build_as_written
 from compiler.pipeline import lower, lower_to_kernels, parse
+from compiler.recipes.rules import GPU_RULES
 from compiler.schedule import Schedule, replay
-from compiler.space.rules import GPU_RULES
-from compiler.space.rules.derivation import derive
+from compiler.space.derivation import derive
 from compiler.space.space import SketchSpace
 from compiler.targets import simt
 from compiler.targets.cuda import machine

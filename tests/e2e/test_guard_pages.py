@@ -20,9 +20,9 @@ import pytest
 
 import compiler
 import compiler.targets.cpu.kernel as kernels
-from compiler import te
+from compiler import recipes, te
 from compiler.interpret import te as evaluator
-from compiler.schedule import Handle, Schedule, library
+from compiler.schedule import Handle, Schedule
 from compiler.support.errors import ScheduleError
 from tests.guard_pages import Array, guarded, workspace
 from tests.operators.catalogue import numpy_dtype
@@ -54,7 +54,7 @@ def packed(s: Schedule, rng: random.Random) -> None:
     mr, nr = rng.randint(1, 14), rng.choice((1, 2, 6, 8, 12, 16, 32))
     mc, kc, nc = mr * rng.randint(1, 3), rng.choice((1, 3, 8, 40)), nr * rng.randint(1, 3)
     pack = rng.choice(("ab", "a", "b", ""))
-    library.gebp(s, s.get_block("C"), mc, kc, nc, mr, nr, rng.choice((2, 3, 4, 6, 8, 16)), pack)
+    recipes.gebp(s, s.get_block("C"), mc, kc, nc, mr, nr, rng.choice((2, 3, 4, 6, 8, 16)), pack)
 
 
 def tiled(s: Schedule, rng: random.Random) -> None:
@@ -80,7 +80,7 @@ def summed(s: Schedule, rng: random.Random) -> None:
     """Vectors of partial sums along the reduction, where it is long enough for them."""
     block, lanes = s.get_block("C"), rng.choice((2, 4, 8, 16))
     if s.extent(s.get_loops(block)[-1]) > lanes:
-        library.row_reduction(s, block, lanes, rng.randint(1, 4))
+        recipes.row_reduction(s, block, lanes, rng.randint(1, 4))
 
 
 def _attempt(step: Callable[[], object]) -> None:

@@ -21,9 +21,9 @@ import compiler
 from compiler import te
 from compiler.interpret import te as evaluator
 from compiler.pipeline import lower, parse
+from compiler.recipes.rules import GPU_RULES
 from compiler.schedule import Schedule, replay
-from compiler.space.rules import GPU_RULES
-from compiler.space.rules.derivation import derive
+from compiler.space.derivation import derive
 from compiler.space.space import SketchSpace
 from compiler.targets.c import compilers
 from compiler.targets.cuda import CudaKernel, machine

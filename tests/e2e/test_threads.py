@@ -17,10 +17,10 @@ import pytest
 from xdsl.dialects import memref, scf
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.interpret import te as evaluator
 from compiler.pipeline import parse
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, ScheduleError
 from compiler.targets.cpu import Kernel
 from compiler.types.policies import POLICIES
@@ -150,7 +150,7 @@ def three_indices(s: Schedule) -> None:
 @schedule
 def packed_panels(s: Schedule) -> None:
     """As in BLIS: the panel of B is shared, that of A is each thread's own."""
-    tiles = library.gebp(s, s.get_block("C"), mc=4, kc=8, nc=8, mr=2, nr=4)
+    tiles = recipes.gebp(s, s.get_block("C"), mc=4, kc=8, nc=8, mr=2, nr=4)
     s.parallel(tiles.ic)
 
 

@@ -9,7 +9,7 @@ from compiler.program.body import Apply, Scalar
 from compiler.program.tree import Block, Program
 from compiler.schedule import Schedule
 from compiler.space.cpu_features import BlockView, ProgramView, Touch
-from compiler.space.rules.derivation import in_default_order
+from compiler.space.derivation import in_default_order
 from compiler.types.elements import element_bytes
 from compiler.types.machines import Machine
 

@@ -14,7 +14,7 @@ from compiler.driver.choice.forest import Forest, shipped
 from compiler.driver.parts.partition import Schedulable
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
-from compiler.space.rules.derivation import preferred
+from compiler.space.derivation import preferred
 from compiler.space.sketch import Sketch
 from compiler.space.space import SketchSpace
 from compiler.types.elements import element_bytes

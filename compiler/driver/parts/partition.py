@@ -29,8 +29,8 @@ from compiler.graph.read import read as read_graph
 from compiler.pipeline import lower, parse
 from compiler.program.tree import Program
 from compiler.program.write import write
+from compiler.recipes.rules import RULES, Rule
 from compiler.schedule import Schedule
-from compiler.space.rules import RULES, Rule
 from compiler.targets.cpu.facts import GroupFacts
 from compiler.types.machines import Gpu, Machine, host
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from strata.graph.grouping import Choice, View
-from strata.space.rules import Alternative, Draft
+from strata.recipes.rules import Alternative, Draft
 
 
 def squares_alone(view: View) -> Iterator[Choice]:

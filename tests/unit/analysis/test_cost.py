@@ -9,11 +9,11 @@ from math import prod
 import pytest
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.affine import linear as lin
 from compiler.analysis.cost import flops, footprint, instances, total_flops
 from compiler.program.tree import Block, Program
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from tests import programs
 
 
@@ -104,7 +104,7 @@ def test_beyond_what_is_tried_every_point_counts(monkeypatch: pytest.MonkeyPatch
 
 def test_footprints_of_tiles_and_packed_panels() -> None:
     s = matmul(32, 32, 32)
-    g = library.gebp(s, s.get_block("matmul"), mc=16, kc=16, nc=32, mr=4, nr=8)
+    g = recipes.gebp(s, s.get_block("matmul"), mc=16, kc=16, nc=32, mr=4, nr=8)
     program = s.program
     loop = next(loop for loop in program.loops.values() if loop.label == s.label(g.k))
     actual = footprint(program, [loop])

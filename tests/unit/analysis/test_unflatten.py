@@ -7,7 +7,7 @@ from itertools import product as points_of
 
 import pytest
 
-from compiler import te
+from compiler import recipes, te
 from compiler.affine import linear as lin
 from compiler.analysis.verify.prove import verify_schedule
 from compiler.analysis.verify.unflatten import unflattened, unfused
@@ -15,7 +15,7 @@ from compiler.dialects.functions import find_function
 from compiler.pipeline import lower, parse
 from compiler.program.read import read
 from compiler.program.tree import Block, Loop, Program, blocks_in
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from tests.gpu_schedules import product
 
 
@@ -27,7 +27,7 @@ def _fetch(rows: int, columns: int, threads: int, vector: int = 1) -> Schedule:
     m0, m1 = s.split(m, [None, rows])
     k0, k1 = s.split(k, [None, columns])
     s.reorder(m0, k0, m1, n, k1)
-    library.cooperative_fetch(s, block, "A", k0, threads, vector)
+    recipes.cooperative_fetch(s, block, "A", k0, threads, vector)
     return s
 
 
@@ -141,7 +141,7 @@ def test_unequal_tiles_on_many_blocks_are_proved() -> None:
     """Fused blocks and fused warps, of which isl alone made numbers that it could not get rid of."""
     a, b = te.placeholder((4096, 4096), "f16", name="A"), te.placeholder((4096, 4096), "f16", name="B")
     s = Schedule(lower(te.function("mm", [a, b], [te.nn.matmul(a, b, dtype="f32", name="C")])))
-    library.tile_on_warps(s, s.get_block("C"), None, library.WarpTiles((2, 2), (2, 8), 2))
+    recipes.tile_on_warps(s, s.get_block("C"), None, recipes.WarpTiles((2, 2), (2, 8), 2))
     assert str(s.verify()) == "proved"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compiler import recipes
 from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.runner import MeasureJob, RunnerSetup
 from compiler.autotune.options import TuningOptions
@@ -22,8 +23,8 @@ from compiler.driver.reference.subject import Subject
 from compiler.passes.split_constants import called, split
 from compiler.pipeline import lower
 from compiler.program.read import read
-from compiler.schedule import Schedule, library
-from compiler.schedule.library import GebpTiles
+from compiler.recipes import GebpTiles
+from compiler.schedule import Schedule
 from compiler.space.cpu_features import extract
 from compiler.space.space import work
 from compiler.support.errors import InputError
@@ -40,7 +41,7 @@ layer = partial(matmul, M, N, K, name="layer", inputs="XW", output="Y")
 def packed(first: str) -> Schedule:
     """The layer with both operands packed, some of them first."""
     s = Schedule(with_constants(layer(), lower(layer()), ["W"]))
-    library.tiled_gebp(s, s.get_block("Y"), GebpTiles(6, 2, 40, 2, 2), first=first)
+    recipes.tiled_gebp(s, s.get_block("Y"), GebpTiles(6, 2, 40, 2, 2), first=first)
     return s
 
 

@@ -14,7 +14,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import compiler
-from compiler import lower
+from compiler import lower, recipes
 from compiler.autotune.measure import network, runner
 from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.network import COPIES, NetworkCall
@@ -24,8 +24,8 @@ from compiler.database.outcome import NETWORK
 from compiler.driver import build_unit, with_constants
 from compiler.driver.reference.cases import ReferenceCases, reference
 from compiler.driver.reference.subject import Subject
-from compiler.schedule import Schedule, library
-from compiler.schedule.library import GebpTiles
+from compiler.recipes import GebpTiles
+from compiler.schedule import Schedule
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import presence
 from compiler.types.machines import Machine, host
@@ -134,7 +134,7 @@ def test_arranging_is_not_timed_neither_of_candidates_nor_of_yardsticks(now: lis
 
 def packed(first: str = "b") -> Schedule:
     s = Schedule(fixed())
-    library.tiled_gebp(s, s.get_block("Y"), GebpTiles(6, 2, 40, 2, 2), first=first)
+    recipes.tiled_gebp(s, s.get_block("Y"), GebpTiles(6, 2, 40, 2, 2), first=first)
     return s
 
 

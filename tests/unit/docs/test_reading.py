@@ -50,7 +50,7 @@ def test_names_in_backticks_are_there(page: Path) -> None:
         ("compiler/targets/NAME/", "compiler/NAME/target.pyx.py"),
         ("tree/nodes.py", "tree/knots.py"),
         ("strata.build(f)", "strata.bild(f)"),
-        ("strata.schedule.library", "strata.schedule.libraries"),
+        ("strata.recipes.rules", "strata.recipes.rulers"),
         ("te.nn.equal", "te.nn.equals"),
         ("Kernel.groups", "Kernel.grouped"),
         ("kernel.time(a, b)", "kernel.tempo(a, b)"),

@@ -8,7 +8,7 @@ from compiler import te
 from compiler.autotune.task import SearchTask
 from compiler.driver.choice.estimate import estimate
 from compiler.driver.choice.preferred import preferred_schedule
-from compiler.space.rules.derivation import in_default_order
+from compiler.space.derivation import in_default_order
 from compiler.te.tensor import Tensor
 from compiler.types.machines import Machine
 

@@ -14,10 +14,10 @@ from compiler import lower
 from compiler.driver.choice import forest
 from compiler.driver.choice import preferred as choice
 from compiler.driver.choice.forest import LEAF, Forest
+from compiler.recipes.rules import RULES
 from compiler.schedule import Schedule
 from compiler.space.cpu_features import WIDTH
-from compiler.space.rules import RULES
-from compiler.space.rules.derivation import preferred
+from compiler.space.derivation import preferred
 from compiler.space.sketch import Sketch
 from compiler.types.machines import Machine
 from tests.programs import matmul

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import driver, pipeline, te
+from compiler import driver, pipeline, recipes, te
 from compiler.dialects.dense import constants_in
 from compiler.dialects.numbers import Array
 from compiler.driver.main.assemble import build_program
 from compiler.driver.units.unit import BuildSettings, Scheduled
 from compiler.interpret.te import evaluate as te_evaluate
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from compiler.support.errors import InputError, ScheduleError, TargetError
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.compile import compile_llvm, load_objects, object_code
@@ -218,7 +218,7 @@ def test_threads_change_no_bit(arrays: list[Array]) -> None:
 
 def test_private_scratch_of_groups_is_behind_the_arena(arrays: list[Array]) -> None:
     s = Schedule(compiler.lower(product()))
-    tiles = library.gebp(s, s.get_block("P"), mc=16, kc=32, nc=32, mr=8, nr=16)
+    tiles = recipes.gebp(s, s.get_block("P"), mc=16, kc=32, nc=32, mr=8, nr=16)
     s.parallel(tiles.ic)
     kernel = build(scripts={"product": str(s.script)}, threads=2)
     assert kernel.arena_bytes > 3 * 4 * N * N

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.__main__ import main
 from compiler.bench.schedules import SCRIPTS
 from compiler.explain import text
@@ -24,7 +24,7 @@ from compiler.explain.nests import LoopNest, every, nests, paths
 from compiler.explain.profile import choose
 from compiler.explain.temporaries import temporaries
 from compiler.pipeline import parse
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from compiler.targets.cpu.assembly import parse_assembly
 from compiler.types.machines import host
 from tests.programs import matmul
@@ -44,7 +44,7 @@ def schedule(n: int) -> tuple[Schedule, Any]:
 @cache
 def gebp(n: int = 64) -> Builds:
     s, block = schedule(n)
-    library.gebp(s, block, mc=32, kc=n // 2, nc=64, mr=4, nr=16)
+    recipes.gebp(s, block, mc=32, kc=n // 2, nc=64, mr=4, nr=16)
     return builds(s)
 
 

@@ -12,12 +12,12 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.explain.builds import Builds, builds
 from compiler.lowering.low_to_llvm import body
 from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, emit_marked, loops_of
 from compiler.pipeline import parse
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from compiler.targets.cpu.load import load
 from compiler.types.machines import host
 from tests.programs import applied, matmul
@@ -27,7 +27,7 @@ from tests.unit.targets.test_kernel import MATMUL
 
 def gebp() -> Schedule:
     s = Schedule(compiler.lower(matmul(name="matmul", output="matmul")))
-    library.gebp(s, s.get_block("matmul"), mc=32, kc=32, nc=64, mr=4, nr=16)
+    recipes.gebp(s, s.get_block("matmul"), mc=32, kc=32, nc=64, mr=4, nr=16)
     return s
 
 

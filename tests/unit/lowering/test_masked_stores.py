@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.pipeline import parse
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from compiler.targets.cpu.load import load
 from compiler.targets.cpu.single_lanes import with_scalar_stores
 from compiler.types.machines import host
@@ -62,7 +62,7 @@ def test_gebp_of_bf16_stays_inside_its_rows() -> None:
     r = te.reduce_axis(4, "k")
     c = te.compute((5, 1), lambda i, j: te.max(a[i, r] * b[r, j], axis=r), name="C")
     s = Schedule(compiler.lower(te.function("mm", [a, b], [c])))
-    library.gebp(s, s.get_block("C"), 10, 4, 16, 10, 16, 16, "a")
+    recipes.gebp(s, s.get_block("C"), 10, 4, 16, 10, 16, 16, "a")
     memory = np.full(40, 77).astype(numpy_dtype("bf16"))
     x, y = np.ones((5, 4)).astype(memory.dtype), np.ones((4, 1)).astype(memory.dtype)
     compiler.build(s)(x, y, out=memory[8:13].reshape(5, 1))

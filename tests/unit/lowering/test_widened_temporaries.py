@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.lowering.loop_to_low.widened import widened
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 
 
 def _tiled(width: int, pixels: int) -> Schedule:
     X, W = te.placeholder((1, 3, 5, width), "f32", "X"), te.placeholder((8, 3, 3, 3), "f32", "W")
     s = Schedule(compiler.lower(te.function("f", [X, W], te.nn.conv2d(X, W, padding=1))))
-    library.implicit_gemm(s, s.get_block("conv2d"), None, pixels=pixels, filters=8, channels=3, lanes=4)
+    recipes.implicit_gemm(s, s.get_block("conv2d"), None, pixels=pixels, filters=8, channels=3, lanes=4)
     return s
 
 

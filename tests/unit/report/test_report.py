@@ -28,7 +28,7 @@ from compiler.report.programs import Report, gather
 from compiler.report.svg import HEIGHT, WIDTH, Axis, Drawing
 from compiler.report.tasks import TaskFacts
 from compiler.schedule import Schedule
-from compiler.space.rules.derivation import as_written
+from compiler.space.derivation import as_written
 from compiler.support.text import duration
 from compiler.targets.cpu.presence import Disturbance
 from compiler.types.machines import host

@@ -13,7 +13,7 @@ import compiler
 import compiler.autotune.task
 import strata
 import strata.autotune.task
-import strata.schedule.library
+import strata.recipes
 from compiler.__main__ import main
 from compiler.opt import main as strata_opt
 from strata import Schedule, SearchTask, TuningOptions, build, te
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_modules_are_the_compilers() -> None:
     assert strata.te is compiler.te and strata.autotune.task is compiler.autotune.task
-    assert strata.schedule.library is compiler.schedule.library
+    assert strata.recipes is compiler.recipes
     assert compiler.te.__name__ == compiler.te.__spec__.name == "compiler.te"
     assert strata.errors is compiler.support.errors
     ours = {name: module for name, module in sys.modules.items() if name.startswith("strata.")}
@@ -70,7 +70,7 @@ def test_every_name_can_be_imported_without_torch() -> None:
     code = (
         "import importlib.util as u; found = u.find_spec\n"
         "u.find_spec = lambda name, *of: None if name == 'torch' else found(name, *of)\n"
-        "from strata import *; import strata; assert te and workload and strata.schedule.library\n"
+        "from strata import *; import strata; assert te and workload and strata.recipes\n"
         "try: from_torch(1)\nexcept strata.errors.InputError as said: print(said)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -81,4 +81,4 @@ def test_stubs_are_written() -> None:
     collected = {path for path, text in stubs().items() if path.read_text() == text}
     assert set(PACKAGE.rglob("*.pyi")) == collected, "run python tools/docs.py"
     names = {str(path.relative_to(PACKAGE)) for path in collected}
-    assert {"te/__init__.pyi", "schedule/library/__init__.pyi", "autotune/options.pyi", "errors.pyi"} <= names
+    assert {"te/__init__.pyi", "recipes/__init__.pyi", "autotune/options.pyi", "errors.pyi"} <= names

@@ -9,10 +9,10 @@ import pytest
 
 import compiler
 from benchmarks.additional_outputs import PROGRAMS, with_outputs
-from compiler import te
+from compiler import recipes, te
 from compiler.autotune import SearchTask
 from compiler.program.tree import Loop
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from tests.sample import pairs, some
 
 ROWS, LENGTH = 24, 144  # more than eight vectors, the widest too: shorter rows may stay as they are written
@@ -80,7 +80,7 @@ SHAPES = {
 def test_attention_of_any_shape_with_additional_outputs(shape: str, group: int) -> None:
     f = with_outputs(SHAPES[shape])["all"]
     s = Schedule(compiler.lower(f))
-    library.attention(s, s.get_block("attention"), library.AttentionTiles(3, 8, 4, group))
+    recipes.attention(s, s.get_block("attention"), recipes.AttentionTiles(3, 8, 4, group))
     assert nests(s) == 1
     check_schedule(f, s)
 
@@ -93,7 +93,7 @@ def test_attention_without_heads() -> None:
     f = te.function("attention", [q, k, v], [weights, te.nn.matmul(weights, v, name="O")])
     s = Schedule(compiler.lower(f))
     s.inline(s.get_block(next(label for label in s.program.blocks if "transpose" in label)))
-    done = library.attention(s, s.get_block("O"), library.AttentionTiles(3, 8, 4))
+    done = recipes.attention(s, s.get_block("O"), recipes.AttentionTiles(3, 8, 4))
     assert done.heads == []
     check_schedule(f, s)
 
@@ -105,7 +105,7 @@ def test_a_sum_of_columns_shares_the_loop_over_these() -> None:
     y = te.compute((ROWS, LENGTH), lambda i, j: x[i, j] - total[0, j], name="Y")
     f = te.function("centred", [x], [total, y])
     s = Schedule(compiler.lower(f))
-    row = s.label(library.by_rows(s, s.get_block("Y")))
+    row = s.label(recipes.by_rows(s, s.get_block("Y")))
     assert all(row in {loop.label for loop in s.program.enclosing(label)} for label in s.program.blocks)
     check_schedule(f, s)
     check(f, preferred)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import compiler
-from compiler.schedule import Schedule, library, outline
+from compiler import recipes
+from compiler.schedule import Schedule, outline
 from examples.primitives import matmul, matmul_exp
 
 
 def test_outline_of_a_packed_matmul() -> None:
     s = Schedule(compiler.lower(matmul()))
-    library.gebp(s, s.get_block("C"), 4, 2, 8, 2, 4)
+    recipes.gebp(s, s.get_block("C"), 4, 2, 8, 2, 4)
     assert outline(s.program).splitlines()[:8] == [
         "n.0 = 1",
         "  k.0 = 2",

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import te, universe
+from compiler import recipes, te, universe
 from compiler.analysis import tensorized
 from compiler.intrinsics import INTRINSICS
 from compiler.lowering.low_to_llvm import emit
 from compiler.pipeline import parse, parse_passes, run
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, ScheduleError, TargetError
 from compiler.targets.cpu import tiles
 from compiler.targets.cpu.compile import compile_llvm
@@ -41,7 +41,7 @@ def matmul(kind: str, m: int, k: int, n: int) -> te.Function:
 
 def gebp(intrinsic: str, kc: int = 64) -> Callable[[Schedule], object]:
     """A small register tile, several cache tiles."""
-    return lambda s: library.quantised_gebp(s, s.get_block("C"), intrinsic, 12, kc, 64, 3, 2)
+    return lambda s: recipes.quantised_gebp(s, s.get_block("C"), intrinsic, 12, kc, 64, 3, 2)
 
 
 def scheduled(function: te.Function, apply: Callable[[Schedule], object]) -> Schedule:
@@ -155,7 +155,7 @@ def test_sums_stay_in_registers(name: str, shape: tuple[int, int, int]) -> None:
     intrinsic = INTRINSICS[name]
     s = scheduled(
         matmul(name.split(".")[1], *shape),
-        lambda s: library.quantised_gebp(s, s.get_block("C"), name, 24, 4096, 128, 3, 2),
+        lambda s: recipes.quantised_gebp(s, s.get_block("C"), name, 24, 4096, 128, 3, 2),
     )
     machine = with_features("avx512vnni", "avx512vl", "avx512bf16")
     loop = hot_loop(compile_llvm(emit(low(s), machine), machine).asm(), intrinsic.mnemonic)
@@ -186,7 +186,7 @@ def test_strict_floating_point() -> None:
 
 def by_tiles(s: Schedule) -> None:
     """Two by two tiles."""
-    library.tile_gebp(s, s.get_block("C"), 32, 32)
+    recipes.tile_gebp(s, s.get_block("C"), 32, 32)
 
 
 @pytest.mark.parametrize("shape", [(32, 32, 16), (33, 20, 17), (16, 3, 40)])
@@ -244,7 +244,7 @@ def test_a_system_that_refuses_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_tiles_refuse() -> None:
     with pytest.raises(ScheduleError, match="3 x 2 tiles of sums and those of the operands are more than 8"):
-        scheduled(matmul("f32", 64, 64, 64), lambda s: library.tile_gebp(s, s.get_block("C"), 96, 64, rows=3))
+        scheduled(matmul("f32", 64, 64, 64), lambda s: recipes.tile_gebp(s, s.get_block("C"), 96, 64, rows=3))
     with pytest.raises(ScheduleError, match="5 x 16 is less than a tile of 16 x 16"):
         scheduled(matmul("f32", 5, 16, 16), by_tiles)
     with pytest.raises(ScheduleError, match=r"'tile\.f32\.bf16' is no dot product of groups"):

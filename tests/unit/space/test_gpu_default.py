@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.interpret import te as evaluator
 from compiler.pipeline import lower_to_kernels, parse
-from compiler.schedule import Schedule, library, replay
+from compiler.recipes.gpu.reduction import products_of_few, reduced_together
+from compiler.recipes.rules import GPU_RULES
+from compiler.schedule import Schedule, replay
+from compiler.space.derivation import derive
 from compiler.space.gpu_features import extract
-from compiler.space.rules import GPU_RULES
-from compiler.space.rules.derivation import derive
-from compiler.space.rules.reduction import products_of_few, reduced_together
 from compiler.space.space import SketchSpace, work
 from compiler.support.errors import ScheduleError
 from compiler.targets import simt
@@ -232,10 +232,10 @@ def test_the_search_sees_what_it_would_build() -> None:
 def test_what_is_no_reduction_is_refused() -> None:
     s = Schedule(compiler.lower(over(lambda x: te.nn.relu(x, name="Y"), 8)))
     with pytest.raises(ScheduleError, match="reduce_rows: block 'Y': it is no reduction with an implicit init"):
-        library.reduce_rows(s, s.get_block("Y"))
+        recipes.reduce_rows(s, s.get_block("Y"))
     s = Schedule(compiler.lower(reduced((80,), (0,))))
     with pytest.raises(ScheduleError, match="reduce_columns: block 'Y': it has no loop over results"):
-        library.reduce_columns(s, s.get_block("Y"))
+        recipes.reduce_columns(s, s.get_block("Y"))
 
 
 def test_chains_of_sums_are_proved() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler import te
+from compiler import recipes, te
 from compiler.autotune.measure import gpu_builder
 from compiler.autotune.measure.gpu_builder import GpuBuilder
 from compiler.autotune.measure.shrink import rounds, shrunk
@@ -24,12 +24,12 @@ from compiler.pipeline import lower, parse
 from compiler.program.read import read
 from compiler.program.tree import Program
 from compiler.program.write import write
-from compiler.schedule import Schedule, library, replay
-from compiler.schedule.library import ThreadTiles
+from compiler.recipes import ThreadTiles
+from compiler.recipes.rules import GPU_RULES
+from compiler.schedule import Schedule, replay
 from compiler.space import gpu_features
+from compiler.space.derivation import derive
 from compiler.space.gpu_features import REASONS, estimate, extract
-from compiler.space.rules import GPU_RULES
-from compiler.space.rules.derivation import derive
 from compiler.space.space import SketchSpace, work
 from compiler.support.errors import InputError, ScheduleError, TargetError
 from compiler.targets.cuda import ARCHITECTURES, nvrtc
@@ -37,7 +37,7 @@ from compiler.targets.cuda.machines import MACHINES, machine
 from compiler.targets.registry import gpu_of
 from tests.gpu_schedules import product
 from tests.sample import some
-from tests.unit.schedule.test_library_gpu import convolution
+from tests.unit.recipes.test_gpu import convolution
 from tests.unit.space.test_space import PROGRAMS
 
 A100 = machine("sm_80")
@@ -99,7 +99,7 @@ def test_a_convolution_is_one_kernel_with_what_comes_after() -> None:
 
 def _tiles(m: int, n: int, k: int, spatial: list[tuple[int, int, int]], panel: int) -> Schedule:
     s = Schedule(lower(product(m, n, k)))
-    library.tile_on_threads(s, s.get_block("C"), None, ThreadTiles(spatial, [panel]))
+    recipes.tile_on_threads(s, s.get_block("C"), None, ThreadTiles(spatial, [panel]))
     return s
 
 
@@ -115,7 +115,7 @@ def test_estimates_tell_good_tiles_from_bad() -> None:
     assert times == sorted(times) and times[1] > 2 * times[0] and times[2] > 3 * times[1]
     tiles = ThreadTiles([(1, 16, 8), (1, 16, 8)], [8], twice=True)
     ahead = Schedule(lower(product(1024, 1024, 1024)))
-    library.tile_on_threads(ahead, ahead.get_block("C"), None, tiles)
+    recipes.tile_on_threads(ahead, ahead.get_block("C"), None, tiles)
     assert estimate(ahead.program, A100) < times[0], "fewer barriers, and fetches behind the arithmetic"
     waiting = [extract(schedule.program, 1.0, A100).features[4 + 12] for schedule in (good, ahead)]
     assert 0 < waiting[1] < 0.6 * waiting[0], "one barrier a round instead of two"
@@ -257,7 +257,7 @@ def test_estimates_of_tensor_cores() -> None:
     a, b = te.placeholder((2048, 2048), "f16", name="A"), te.placeholder((2048, 2048), "f16", name="B")
     function = te.function("mm", [a, b], [te.nn.matmul(a, b, dtype="f32", name="C")])
     s = Schedule(lower(function))
-    library.tile_on_warps(s, s.get_block("C"), None, library.WarpTiles((2, 2), (4, 8), 2, twice=True))
+    recipes.tile_on_warps(s, s.get_block("C"), None, recipes.WarpTiles((2, 2), (4, 8), 2, twice=True))
     seconds = estimate(s.program, A100)
     useful = 2 * 2048**3
     assert 1.0 < seconds / (useful / (2 * 108 * 1024 * A100.clock)) < 3.0

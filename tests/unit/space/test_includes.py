@@ -15,9 +15,9 @@ from strata import Schedule, SearchTask, te
 from strata.database import Record
 from strata.database.replay import planned, replay
 from strata.errors import ScheduleError
+from strata.recipes.rules import GPU_RULES, RULES
 from strata.schedule import outline
-from strata.space.rules import GPU_RULES, RULES
-from strata.space.rules.derivation import derive
+from strata.space.derivation import derive
 from strata.types.machines import MACHINES, Gpu, Machine
 
 AVX2, H100 = MACHINES["avx2"], gpu("sm_90")

@@ -13,12 +13,12 @@ import pytest
 from compiler import lower, te
 from compiler.autotune.task import SearchTask
 from compiler.pipeline import parse
+from compiler.recipes.rules import RULES, Alternative, Draft
 from compiler.schedule import Schedule, replay
 from compiler.space.cpu_features import REASONS, WIDTH, extract
-from compiler.space.rules import RULES, Alternative, Draft
-from compiler.space.rules.derivation import derive, preferred
-from compiler.space.rules.template import from_template
+from compiler.space.derivation import derive, preferred
 from compiler.space.space import SketchSpace, work
+from compiler.space.template import from_template
 from compiler.support.errors import InputError, ScheduleError
 from compiler.types.machines import Machine
 from tests.programs import applied, matmul

@@ -20,8 +20,8 @@ from compiler.autotune.task import SearchTask
 from compiler.filecheck.runner import check
 from compiler.graph.grouping import RULES, group
 from compiler.opt import main as strata_opt
+from compiler.recipes.rules import RULES as SEARCH_RULES
 from compiler.schedule import Schedule
-from compiler.space.rules import RULES as SEARCH_RULES
 from compiler.support import plugins
 from compiler.support.errors import InputError, TargetError
 from compiler.support.plugins import PluginError, Registry

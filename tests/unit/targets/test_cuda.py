@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.dialects.functions import find_function
 from compiler.pipeline import parse
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, TargetError
 from compiler.targets.arguments import Argument
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
@@ -172,7 +172,7 @@ def test_vectors_that_are_only_moved(dtype: str, lanes: int) -> None:
 def _broadcast(dtype: str, lanes: int) -> CudaKernel:
     x = te.placeholder((32,), dtype, name="X")
     s = Schedule(compiler.lower(te.function("f", [x], [te.compute((32, 64), lambda i, j: x[i] + x[i], name="Y")])))
-    library.spread(s, s.get_block("Y"), 32, lanes)
+    recipes.spread(s, s.get_block("Y"), 32, lanes)
     made = compiler.build(s, "cuda")
     assert isinstance(made, CudaKernel)
     return made

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.dialects.functions import find_function
 from compiler.pipeline import parse
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from compiler.targets.arguments import Argument
 from compiler.targets.cuda import CudaKernel, nvrtc
 from compiler.targets.cuda.kernel import made as kernel_of
@@ -32,7 +32,7 @@ def spread(function: te.Function, threads: int = 256, vector: int = 1) -> CudaKe
     """Every block of a function over threads."""
     s = Schedule(compiler.lower(function))
     for label in list(s.program.blocks):
-        library.spread(s, s.get_block(label), threads, vector)
+        recipes.spread(s, s.get_block(label), threads, vector)
     made = compiler.build(s, "cuda")
     assert isinstance(made, CudaKernel)
     return made

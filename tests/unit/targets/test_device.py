@@ -14,7 +14,7 @@ import pytest
 
 import compiler
 from benchmarks.gpu import case, tuned
-from compiler import te
+from compiler import recipes, te
 from compiler.autotune.measure.limits import Limits, Sampling
 from compiler.autotune.measure.measurer import Measurer
 from compiler.autotune.options import TuningOptions
@@ -22,8 +22,8 @@ from compiler.autotune.task import SearchTask
 from compiler.database.outcome import MEASURED
 from compiler.driver.reference.subject import Subject
 from compiler.pipeline import lower
-from compiler.schedule import Schedule, library
-from compiler.schedule.library import ThreadTiles
+from compiler.recipes import ThreadTiles
+from compiler.schedule import Schedule
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.registry import target_named
 from tests.gpu_schedules import product
@@ -53,7 +53,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def _tiled(m: int, n: int, k: int, panel: int = 4) -> Schedule:
     s = Schedule(lower(product(m, n, k)))
-    library.tile_on_threads(s, s.get_block("C"), None, ThreadTiles([(1, 4, 2), (1, 4, 1)], [panel]))
+    recipes.tile_on_threads(s, s.get_block("C"), None, ThreadTiles([(1, 4, 2), (1, 4, 1)], [panel]))
     return s
 
 

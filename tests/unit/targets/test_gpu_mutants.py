@@ -21,7 +21,7 @@ from compiler.targets.cuda.kernel import made
 from tests.gpu_mutants import mutant
 from tests.gpu_schedules import product, tiled
 from tests.sample import some
-from tests.unit.schedule.test_library_gpu import CASES
+from tests.unit.recipes.test_gpu import CASES
 
 MOST_ELEMENTS, MOST_STEPS = 2_000, 2_000
 """Larger programs are not run, only lowered."""

@@ -14,12 +14,12 @@ from xdsl.dialects import gpu
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.dialects import loop
 from compiler.dialects.functions import find_function
 from compiler.pipeline import lower_to_kernels, parse
-from compiler.schedule import Schedule, library
-from compiler.schedule.library import WarpTiles
+from compiler.recipes import WarpTiles
+from compiler.schedule import Schedule
 from compiler.support.errors import InputError, LoweringError, ScheduleError, TargetError
 from compiler.targets import simt
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
@@ -71,7 +71,7 @@ def scheduled(function: te.Function, tiles: WarpTiles) -> Schedule:
     first, *others = s.program.blocks
     for name in others[:-1]:
         s.inline(s.get_block(name))
-    library.tile_on_warps(s, s.get_block(first), s.get_block(others[-1]) if others else None, tiles)
+    recipes.tile_on_warps(s, s.get_block(first), s.get_block(others[-1]) if others else None, tiles)
     return s
 
 
@@ -249,7 +249,7 @@ def test_many_products(transposed: bool, after: bool, tmp_path: Path) -> None:
     function = batched(transposed)
     s = Schedule(compiler.lower(function))
     epilogue = s.get_block("D") if after else None
-    library.tile_on_warps(s, s.get_block("C"), epilogue, WarpTiles((1, 2), (2, 1), 1, twice=after))
+    recipes.tile_on_warps(s, s.get_block("C"), epilogue, WarpTiles((1, 2), (2, 1), 1, twice=after))
     assert str(s.verify()) == "proved"
     a, b = inputs(function)
     want = np.maximum(a.astype(np.float32) @ (b.transpose(0, 2, 1) if transposed else b).astype(np.float32), 0)
@@ -267,8 +267,8 @@ def test_kernels_of_one_program_may_have_different_shapes() -> None:
     h = te.nn.matmul(a, b, dtype="f32", name="H")
     function = te.function("two", [a, b, v], [te.nn.matmul(h, v, name="O")])
     s = Schedule(compiler.lower(function))
-    library.tile_on_warps(s, s.get_block("H"), None, WarpTiles((2, 2), (1, 1), 2))
-    library.tile_on_threads(s, s.get_block("O"), None, library.ThreadTiles([(1, 8, 2), (1, 4, 2)], [8]))
+    recipes.tile_on_warps(s, s.get_block("H"), None, WarpTiles((2, 2), (1, 1), 2))
+    recipes.tile_on_threads(s, s.get_block("O"), None, recipes.ThreadTiles([(1, 8, 2), (1, 4, 2)], [8]))
     assert [launch.block for launch in built(s).launches] == [(32, 4, 1), (32, 1, 1)]
     rng = np.random.default_rng(0)
     given = [*inputs(matmul(32, 32, 32)), rng.standard_normal((32, 16)).astype(np.float32)]

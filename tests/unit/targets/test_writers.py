@@ -13,12 +13,12 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.autotune.measure import gpu_builder
 from compiler.autotune.measure.gpu_builder import GpuBuilder
 from compiler.driver.reference.subject import Subject
 from compiler.pipeline import lower_to_kernels, parse
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from compiler.targets import simt
 from compiler.targets.simt.lanes import Sample, corners
 from tests.gpu_schedules import product, tiled
@@ -46,7 +46,7 @@ def two_kernels() -> Schedule:
     t = te.compute((640,), lambda i: te.exp(x[i]), name="T")
     s = Schedule(compiler.lower(te.function("f", [x], te.compute((640,), lambda i: t[i] * 2.0, name="Y"))))
     for label in ("T", "Y"):
-        library.spread(s, s.get_block(label), 32)
+        recipes.spread(s, s.get_block(label), 32)
     return s
 
 
@@ -54,7 +54,7 @@ def in_vectors() -> Schedule:
     """20 blocks of 8 threads, which store four elements at once."""
     x = te.placeholder((640,), name="X")
     s = Schedule(compiler.lower(te.function("f", [x], te.compute((640,), lambda i: x[i] + 1.0, name="Y"))))
-    library.spread(s, s.get_block("Y"), 8, 4)
+    recipes.spread(s, s.get_block("Y"), 8, 4)
     return s
 
 

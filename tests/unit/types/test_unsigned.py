@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import compiler
-from compiler import te
+from compiler import recipes, te
 from compiler.interpret.te import evaluate
 from compiler.pipeline import lower_to_kernels
-from compiler.schedule import Schedule, library
+from compiler.schedule import Schedule
 from compiler.support.errors import TeError
 from compiler.targets import simt
 from compiler.types.elements import DTYPES
@@ -86,7 +86,7 @@ def spread(function: te.Function) -> Schedule:
     """Every block over threads."""
     s = Schedule(compiler.lower(function))
     for label in list(s.program.blocks):
-        library.spread(s, s.get_block(label), 32, 1)
+        recipes.spread(s, s.get_block(label), 32, 1)
     return s
 
 

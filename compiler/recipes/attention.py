@@ -1,0 +1,327 @@
+"""Attention by rows of queries: two products that share a loop, with the softmax between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.elementwise import is_costly
+from compiler.recipes.packing import even, pack_panels
+from compiler.recipes.product import is_product
+from compiler.recipes.rows import makes_result, shared_row
+from compiler.recipes.sizes import step_cycles, steps
+from compiler.recipes.steps import (
+    along,
+    by_vectors,
+    in_vectors,
+    inside,
+    nest,
+    node_of,
+    operand_over,
+    operands,
+    refusal,
+    target_of,
+)
+from compiler.schedule import Handle, Schedule, Size
+
+BLOCKS = 5
+"""The least blocks of an attention: scores, their maximum, powers, their sum, and the result."""
+
+
+def shared_rows(draft: Draft, label: str) -> Iterator[Alternative]:
+    """The last product, the softmax that it weighs with, and the product of the scores, for some rows at a time."""
+    if len(draft.left) < BLOCKS or draft.left[-1] != label or not is_product(draft.block(label)):
+        return
+    length, depth = draft.block(label).axes[-1].size, draft.block(label).axes[-2].size
+    usual = attention_tiles(length, depth, draft.lanes(label))
+    widths = sorted({2, 3, 4, usual.nr // usual.lanes}, key=lambda n: _price(draft, n, -(-depth // usual.lanes)))
+    for vectors in widths:
+        for grouped in dict.fromkeys((usual.group != 1, usual.group == 1)):
+            name = f"rows of queries, {vectors} vectors{', in groups' if grouped else ''}"
+            yield Alternative(name, partial(_apply, label=label, vectors=vectors, grouped=grouped))
+
+
+def _price(draft: Draft, vectors: int, depth: int) -> tuple[float, float]:
+    """Cycles of a sum over so many vectors of depth in register tiles of some vectors, what fills up the last tile
+    counted, and its loads."""
+    rows = _rows(draft, vectors)
+    sums, loads = rows * vectors, rows + vectors
+    filled = -(-depth // vectors) * vectors / depth
+    return filled * step_cycles(sums, loads) / sums, filled * loads / sums
+
+
+def _rows(draft: Draft, vectors: int) -> int:
+    """The most rows of queries in a register tile of some vectors."""
+    return (draft.machine.registers - 1) // vectors - 1
+
+
+def _apply(draft: Draft, label: str, vectors: int, grouped: bool) -> Sequence[str]:
+    s, block = draft.schedule, draft.block(label)
+    queries, length, depth = block.axes[-3].size, block.axes[-1].size, block.axes[-2].size
+    usual = attention_tiles(length, depth, draft.lanes(label))
+    most = min(_rows(draft, vectors), queries)
+    rows = draft.choose(range(2, most + 1) or [1], most, "rows")
+    group = draft.choose(steps(max(2, queries // most), (2, 4, 8)), 4, "group") if grouped else 1
+    tiles = replace(usual, mr=rows, nr=vectors * usual.lanes, group=group)
+    scheduled = attention(s, s.get_block(label), tiles)
+    draft.parallel([*scheduled.heads, scheduled.group][0])
+    return draft.left
+
+
+AHEAD = 8
+"""How many keys ahead the second product asks for its rows of V."""
+
+
+@dataclass(frozen=True)
+class AttentionTiles:
+    """The register tile of both products, `mr` queries by `nr` keys or columns of the result, in vectors of `lanes`;
+    and how many such row panels of scores are made at a time, so that they share each panel of keys. `mr` and `group`
+    may be parameters, and are then taken as they are; a parameter counts more than one."""
+
+    mr: Size = 6
+    nr: int = 64
+    lanes: int = 16
+    group: Size = 1
+
+    def over(self, queries: int) -> AttentionTiles:
+        """The tiles for so many queries: constants are evened out, and no larger than there is need for."""
+        if not isinstance(self.mr, int) or not isinstance(self.group, int):
+            return self
+        groups = even(queries, self.group * self.mr, self.mr)
+        return replace(self, mr=min(self.mr, queries), group=groups)
+
+
+def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
+    """Tiles for keys and values of [length, depth] in f32, with 32 vector registers.
+
+    6 x 4 vectors, or 5 x 5, or 4 x 6, whichever divides the depth in the fewest panels: mr * n accumulators, n vectors
+    of the second operand and one element of the first, which is 10 loads in 24 multiply-adds. Row panels are grouped
+    where the keys and values of a head do not fit into half of an L2 of 2 MiB.
+    """
+    vectors = -(-depth // lanes)
+    columns = max(4, even(depth, 6 * lanes, lanes)) if vectors > 4 else 4
+    return AttentionTiles(min(6, 31 // columns - 1), columns * lanes, lanes, 1 if 8 * length * depth <= 1 << 20 else 4)
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """The blocks before the second product; `logits` are those between the scores and the maximum that make results."""
+
+    scores: Handle
+    logits: list[Handle]
+    largest: Handle
+    powers: Handle
+    total: Handle
+    weights: Handle
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The outer loops that the blocks of a scheduled attention share: over the heads, and over groups of queries."""
+
+    heads: list[Handle]
+    group: Handle
+
+
+def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -> Attention:
+    """Schedule softmax(scale * Q K^T) V, mr queries at a time: their scores, powers and weights stay in the cache.
+
+        scores = Q K^T;  logits;  max;  exp;  sum;  weights = exp / sum;  O = weights V
+      ->
+        b { pack K in panels [n / nr][d][nr]
+          m.0 { pack Q in panels [group][d][mr]
+            n.0 { group { scores[mr, nr] = 0; d { mr x nr multiply-adds } } }
+            m.1 = group {
+              n.0 { mr unrolled { max over lanes } };  max over the lanes
+              n.0 { mr unrolled { exp, and its sum over lanes } };  sum over the lanes
+              e.0 { O[mr, nr] = 0
+                n.0 { weights[mr, lanes] = exp / sum
+                  n.1 { mr x nr multiply-adds of weights and V } } } } } }
+
+    `block` is the second product; tiles not given come from `attention_tiles`. The scale, a mask and other elementwise
+    computes between the scores and the softmax are recomputed where they are read. Only `lanes` columns of the weights
+    exist at a time: the divisions of the next columns run while the multiply-adds of these are under way. The columns
+    of the result are evened out over their panels. Nothing is reassociated but the sums.
+
+    Blocks on the way may make results of the function: they are written for the rows of one iteration, and read there.
+    Results of reductions are copies. Weights are then made of whole rows, before the second product.
+
+    Requires the blocks of a softmax over the last axis (a maximum, a block of powers, their sum, their quotients)
+    between two products, the loops of `block` as written: heads, if there are any, m, e, n. Source: Dao et al.,
+    FlashAttention, 2022 and Rabe and Staats 2021 for attention by rows of queries, without the online softmax: all
+    scores of a row fit into the cache; register tiles as in BLIS.
+    """
+    *heads, m, e, n = nest(s, block, "attention", fewest=3)
+    tiles = tiles or attention_tiles(s.extent(n), s.extent(e))
+    lanes, softmax = tiles.lanes, _blocks(s, block)
+    _require_loops(s, block, softmax.scores)
+    tiles = tiles.over(s.extent(m))
+    stages = _stages(s, softmax)
+    group, rows, row = s.split(m, [None, tiles.group, tiles.mr])
+    panel, *columns = by_vectors(s, e, lanes, even(s.extent(e), tiles.nr, lanes))
+    panels, panel_lanes = s.split(n, [None, min(lanes, s.extent(n))])
+    s.reorder(*heads, group, rows, panel, panels, panel_lanes, row, *columns)
+    if softmax.weights not in stages:
+        s.compute_at(softmax.weights, panels)
+        in_vectors(s, inside(s, softmax.weights, panels))
+    for stage in reversed(stages):
+        rows = _for_rows(s, stage, block, rows, tiles)
+    *heads, group, rows = s.get_loops(block)[: len(heads) + 2]
+    s.compute_at(softmax.scores, group)
+    _scores(s, softmax.scores, heads[-1] if heads else None, group, tiles)
+    _multiply_adds(s, block, panels, [row, *columns])
+    _in_vectors(s, softmax, stages, rows, lanes)
+    s.prefetch(panel_lanes, operand_over(s, block, node_of(s, block).spatial - 1), AHEAD)
+    return Attention(heads, group)
+
+
+def _blocks(s: Schedule, block: Handle) -> Softmax:
+    """The blocks before the second product; other elementwise blocks between them are inlined."""
+    weights = _only(s, block, [h for h in s.get_producers(block) if not _reduces(s, h)], "one block of weights")
+    _inline_before(s, weights)
+    total = _only(s, block, [h for h in s.get_producers(weights) if _reduces(s, h)], "one sum in the weights")
+    powers = _only(s, block, s.get_producers(total), "one block of powers in the sum")
+    _inline_before(s, powers)
+    largest = _only(s, block, [h for h in s.get_producers(powers) if _reduces(s, h)][-1:], "a maximum in the powers")
+    logits = _only(s, block, s.get_producers(largest), "one block of logits in the maximum")
+    kept: list[Handle] = []
+    while not _reduces(s, logits):
+        before = _only(s, block, s.get_producers(logits), "one block of scores in the logits")
+        if makes_result(s, node_of(s, logits)):
+            kept.insert(0, logits)
+        else:
+            s.inline(logits)
+        logits = before
+    return Softmax(logits, kept, largest, powers, total, weights)
+
+
+def _inline_before(s: Schedule, block: Handle) -> None:
+    """Inline the elementwise blocks between a block and the reduction that it needs: a difference, a reciprocal."""
+    for producer in s.get_producers(block):
+        node = node_of(s, producer)
+        reads_reduction = any(_reduces(s, before) for before in s.get_producers(producer))
+        if reads_reduction and not (_reduces(s, producer) or makes_result(s, node) or is_costly(node)):
+            s.inline(producer)
+
+
+def _stages(s: Schedule, softmax: Softmax) -> list[Handle]:
+    """The blocks between the products that work on some rows at a time, in order. Results of reductions are copies."""
+    stages: list[Handle] = []
+    for block in (softmax.scores, *softmax.logits, softmax.largest, softmax.powers, softmax.total, softmax.weights):
+        is_result = makes_result(s, node_of(s, block))
+        if block != softmax.scores and (block != softmax.weights or is_result):
+            stages.append(block)
+        if is_result and _reduces(s, block):
+            stages.append(s.cache_write(block))
+    return stages
+
+
+def _for_rows(s: Schedule, stage: Handle, block: Handle, rows: Handle, tiles: AttentionTiles) -> Handle:
+    """Compute a stage for the rows of one iteration; a stage that makes a result shares the loops of the second product
+    down to the given one over rows."""
+    if not makes_result(s, node_of(s, stage)):
+        s.compute_at(stage, rows)
+        return rows
+    shape = [axis.size for axis in node_of(s, block).axes[:-2]]
+    _add_single_loops(s, stage, shape)
+    s.split(s.get_loops(stage)[len(shape) - 1], [None, tiles.group, tiles.mr])
+    return shared_row(s, stage, block, rows)
+
+
+def _add_single_loops(s: Schedule, stage: Handle, shape: Sequence[int]) -> None:
+    """Give a nest loops of one iteration where the shape of heads and rows has ones: a copy has none there."""
+    for n, size in enumerate(shape):
+        loops = nest(s, stage, "attention")
+        if size == 1 and n == len(loops):
+            s.split(loops[-1], [None, 1])
+        elif size == 1 and s.extent(loops[n]) > 1:
+            s.split(loops[n], [1, None])
+
+
+def _in_vectors(s: Schedule, softmax: Softmax, stages: Sequence[Handle], rows: Handle, lanes: int) -> None:
+    """The stages of all rows of an iteration by vectors; the powers and their sum share a loop."""
+    vectors: dict[Handle, Handle | None] = {}
+    for stage in stages:
+        vectors[stage] = (_over_lanes if _reduces(s, stage) else _by_vectors)(s, stage, rows, lanes)
+    powers, total = vectors[softmax.powers], vectors[softmax.total]
+    if powers is not None and total is not None:
+        s.merge(powers, total)
+
+
+def _require_loops(s: Schedule, block: Handle, scores: Handle) -> None:
+    """The first product keeps its loops over keys and over the depth where it is computed for some rows only."""
+    for axis in node_of(s, scores).axes[-2:]:
+        if axis.size == 1:
+            reason = f"axis '{axis.label}' of the scores has one element: there is nothing to tile"
+            raise refusal(s, block, "attention", reason)
+
+
+def _only(s: Schedule, block: Handle, candidates: list[Handle], what: str) -> Handle:
+    if len(candidates) != 1:
+        raise refusal(s, block, "attention", f"there is not {what}: it ends no attention")
+    return candidates[0]
+
+
+def _reduces(s: Schedule, block: Handle) -> bool:
+    return bool(node_of(s, block).combiners)
+
+
+def _scores(s: Schedule, block: Handle, head: Handle | None, group: Handle, tiles: AttentionTiles) -> None:
+    """The first product by register tiles, with both operands packed; a panel of keys serves all rows of a group."""
+    *_, m, n, d = range(len(node_of(s, block).axes))
+    keys = operand_over(s, block, n)
+    queries = next((name for name in operands(s, block) if name != keys), keys)
+    row, key, depth = (along(s, block, axis, group) for axis in (m, n, d))
+    width = even(s.extent(key[0]), tiles.nr, tiles.lanes)
+    panel, *columns = by_vectors(s, key[0], tiles.lanes, width)
+    size = width * s.extent(columns[-1])
+    height = tiles.mr if row else 1
+    rows, *row = s.split(row[0], [None, height]) if row else [panel]
+    s.reorder(panel, *([rows] if row else []), *depth, *row, *columns)
+    pack_panels(s, block, keys, n, size, head, tiles.lanes)
+    pack_panels(s, block, queries, m, height, group, tiles.lanes)
+    _multiply_adds(s, block, depth[0], [*row, *columns])
+
+
+def _multiply_adds(s: Schedule, block: Handle, reduction: Handle, tile: list[Handle]) -> None:
+    """A register tile: its loops in vectors, set to zero before the reduction."""
+    in_vectors(s, tile)
+    s.decompose_reduction(block, reduction)
+
+
+def _by_vectors(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle:
+    """A block's rows and columns as vectors of all rows, the same columns of each: the loop over the vectors."""
+    *row, column = inside(s, block, rows)
+    vectors, lane = by_vectors(s, column, lanes)
+    s.reorder(vectors, *row, lane)
+    in_vectors(s, [*row, lane])
+    return vectors
+
+
+def _over_lanes(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle | None:
+    """A reduction of each row as one vector of partial results a row, combined at the end: the loop over the vectors.
+
+    Each row is a chain of its own, so that several are under way. A single vector is left as it is.
+    """
+    *row, column = inside(s, block, rows)
+    if s.extent(column) <= lanes:
+        return None
+    partial = s.rfactor(block, by_vectors(s, column, lanes)[1])
+    buffer = target_of(s, partial)
+    if row:
+        s.lift_alloc(buffer, rows)
+    s.transform_layout(partial, buffer, lambda lane, *dims: (*dims, lane))
+    for loop in row:
+        s.distribute(loop, partial)
+    s.unroll(inside(s, block, rows)[-1])
+    node = node_of(s, partial)
+    reduced = next(n for n, axis in enumerate(node.axes) if axis.is_reduce)
+    lane = along(s, partial, node.spatial - 1, rows)
+    vectors = [loop for loop in along(s, partial, reduced, rows) if s.label(loop) not in map(s.label, lane)]
+    columns = {s.label(loop) for loop in (*vectors, *lane)}
+    row = [loop for loop in inside(s, partial, rows) if s.label(loop) not in columns]
+    s.reorder(*vectors, *row, *lane)
+    in_vectors(s, [*row, *lane])
+    return vectors[0]

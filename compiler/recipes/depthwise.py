@@ -1,0 +1,202 @@
+"""Depthwise convolutions, and grouped ones of few channels: vectors of pixels, one filter at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+from compiler.affine.linear import Quotient
+from compiler.program.tree import Access, Block
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.steps import cut, in_vectors, nest, node_of, own_loops, refusal, target_of
+from compiler.schedule import Handle, Schedule, Size
+
+MOST_UNROLLED = 180
+"""The most multiplications of a register tile with all its taps unrolled, so that rows of the result share what they
+load: more code takes longer to compile. A tile that holds the whole image may have twice as many: it is read as it lies
+then, without a copy. With a stride half as many: rows share less."""
+ROLLED = 1.3
+"""What a loop over the taps costs, by measurement: 1.15 to 1.6 times the time of the same tile with all unrolled."""
+
+
+def vectors_of_pixels(draft: Draft, label: str) -> Iterator[Alternative]:
+    """C[n, o, h, w] += X[n, o floordiv M + c, h.., w..] * W[o, c, r, q], where fewer filters than a vector has lanes
+    read the same channels."""
+    block = draft.block(label)
+    if block.combiners != ("add",) or block.table is not None:
+        return
+    image = image_of(block)
+    if image is None or share_of(image) >= draft.lanes(label) or _pixels(block) < 2:
+        return
+    yield Alternative("by vectors of pixels", partial(_apply, label=label))
+
+
+def _pixels(block: Block) -> int:
+    """The pixels of a row of the result."""
+    return int(block.axes[block.spatial - 1].size)
+
+
+def _apply(draft: Draft, label: str) -> Sequence[str]:
+    s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
+    lanes = min(draft.lanes(label), 1 << (_pixels(block) - 1).bit_length())
+    epilogue = s.get_block(after.label) if after is not None else None
+    draft.parallel(by_pixels(s, s.get_block(label), epilogue, _tiles(draft, block, lanes), lanes))
+    return [label, *([after.label] if after is not None else [])]
+
+
+def _is_dense(block: Block) -> bool:
+    """Whether neighbours of a row of the image are of neighbours of the result: with a stride these lie apart."""
+    image = image_of(block)
+    return image is not None and image.index[-1].coefficient(block.spatial - 1) == 1
+
+
+def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
+    """At most a quarter of the registers are accumulators, of rows that have no vector left over."""
+    count, most = -(-_pixels(block) // lanes), max(1, draft.machine.registers // 4)
+    vectors = max(n for n in range(1, min(count, most) + 1) if count % n == 0)
+    height = block.axes[block.spatial - 2].size if block.spatial > 3 else 1
+    taps, dense = prod(axis.size for axis in block.axes[block.spatial + 1 :]), _is_dense(block)
+    unrolled = MOST_UNROLLED if dense else MOST_UNROLLED // 2
+
+    def cost(rows: int) -> float:
+        """Rows that are computed, each with its share of a tile's start, and dearer where taps are in a loop."""
+        rolled = taps * rows * vectors > unrolled
+        return -(-height // rows) * rows * (1 + 1 / (rows * vectors)) * (ROLLED if rolled else 1)
+
+    fitting = range(1, min(height, max(1, most // vectors)) + 1)
+    whole = dense and height * vectors <= 2 * most and count == vectors
+    rows = height if whole and taps * height * vectors <= 2 * MOST_UNROLLED else min(fitting, key=cost)
+    high = draft.choose([n for n in (1, 2, 3, 4, 6, 7, 8, 14) if n <= height] or [1], rows, "rows")
+    wide = draft.choose([n for n in range(1, 5) if n <= count], vectors, "vectors")
+    tall, across = draft.schedule.value(high), draft.schedule.value(wide)
+    in_one_tile = tall >= height and across >= count
+    return PixelTiles(high, wide, taps * tall * across <= (2 if in_one_tile and dense else 1) * unrolled)
+
+
+@dataclass(frozen=True)
+class PixelTiles:
+    """The register tile of a convolution by pixels, constants or parameters: `rows` of the image, and `vectors` of
+    pixels of each. With `unrolled` all taps are unrolled, not only those along a row."""
+
+    rows: Size
+    vectors: Size
+    unrolled: bool = True
+
+
+def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelTiles, lanes: int = 16) -> Handle:
+    """Schedule a convolution C[n, o, h, w] += X[n, o floordiv M + c, h*S + r, w*S + q] * W[o, c, r, q] with vectors
+    along w.
+
+        n { o { h { w { c { r { q { C } } } } } } }  n { o { h { w { D(C) } } } }
+      ->
+        n { o.0 { copy the channels of a group with their border, columns w mod S apart
+          o.1 { h.0 { w.0 { C = 0
+            c { r { q unrolled { h.1 = rows unrolled { w.1 = vectors unrolled { lanes vectorized { C } } } } } }
+            D } } } } }
+
+    No condition is left inside, and all loads are of neighbours: with a stride S, columns of one remainder lie side by
+    side. `epilogue`, an elementwise consumer, works on each tile; without one the tile is copied out. The image has one
+    to three dimensions. Gives the loop over groups of filters. Requires loops in the order of `te.nn.conv2d`, and that
+    a filter reads some channels alone. Source: direct depthwise convolution as in XNNPACK and oneDNN; the copy is TVM's
+    decompose_padding.
+    """
+    loops, spatial = nest(s, block, "by_pixels", fewest=4), node_of(s, block).spatial
+    image = image_of(node_of(s, block))
+    if image is None or len(loops) < spatial + 2 or spatial < 3:
+        raise refusal(s, block, "by_pixels", "it is no convolution whose filters read some channels alone")
+    if epilogue is None:
+        epilogue = s.cache_write(block)
+    share, step = share_of(image), image.index[-1].coefficient(spatial - 1) or 1
+    groups, *filters = s.split(loops[1], [None, share]) if share > 1 else [loops[1]]
+    row: list[Handle] = []
+    rows: list[Handle] = []
+    if spatial > 3:
+        rows, row = ([h] for h in s.split(loops[spatial - 2], [None, tiles.rows], tail="pad"))
+    count = [] if tiles.vectors == 1 else [tiles.vectors]
+    pixels, *vectors = s.split(loops[spatial - 1], [None, *count, lanes], tail="pad")
+    access = next(access for access in node_of(s, block).reads if access.buffer == image.buffer)
+    in_one_tile = step == 1 and tiles.unrolled and s.extent(pixels) == 1 and all(s.extent(loop) == 1 for loop in rows)
+    pad = None
+    if not in_one_tile:
+        pad = s.pad(block, image.buffer) if access.where else s.cache_read(block, image.buffer, "global")
+    outer, (c, *taps) = loops[2 : spatial - 2] if spatial > 3 else [], loops[spatial:]
+    s.reorder(loops[0], groups, *filters, *outer, *rows, pixels, c, *taps, *row, *vectors)
+    s.reverse_compute_at(epilogue, pixels)
+    if pad is not None:
+        s.compute_at(pad, groups)
+        if step > 1:
+            s.transform_layout(pad, target_of(s, pad), lambda *i: (*i[:-1], i[-1] % step, i[-1] // step))
+        _copy_rows(s, pad, step, lanes)
+    epilogue_loops = own_loops(s, epilogue)
+    in_vectors(s, [*epilogue_loops[:-1], *cut(s, epilogue_loops[-1], lanes)])
+    for loop in [c, *taps]:
+        if s.extent(loop) == 1 or loop is taps[-1] or (tiles.unrolled and loop is not c):
+            s.unroll(loop)
+    in_vectors(s, [*row, *vectors])
+    return groups
+
+
+def image_of(block: Block) -> Access | None:
+    """The read of a convolution's image by a block whose filters, the second axis, read some channels each; None for
+    other blocks."""
+    last = block.spatial - 1
+    images = [access for access in block.reads if access.index and last in access.index[-1].variables()]
+    if block.spatial < 3 or len(images) != 1 or len(block.reads) != 2 or len(images[0].index) != block.spatial:
+        return None
+    moving = [form.variables() for form in images[0].index]
+    apart = 1 in moving[1] and all(1 not in axes for d, axes in enumerate(moving) if d != 1)
+    steps = images[0].index[-1].coefficient(last)
+    return images[0] if apart and steps is not None and steps > 0 else None
+
+
+def share_of(image: Access) -> int:
+    """How many filters read the same channels."""
+    divided = [atom for atom, _ in image.index[1].terms if isinstance(atom, Quotient) and not atom.is_mod]
+    return divided[0].divisor if divided else 1
+
+
+def _copy_rows(s: Schedule, copy: Handle, step: int, lanes: int) -> None:
+    """Copy rows with a border by vectors: the border on the left, whole vectors without a mask, and the end."""
+    source = node_of(s, copy).reads[0]
+    width = s.program.buffers[source.buffer].shape[-1]
+    border = -min(0, source.index[-1].constant)
+    column = own_loops(s, copy)[-1]
+    if step > 1:
+        column, part = s.split(column, [None, step])
+        s.reorder(part, column)
+        s.unroll(part)
+    left, end = -(-border // step), width + border
+    pieces = _pieces(left, end // step, -(-end // step), lanes) if step > 1 else [left, left + width // lanes * lanes]
+    for piece in _partitioned(s, column, pieces):
+        vectors = cut(s, piece, lanes)
+        if len(vectors) > 1 and s.extent(vectors[0]) <= FEW:
+            s.unroll(vectors[0])
+        s.vectorize(vectors[-1])
+
+
+def _pieces(left: int, inner_end: int, end: int, lanes: int) -> list[int]:
+    """Where to cut a row whose columns lie apart: after the border on the left; vectors, then shorter and shorter ones,
+    up to the column that is the last in each part; and where the last part ends. Lanes with a mask would be gathered
+    one by one."""
+    at = left + max(0, inner_end - left) // lanes * lanes
+    cuts = [left, at]
+    while at < inner_end:
+        at += 1 << ((inner_end - at).bit_length() - 1)
+        cuts.append(at)
+    return [*cuts, end]
+
+
+def _partitioned(s: Schedule, loop: Handle, positions: list[int]) -> list[Handle]:
+    """A loop cut at the positions that are inside it."""
+    pieces = []
+    for position in sorted(set(positions), reverse=True):
+        if 0 < position < s.extent(loop):
+            loop, tail = s.partition(loop, position)
+            pieces.append(tail)
+    return [loop, *pieces]
+
+
+FEW = 8
+"""The most vectors of a row that are copied by unrolled code."""

@@ -1,0 +1,172 @@
+"""Elementwise blocks: by vectors, inlined into what reads them, or computed for a row of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import prod
+
+from xdsl.dialects import math
+from xdsl.ir import Operation
+
+from compiler.program.body import Apply
+from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft, inlined
+from compiler.recipes.steps import at_most, in_vectors, nest
+from compiler.schedule import Handle, Schedule, Size
+from compiler.types.elements import element_bytes
+
+INSTRUCTIONS = (math.AbsFOp, math.AbsIOp, math.CopySignOp, math.FmaOp)
+"""Mathematical functions that are an instruction or two."""
+
+
+def vectors(draft: Draft, label: str) -> Iterator[Alternative]:
+    """A block without a reduction, on its own: its innermost loop by vectors; inlined into what reads it.
+
+    Mathematical functions one of the other are not inlined but computed for a row: a processor looks ahead as far as
+    some vectors of one function, not over two, one behind the other.
+    """
+    block = draft.block(label)
+    if block.combiners or block.table is not None:
+        return
+    if not block.axes:
+        yield Alternative("as it is", lambda draft: [label], optional=False)
+        return
+    readers = draft.readers(label)
+    if len(readers) == 1 and is_long(block) and is_long(readers[0]) and _in_place(draft, label):
+        yield Alternative("by vectors, for a row", partial(_before, label=label), optional=False)
+    moved = is_cut(draft, label) or _joins_for_a_sum(draft, label)
+    if readers and (len(readers) == 1 or not is_costly(block)) and not moved:
+        yield Alternative("inlined", partial(inlined, label=label), optional=False)
+    for streamed in streamed_ways(draft, label):
+        name = f"by vectors{', past the caches' if streamed else ''}"
+        yield Alternative(name, partial(_by_vectors, label=label, streamed=streamed), optional=False)
+
+
+def _joins_for_a_sum(draft: Draft, label: str) -> bool:
+    """Whether a block takes each element from one of several arrays, as a concatenation does, and a reduction reads it:
+    inlined, it would choose in each step of a product."""
+    reads = draft.block(label).reads
+    joins = len(reads) > 1 and any(access.where for access in reads)
+    return joins and any(reader.combiners for reader in draft.readers(label))
+
+
+def _in_place(draft: Draft, label: str) -> bool:
+    """Whether the one elementwise block that reads a temporary does so at its own indices."""
+    return draft.is_temporary(label) and draft.consumer(label) is not None and len(draft.block(label).axes) > 1
+
+
+def _before(draft: Draft, label: str) -> Sequence[str]:
+    """Compute a block for a row of what reads it, just before that."""
+    s, block = draft.schedule, draft.schedule.get_block(label)
+    reader = s.get_block(draft.readers(label)[0].label)
+    s.compute_at(block, s.get_loops(reader)[-2])
+    elementwise(s, block, draft.lanes(label), 1)
+    return [label]
+
+
+def chains(draft: Draft, label: str) -> Iterator[Alternative]:
+    """A block without a reduction or a mathematical function that one other such block reads: inlined into that."""
+    block, readers = draft.block(label), draft.readers(label)
+    if block.combiners or block.table is not None or is_costly(block) or len(readers) != 1:
+        return
+    written = {access.buffer for access in block.writes}
+    uses = sum(access.buffer in written for access in readers[0].reads)
+    if (uses > 1 and len(block.reads) > 1) or is_cut(draft, label):
+        return
+    if not readers[0].combiners and readers[0].table is None:
+        yield Alternative("inlined", partial(inlined, label=label), optional=False)
+
+
+def _by_vectors(draft: Draft, label: str, streamed: bool) -> Sequence[str]:
+    s, lanes = draft.schedule, draft.lanes(label)
+    block = s.get_block(label)
+    loops = units_outside(s, block)
+    outer = loops[-2] if len(loops) > 1 else None
+    if not draft.masks(label):
+        lanes = min(lanes, s.extent(loops[-1]) & -s.extent(loops[-1]))
+    count = 1 if is_long(draft.block(label)) else vectors_in_turn(draft, s.extent(loops[-1]), lanes)
+    elementwise(s, block, lanes, count)
+    if streamed and outer is not None:
+        s.annotate(outer, "nontemporal", draft.block(label).writes[0].buffer)
+    if outer is not None:
+        draft.parallel(loops[0])
+    return [label]
+
+
+def streamed_ways(draft: Draft, label: str) -> list[bool]:
+    """Whether results go past the caches: what reads them next finds them in L3, where they fit into that."""
+    buffer = draft.schedule.program.buffers[draft.block(label).writes[0].buffer]
+    bytes = prod(buffer.shape) * element_bytes(buffer.element)
+    if bytes <= draft.machine.l2_bytes or buffer.name in draft.schedule.program.allocs:
+        return [False]
+    return [True, False] if bytes > draft.machine.l3_bytes else [False, True]
+
+
+def vectors_in_turn(draft: Draft, extent: int, lanes: int) -> Size:
+    """How many vectors are computed one behind the other: as many as add little to the last ones, 4 at most."""
+    count = -(-extent // lanes)
+    padded = {v: -(-count // v) * v for v in (1, 2, 3, 4)}
+    least_padded = min(padded[v] for v in (2, 3, 4))
+    wanted = max((v for v, size in padded.items() if v <= count and 10 * size <= 11 * least_padded), default=1)
+    return draft.choose([v for v in (2, 3, 4, 6, 8, 12, 16) if v <= count] or [1], wanted, "vectors")
+
+
+def is_cut(draft: Draft, label: str) -> bool:
+    """Whether a block reads several elements for each of its results, and another moves these under conditions, as a
+    pad does: under those conditions each of them would be read."""
+    block, written = draft.block(label), {access.buffer for access in draft.block(label).writes}
+    reads = [a for reader in draft.readers(label) if not reader.combiners for a in reader.reads]
+    return len(block.reads) > 1 and any(access.where for access in reads if access.buffer in written)
+
+
+def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) -> None:
+    """Run the innermost loop of a block by vectors, some of them one behind the other.
+
+        j = 1024 { D(j) }                        // 16 lanes, 4 vectors
+      ->
+        j.0 = 16 { j.1 = 4 unrolled { j.2 = 16 vectorized { D } } }
+
+    The remainder of a row is masked. Requires an innermost loop without dependences.
+    """
+    inner = nest(s, block, "elementwise")[-1]
+    extent = s.extent(inner)
+    if extent <= lanes:
+        s.vectorize(inner)
+    else:
+        in_vectors(s, s.split(inner, [None, at_most(vectors, -(-extent // lanes)), lanes])[1:])
+
+
+def units_outside(s: Schedule, block: Handle) -> list[Handle]:
+    """Run the loops of one iteration around a block outside the others, if the innermost is one; gives the loops.
+
+      i = 20 { j = 30 { k = 1 { D(i, j, k) } } }
+    ->
+      k = 1 { i = 20 { j = 30 { D } } }
+    """
+    loops = nest(s, block, "units_outside")
+    ordered = sorted(loops, key=lambda loop: s.extent(loop) > 1)
+    if s.extent(loops[-1]) == 1 < s.extent(ordered[-1]):
+        s.reorder(*ordered)
+        return ordered
+    return loops
+
+
+def is_costly(node: Block) -> bool:
+    """Whether a block's body has a mathematical function, which is not computed twice."""
+    return any(kind.name.startswith("math.") for kind in _kinds(node))
+
+
+def is_long(node: Block) -> bool:
+    """Whether a block's body has a mathematical function of many instructions, one after the other."""
+    return any(kind.name.startswith("math.") and kind not in INSTRUCTIONS for kind in _kinds(node))
+
+
+def _kinds(node: Block) -> Iterator[type[Operation]]:
+    """The operations of a block's body."""
+    pending = list(node.body)
+    while pending:
+        scalar = pending.pop()
+        if isinstance(scalar, Apply):
+            yield scalar.kind
+            pending += scalar.operands

@@ -1,0 +1,306 @@
+"""Reductions by the threads of GPUs: rows, columns and scalars by the threads of a block, a few results by several
+blocks each.
+
+Source: Harris, "Optimizing Parallel Reduction in CUDA" (2007); CUB's DeviceReduce, BlockReduce and
+DeviceSegmentedReduce; TVM's rules of cross-thread reductions and of rfactor (Shao et al., NeurIPS 2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.gpu.rows import add_by_fewer, sum_row
+from compiler.recipes.gpu.threads import THREADS, WARP, reuses, spread
+from compiler.recipes.steps import around, axes_of, fused, inside, node_of, refusal
+from compiler.schedule import Handle, Schedule, Size
+
+MOST_THREADS = 1024
+"""The most threads of a block."""
+LEAST = 2 * WARP
+"""Iterations of a reduction from which on several threads share it."""
+EACH = 4
+"""Iterations of a thread below which a reduction is cut into no more parts."""
+FEW, LONG = 1024, 1024
+"""Results of a product, and the length of its reduction, below and above which threads share a result."""
+
+
+@dataclass(frozen=True)
+class Extents:
+    """What there is of a reduction: results, iterations for each, and the longest of its axes; `column` is the axis of
+    results that lie side by side in what is read, None where a reduction runs along rows, by the axis `row`."""
+
+    results: int
+    rounds: int
+    longest: int
+    column: int | None
+    row: int
+
+    @classmethod
+    def of(cls, block: Block) -> Extents:
+        """Those of a block with a reduction."""
+        sizes = [axis.size for axis in block.axes]
+        spatial_extents, along = sizes[: block.spatial], sizes[block.spatial :]
+        last = _neighbours(block)
+        column = next((n for n in sorted(last) if n < block.spatial), None)
+        row = next((n for n in sorted(last) if n >= block.spatial), len(sizes) - 1)
+        return cls(prod(spatial_extents), prod(along), max(along), column, row)
+
+
+def _neighbours(block: Block) -> set[int]:
+    """The axes that move the last index of the operand that most axes move."""
+    moving = {n for n, axis in enumerate(block.axes) if axis.size > 1}
+    reads = [access for access in block.reads if access.index]
+    if not reads:
+        return set()
+    widest = max(reads, key=lambda access: len(axes_of(access) & moving))
+    return widest.index[-1].variables() & moving
+
+
+def _streams(block: Block) -> bool:
+    """Whether no element of some operand is used twice: it takes as long to read as there are iterations."""
+    moving = {n for n, axis in enumerate(block.axes) if axis.size > 1}
+    return any(not moving - axes_of(access) for access in block.reads)
+
+
+def products_of_few(draft: Draft, label: str) -> Iterator[Alternative]:
+    """A product that takes as long as reading its larger operand, as of a matrix and a vector; or of few results."""
+    block = draft.block(label)
+    if not block.has_init or not block.spatial or not reuses(block):
+        return
+    extents = Extents.of(block)
+    if _streams(block) or (extents.results <= FEW and extents.rounds >= LONG):
+        yield from reduced_together(draft, label)
+
+
+def reduced_together(draft: Draft, label: str) -> Iterator[Alternative]:
+    """A reduction whose results are computed by several threads: of one block, or of several blocks, whose partial
+    results another kernel adds up; with an elementwise epilogue."""
+    block = draft.block(label)
+    if not block.has_init or block.table is not None:
+        return
+    extents = Extents.of(block)
+    if extents.rounds < (LEAST if extents.results > 1 else WARP + 1):
+        return
+    if extents.column is not None and extents.results >= draft.gpu.multiprocessors * THREADS:
+        return  # a thread each is enough, and neighbours read neighbours
+    after = draft.consumer(label) if len(block.writes) == 1 else None
+    part = _part(draft, block, extents)
+    for length in [part, extents.longest] if part < extents.longest else [part]:
+        for epilogue in [after.label, None] if after is not None else [None]:
+            name = "columns on threads" if extents.column is not None else "rows on threads"
+            name += f", in parts of {length}" if length < extents.longest else ""
+            name += f", with '{epilogue}'" if epilogue is not None else ""
+            yield Alternative(name, partial(_apply, label=label, extents=extents, length=length, after=epilogue))
+
+
+def _part(draft: Draft, block: Block, extents: Extents) -> int:
+    """The part of the longest axis of a reduction that a block takes, so that all multiprocessors have blocks."""
+    if extents.column is None:
+        blocks, together = extents.results, THREADS
+    else:
+        size = block.axes[extents.column].size
+        blocks, together = extents.results // size * -(-size // WARP), THREADS // WARP
+    parts = min(2 * draft.gpu.multiprocessors // blocks, extents.rounds // (EACH * together), extents.longest)
+    return _even(-(-extents.longest // parts)) if parts > 1 else extents.longest
+
+
+def _even(length: int) -> int:
+    """A length that is hardly greater, which threads share evenly: a part of such a length has a guard of its own, and
+    two, one in the other, are hard sets."""
+    grain = 1
+    while 8 * grain <= length and grain < MOST_THREADS:
+        grain *= 2
+    return -(-length // grain) * grain
+
+
+def _apply(draft: Draft, label: str, extents: Extents, length: int, after: str | None) -> Sequence[str]:
+    s = draft.schedule
+    handle = s.get_block(label)
+    epilogue = s.get_block(after) if after is not None else None
+    done = [label, *([after] if after is not None else [])]
+    loops = s.get_loops(handle)
+    count = draft.block(label).spatial
+    moved = [n for n in (extents.column, extents.row) if n is not None]
+    order = [n for n in range(count) if n not in moved] + [n for n in moved if n < count]
+    order += [n for n in range(count, len(loops)) if n not in moved] + [n for n in moved if n >= count]
+    if order != list(range(len(loops))):
+        s.reorder(*(loops[n] for n in order))
+    if length < extents.longest:
+        _reduced(draft, in_parts(s, handle, length), None, extents.column is not None)
+        if extents.results > 1 and extents.longest < LEAST * length:
+            spread(s, handle)
+            return [label]
+        _reduced(draft, handle, epilogue, extents.results > 1)
+    else:
+        _reduced(draft, handle, epilogue, extents.column is not None)
+    return done
+
+
+def _reduced(draft: Draft, handle: Handle, epilogue: Handle | None, by_columns: bool) -> None:
+    """Reduce by the threads of blocks, as many as have work."""
+    s = draft.schedule
+    loops = s.get_loops(handle)
+    count = _results(draft, handle)
+    longest = max(s.extent(loop) for loop in loops[count:])
+    if by_columns:
+        across = min(WARP, s.extent(loops[count - 1]))
+        down: Size = draft.choose([n for n in (2, 4, 8, 16, 32) if 2 * n <= longest] or [1], THREADS // across, "down")
+        reduce_columns(s, handle, epilogue, (down, across))
+        return
+    extent = s.extent(loops[-1])
+    warps = draft.choose([n for n in (1, 2, 4, 8, 16, 32) if LEAST * n <= extent] or [1], THREADS // WARP, "warps")
+    reduce_rows(s, handle, epilogue, warps)
+
+
+def _results(draft: Draft, handle: Handle) -> int:
+    """How many of the loops around a block are not of its reduction."""
+    label = draft.schedule.label(handle)
+    along = draft.block(label).loops_of(reduce=True)
+    return sum(loop.number not in along for loop in draft.schedule.program.enclosing(label))
+
+
+DIMENSIONS = ("thread_z", "thread_y", "thread_x")
+
+
+def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warps: Size = 8) -> Handle:
+    """Reduce each result by a block of threads: a part each, which are then added up as `rows_on_threads` does.
+
+        i { k { C[i] += A[i, k] } }  i { D }
+      ->
+        i block_x { C.rf[k.1] thread_y, thread_x { k.0 { += A } };  C.rf.1 thread_y, tensorized;  C;  D }
+
+    Neighbouring threads take neighbouring iterations of the innermost loop of the reduction; where that is short, of
+    several. A result without loops gets one of one iteration. Gives the loop over results. Without an epilogue a copy
+    stores the result. Requires a reduction with an implicit init whose loops over results come first, and an epilogue
+    that reads it alone, at its own indices.
+    """
+    result_loops, along = _results_and_reduction(s, block, "reduce_rows")
+    result_loops = result_loops or [s.add_unit_loop(along[0])]
+    s.reverse_compute_at(_finished(s, block, epilogue), result_loops[-1])
+    row = fused(s, result_loops)
+    if len(along) > 1 and s.extent(along[-1]) < THREADS:
+        _summed_together(s, block, row, along)
+    else:
+        sum_row(s, block, row, warps)
+    s.bind(row, "block_x")
+    return row
+
+
+def _summed_together(s: Schedule, block: Handle, row: Handle, along: Sequence[Handle]) -> None:
+    """Reduce over several short loops by the threads of a block, along as many dimensions as there are loops: fused
+    loops would make hard sets for isl. Partial sums are combined along one dimension after another, the outermost
+    first."""
+    if prod(map(s.extent, along)) <= WARP:
+        return
+    tile, rounds = _thread_tile(s, along)
+    s.reorder(*tile, *rounds)
+    kinds = DIMENSIONS[-len(tile) :]
+    sums = [block]
+    for loop in reversed(tile):
+        sums.append(s.rfactor(sums[-1], loop))
+        s.set_scope(sums[-1], "shared")
+    for across, stage in enumerate(sums[1:], 1):
+        for loop, kind in zip(inside(s, stage, row), kinds[-across:], strict=False):
+            s.bind(loop, kind)
+    add_by_fewer(s, block)
+
+
+def _thread_tile(s: Schedule, along: Sequence[Handle]) -> tuple[list[Handle], list[Handle]]:
+    """The loops over threads, at most three, outermost first, and the loops that each thread runs. The innermost loops
+    are taken whole while there are threads, the next one in part."""
+    tile: list[Handle] = []
+    rounds: list[Handle] = []
+    threads = THREADS
+    for loop in reversed(along):
+        extent = s.extent(loop)
+        across = min(extent, threads)
+        if extent == 1 or across < 2 or len(tile) == len(DIMENSIONS):
+            rounds.insert(0, loop)
+        elif across == extent:
+            tile.insert(0, loop)
+            threads //= extent
+        else:
+            first, part = s.split(loop, [None, across])
+            rounds.insert(0, first)
+            tile.insert(0, part)
+            threads = 1
+    return tile, rounds
+
+
+def reduce_columns(
+    s: Schedule, block: Handle, epilogue: Handle | None = None, threads: tuple[Size, Size] = (8, 32)
+) -> Handle:
+    """Reduce neighbouring results by neighbouring threads, each result by several of them.
+
+        j { k { C[j] += A[k, j] } }  j { D }
+      ->
+        j.0 block_x { C.rf[k.1, j.1] k.1 thread_y { j.1 thread_x { k.0 { += A } } }
+                      j.1 thread_x { k.1 { C[j.1] += C.rf } }
+                      j.1 thread_x { D } }
+
+    `threads` are the threads for one result, and the neighbouring results of a block, along the innermost loop over
+    results. Gives the loop over blocks. Requires what `reduce_rows` does, and a loop over results.
+    """
+    result_loops, along = _results_and_reduction(s, block, "reduce_columns")
+    if not result_loops:
+        raise refusal(s, block, "reduce_columns", "it has no loop over results")
+    across, column = s.split(result_loops[-1], [None, threads[1]])
+    longest = max(along, key=s.extent)
+    rounds, down = s.split(longest, [None, threads[0]])
+    s.reorder(across, down, column, *(rounds if loop is longest else loop for loop in along))
+    out = _finished(s, block, epilogue)
+    s.reverse_compute_at(out, across)
+    parts = s.rfactor(block, down)
+    s.set_scope(parts, "shared")
+    down, column = inside(s, parts, across)[:2]
+    s.bind(down, "thread_y")
+    s.bind(column, "thread_x")
+    s.bind(inside(s, block, across)[0], "thread_x")
+    for loop in inside(s, out, across)[-1:]:  # one element has no loop
+        s.bind(loop, "thread_x")
+    grid = fused(s, [*result_loops[:-1], across])
+    s.bind(grid, "block_x")
+    return grid
+
+
+def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
+    """Cut the longest loop of a reduction into parts of some length, whose results are combined by another nest, which
+    is another kernel.
+
+        i { k { C[i] += A[i, k] } }
+      ->
+        k.0 { i { k.1 = length { C.rf[k.0, i] += A } } }
+        i { k.0 { C[i] += C.rf[k.0, i] } }
+
+    Gives the block of the parts. Requires what `reduce_rows` does. Source: split-K of the BLAS.
+    """
+    result_loops, along = _results_and_reduction(s, block, "in_parts")
+    longest = max(along, key=s.extent)
+    part, within = s.split(longest, [None, length])
+    s.reorder(part, *result_loops, *(within if loop is longest else loop for loop in along))
+    return s.rfactor(block, part)
+
+
+def _results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[list[Handle], list[Handle]]:
+    """The loops over results, and the loops of the reduction. Raises ScheduleError unless the loops over results come
+    first."""
+    node, loops = node_of(s, block), around(s, block)
+    reduce_loops = node.loops_of(reduce=True)
+    count = sum(loop.number not in reduce_loops for _, loop in loops)
+    if not node.has_init or count == len(loops) or any(loop.number not in reduce_loops for _, loop in loops[count:]):
+        raise refusal(s, block, composite, "it is no reduction with an implicit init, whose loops are the innermost")
+    handles = [handle for handle, _ in loops]
+    return handles[:count], handles[count:]
+
+
+def _finished(s: Schedule, block: Handle, epilogue: Handle | None) -> Handle:
+    """The block that takes finished results, which lie in shared memory: the epilogue, or a copy."""
+    if epilogue is None:
+        return s.cache_write(block, "shared")
+    s.set_scope(block, "shared")
+    return epilogue

@@ -1,0 +1,331 @@
+"""Blocks on the threads of GPUs: reductions by tiles with operands in shared memory, results spread over threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+from compiler.analysis.barriers import ASYNC
+from compiler.program.body import Read
+from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft, inlined
+from compiler.recipes.steps import around, at_most, axes_of, fused, inside, node_of, operands, refusal, target_of
+from compiler.schedule import Handle, Schedule, Size
+from compiler.support.errors import ScheduleError
+
+WARP, THREADS = 32, 256
+"""The threads of a warp, and of a block where a search begins."""
+
+
+MOST_ELEMENTS = 16
+"""The most results of a thread along one axis."""
+MOST_PANEL = 64
+"""The most that is fetched at once along one reduce axis."""
+WIDE = 4
+"""The elements that a thread fetches at once."""
+
+
+TILE = 64
+"""Results of a thread where a search begins, if there are enough for all multiprocessors."""
+
+
+def tiled_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
+    """A reduction whose operands are used by several results: multi-level tiles, S S S R R S R S, for blocks, virtual
+    threads and threads; operands fetched together into shared memory; what comes after on finished tiles.
+
+    Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020).
+    """
+    block = draft.block(label)
+    if not block.combiners or not block.spatial or block.table is not None or not reuses(block):
+        return
+    after = draft.consumer(label)
+    read = [draft.schedule.program.buffers[access.buffer] for access in block.reads if not access.where]
+    even = draft.lanes(label) == WIDE and any(prod(buffer.shape[1:]) % WIDE == 0 for buffer in read)
+    ways = [(after, 1, False), *([(after, WIDE, twice) for twice in (False, True)] if even else [(after, 1, True)])]
+    if after is not None:
+        ways.append((None, 1, False))
+    for epilogue, vector, twice in ways:
+        name = f"on threads{', four at a time' if vector > 1 else ''}{', a round ahead' if twice else ''}"
+        applied = f", with '{epilogue.label}'" if epilogue is not None else ""
+        after_label = epilogue.label if epilogue is not None else None
+        apply = partial(_tiled, label=label, after=after_label, vector=vector, twice=twice)
+        yield Alternative(name + applied, apply)
+
+
+def _tiled(draft: Draft, label: str, after: str | None, vector: int, twice: bool) -> Sequence[str]:
+    s, block = draft.schedule, draft.block(label)
+    handle = s.get_block(label)
+    loops = s.get_loops(handle)
+    spatial, reduce = loops[: block.spatial], loops[block.spatial :]
+    wanted = _wanted(draft, [s.extent(loop) for loop in spatial])
+    cuts = [_cut(draft, loop, *sizes) for loop, sizes in zip(spatial, wanted, strict=True)]
+    panels = [_panel(draft, s.extent(loop)) for loop in reduce]
+    epilogue = s.get_block(after) if after is not None else None
+    tile_on_threads(s, handle, epilogue, ThreadTiles(cuts, panels, vector, twice, padded=twice))
+    return [label, *([after] if after is not None else [])]
+
+
+def _wanted(draft: Draft, extents: Sequence[int]) -> list[tuple[int, int]]:
+    """For each axis the threads, and the elements of a thread, with which a search begins: neighbouring threads along
+    the last axes, as many elements as leave work for all multiprocessors."""
+    machine = draft.gpu
+    elements = min(TILE, max(1, prod(extents) // (machine.multiprocessors * THREADS)))
+    threads = THREADS
+    wanted: list[tuple[int, int]] = []
+    for extent in reversed(extents):
+        across = max(d for d in _divisors(extent) if d <= min(threads, 32))
+        each = max(d for d in _divisors(extent // across) if d * d <= max(1, elements) or d <= min(elements, 8))
+        threads, elements = max(1, threads // across), max(1, elements // each)
+        wanted.insert(0, (across, each))
+    return wanted
+
+
+def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size, Size, Size]:
+    """Virtual threads, threads and elements of a thread along an axis: all ways that cut it evenly; of one with large
+    prime factors powers of two, which pad it."""
+    s = draft.schedule
+    extent = s.extent(loop)
+    if extent == 1:
+        return 1, 1, 1
+    if _is_smooth(extent):
+        wanted = (extent // (threads * elements), 1, threads, elements)
+        _, virtual, across, each = s.sample_perfect_tile(loop, 4, min(extent, MOST_ELEMENTS), decision=wanted)
+        return virtual, across, each
+    padded = draft.choose([n for n in (1, 2, 4, 8, 16, 32) if n <= extent], 8, "threads")
+    return 1, padded, draft.choose([n for n in (1, 2, 4, 8) if n <= extent], 2, "elements")
+
+
+def _panel(draft: Draft, extent: int) -> Size:
+    """How much of a reduction is fetched at once."""
+    sizes = [d for d in _divisors(extent) if d <= MOST_PANEL]
+    if not _is_smooth(extent):
+        sizes = [n for n in (4, 8, 16, 32) if n <= extent] or [extent]
+    return draft.choose(sizes, 8, "panel")
+
+
+def _divisors(number: int) -> list[int]:
+    return [d for d in range(1, number + 1) if number % d == 0]
+
+
+def _is_smooth(number: int) -> bool:
+    """Whether a number has no prime factor above 7: it then divides some power of 2 * 3 * 5 * 7."""
+    return pow(210, number.bit_length(), number) == 0
+
+
+def on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
+    """The results of a block spread over threads, a sum each; without a reduction also several at a time."""
+    block = draft.block(label)
+    if not block.spatial or prod(axis.size for axis in block.axes if not axis.is_reduce) < 2:
+        yield Alternative("on one thread", lambda draft: [label], optional=False)
+        return
+    if not block.combiners and block.table is None and draft.readers(label):
+        yield Alternative("inlined", partial(_inlined, label=label), optional=False)
+    for vector in (1,) if block.combiners or block.table is not None else (1, 4):
+        name = f"spread over threads{', four at a time' if vector > 1 else ''}"
+        yield Alternative(name, partial(_spread, label=label, vector=vector), optional=False)
+
+
+def _inlined(draft: Draft, label: str) -> Sequence[str]:
+    """Inline a block, not into a copy that would then compute what no equation of the program is: one of several
+    results, or an element under a condition. Such a schedule could not be proved."""
+    readers = [reader.label for reader in draft.readers(label)]
+    done = inlined(draft, label)
+    for reader in map(draft.block, readers):
+        if reader.origin is None and not reader.combiners and not all(isinstance(value, Read) for value in reader.body):
+            raise ScheduleError(f"what '{reader.label}' would compute is no equation", "inline", f"block '{label}'")
+    return done
+
+
+def _spread(draft: Draft, label: str, vector: int) -> Sequence[str]:
+    s = draft.schedule
+    threads = draft.choose([64, 128, 256, 512, 1024], THREADS, "threads")
+    spread(s, s.get_block(label), threads, vector)
+    return [label]
+
+
+def reuses(block: Block) -> bool:
+    """Whether several results need one element of an operand."""
+    spatial = {n for n, axis in enumerate(block.axes) if not axis.is_reduce and axis.size > 1}
+    return any(spatial - axes_of(access) for access in block.reads)
+
+
+def cooperative_fetch(
+    s: Schedule,
+    block: Handle,
+    buffer: str,
+    at_loop: Handle,
+    threads: Size | tuple[Size, Size],
+    vector: int = 1,
+) -> Handle:
+    """Let the threads of a GPU block copy the elements of a buffer that a loop's iteration reads, a vector each at a
+    time.
+
+        k.0 { C reads A }
+      ->
+        k.0 { alloc A.shared shared
+              i.0 { i.1 = threads thread_x { i.2 = vector vectorized { A.shared[...] = A[...] } } }
+              C reads A.shared }
+
+    Gives the block that copies; a single element is left to be copied as it is. Two numbers of threads are those along
+    y and x. Requires that `block` reads the buffer inside `at_loop`, that no loop bound to threads is around that, and
+    that nothing there writes the buffer.
+    Source: TVM's cooperative fetching (MetaSchedule's multi-level tiling with reuse), CUTLASS's threadblock iterators.
+    """
+    fetch = s.cache_read(block, buffer, "shared")
+    s.compute_at(fetch, at_loop)
+    copy_loops = inside(s, fetch, at_loop)
+    if copy_loops:
+        spread_on_threads(s, fused(s, copy_loops), threads, vector)
+    return fetch
+
+
+def spread_on_threads(s: Schedule, results_loop: Handle, threads: Size | tuple[Size, Size], vector: int) -> None:
+    """Run a loop by the threads of a block, along x or along y and x, side by side, a vector each at a time."""
+    sizes = threads if isinstance(threads, tuple) else (threads,)
+    _, *bound = s.split(results_loop, [None, *sizes, *([vector] if vector > 1 else [])])
+    if vector > 1:
+        s.vectorize(bound.pop())
+    for loop, kind in zip(reversed(bound), ("thread_x", "thread_y"), strict=False):
+        s.bind(loop, kind)
+
+
+@dataclass(frozen=True)
+class ThreadTiles:
+    """Tiles of a reduction on a GPU: for each spatial axis virtual threads, threads and elements of a thread; for each
+    reduce axis how much is fetched at once; and how many elements a thread fetches at once of each operand.
+
+    twice: operands have two buffers, and the next are fetched while these are used.
+    padded: the rows of fetched tiles are longer than they need be, so that they begin in different banks.
+    """
+
+    spatial: Sequence[tuple[Size, Size, Size]]
+    reduce: Sequence[Size]
+    vector: int = 1
+    twice: bool = False
+    padded: bool = False
+
+
+def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: ThreadTiles) -> None:
+    """Schedule any reduction for a GPU by multi-level tiles (SSSRRSRS): blocks, threads, virtual threads and elements
+    of each spatial axis; operands fetched to shared memory by all threads of a block; the epilogue on their tile.
+
+        s { r { C } }  s { D }
+      ->
+        s.0 block_x { alloc C local
+          r.0 { fetch A.shared; fetch B.shared
+            s.2 thread_x { r.1 { s.1 vthread { s.3 unrolled { C += A.shared * B.shared } } } } }
+          s.2 thread_x { s.1 vthread { s.3 unrolled { D = f(C) } } } }
+
+    A virtual thread's elements lie as far apart as all threads' together, so that neighbours read neighbouring words.
+    With `twice` panels are fetched a round ahead, by asynchronous copies that the next barrier waits for. Without an
+    epilogue the results are copied from registers. Padded reads are fetched with their padding, an element at a time.
+    Requires a reduction whose spatial loops come first, a tile for each axis, and an epilogue that reads it alone, at
+    its own indices. Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020), CUTLASS.
+    """
+    loops = s.get_loops(block)
+    count = len(tiles.spatial)
+    if len(loops) != count + len(tiles.reduce):
+        reason = f"it has {len(loops)} loops, and there are tiles for {count + len(tiles.reduce)}"
+        raise refusal(s, block, "tile_on_threads", reason)
+    pads = _padded(s, block)
+    if epilogue is None:
+        out = s.cache_write(block, "local")
+    else:
+        out = epilogue
+        s.set_scope(block, "local")
+    cuts = [s.split(loop, [None, *sizes]) for loop, sizes in zip(loops, tiles.spatial, strict=False)]
+    panels_ = [s.split(loop, [None, size]) for loop, size in zip(loops[count:], tiles.reduce, strict=True)]
+    blocks, virtual, threads, elements = ([cut[level] for cut in cuts] for level in range(4))
+    outer, inner = ([pair[level] for pair in panels_] for level in range(2))
+    s.reorder(*blocks, *outer, *threads, *inner, *virtual, *elements)
+    if tiles.twice:
+        outer = [fused(s, outer)]
+    s.reverse_compute_at(out, blocks[-1])
+    together = s.product(*(across for _, across, _ in tiles.spatial))
+    padded = {target_of(s, pad) for pad in pads}
+    fetches = [
+        cooperative_fetch(s, block, name, outer[-1], together, 1 if name in padded else tiles.vector)
+        for name in operands(s, block)
+    ]
+    for pad in pads:
+        s.inline(pad)
+    for fetch in fetches if tiles.padded else ():
+        pad_rows(s, fetch, tiles.vector)
+    if tiles.twice:
+        overlapped(s, outer[-1], fetches)
+    finished = _finished(s, out, tiles, len(blocks))
+    thread, grid = fused(s, threads), fused(s, blocks)
+    s.bind(grid, "block_x")
+    s.bind(thread, "thread_x")
+    s.bind(finished, "thread_x")
+    for loop in virtual:
+        s.bind(loop, "vthread")
+    for loop in elements:
+        s.unroll(loop)
+
+
+def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
+    """Let the rows of a fetched tile begin in different banks of shared memory, and vectors where they may."""
+    buffer = s.program.buffers[target_of(s, fetch)]
+    if len(buffer.shape) > 1 and buffer.shape[-1] > 1:
+        s.storage_align(fetch, len(buffer.shape) - 2, 2 * vector, vector)
+
+
+def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> None:
+    """Fetch the operands of the next round during this one; the loop over rounds has one more.
+
+    r { fetch A.shared;  C }  ->  r { fetch A.shared[r mod 2] of round r;  C of round r - 1 }
+    """
+    for fetch in fetches:
+        innermost = s.get_loops(fetch)[-1]
+        if s.label(innermost) != s.label(panel):
+            s.annotate(innermost, ASYNC, 1)
+        s.double_buffer(fetch)
+    s.software_pipeline(panel, [*(0 for _ in fetches), 1])
+
+
+def _padded(s: Schedule, block: Handle) -> list[Handle]:
+    """Copies with a border of the operands that a block reads under conditions."""
+    return [s.pad(block, access.buffer) for access in node_of(s, block).reads if access.where]
+
+
+def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handle:
+    """The loop over threads of the epilogue on a block's tile: each thread works on its own elements."""
+    tile_loops, bindings = around(s, out)[depth:], node_of(s, out).bindings
+    by_axis = [next((h for h, loop in tile_loops if loop.number in form.variables()), None) for form in bindings]
+    cuts = [
+        s.split(loop, [virtual, threads, None])
+        for loop, (virtual, threads, _) in zip(by_axis, tiles.spatial, strict=False)
+        if loop is not None  # an axis of one element has no loop
+    ]
+    virtual, threads, elements = ([cut[level] for cut in cuts] for level in range(3))
+    s.reorder(*threads, *virtual, *elements)
+    for loop in virtual:
+        s.bind(loop, "vthread")
+    for loop in elements:
+        s.unroll(loop)
+    return fused(s, threads)
+
+
+def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> Handle:
+    """Run a block on a GPU, its results spread over threads: a block of threads computes neighbouring results.
+
+        i { j { r { D } } }
+      ->
+        i_j.0 block_x { i_j.1 = threads thread_x { i_j.2 = vector vectorized { r { D } } } }
+
+    Gives the loop over threads. Requires loops over results that come first and are perfectly nested; several elements
+    of a thread are for a block that reduces nothing. Elsewhere: Halide gpu_tile, TVM's default GPU schedule.
+    """
+    spatial = node_of(s, block).loops_of(reduce=False)
+    results_loop = fused(s, [handle for handle, loop in around(s, block) if loop.number in spatial])
+    outer, thread, *lanes = s.split(
+        results_loop, [None, at_most(threads, s.extent(results_loop)), *([vector] if vector > 1 else [])]
+    )
+    s.bind(outer, "block_x")
+    s.bind(thread, "thread_x")
+    for lane in lanes:
+        s.vectorize(lane)
+    return thread

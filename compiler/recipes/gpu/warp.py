@@ -1,0 +1,235 @@
+"""Products on the tensor cores of GPUs: warps multiply MMA tiles of narrow floats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
+from xdsl.ir import Attribute
+from xdsl.ir.affine import AffineExpr
+
+from compiler.intrinsics import find
+from compiler.intrinsics.warp import COLUMNS, LANES, ROWS
+from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.gpu.threads import cooperative_fetch, overlapped, pad_rows, spread_on_threads
+from compiler.recipes.steps import fused, nest, node_of, operands, refusal, target_of
+from compiler.schedule import Handle, Schedule, Size
+
+DEPTH = 16
+"""The extent of an MMA tile along k."""
+FIRST: dict[type[Attribute], int] = {Float16Type: 75, BFloat16Type: 80}
+"""The first architecture whose tensor cores multiply a dtype."""
+MOST_WARPS, MOST_MATRICES, MOST_PANEL = 4, 8, 4
+"""The most warps of a block and MMA tiles of a warp along an axis, and MMA tiles along k of a panel."""
+
+
+def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
+    """A matmul of f16 or bf16, summed up in f32: warps multiply MMA tiles, which lie in registers; panels are
+    fetched by all threads, also a round ahead; what comes after is done on finished tiles.
+
+    Source: CUTLASS; MetaSchedule's multi-level tiling with tensor intrinsics (Shao et al., NeurIPS 2022).
+    """
+    block = draft.block(label)
+    program = draft.schedule.program
+    elements = {type(program.buffers[access.buffer].element) for access in block.reads}
+    sizes = [axis.size for axis in block.axes]
+    if len(elements) != 1 or not elements <= FIRST.keys() or len(sizes) < 3 or not _is_product(block):
+        return
+    (element,) = elements
+    even = sizes[-3] % ROWS == sizes[-2] % COLUMNS == sizes[-1] % DEPTH == 0
+    if not even or int(draft.gpu.arch.removeprefix("sm_")) < FIRST[element]:
+        return
+    after = draft.consumer(label)
+    with_, then = (f", with '{after.label}'", after.label) if after is not None else ("", None)
+    for twice in (True, False):
+        name = f"on tensor cores{', a round ahead' if twice else ''}{with_}"
+        yield Alternative(name, partial(_apply, label=label, after=then, twice=twice))
+
+
+def _is_product(block: Block) -> bool:
+    """Whether it multiplies matrices, or many of them, as `tile_on_warps` does."""
+    order = [[form.variables() for form in access.index] for access in block.reads]
+    *many, m, n, k = [{axis} for axis in range(len(block.axes))]
+    is_summed = [axis.is_reduce for axis in block.axes] == [*(False for _ in many), False, False, True]
+    return is_summed and len(order) == 2 and order[0] == [*many, m, k] and order[1] in ([*many, k, n], [*many, n, k])
+
+
+def _apply(draft: Draft, label: str, after: str | None, twice: bool) -> Sequence[str]:
+    s = draft.schedule
+    block = s.get_block(label)
+    *_, m, n, k = s.get_loops(block)
+    (warps_m, m_), (warps_n, n_) = _cut(draft, m, ROWS, 4), _cut(draft, n, COLUMNS, 8)
+    panel = draft.choose([1, *_powers(s.extent(k) // DEPTH, MOST_PANEL)], 2, "panel")
+    epilogue = s.get_block(after) if after is not None else None
+    tile_on_warps(s, block, epilogue, WarpTiles((warps_m, warps_n), (m_, n_), panel, twice=twice))
+    return [label, *([after] if after is not None else [])]
+
+
+def _cut(draft: Draft, loop: Handle, edge: int, wanted: int) -> tuple[Size, Size]:
+    """The warps of a block and the MMA tiles of a warp along an axis, powers of two that divide it. Each is more
+    than one if it can be: a loop of one iteration would be missing in the nest that clears the sums."""
+    matrices = draft.schedule.extent(loop) // edge
+    warps = _powers(matrices, MOST_WARPS)
+    matrices_each = _powers(matrices // warps[-1], MOST_MATRICES)
+    return draft.choose(warps, 2, "warps"), draft.choose(matrices_each, wanted, "matrices")
+
+
+def _powers(number: int, most: int) -> list[int]:
+    """The powers of two that divide a number, but one."""
+    return [1 << bits for bits in range(1, most.bit_length()) if number % (1 << bits) == 0] or [1]
+
+
+KINDS: dict[type[Attribute], str] = {Float16Type: "f16", BFloat16Type: "bf16", Float32Type: "tf32"}
+"""The dtypes of operands, as the intrinsics are named."""
+ROW_BITS = 128
+"""The bits of a row that a thread names when matrices are loaded: rows begin at multiples of that."""
+
+
+@dataclass(frozen=True)
+class WarpTiles:
+    """Tiles of a matmul on tensor cores: the warps of a block and the MMA tiles of a warp, along m and n; how many MMA
+    tiles along k are fetched at once; how many elements a thread fetches at once.
+
+    twice: operands have two buffers, and the next are fetched while these are used.
+    """
+
+    warps: tuple[Size, Size]
+    matrices: tuple[Size, Size]
+    panel: Size
+    vector: int = 8
+    twice: bool = False
+
+
+def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: WarpTiles) -> None:
+    """Schedule a matmul C[m, n] += A[m, k] * B[k, n], or with B[n, k], or many, for the tensor cores of a GPU.
+
+        m { n { k { C } } }  m { n { D } }
+      ->
+        m.0_n.0 block_x { alloc C.fragment
+          warp thread_y { clear C.fragment, tensorized }
+          k.0 { fetch A.shared; fetch B.shared
+            warp thread_y { k.1 { A.fragment = A.shared; B.fragment = B.shared, tensorized
+                                  m.2, n.2 unrolled { C.fragment += A.fragment * B.fragment, tensorized } } } }
+          warp thread_y { C.shared = C.fragment, tensorized }
+          thread_y { thread_x { D = f(C.shared) } } }
+
+    f16 and bf16 are summed up in f32; f32 is taken as tf32, where floating point is fast, and B must lie along k. Rows
+    of fetched tiles are padded, so that they begin in different banks. With `twice` panels are fetched a round ahead.
+    Without an epilogue the sums are stored where they belong. Requires loops m, n, k around the block in that order,
+    around them those over whole matmuls; extents that the tiles divide; and an epilogue that reads C alone, at its own
+    indices. Source: CUTLASS; NVIDIA's PTX ISA, mma and ldmatrix.
+    """
+    *many, m, n, k = nest(s, block, "tile_on_warps", fewest=3)
+    kind, is_transposed = _kind(s, block)
+    multiply = find(f"mma.f32.{kind}")
+    depth = next(axis.extent for axis in multiply.axes if axis.label == "k")
+    names = operands(s, block)
+    _check_even(s, block, (m, n, k), tiles, depth)
+    m0, m1, m2, m3 = s.split(m, [None, tiles.warps[0], tiles.matrices[0], ROWS])
+    n0, n1, n2, n3 = s.split(n, [None, tiles.warps[1], tiles.matrices[1], COLUMNS])
+    k0, k1, k2 = s.split(k, [None, tiles.panel, depth])
+    s.reorder(m0, n0, k0, m1, n1, k1, m2, n2, m3, n3, k2)
+    threads = (s.product(*tiles.warps), LANES)
+    if epilogue is not None:
+        s.set_scope(block, "shared")
+        s.reverse_compute_at(epilogue, n0)
+    store = s.cache_write(block, "fragment")
+    if epilogue is None:
+        s.reverse_compute_at(store, n0)
+    s.transform_layout(
+        block, target_of(s, block), lambda *b: (*b[:-2], b[-2] // ROWS, b[-1] // COLUMNS, b[-2] % ROWS, b[-1] % COLUMNS)
+    )
+    fetches = [cooperative_fetch(s, block, name, k0, threads, tiles.vector) for name in names]
+    for fetch, name in zip(fetches, names, strict=True):
+        pad_rows(s, fetch, ROW_BITS // getattr(s.program.buffers[name].element, "bitwidth", ROW_BITS))
+    _load(s, block, 0, k1, ROWS, f"mma.load.a.{kind}", along_k=False)
+    _load(s, block, 1, k1, COLUMNS, f"mma.load.b.{kind}{'.t' if is_transposed else ''}", along_k=not is_transposed)
+    clear = s.decompose_reduction(block, k0)
+    _on_warps(s, _alike(s, clear, (m1, n1)), _alike(s, clear, (m2, n2)), _alike(s, clear, (m3,))[0], "mma.zero.f32")
+    i, j = s.get_loops(store)[-2:]
+    i1, i2, i3 = s.split(i, [tiles.warps[0], None, ROWS])
+    j1, j2, j3 = s.split(j, [tiles.warps[1], None, COLUMNS])
+    s.reorder(i1, j1, i2, j2, i3, j3)
+    _on_warps(s, (i1, j1), (i2, j2), i3, "mma.store.f32")
+    if epilogue is not None:
+        epilogue_loops = s.get_loops(epilogue)[-2:]
+        spread_on_threads(s, s.fuse(*epilogue_loops), threads, _at_once(s, epilogue))
+    if tiles.twice:
+        overlapped(s, k0, fetches)
+    s.unroll(k1)
+    _on_warps(s, (m1, n1), (m2, n2), m3, multiply.name)
+    s.bind(s.fuse(*many, m0, n0), "block_x")
+
+
+def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
+    """The kind of a matmul's operands, and whether the second operand lies along k. Raises ScheduleError for any other
+    block."""
+    node = node_of(s, block)
+    elements = [s.program.buffers[access.buffer].element for access in node.reads]
+    order = [[form.variables() for form in access.index] for access in node.reads]
+    *many, m, n, k = [{axis} for axis in range(len(node.axes))]
+    kind = KINDS.get(type(elements[0])) if len({*elements}) == 1 and len(elements) == 2 else None
+    if kind is None or order[0] != [*many, m, k] or order[1] not in ([*many, k, n], [*many, n, k]):
+        reason = "it is no product of A[m, k] and B[k, n] or B[n, k] in f16, bf16 or f32"
+        raise refusal(s, block, "tile_on_warps", reason)
+    is_transposed = order[1] == [*many, n, k]
+    if kind == "tf32" and not is_transposed:
+        raise refusal(s, block, "tile_on_warps", "B in f32 has to lie along k")
+    return kind, is_transposed
+
+
+def _at_once(s: Schedule, block: Handle) -> int:
+    """How many elements of all that a block touches a thread can have at once, whose lanes it computes with."""
+    node = node_of(s, block)
+    touched = [s.program.buffers[access.buffer].element for access in (*node.reads, *node.writes)]
+    return 4 if all(getattr(element, "bitwidth", 64) == 32 for element in touched) else 2
+
+
+def _check_even(s: Schedule, block: Handle, loops: Sequence[Handle], tiles: WarpTiles, depth: int) -> None:
+    """Raise ScheduleError where tiles that are known do not divide the extents."""
+    sizes = [(*pair, edge) for *pair, edge in zip(tiles.warps, tiles.matrices, (ROWS, COLUMNS), strict=True)]
+    for loop, tile in zip(loops, [*sizes, (tiles.panel, depth)], strict=True):
+        divisor = prod(size for size in tile if isinstance(size, int))
+        if s.extent(loop) % divisor:
+            reason = f"loop '{s.label(loop)}' of {s.extent(loop)} iterations is no multiple of {divisor}"
+            raise refusal(s, block, "tile_on_warps", reason)
+
+
+def _load(s: Schedule, block: Handle, position: int, at: Handle, size: int, intrinsic: str, along_k: bool) -> None:
+    """Load the part of an operand that an iteration needs into fragments, by MMA tiles; `along_k`: its rows lie along
+    k."""
+    load = s.cache_read(block, operands(s, block)[position], "fragment")
+    s.compute_at(load, at)
+    s.transform_layout(block, operands(s, block)[position], _LAYOUTS[position, along_k])
+    matrix = s.get_loops(load)[-2:]
+    many, matrix[along_k] = s.split(matrix[along_k], [None, size])
+    s.reorder(many, *matrix)
+    s.unroll(many)
+    s.tensorize(matrix[0], intrinsic)
+
+
+_LAYOUTS: dict[tuple[int, bool], Callable[..., tuple[AffineExpr, ...]]] = {
+    (0, False): lambda *b: (*b[:-2], b[-2] // ROWS, b[-2] % ROWS, b[-1]),
+    (1, True): lambda *b: (*b[:-2], b[-1] // COLUMNS, b[-2], b[-1] % COLUMNS),
+    (1, False): lambda *b: (*b[:-2], b[-2] // COLUMNS, b[-1], b[-2] % COLUMNS),
+}
+"""The layout of each operand's MMA tiles, by its position and whether its rows lie along k."""
+
+
+def _alike(s: Schedule, block: Handle, loops: Sequence[Handle]) -> list[Handle]:
+    """The loops around a block that are called as some others are, as far as there are such."""
+    by_label = {s.label(loop): loop for loop in s.get_loops(block)}
+    return [by_label[s.label(loop)] for loop in loops if s.label(loop) in by_label]
+
+
+def _on_warps(s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str) -> None:
+    """Let warps run a nest, several MMA tiles each."""
+    if warps:
+        s.bind(fused(s, warps), "thread_y")
+    for loop in matrices:
+        s.unroll(loop)
+    s.tensorize(matrix, intrinsic)

@@ -1,0 +1,230 @@
+"""Gradients of convolutions' weights: products over the pixels, with taps and output channels in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.packing import even, pack_panels
+from compiler.recipes.sizes import step_cycles
+from compiler.recipes.steps import along, by_vectors, in_vectors, node_of, operand_over, operands, refusal, target_of
+from compiler.schedule import Handle, Schedule
+from compiler.types.machines import Machine
+
+AGAIN = 1.2
+"""The cost of one pass through the pixels for each row of taps."""
+
+
+def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
+    """E[o, c, r, q] = sum over n, h, w of A[n, c, h + r, w + q] * B[n, o, h, w], in one reduction or in steps."""
+    block = draft.block(label)
+    if draft.left[-1] != label or block.spatial != 4 or len(draft.left) not in (1, 3):
+        return
+    if len(block.axes) != (7 if len(draft.left) == 1 else 4):
+        return
+    if len(block.axes) == 7 and not _is_gradient(block):
+        return
+    if any(not draft.block(before).combiners for before in draft.left[:-1]):
+        return
+    chunk_bytes, lanes = draft.machine.l2_bytes // 4, draft.lanes(label)
+    ordered = _by_cycles(draft.machine, block, lanes)
+    best, *alternatives = [(taps, vectors, chunk_bytes) for taps, vectors in ordered]
+    tiles = [best, *alternatives[:3], *((*best[:2], bytes) for bytes in (chunk_bytes // 2, 2 * chunk_bytes))]
+    for taps, vectors, bytes in tiles:
+        name = f"{taps} rows of taps, {vectors} vectors, {bytes >> 10} KiB at a time"
+        chosen = GradientTiles(taps, vectors * lanes, lanes, bytes)
+        yield Alternative(name, partial(_apply, label=label, tiles=chosen))
+
+
+def _by_cycles(machine: Machine, block: Block, lanes: int) -> list[tuple[int, int]]:
+    """Rows of taps, one or all of up to three, of sums in steps all, and vectors of output channels, of register tiles:
+    those that fit the registers first, and the least cycles first. A step loads the taps' elements and the vectors."""
+    in_one = len(block.axes) == 7
+    rows, columns, channels = block.axes[2].size, block.axes[3].size, block.axes[0].size
+
+    def cost(tile: tuple[int, int]) -> tuple[bool, float]:
+        taps, vectors = tile
+        sums = taps * columns * vectors
+        step = step_cycles(sums, taps * columns + vectors)
+        passes = -(-rows // taps) * -(-channels // (vectors * lanes))
+        return sums + vectors + 1 > machine.registers, passes * (step if taps == rows else AGAIN * step)
+
+    counts = sorted({1, min(rows, 3)}) if in_one else [rows]
+    return sorted(((t, v) for t in counts for v in range(1, 5)), key=cost)
+
+
+def _is_gradient(block: Block) -> bool:
+    """Whether the channels of both operands, their second dimension, are the first two axes of the result: those of a
+    convolution itself are its images and filters."""
+    channels = [access.index[1].variables() for access in block.reads if len(access.index) == 4]
+    return len(channels) == 2 and {0} in channels and any(1 in axes for axes in channels)
+
+
+def _apply(draft: Draft, label: str, tiles: GradientTiles) -> Sequence[str]:
+    s = draft.schedule
+    done = conv_grad_weight(s, s.get_block(label), tiles)
+    draft.parallel(done.panel, done.channel)
+    return draft.left
+
+
+@dataclass(frozen=True)
+class GradientTiles:
+    """The register tile: `taps` rows of the filter with all its columns, for one input channel, and `nr` output
+    channels in vectors of `lanes`; `held` bytes of both operands are worked on at a time.
+
+    3 rows of a 3 x 3 filter and 32 channels have 18 accumulators of 16 lanes and ask for 11 loads in 18 multiply-adds;
+    only the extent of the output channels is rounded up.
+    """
+
+    taps: int = 3
+    nr: int = 32
+    lanes: int = 16
+    held: int = 1 << 19
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """The loops over groups of images, rows of pixels, panels of output channels, and input channels."""
+
+    images: Handle
+    rows: Handle
+    panel: Handle
+    channel: Handle
+
+
+DEFAULT = GradientTiles()
+
+AHEAD = 8
+"""How many pixels ahead the packed operand is asked for."""
+
+
+def conv_grad_weight(s: Schedule, block: Handle, tiles: GradientTiles = DEFAULT) -> Gradient:
+    """Schedule E[o, c, r, q] = sum over n, h, w of A[n, c, h + r, w + q] * B[n, o, h, w] with vectors along o.
+
+        o { c { r { q { n { h { w { E } } } } } } }
+      ->
+        E.local[o.0, c, r, q, nr] = 0
+        n.0 { h.0 { pack B in panels [o / nr][n.1][h.1][w][nr]
+          o.0 { c { r.0 { n.1 { h.1 { w { taps x q x nr multiply-adds to E.local } } } } } } } }
+        o.0 { c { E = E.local, vectors of o transposed to runs of r and q } }
+
+    An element of A is one tap for each of its neighbours: it is read where it stands, without a copy of its windows.
+    A group of images, or of rows of one image, is as large as `held` bytes of A and B.
+
+    The same for the sum in steps: P[n, c, o, r, q] over h and w, S[c, o, r, q] over n, E[o, c, r, q] = S[c, o, r, q].
+    P is then one register tile, added to S when its pixels are through.
+
+    `block` writes the result; its loops are as written. In steps, several output channels and several pixels are
+    required. Source: register tiles as in BLIS; the direct convolution of Georganas et al., SC 2018, whose update pass
+    keeps taps in registers.
+    """
+    return _one_reduction(s, block, tiles) if len(operands(s, block)) == 2 else _in_steps(s, block, tiles)
+
+
+def _one_reduction(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
+    o, c, r, q, n, h, w = _seven(s, block)
+    a, b = _operands(s, block, 0)
+    count = even(s.extent(o), tiles.nr, tiles.lanes)
+    images, height = _groups(s, block, (a, b), tiles)
+    out = s.cache_write(block, "local")
+    panel, *lanes = by_vectors(s, o, tiles.lanes, count)
+    size = count * s.extent(lanes[-1])
+    r0, r1 = s.split(r, [None, min(tiles.taps, s.extent(r))])
+    n0, n1 = s.split(n, [None, images])
+    h0, h1 = s.split(h, [None, height])
+    s.reorder(n0, h0, panel, c, r0, n1, h1, w, r1, q, *lanes)
+    s.transform_layout(block, target_of(s, block), lambda o, c, r, q: (o // size, c, r, q, o % size))
+    pack = pack_panels(s, block, b, 0, size, h0, tiles.lanes)
+    in_vectors(s, [r1, q, *lanes])
+    s.decompose_reduction(block, n0)
+    s.prefetch(w, target_of(s, pack), AHEAD)
+    _transposed(s, out, count, tiles)
+    return Gradient(n0, h0, panel, c)
+
+
+def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
+    total = _producer(s, block)
+    product = _producer(s, total)
+    if len(operands(s, product)) != 2 or len(s.get_loops(product)) != 7 or len(s.get_loops(total)) != 5:
+        raise refusal(s, block, "conv_grad_weight", _NO_GRADIENT)
+    _require_several(s, product)
+    c, o, r, q, n = s.get_loops(total)
+    a, b = _operands(s, product, 2)
+    count = even(s.extent(o), tiles.nr, tiles.lanes)
+    images, _ = _groups(s, product, (a, b), tiles)
+    panel, *lanes = by_vectors(s, o, tiles.lanes, count)
+    size = count * s.extent(lanes[-1])
+    n0, n1 = s.split(n, [None, images])
+    s.reorder(n0, panel, c, n1, r, q, *lanes)
+    s.transform_layout(total, target_of(s, total), lambda c, o, r, q: (c, o // size, r, q, o % size))
+    s.compute_at(product, n1)
+    s.transform_layout(product, target_of(s, product), lambda n, c, o, r, q: (n, c, r, q, o))
+    tap_rows, taps, channels, h, w = (along(s, product, axis, n1) for axis in (3, 4, 2, 5, 6))
+    tile = [*tap_rows, *taps, *by_vectors(s, channels[0], tiles.lanes, count)]
+    s.reorder(*h, *w, *tile)
+    pack = pack_panels(s, product, b, 2, size, n0, tiles.lanes)
+    in_vectors(s, tile)
+    in_vectors(s, [r, q, *lanes])
+    s.decompose_reduction(product, [*h, *w][0])
+    s.decompose_reduction(total, n0)
+    s.prefetch([*h, *w][-1], target_of(s, pack), AHEAD)
+    _transposed(s, block, count, tiles)
+    return Gradient(n0, n1, panel, c)
+
+
+def _operands(s: Schedule, block: Handle, channels: int) -> tuple[str, str]:
+    """A and B, in whatever order they are read: the axis of output channels moves B."""
+    b = operand_over(s, block, channels)
+    return next((name for name in operands(s, block) if name != b), b), b
+
+
+_NO_GRADIENT = "it is no gradient of a convolution's weights: a sum over n, h, w of two operands, or that in steps"
+
+
+def _seven(s: Schedule, block: Handle) -> list[Handle]:
+    """The loops o, c, r, q, n, h, w."""
+    loops = s.get_loops(block)
+    if len(loops) != 7 or node_of(s, block).spatial != 4:
+        raise refusal(s, block, "conv_grad_weight", _NO_GRADIENT)
+    return loops
+
+
+def _require_several(s: Schedule, block: Handle) -> None:
+    """P keeps the loops over output channels and pixels where it is computed for one image and input channel."""
+    _, _, o, _, _, h, w = node_of(s, block).axes
+    for several in ((o,), (h, w)):
+        if all(axis.size == 1 for axis in several):
+            axis = " and ".join(f"'{axis.label}'" for axis in several)
+            reason = f"there is one element along {axis}: nothing to tile"
+            raise refusal(s, block, "conv_grad_weight", reason)
+
+
+def _producer(s: Schedule, block: Handle) -> Handle:
+    producers = s.get_producers(block)
+    if len(producers) != 1:
+        raise refusal(s, block, "conv_grad_weight", _NO_GRADIENT)
+    return producers[0]
+
+
+def _groups(s: Schedule, block: Handle, read: tuple[str, ...], tiles: GradientTiles) -> tuple[int, int]:
+    """How many images, and how many rows of their gradient, are worked on at a time."""
+    shapes = [s.program.buffers[name].shape for name in read]
+    row = sum(4 * channels * width for _, channels, _, width in shapes)
+    count, _, height, _ = shapes[1]
+    image = row * height
+    images = max(1, min(count, tiles.held // image))
+    rows = max(1, min(height, tiles.held // row))
+    return even(count, images, 1), even(height, rows, 1)
+
+
+def _transposed(s: Schedule, block: Handle, count: int, tiles: GradientTiles) -> None:
+    """The copy to E by vectors of output channels, the taps of each channel transposed to one run."""
+    o, c, r, q = (along(s, block, axis) for axis in range(4))
+    if not o:  # one output channel: the loop over it is gone
+        return
+    panel, *lanes = by_vectors(s, o[0], tiles.lanes, count)
+    s.reorder(panel, *c, *lanes[:-1], *r, *q, lanes[-1])
+    in_vectors(s, [*r, *q, lanes[-1]])

@@ -1,0 +1,210 @@
+"""Blocks that move elements: transposes by blocks in registers, windows apart from their borders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from math import prod
+
+from compiler.affine.linear import Linear
+from compiler.analysis.order import step
+from compiler.program.body import Read
+from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.elementwise import is_costly, is_cut
+from compiler.recipes.steps import around, contiguous, in_vectors, nest, node_of, refusal
+from compiler.schedule import Handle, Schedule
+from compiler.types.elements import element_bytes
+
+WHOLE = 8
+"""The fewest lanes of a vector of bytes or half words for which we vectorize; LLVM does not."""
+WINDOW = 32
+"""The most elements of a window that are read one behind the other, without a loop."""
+
+
+def transposes(draft: Draft, label: str) -> Iterator[Alternative]:
+    """A block that reads along one axis and writes along another: by blocks that are transposed in registers."""
+    block, lanes = draft.block(label), draft.lanes(label)
+    turned = turned_axes(block, lanes)
+    if turned is not None and not any(_frays(draft, block, axis, lanes) for axis in turned):
+        yield Alternative("transposed", partial(_transposed, label=label))
+
+
+def _frays(draft: Draft, block: Block, axis: int, lanes: int) -> bool:
+    """Whether much of an axis is left after whole vectors, which comes from beyond L2 once more."""
+    buffer = draft.schedule.program.buffers[block.writes[0].buffer]
+    beyond = prod(buffer.shape) * element_bytes(buffer.element) > draft.machine.l2_bytes
+    return beyond and block.axes[axis].size % lanes > 0 and block.axes[axis].size < 4 * lanes
+
+
+def _transposed(draft: Draft, label: str) -> Sequence[str]:
+    s = draft.schedule
+    transposed(s, s.get_block(label), draft.lanes(label))
+    if draft.threads > 1:
+        s.parallel(s.get_loops(s.get_block(label))[0])
+    return [label]
+
+
+def pooling(draft: Draft, label: str) -> Iterator[Alternative]:
+    """Small windows that slide over one operand, as pooling has them: apart from those at the borders."""
+    block = draft.block(label)
+    if not block.combiners or not block.has_init or len(block.combiners) > 1 or not block.spatial or block.guard:
+        return
+    if len(block.reads) != 1 or prod(axis.size for axis in block.axes[block.spatial :]) > WINDOW:
+        return
+    if any(_slides(block, form) for form in block.reads[0].index):
+        yield Alternative("windows", partial(_windows, label=label))
+
+
+def _slides(block: Block, form: Linear) -> bool:
+    """Whether an index is of an axis of the results and one of the reduction together."""
+    spatial = {axis < block.spatial for axis in form.variables()}
+    return len(spatial) == 2
+
+
+def _windows(draft: Draft, label: str) -> Sequence[str]:
+    s = draft.schedule
+    windows(s, s.get_block(label))
+    if draft.threads > 1:
+        loops = s.get_loops(s.get_block(label))
+        s.parallel(next((loop for loop in loops if s.extent(loop) > 1), loops[0]))
+    return [label]
+
+
+def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
+    """A block that reads backwards, by steps or, where it moves elements, under conditions along its innermost loop,
+    and one that has not two vectors along that: LLVM shuffles what masks and gathers would take apart."""
+    block, readers = draft.block(label), draft.readers(label)
+    if block.combiners or block.table is not None or not block.axes:
+        return
+    inlined = draft.is_temporary(label) and readers and all(not reader.combiners for reader in readers)
+    if inlined and not is_cut(draft, label):
+        return
+    last = max((n for n, axis in enumerate(block.axes) if axis.size > 1), default=len(block.axes) - 1)
+    size = block.axes[last].size
+    short = size < 2 * draft.lanes(label) if draft.masks(label) else size < 2 * WHOLE or size % WHOLE > 0
+    steps = {step(draft.schedule.program, access, last) for access in block.reads}
+    moves = len(block.reads) == 1 and isinstance(block.body[0], Read)
+    under = any(last in c.form.variables() for access in block.reads for c in access.where)
+    shuffled = not steps <= {0, 1, None} or (moves and (under or None in steps))
+    if short or (shuffled and (steps <= {-1, 0, 1} or not is_costly(block))):
+        yield Alternative("as written", partial(_as_written, label=label))
+
+
+def _as_written(draft: Draft, label: str) -> Sequence[str]:
+    s = draft.schedule
+    contiguous(s, s.get_block(label))
+    if draft.threads > 1:
+        s.parallel(s.get_loops(s.get_block(label))[0])
+    return [label]
+
+
+def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
+    """Transpose by blocks in registers: read by vectors along the source, written by vectors along the target.
+
+        i { j { T[i, j] = A[j, i] } }            // 8 lanes
+      ->
+        i.0 { j.0 { i.1 = 2 { j.1 = 2 { j.2 = 8 unrolled { i.2 = 8 vectorized { T[i, j] = A[j, i] } } } } } }
+
+    Two vectors by two are whole cache lines on both sides. Requires a block without a reduction whose loops bind an
+    axis each: one axis steps by one element in the target, another in every operand that depends on it, both at least
+    one vector long. Source: transposes of 8 x 8 in registers, as oneDNN's reorders do them; the pass transpose-scatters
+    makes the shuffles.
+    """
+    turned = turned_axes(node_of(s, block), lanes)
+    if turned is None:
+        raise refusal(s, block, "transposed", "it does not read along one axis and write along another")
+    loops = nest(s, block, "transposed", fewest=2)
+    by_axis = _loops_by_axis(s, block)
+    target, source = (by_axis[axis] for axis in turned)
+    _without_rests(s, block, {s.label(target), s.label(source)}, lanes)
+    loops = nest(s, block, "transposed", fewest=2)
+    by_axis = _loops_by_axis(s, block)
+    target, source = (by_axis[axis] for axis in turned)
+    names = [s.label(target), s.label(source)]
+    outer = [h for h in loops if s.label(h) not in names]
+    (far, *near), (wide, *vector) = (s.split(h, [None, *_tile(s.extent(h), lanes)]) for h in (target, source))
+    s.reorder(*outer, wide, far, *vector[:-1], *near[:-1], near[-1], vector[-1])
+    in_vectors(s, [near[-1], vector[-1]])
+
+
+def _loops_by_axis(s: Schedule, block: Handle) -> dict[int, Handle]:
+    """The loop that binds each axis of a block."""
+    bindings = node_of(s, block).bindings
+    return {n: h for n, form in enumerate(bindings) for h, loop in around(s, block) if loop.number in form.variables()}
+
+
+def _without_rests(s: Schedule, block: Handle, names: set[str], lanes: int) -> None:
+    """Split the remainder after whole vectors off two loops, into nests of their own."""
+    loops = s.get_loops(block)
+    for depth in reversed(range(len(loops))):
+        loop = loops[depth]
+        in_vectors = s.extent(loop) // lanes * lanes
+        if s.label(loop) in names and in_vectors < s.extent(loop):
+            s.partition(loop, in_vectors)
+            for outer in reversed(s.get_loops(block)[:depth]):
+                s.distribute(outer, block)
+
+
+def _tile(extent: int, lanes: int) -> list[int]:
+    return [2, lanes] if extent % (2 * lanes) == 0 else [lanes]
+
+
+def turned_axes(node: Block, lanes: int) -> tuple[int, int] | None:
+    """The axis along which a block writes and the one along which it reads, by one element each; None where these are
+    not two."""
+    if node.combiners or node.table is not None or not node.writes[0].index:
+        return None
+    steps = [n for n, axis in enumerate(node.axes) if axis.size >= lanes]
+    target = [n for n in steps if node.writes[0].index[-1].coefficient(n) == 1]
+    wide = [access for access in node.reads if len({n for form in access.index for n in form.variables()}) > 1]
+    source = [n for n in steps if wide and all(access.index[-1].coefficient(n) == 1 for access in wide)]
+    if not target or not source or target[0] == source[0] or any(access.where for access in wide):
+        return None
+    if any(source[0] in form.variables() for access in node.reads if access not in wide for form in access.index[:-1]):
+        return None
+    return target[0], source[0]
+
+
+def windows(s: Schedule, block: Handle) -> None:
+    """Reduce each small window in a register; windows that reach over a border are separate nests.
+
+        i = 56 { r = 3 { T[i] max= A[2i + r - 1] if 0 <= 2i + r - 1 else -inf } }
+      ->
+        i = 1 { r unrolled { ... } }   i = 55 { r unrolled { T[i + 1] max= A[2i + r + 1] } }
+
+    Each spatial loop is cut where conditions of reads begin and cease to hold, so that most windows are read without
+    them; their elements are unrolled, and LLVM takes several windows side by side. Requires a reduction whose loops
+    bind an axis each. Source: Halide's loop partitioning.
+    """
+    node = node_of(s, block)
+    if not node.combiners:
+        raise refusal(s, block, "windows", "it is no reduction")
+    pairs = around(s, block)
+    reduces = node.loops_of(reduce=True)
+    inner = [h for h, loop in pairs if loop.number in reduces]
+    outer = [h for h, loop in pairs if loop.number not in reduces]
+    if outer and inner:
+        s.reorder(*outer, *inner)
+    for loop in inner:
+        s.unroll(loop)
+    axes = {
+        loop.label: n for n, form in enumerate(node.bindings) for _, loop in pairs if loop.number in form.variables()
+    }
+    for loop in reversed(outer):
+        first, last = interior(node, axes[s.label(loop)])
+        if last < s.extent(loop) > 1 and last > 0:
+            loop = s.partition(loop, last)[0]
+        if 0 < first < s.extent(loop):
+            s.partition(loop, first)
+
+
+def interior(node: Block, axis: int) -> tuple[int, int]:
+    """The values of an axis, from the first to before the last, for which all conditions of reads that depend on it
+    hold; as long a run as there is."""
+    conditions = [c for access in node.reads for c in access.where if axis in c.form.variables()]
+    holds = [all(c.always({**node.axis_ranges, axis: (n, n)}) for c in conditions) for n in range(node.axes[axis].size)]
+    runs = [list(run) for all_hold, run in groupby(range(len(holds)), key=holds.__getitem__) if all_hold]
+    longest = max(runs, key=len, default=range(len(holds)))
+    return longest[0], longest[-1] + 1

@@ -1,0 +1,114 @@
+"""Operands copied in panels, by vectors, transposed in registers where they must be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.recipes.steps import cut, in_vectors, node_of, own_loops, refusal, side_by_side
+from compiler.schedule import Handle, Schedule, Size
+
+
+def pack_panels(
+    s: Schedule, block: Handle, buffer: str, axis: int, size: Size, at: Handle | None, lanes: int
+) -> Handle:
+    """Pack an operand in panels of `size` indices of one axis of a block, by vectors, just inside a loop or before all.
+
+        for b { C reads K[b, n, d] }             // axis n, size 64, at b
+      ->
+        for b { alloc K.pack[1, n.0, d, 64];  K.pack[0, n.0, d, n.1] = K[b, 64*n.0 + n.1, d];  C reads K.pack }
+
+    Elements beyond the operand are zero. Gives the block that copies. Requires that the axis indexes one dimension of
+    the operand. Source: the packing of BLIS, Van Zee and van de Geijn 2015.
+    """
+    node = node_of(s, block)
+    access = next((a for a in node.reads if a.buffer == buffer), None)
+    dims = [d for d, form in enumerate(access.index) if axis in form.variables()] if access else []
+    if access is None or len(dims) != 1:
+        name = node.axes[axis].label
+        raise refusal(s, block, "pack_panels", f"axis '{name}' does not index '{buffer}' in one dimension")
+    tiles = [size if d in dims else 1 for d in range(len(access.index))]
+    return pack(s, block, buffer, tiles, at, lanes)
+
+
+def pack(
+    s: Schedule,
+    block: Handle,
+    buffer: str,
+    tiles: Sequence[Size],
+    at: Handle | None,
+    lanes: int,
+    order: Sequence[int] = (),
+) -> Handle:
+    """Pack an operand by vectors: the part that a loop needs just inside that loop, or the whole beforehand."""
+    copy = s.pack(block, buffer, tiles, order)
+    if at is not None:
+        s.compute_at(copy, at)
+    else:
+        _read_rows_together(s, copy)
+    copy_in_vectors(s, copy, lanes)
+    return copy
+
+
+def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
+    """Run the nest of a copy by vectors: along the innermost loop where that is contiguous in source and target, else
+    along a loop that is contiguous in the source, each row's vectors transposed into the target's.
+
+        r = 8 { T[k, r] = A[r, k] }              // k = 64 around it, 16 lanes
+      ->
+        k.0 = 4 { r = 8 unrolled { k.1 = 16 vectorized { T[k, r] = A[r, k] } } }
+
+    Requires a block that reads one buffer and loops of its own. Source: the packing routines of BLIS and OpenBLAS.
+    """
+    require_sizes(s, block, "copy_in_vectors", lanes=lanes)
+    node, copy_loops = node_of(s, block), own_loops(s, block)
+    if not copy_loops or len(node.reads) != 1:
+        return
+    source, target = (side_by_side(s, block, access) for access in (node.reads[0], node.writes[0]))
+    inner = next((h for h in copy_loops if s.label(h) in target), copy_loops[-1])
+    along = next((h for h in copy_loops if s.label(h) in source), None)
+    if along is None or along is inner or s.extent(inner) > MOST_ROWS:
+        loops = cut(s, inner, lanes)
+        in_vectors(s, loops if s.extent(loops[0]) <= FEW else loops[-1:])
+        return
+    outer, vector = s.split(along, [None, min(lanes, s.extent(along))])
+    s.reorder(*(outer if h is along else h for h in copy_loops if h is not inner), inner, vector)
+    in_vectors(s, [inner, vector])
+
+
+def _read_rows_together(s: Schedule, block: Handle) -> None:
+    """Fill all panels from a few rows before the next ones are read: the reads are then as many streams, which the
+    processor fetches ahead, instead of one piece of each row of the whole operand.
+
+        n.0 { k { n.1 { T[n.0, k, n.1] = B[k, 64*n.0 + n.1] } } }
+      ->
+        k.0 { n.0 { k.1 = 8 { n.1 { T[n.0, k, n.1] = B[k, 64*n.0 + n.1] } } } }
+    """
+    node, loops = node_of(s, block), own_loops(s, block)
+    if len(loops) < 3 or len(node.reads) != 1 or s.extent(loops[-2]) % ROWS or s.extent(loops[-2]) == ROWS:
+        return
+    panel, row, lane = loops[-3:]
+    if all(s.label(lane) in side_by_side(s, block, access) for access in (node.reads[0], node.writes[0])):
+        outer, inner = s.split(row, [None, ROWS])
+        s.reorder(outer, panel, inner)
+
+
+ROWS = 8
+"""How many rows are read side by side: a processor follows at least as many streams."""
+MOST_ROWS = 32
+"""The most rows that are transposed in registers at once."""
+FEW = 4
+"""The most vectors that stand one behind the other."""
+
+
+def require_sizes(s: Schedule, block: Handle, composite: str, **sizes: int) -> None:
+    """Raise ScheduleError for a size that is not positive."""
+    for name, size in sizes.items():
+        if size < 1:
+            raise refusal(s, block, composite, f"{name}={size} is not positive")
+
+
+def even(extent: int, tile: int, register: int) -> int:
+    """How many register tiles a cache tile has, so that all cache tiles but the last are alike and it is no less."""
+    count = -(-extent // register)
+    groups = -(-count // max(1, tile // register))
+    return -(-count // groups)

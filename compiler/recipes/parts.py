@@ -1,0 +1,148 @@
+"""Reductions in parts that are added up at the end: on several threads, and in the lanes of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import prod
+
+from compiler.analysis.order import step
+from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.elementwise import vectors_in_turn
+from compiler.recipes.steps import along, at_most, in_vectors, nest, split_loops
+from compiler.recipes.thin import find_thin
+from compiler.recipes.tiles import result_column
+from compiler.schedule import Handle, Schedule, Size
+
+FEW = 8
+"""Register tiles for each thread below which the threads are better kept busy by parts of the reduction."""
+ROWS = 8
+"""Rows of such a register tile, at most."""
+PARTS = 8
+"""The most parts for each thread."""
+LEAST = 256
+"""The least iterations of the outermost loop of a reduction that is cut into parts."""
+SHORT = 48
+"""The most vectors of a sum whose partial sums cost more to combine than they hide."""
+
+
+def sums_in_parts(draft: Draft, label: str) -> Iterator[Alternative]:
+    """A long reduction into few results: cut into parts that run side by side, each with results of its own (rfactor).
+
+    Source: the rule AddRfactor of Ansor (Zheng et al., OSDI 2020); split-K of the BLAS.
+    """
+    block = draft.block(label)
+    first = next((axis.size for axis in block.axes if axis.is_reduce), 0)
+    if draft.threads < 2 or not block.has_init or not block.spatial or block.table is not None or first < LEAST:
+        return
+    thin = find_thin(draft.schedule.program, block)
+    if thin is not None and block.axes[thin.long].size >= draft.threads * draft.lanes(label):
+        return  # threads take parts of its results: the matrix is read in rows
+    result_count = prod(axis.size for axis in block.axes[: block.spatial])
+    tile = ROWS * draft.lanes(label) if _has_vectors(draft, block) else 1
+    if result_count < FEW * draft.threads * tile and first >= PARTS * draft.threads:
+        yield Alternative("in parts", partial(_apply, label=label))
+
+
+def _has_vectors(draft: Draft, block: Block) -> bool:
+    """Whether an operand of the sums lies side by side along results, as a product's does; sums of rows have none."""
+    program, axes = draft.schedule.program, range(len(block.axes))
+    summed = [access for access in block.reads if any(step(program, access, d) != 0 for d in axes[block.spatial :])]
+    return any(step(program, access, d) == 1 for access in summed for d in axes[: block.spatial])
+
+
+def _apply(draft: Draft, label: str) -> Sequence[str]:
+    s, lanes = draft.schedule, draft.lanes(label)
+    handle = s.get_block(label)
+    spatial, (first, *inner_reduction) = split_loops(s, handle)
+    column = result_column(s, handle, spatial)
+    name = None if column is None else s.label(column)
+    parts = draft.choose([n * draft.threads for n in (1, 2, 4, 8)], draft.threads, "parts")
+    part, inner = s.split(first, [parts, None])
+    s.reorder(part, *spatial, inner, *inner_reduction)
+    partial_sums = s.rfactor(handle, part)
+    _tile(draft, partial_sums, name)
+    s.parallel(s.get_loops(partial_sums)[0])
+    _add_up(draft, handle, lanes)
+    return [label]
+
+
+def _tile(draft: Draft, block: Handle, column: str | None) -> None:
+    """A register tile of partial results within the loop over parts, outside the reduction: rows of vectors."""
+    s, label = draft.schedule, draft.schedule.label(block)
+    (part, *spatial), reduction = split_loops(s, block)
+    vector = next((h for h in spatial if s.label(h) == column), None)
+    row = next((h for h in reversed(spatial) if h is not vector), None)
+    tile: dict[Handle, tuple[Handle, Handle]] = {}
+    for handle, size in ((row, ROWS), (vector, draft.lanes(label))):
+        if handle is not None:
+            outer, inner = s.split(handle, [None, min(size, s.extent(handle))])
+            tile[handle] = outer, inner
+    outside = [tile[handle][0] if handle in tile else handle for handle in spatial]
+    s.reorder(part, *outside, *reduction, *(inner for _, inner in tile.values()))
+    if row is not None:
+        s.unroll(tile[row][1])
+    if vector is not None:
+        s.vectorize(tile[vector][1])
+
+
+def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
+    """The sum of the parts, by vectors where the last loop over results is their direction."""
+    s = draft.schedule
+    spatial, reduction = split_loops(s, block)
+    column = result_column(s, block, spatial)
+    if column is None or column is not spatial[-1]:
+        return
+    outer, vector = s.split(column, [None, min(lanes, s.extent(column))])
+    s.reorder(*spatial[:-1], outer, *reduction, vector)
+    s.vectorize(vector)
+
+
+def partial_sums(draft: Draft, label: str) -> Iterator[Alternative]:
+    """A reduction into vectors of partial results along the loop in which what it reads lies side by side."""
+    block = draft.block(label)
+    if not block.combiners or len(block.combiners) != 1:
+        return
+    program, axes = draft.schedule.program, range(block.spatial, len(block.axes))
+    beside = [n for n in axes if block.reads and all(step(program, access, n) in (0, 1) for access in block.reads)]
+    long = [n for n in beside if block.axes[n].size >= 2 * draft.lanes(label)]
+    if long and prod(block.axes[n].size for n in axes) > SHORT * draft.lanes(label):
+        yield Alternative("partial sums", partial(_partial_sums, label=label, axis=long[-1]))
+
+
+def _partial_sums(draft: Draft, label: str, axis: int) -> Sequence[str]:
+    s, lanes = draft.schedule, draft.lanes(label)
+    block = s.get_block(label)
+    inner = along(s, block, axis)[-1]
+    outer = [loop for loop in s.get_loops(block) if s.label(loop) != s.label(inner)]
+    if outer:
+        s.reorder(*outer, inner)
+    row_reduction(s, block, lanes, vectors_in_turn(draft, s.extent(inner), lanes))
+    return [label]
+
+
+def row_reduction(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) -> Handle:
+    """Reduce along the innermost loop into some vectors of partial results, and combine those at the end.
+
+        k = 1024 { S += X(k) }                   // 16 lanes, 4 vectors
+      ->
+        k.0 = 16 { k.1.0 = 4 unrolled { k.1.1 = 16 vectorized { S.rf[k.1] += X } } }
+        k.1 = 64 unrolled { S += S.rf[k.1] }
+
+    Several vectors hide the latency of the combination. Gives the block of the partial results. Requires a reduction
+    with an implicit init whose innermost loop binds its reduce axis alone, and a longer one than `lanes`.
+    """
+    inner = nest(s, block, "row_reduction")[-1]
+    extent = s.extent(inner)
+    count = at_most(vectors, -(-extent // lanes))
+    rounds, chosen = s.split(inner, [None, s.multiple(count, lanes)])
+    names = [s.label(rounds), s.label(chosen)]
+    partial = s.rfactor(block, chosen)
+    by_name = {s.label(h): h for h in s.get_loops(partial)}
+    unrolled, vector = s.split(by_name[names[1]], [count, lanes])
+    if names[0] in by_name and s.extent(by_name[names[0]]) > 1:
+        s.reorder(by_name[names[0]], unrolled, vector)
+    in_vectors(s, [unrolled, vector])
+    s.unroll(s.get_loops(block)[-1])
+    return partial

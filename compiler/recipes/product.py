@@ -1,0 +1,411 @@
+"""Products of two operands: general panel times block, with packed panels, register tiles, and the epilogue in its
+tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import gcd, prod
+
+from compiler.analysis.order import step
+from compiler.program.tree import Block
+from compiler.recipes.draft import Alternative, Draft, in_order
+from compiler.recipes.elementwise import elementwise, is_costly
+from compiler.recipes.packing import even, require_sizes
+from compiler.recipes.packing import pack as pack_operand
+from compiler.recipes.sizes import depth, evens, register_tile, rows_of, steps, width
+from compiler.recipes.steps import around, cut, in_vectors, nest, node_of, operands, own_loops, refusal, target_of
+from compiler.schedule import Handle, Schedule, Size
+from compiler.types.elements import element_bytes
+
+MOST_ROWS = 14
+MOST_DEPTH = 1024
+FEW_ROWS = 16
+AGAIN = 0.15
+"""What reading A once more for a round of panels costs, in panels: 0.05 to 0.35 of one, by measurement."""
+SHARE = 2
+"""A B that fills more than one part in so many of L2 is read once for all rows of an image, not once for each."""
+PAGE, WAYS = 4096, 6
+"""The bytes of a way of L1, whose lines are of different sets, and the rows of A that stay in a set beside B and C."""
+SHORT = 4
+"""The least products of a sum that are worth setting a register tile to zero and storing it."""
+
+
+def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
+    """C[.., m, n] += A[.., m, k] * B[.., k, n]: register tiles, cache tiles, each operand packed or not.
+
+    An elementwise consumer is applied to finished tiles; where another product reads it as rows, it is stored in the
+    panels of that one.
+    """
+    block = draft.block(label)
+    if not is_product(block) or not _in_rows(draft, block):
+        return
+    if 2 * block.axes[-2].size < draft.lanes(label) or block.axes[-1].size < SHORT:
+        yield Alternative("as written", partial(in_order, label=label))  # neither gains from a register tile
+        return
+    packs = _packs(draft, label)
+    after = _epilogues(draft, label)
+    ways = [(packs[0], after[0]), *((pack, after[0]) for pack in packs[1:]), *((packs[0], way) for way in after[1:])]
+    for packing, way in ways:
+        yield Alternative(
+            f"{packing}{f', {way}' if way else ''}", partial(_apply, label=label, packing=packing, way=way)
+        )
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Which operands of a product are packed, which of these whole beforehand, and whether panels of several register
+    tiles are packed together."""
+
+    packed: str
+    first: str = ""
+    groups: bool = False
+
+    def __str__(self) -> str:
+        first = f", {self.first} first" if self.first else ""
+        return f"gebp {self.packed or 'unpacked'}{first}{' in groups' if self.groups else ''}"
+
+
+def is_product(block: Block) -> bool:
+    """Whether a block adds up products over its last axis k, of one operand that m moves, its last axis but two, and
+    one that n moves, the last but one; m or n may be one element, which moves nothing."""
+    if block.combiners != ("add",) or len(block.axes) < 3 or block.table is not None:
+        return False
+    m, n, k = len(block.axes) - 3, len(block.axes) - 2, len(block.axes) - 1
+    if [axis.is_reduce for axis in block.axes[m:]] != [False, False, True] or len(block.reads) != 2:
+        return False
+    if block.reads[0].buffer == block.reads[1].buffer or any(access.where for access in block.reads):
+        return False
+    moved = [set().union(*(form.variables() for form in access.index)) for access in block.reads]
+    long = {axis for axis in (m, n, k) if block.axes[axis].size > 1}
+    return k in long and len(long) > 1 and moved[0] & long == {m, k} & long and moved[1] & long == {n, k} & long
+
+
+def _in_rows(draft: Draft, block: Block) -> bool:
+    """Whether results are rows of several columns, which a single row reads as they lie."""
+    m, n = len(block.axes) - 3, len(block.axes) - 2
+    along = block.axes[m].size > 1 or step(draft.schedule.program, block.reads[1], n) == 1
+    return block.axes[n].size > 1 and along
+
+
+def _packs(draft: Draft, label: str) -> list[Packing]:
+    """The packings, the most promising first; constants are packed first, which costs the calls nothing.
+
+    Rows of A are read as they lie: a register tile broadcasts few of them, which stay in L1 for all panels of B.
+    """
+    block = draft.block(label)
+    m, n, k = (axis.size for axis in block.axes[-3:])
+    constants = draft.schedule.program.constants
+    first = "".join(name for name, read in zip("ab", block.reads, strict=True) if read.buffer in constants)
+    if block.reads[0].buffer in draft.panels:
+        return [*([Packing("b", "b")] if "b" in first else []), Packing("b"), Packing("")]
+    with_constants = [Packing(first, first), Packing("ab", first)] if first else []
+    with_constants = list(dict.fromkeys(with_constants if "b" in first else with_constants[::-1]))
+    both = [] if first else [Packing("ab", "ab")]
+    if 4 * k * (m + n) <= draft.machine.l2_bytes // 2:
+        return [*with_constants, Packing(""), Packing("ab"), Packing("b"), *both]
+    many = [Packing("ab", groups=True)] if m > 2 * MOST_ROWS else []
+    return [*with_constants, Packing("b"), Packing("ab"), *many, *both]
+
+
+def _epilogues(draft: Draft, label: str) -> list[str]:
+    """The ways to schedule the consumer of a product."""
+    consumer = draft.consumer(label)
+    if consumer is None:
+        return [""]
+    following = draft.readers(consumer.label)
+    chained = len(following) == 1 and is_product(following[0]) and following[0].reads[0].buffer == _target(consumer)
+    return [*(["stored in panels"] if chained else []), "applied to tiles", ""]
+
+
+def _target(block: Block) -> str:
+    return block.writes[0].buffer
+
+
+def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str]:
+    s, block = draft.schedule, draft.block(label)
+    consumer, lanes = draft.consumer(label), min(draft.lanes(label), block.axes[-2].size)
+    tiles = _tiles(draft, block, lanes, packing.groups)
+    done = tiled_gebp(s, s.get_block(label), tiles, lanes, packing.packed, packing.first)
+    if consumer is not None and way == "stored in panels":
+        store_packed(s, s.get_block(consumer.label), done, tiles.rows, lanes)
+        draft.panels[_target(consumer)] = tiles.rows
+    elif consumer is not None and way:
+        apply_to_tiles(s, s.get_block(consumer.label), done, lanes)
+    before = None if "a" in packing.packed else _computed_before(draft, block)
+    if before is not None or ("a" not in packing.packed and _conflicts(draft, block)):
+        rows = (
+            s.get_block(before.label) if before else s.cache_read(s.get_block(label), block.reads[0].buffer, "global")
+        )
+        s.compute_at(rows, done.ic)
+        elementwise(s, rows, lanes, 2)
+    if draft.threads > 1:
+        _parallel(draft, s.get_block(label), done)
+    dealt_with = (before, consumer if way else None)
+    return [label, *(each.label for each in dealt_with if each is not None)]
+
+
+def _computed_before(draft: Draft, block: Block) -> Block | None:
+    """The elementwise block that is left and computes A for a product alone."""
+    writers = draft.schedule.program.writers.get(block.reads[0].buffer, ())
+    if len(writers) != 1 or writers[0].label not in draft.left or writers[0].combiners or writers[0].table is not None:
+        return None
+    return writers[0] if len(draft.readers(writers[0].label)) == 1 else None
+
+
+def _conflicts(draft: Draft, block: Block) -> bool:
+    """Whether more rows of A lie in one set of L1 than it has ways for: they are copied for a round of tiles."""
+    apart = step(draft.schedule.program, block.reads[0], len(block.axes) - 3)
+    element = element_bytes(draft.schedule.program.buffers[block.reads[0].buffer].element)
+    return block.axes[-3].size > WAYS and apart is not None and apart > 0 and apart * element % PAGE == 0
+
+
+def _images(draft: Draft, block: Block) -> int:
+    """How many axes just outside the rows are over rows of A too, for which a B that L2 has no room for is read once:
+    such as the rows of an image."""
+    b, m = block.reads[1], len(block.axes) - 3
+    bytes = prod(axis.size for axis in block.axes[-2:]) * element_bytes(
+        draft.schedule.program.buffers[b.buffer].element
+    )
+    if SHARE * bytes <= draft.machine.l2_bytes:
+        return 0
+    moving = [axis for axis in range(m) if any(axis in form.variables() for form in b.index)]
+    return m - max(moving, default=-1) - 1
+
+
+def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
+    """The open choices of a packed product: register tile, depth, panels, groups."""
+    machine = draft.machine
+    m, n, k = (axis.size for axis in block.axes[-3:])
+    panels = draft.panels.get(block.reads[0].buffer)
+    wanted, vectors = register_tile(machine, m, n, lanes)
+    element = machine.vector_bits // (8 * draft.lanes(block.label))
+    rows: Size
+    if panels is not None:
+        rows = panels
+        vectors = max(1, min(4, -(-n // lanes), (machine.registers - 1) // (draft.schedule.value(panels) + 1)))
+    else:
+        fitting = {r for v in range(1, 5) for r in rows_of(machine, v) if r <= min(m, MOST_ROWS)}
+        rows = draft.choose([r for r in fitting if r in (2, 3, 4, 6, 7, 8, 10, 12, 14, wanted)] or [1], wanted, "rows")
+    chosen = draft.choose(range(2, min(4, -(-n // lanes)) + 1) or [1], vectors, "vectors")
+    kc = depth(machine, draft.schedule.value(rows), element)
+    deep = draft.choose(evens(k, lanes, min(k, 4 * lanes), MOST_DEPTH), kc, "depth")
+    count = -(-n // (lanes * draft.schedule.value(chosen)))
+    columns = width(machine, draft.schedule.value(deep), element) // (lanes * draft.schedule.value(chosen))
+    wanted_panels = panels_in_round(count, columns)
+    across = draft.choose([*steps(count), wanted_panels], wanted_panels, "panels")
+    around: Size = draft.choose([g for g in (2, 4, 8, 16) if g * wanted <= m], 8, "groups") if groups else 1
+    if not groups and m <= FEW_ROWS and panels is None:  # a panel of B is read once, for all rows
+        around = -(-m // draft.schedule.value(rows))
+    return GebpTiles(rows, chosen, deep, across, around, 0 if panels is not None else _images(draft, block))
+
+
+def panels_in_round(count: int, fitting: int) -> int:
+    """How many panels of B make a round, of a count of which so many take half of L2: panels that the last round lacks
+    are computed too, and each round reads A again. Up to seven eighths of L2 cost nothing, by measurement."""
+    most = max(1, min(count, 7 * fitting // 4))
+    return min(range(1, most + 1), key=lambda panels: (-(-count // panels) * (panels + AGAIN), -panels))
+
+
+def _parallel(draft: Draft, block: Handle, done: Gebp) -> None:
+    """Panels of columns are packed, and rows computed, side by side; a batch runs as a whole on each thread."""
+    s = draft.schedule
+    outer = s.get_loops(block)[0]
+    if s.label(outer) != s.label(done.jc):
+        s.parallel(outer)
+        return
+    s.parallel(done.rows)
+    around = {s.label(h) for h in s.get_loops(block)}
+    inside = {s.label(done.rows)}
+    for pack in (done.pack_a, done.pack_b):
+        loops = [] if pack is None else s.get_loops(pack)
+        if loops and inside.isdisjoint(map(s.label, loops)):
+            s.parallel(next(h for h in loops if s.label(h) not in around))
+
+
+AHEAD = 8
+"""How many iterations ahead the micro-kernel asks for B: the latency of L2, and some."""
+
+
+@dataclass(frozen=True)
+class Gebp:
+    """The loops of a packed matmul by their names in BLIS (jc is over n, pc over k, ic over m; jr and ir are over
+    register tiles, i and j inside one), the first of those over rows (ic, or a loop over images outside it), the blocks
+    that pack, and the one that sets the result to zero."""
+
+    jc: Handle
+    pc: Handle
+    rows: Handle
+    ic: Handle
+    jr: Handle
+    ir: Handle
+    k: Handle
+    i: Handle
+    j: Handle
+    pack_a: Handle | None
+    pack_b: Handle | None
+    init: Handle
+
+
+def gebp(
+    s: Schedule, block: Handle, mc: int, kc: int, nc: int, mr: int, nr: int, lanes: int = 16, pack: str = "ab"
+) -> Gebp:
+    """Schedule a matmul C[m, n] += A[m, k] * B[k, n] as general panel times block: three levels of cache tiles, both
+    operands packed, and a register tile of mr rows and nr columns, whose columns are vectors.
+
+        m { n { k { C } } }
+      ->
+        jc { pc { pack B[kc, nc] in panels of nr columns
+          ic { pack A[mc, kc] in panels of mr rows
+            jr { ir { C = 0 in the first round of pc
+              k { i = mr unrolled { j = nr / lanes unrolled { lanes vectorized { C += A.pack * B.pack } } } } } } } } }
+
+    The panels are padded with zeros where m or n is no multiple of mr or nr; guards keep the padding out of C. Cache
+    tiles are evened out, so that the last is no smaller than it must be. mc = mr packs a row panel of A just before
+    it is used. The next tile of C, and B some iterations of k ahead, are prefetched.
+
+    Requires loops m, n, k around the block, innermost in that order, A its first operand and B its second; `lanes`
+    elements are a vector; `pack` names the operands to pack. Source: Goto and van de Geijn 2008; BLIS, Van Zee and van
+    de Geijn 2015.
+    """
+    extents = [loop.extent for loop in s.program.enclosing(s.label(block))][-3:]
+    if len(extents) < 3:
+        nest(s, block, "gebp", fewest=3)
+    m, n, k = extents
+    require_sizes(s, block, "gebp", mc=mc, kc=kc, nc=nc, mr=mr, nr=nr, lanes=lanes)
+    lanes = gcd(nr, lanes)
+    tiles = GebpTiles(mr, nr // lanes, _depth(k, kc, lanes), even(n, nc, nr), even(m, mc, mr))
+    return tiled_gebp(s, block, tiles, lanes, pack)
+
+
+@dataclass(frozen=True)
+class GebpTiles:
+    """The tiles of a packed matmul, constants or parameters: `rows` and `vectors` of columns of a register tile,
+    `depth` of a cache tile along k, and how many register tiles it has along n (`panels`) and along m (`groups`).
+    `images` is how many loops just outside m are over rows of A too, which a cache tile of B stays for."""
+
+    rows: Size
+    vectors: Size
+    depth: Size
+    panels: Size
+    groups: Size = 1
+    images: int = 0
+
+
+def tiled_gebp(
+    s: Schedule, block: Handle, tiles: GebpTiles, lanes: int = 16, pack: str = "ab", first: str = ""
+) -> Gebp:
+    """`gebp` with tiles that are taken as they are, parameters among them; a parameter that counts vectors, panels or
+    groups is taken to be above one. Operands in `first` are packed whole, before all else: right for constants, and
+    where they stay in a cache."""
+    if not set(pack) <= set("ab"):
+        raise refusal(s, block, "gebp", f"pack='{pack}' names other operands than a and b")
+    *outer, m, n, k = nest(s, block, "gebp", fewest=3)
+    images = outer[len(outer) - tiles.images :]
+    a, b = _two(s, block)
+    x = _operand(s, block, a, m) if "a" in pack else None
+    y = _operand(s, block, b, n) if "b" in pack else None
+    vectors = [] if tiles.vectors == 1 else [tiles.vectors]
+    jc, jr, *columns = s.split(n, [None, tiles.panels, *vectors, lanes])
+    ic, ir, i = s.split(m, [None, tiles.groups, tiles.rows])
+    pc, k = s.split(k, [None, tiles.depth])
+    s.reorder(jc, pc, *images, ic, jr, ir, k, i, *columns)
+    pack_b = _packed(s, block, y, s.multiple(tiles.vectors, lanes), None if "b" in first else pc, lanes)
+    pack_a = _packed(s, block, x, tiles.rows, None if "a" in first else ic, lanes)
+    in_vectors(s, [i, *columns])
+    init = s.decompose_reduction(block, k)
+    s.prefetch(ir if s.extent(ir) > 1 else jr, target_of(s, block), 1)
+    if pack_b is not None:
+        s.prefetch(k, target_of(s, pack_b), AHEAD)
+    return Gebp(jc, pc, images[0] if images else ic, ic, jr, ir, k, i, columns[-1], pack_a, pack_b, init)
+
+
+def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: Size, lanes: int = 16) -> None:
+    """Apply an elementwise consumer of a packed matmul to each tile when it is finished, and store its result as the
+    next matmul reads its first operand: in panels of `rows` rows, transposed in registers.
+
+        jr { C += A.pack * B.pack }  m { n { X = f(C) } }
+      ->
+        X as [m / rows][n][rows];  jr { C += A.pack * B.pack;  X = f(C) in the last round of pc }
+
+    Requires a consumer that reads the matmul's result alone at its own indices, into a temporary. A `gebp` that reads
+    the temporary as its first operand leaves "a" out of `pack`, and has mr = rows.
+    """
+    s.reverse_compute_at(consumer, product.jr)
+    target = target_of(s, consumer)
+    s.transform_layout(consumer, target, tiles=[rows, 1])
+    *i, j = own_loops(s, consumer) or [product.jr]
+    if s.label(j) == s.label(product.jr):
+        return
+    outer, vector = s.split(j, [None, min(lanes, s.extent(j))])
+    s.reorder(outer, *i, vector)
+    in_vectors(s, [*i, vector])
+
+
+def apply_to_tiles(s: Schedule, consumer: Handle, product: Gebp, lanes: int = 16) -> None:
+    """Apply an elementwise consumer of a packed matmul, such as a bias and an activation, to each finished tile.
+
+        jr { ir { C += A.pack * B.pack } }  m { n { X = f(C) } }
+      ->
+        jr { ir { C += A.pack * B.pack;  X = f(C) in the last round of pc } }
+
+    A consumer with a mathematical function has a loop over the rows of a tile, others are unrolled. Requires a consumer
+    that reads the matmul's result at its own indices.
+    """
+    s.reverse_compute_at(consumer, product.ir)
+    *i, j = own_loops(s, consumer) or [product.ir]
+    if s.label(j) == s.label(product.ir):
+        return
+    in_vectors(s, [*([] if is_costly(node_of(s, consumer)) else i), *cut(s, j, lanes)])
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """An operand: the dimension that the rows, or columns, of the result index, and the first that k does."""
+
+    buffer: str
+    dim: int
+    first: int
+    rank: int
+
+
+def _two(s: Schedule, block: Handle) -> Sequence[str]:
+    read = operands(s, block)
+    if len(read) != 2:
+        raise refusal(s, block, "gebp", f"a matmul has 2 operands, this has {len(read)}")
+    return read
+
+
+def _operand(s: Schedule, block: Handle, buffer: str, loop: Handle) -> _Operand:
+    """An operand of a matmul, as a loop over rows or columns indexes it."""
+    node = node_of(s, block)
+    number = next(node_around.number for handle, node_around in around(s, block) if s.label(handle) == s.label(loop))
+    reduced = {n for n, axis in enumerate(node.axes) if axis.is_reduce}
+    axes = {n for n, form in enumerate(node.bindings) if number in form.variables()}
+    access = next(a for a in node.reads if a.buffer == buffer)
+    dims = [d for d, form in enumerate(access.index) if form.variables() & axes]
+    depths = [d for d, form in enumerate(access.index) if form.variables() & reduced]
+    if len(dims) != 1 or not depths:
+        reason = f"'{buffer}' is not indexed by loop '{s.label(loop)}' in one dimension and by the reduction"
+        raise refusal(s, block, "gebp", reason)
+    return _Operand(buffer, dims[0], depths[0], len(access.index))
+
+
+def _packed(
+    s: Schedule, block: Handle, operand: _Operand | None, size: Size, at: Handle | None, lanes: int
+) -> Handle | None:
+    """Pack an operand in panels of that many rows or columns, each with the reduction running through it: the part that
+    a loop needs just inside it, or the whole beforehand. Nothing if no operand is to be packed."""
+    if operand is None:
+        return None
+    tiles = [size if d == operand.dim else 1 for d in range(operand.rank)]
+    order = [d for d in range(operand.rank + (s.value(size) > 1)) if d != operand.dim]
+    order.insert(min(operand.dim, operand.first), operand.dim)
+    return pack_operand(s, block, operand.buffer, tiles, at, lanes, order)
+
+
+def _depth(extent: int, tile: int, lanes: int) -> int:
+    """The length of k in a cache tile: evened out, and whole vectors where it is cut at all."""
+    depth = even(extent, tile, 1)
+    return depth if depth == extent or depth < lanes else min(extent, -(-depth // lanes) * lanes)

@@ -1,0 +1,382 @@
+"""Blocks that work along rows, such as softmax, norms and statistics: all that a row needs just before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import prod
+
+from compiler.analysis.order import step
+from compiler.analysis.rows import Rows, plain, rows_of
+from compiler.program.body import Read
+from compiler.program.tree import Access, Block
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.elementwise import elementwise, is_costly, is_long, streamed_ways, vectors_in_turn
+from compiler.recipes.parts import row_reduction
+from compiler.recipes.steps import along, around, at_most, in_vectors, inside, node_of, refusal
+from compiler.schedule import Handle, Schedule, Size
+from compiler.types.elements import element_bytes
+
+LINE = 16
+"""The elements of a cache line, if they are of four bytes."""
+STEPS = 4
+"""The most steps of a reduction that are unrolled whole."""
+
+
+def normalised_rows(draft: Draft, label: str) -> Iterator[Alternative]:
+    """All that a block needs of one row just before that row, with what else works along the same rows.
+
+    Where rows lie side by side, some of them together, by vectors across them.
+    """
+    rows = region(draft, label)
+    if rows is None or not any(draft.block(member).combiners for member in rows.axes):
+        return
+    columns = _columns(draft, rows)
+    if _scattered(draft, rows, columns) or _is_small(draft, rows, columns):
+        return
+    for streamed in streamed_ways(draft, label):
+        name = f"by {'columns' if columns else 'rows'}{', past the caches' if streamed else ''}"
+        run = partial(_apply, rows=rows, streamed=streamed, columns=columns)
+        yield Alternative(name, partial(run, factored=False))
+        if not columns:
+            yield Alternative(f"{name}, partial sums", partial(run, factored=True))
+
+
+def region(draft: Draft, label: str) -> Rows | None:
+    """The blocks that are left whose rows a block shares, if it is the last of them."""
+    program, left = draft.schedule.program, list(draft.left)
+    while label in left:
+        rows = rows_of(program, left[-1], left)
+        if left[-1] == label:
+            return rows
+        left = [name for name in left[:-1] if rows is None or name not in rows.axes]
+    return None
+
+
+def _columns(draft: Draft, rows: Rows) -> int:
+    """The rows that are computed together where these lie side by side: even pieces of as many as let what is stored of
+    them stay in half of L2, a multiple of a vector, and a cache line at least; 0 where rows do not lie so."""
+    block, lanes = draft.block(rows.anchor), draft.lanes(rows.anchor)
+    members = [draft.block(label) for label in rows.axes]
+    long = [n for n in rows.axes[rows.anchor] if step(draft.schedule.program, block.writes[0], n) == 1]
+    last = next((n for n in long if n == rows.axes[rows.anchor][-1] and block.axes[n].size >= lanes), None)
+    if last is None or 3 * (-block.axes[last].size % lanes) > block.axes[last].size:
+        return 0
+    if not draft.masks(rows.anchor) and block.axes[last].size % lanes:
+        return 0
+    if not all(_lie_so(draft, member, rows.axes[member.label][-1]) for member in members):
+        return 0
+    count = prod(block.axes[n].size for n in rows.axes[rows.anchor])
+    length = max(prod(axis.size for axis in member.axes[: member.spatial]) // count for member in members)
+    most = max(draft.machine.l2_bytes // (2 * 4 * max(1, length)) // lanes * lanes, LINE, lanes)
+    vectors = -(-block.axes[last].size // lanes)
+    pieces = -(-vectors * lanes // most)
+    columns = -(-vectors // pieces) * lanes
+    kept = any(member.table is not None for member in members) or _touched(draft, rows) <= 2 * draft.machine.l2_bytes
+    return 0 if pieces > 1 and kept else columns
+
+
+def _lie_so(draft: Draft, block: Block, axis: int) -> bool:
+    """Whether what a block reads lies side by side along an axis, wherever it moves along that."""
+    return all(step(draft.schedule.program, access, axis) in (0, 1) for access in block.reads)
+
+
+def _scattered(draft: Draft, rows: Rows, columns: int) -> bool:
+    """Whether rows are better left apart: what is read of one lies scattered, or one block alone reads much of it, in
+    pieces, so that nothing is gained from the others."""
+    members = [draft.block(label) for label in rows.axes]
+    wide = [block for block in members if _is_wide(block, rows.axes[block.label])]
+    if columns:
+        return _torn(draft, rows, columns) if len(wide) > 1 else not _is_even(draft, rows)
+    return any(not _in_row(draft, block, rows.axes[block.label], len(wide) < 2) for block in wide)
+
+
+def _torn(draft: Draft, rows: Rows, columns: int) -> bool:
+    """Whether a column of several blocks has parts of cache lines alone, and L2 does not keep these for the next;
+    of bytes and half words, LLVM has more in a vector."""
+    element = element_bytes(draft.schedule.program.buffers[draft.block(rows.anchor).writes[0].buffer].element)
+    beyond = _touched(draft, rows) > draft.machine.l2_bytes
+    return columns * element < 4 * LINE and (beyond or not draft.masks(rows.anchor))
+
+
+def _touched(draft: Draft, rows: Rows) -> int:
+    """The bytes of all that the blocks of some rows read and write."""
+    buffers, members = draft.schedule.program.buffers, [draft.block(label) for label in rows.axes]
+    names = {access.buffer for block in members for access in (*block.reads, *block.writes)}
+    return sum(prod(buffers[name].shape) * element_bytes(buffers[name].element) for name in names)
+
+
+def _is_even(draft: Draft, rows: Rows) -> bool:
+    """Whether vectors divide the columns of a reduction, and it converts nothing."""
+    block, buffers = draft.block(rows.anchor), draft.schedule.program.buffers
+    elements = {buffers[access.buffer].element for access in (*block.reads, *block.writes)}
+    return block.axes[rows.axes[rows.anchor][-1]].size % draft.lanes(rows.anchor) == 0 and len(elements) == 1
+
+
+def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
+    """Whether rows are of few vectors, or columns of few elements, and all of them together stay in L3: what passes
+    from one block to the next is found there, and LLVM takes several short rows at once."""
+    members, lanes = [draft.block(label) for label in rows.axes], draft.lanes(rows.anchor)
+    row_lengths = [
+        prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members
+    ]
+    if any(block.table is not None for block in members) and max(row_lengths) >= 2 * lanes:
+        return False
+    several = not columns or sum(length > 1 for length in row_lengths) > 1
+    return (
+        several
+        and max(row_lengths) <= (4 if columns else 8 * lanes)
+        and _touched(draft, rows) <= draft.machine.l3_bytes
+    )
+
+
+def _is_wide(block: Block, rows: Sequence[int]) -> bool:
+    """Whether a block reads or writes more than an element of each row."""
+    return any(axis.size > 1 for n, axis in enumerate(block.axes) if n not in rows)
+
+
+def _in_row(draft: Draft, block: Block, rows: Sequence[int], all_of_row: bool) -> bool:
+    """Whether what a block reads of a row lies side by side along one of its other axes; all of it, if it is to be
+    `all_of_row`."""
+    row_extents = {n: axis.size for n, axis in enumerate(block.axes) if n not in rows and axis.size > 1}
+    for access in block.reads:
+        steps = {n: step(draft.schedule.program, access, n) for n in row_extents}
+        moving = {n: abs(by) for n, by in steps.items() if by}
+        if None in steps.values() or not moving:
+            continue
+        span = 1 + sum((row_extents[n] - 1) * by for n, by in moving.items())
+        if 1 not in moving.values() or (all_of_row and span > prod(row_extents[n] for n in moving)):
+            return False
+    return True
+
+
+def _apply(draft: Draft, rows: Rows, streamed: bool, columns: int, factored: bool) -> Sequence[str]:
+    s, lanes, label = draft.schedule, draft.lanes(rows.anchor), rows.anchor
+    vectors = vectors_in_turn(draft, columns or draft.block(label).axes[-1].size, lanes)
+    within = list(rows.axes)
+    row = by_rows(s, s.get_block(label), lanes, vectors, streamed, within, columns, factored)
+    draft.parallel(row)
+    return within
+
+
+def by_rows(
+    s: Schedule,
+    block: Handle,
+    lanes: int = 16,
+    vectors: Size = 4,
+    streamed: bool = False,
+    within: Sequence[str] | None = None,
+    columns: int = 0,
+    factored: bool = True,
+) -> Handle:
+    """Compute all that a block needs of one row just before that row, by vectors, with rows between in the cache.
+
+        i { max }  i { exp }  i { sum }  i { j { D } }
+      ->
+        i { max of a row;  exp of a row;  sum of a row;  j { D } }
+
+    What belongs to the rows is `rows_of` the block, among the blocks in `within`. Cheap producers are inlined. Those
+    whose values are results themselves share the loop over rows; of a reduction a copy does. The other axes run
+    inside a row, as one loop where they lie side by side. With `columns`, rows lie side by side: so many of them are
+    computed together, by vectors across them. A mathematical function takes one vector at a time: more are no faster,
+    and more of the last ones are in vain. `factored` reductions along a row have vectors of partial results, the
+    others are left to LLVM. With `streamed`, the block's results go past the caches. Gives the loop over rows. Requires
+    rows, and producers that can be computed for one. Source: the row-wise fusion of XLA, and of Milakov and
+    Gimelshein's softmax (2018).
+    """
+    rows = rows_of(s.program, s.label(block), s.program.blocks if within is None else within)
+    if rows is None:
+        raise refusal(s, block, "by_rows", "it has no axis that nothing reduces")
+    outputs = {access.buffer for access in node_of(s, block).writes}
+    axes = _copied(s, _inlined(s, rows))
+    loops = {label: _rows_first(s, label, numbers, columns) for label, numbers in axes.items()}
+    *producers, anchor = axes
+    row = s.get_loops(s.get_block(anchor))[loops[anchor] - 1]
+    for label in reversed(producers):
+        row = place(s, label, row, s.get_block(anchor))
+    for label, numbers in axes.items():
+        finish = partial(_across, column=numbers[-1]) if columns else partial(_along, factored=factored)
+        finish(s, s.get_block(label), row, lanes=lanes, vectors=vectors)
+    if streamed:
+        for buffer in outputs:
+            s.annotate(row, "nontemporal", buffer)
+    return row
+
+
+def _inlined(s: Schedule, rows: Rows) -> dict[str, tuple[int, ...]]:
+    """Inline producers that are cheaper to recompute than to read; returns the axes of the remaining blocks."""
+    for label in list(rows.axes)[:-1]:
+        if _is_cheap(s, s.program.blocks[label], rows.axes[label]):
+            s.inline(s.get_block(label))
+    return {label: numbers for label, numbers in rows.axes.items() if label in s.program.blocks}
+
+
+def _is_cheap(s: Schedule, block: Block, rows: Sequence[int]) -> bool:
+    """Whether a temporary is better computed where it is read: it has one reader that reads it once, or it is computed
+    from one element and values that a row shares."""
+    if makes_result(s, block) or block.combiners or block.table is not None or is_costly(block):
+        return False
+    written = {access.buffer for access in block.writes}
+    readers = [reader for name in written for reader in s.program.readers[name]]
+    if any(access.where for access in block.reads) and any(reader.combiners for reader in readers):
+        return False
+    uses = sum(access.buffer in written for reader in readers for access in reader.reads)
+    wide = [a for a in block.reads if not set().union(*(form.variables() for form in a.index)) <= set(rows)]
+    return bool(readers) and (uses == 1 or len(wide) <= 1)
+
+
+def _copied(s: Schedule, axes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Reduce into a temporary where a reduction makes a result; the axes of the blocks, the copies among them."""
+    done: dict[str, tuple[int, ...]] = {}
+    for label, numbers in axes.items():
+        done[label] = numbers
+        node = s.program.blocks[label]
+        if node.combiners and makes_result(s, node):
+            dims = {plain(form): dim for dim, form in enumerate(node.writes[0].index)}
+            copy = s.cache_write(s.get_block(label))
+            done[s.label(copy)] = tuple(dims[number] for number in numbers)
+    return done
+
+
+def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> int:
+    """Run the loops of a block over rows outside, those over some columns together innermost; how many are outside."""
+    handle, node = s.get_block(label), s.program.blocks[label]
+    by_number = {loop.number: loop_handle for loop_handle, loop in around(s, handle)}
+    by_axis = {n: by_number[number] for n, form in enumerate(node.bindings) for number in form.variables()}
+    if not set(rows) <= set(by_axis):
+        raise refusal(s, handle, "by_rows", "no loop runs over its rows")
+    outer = [by_axis[n] for n in rows]
+    inner = [loop for n, loop in by_axis.items() if n not in rows]
+    if columns:
+        *outer, last = outer
+        several, together = s.split(last, [None, at_most(columns, s.extent(last))])
+        outer, inner = [*outer, several], [*inner, together]
+    if len(outer) + len(inner) > 1:
+        s.reorder(*outer, *inner)
+    return len(outer)
+
+
+def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, factored: bool) -> None:
+    """Vectorize a block along the row, for one row."""
+    loops = inside(s, block, row)
+    if not loops:
+        return
+    loops = _as_one(s, block, _contiguous_last(s, block, loops))
+    node = node_of(s, block)
+    if s.extent(loops[-1]) <= lanes or _is_shuffled(node):
+        return
+    if not node.combiners:
+        elementwise(s, block, lanes, 1 if is_long(node) else vectors)
+    elif factored or len(node.combiners) > 1 or not isinstance(node.combiners[0], str):
+        row_reduction(s, block, lanes, vectors)
+
+
+def _is_shuffled(node: Block) -> bool:
+    """Whether a block moves elements under conditions, or from places that a table says: LLVM does so with fewer
+    instructions than masks and gathers."""
+    moves = len(node.reads) == 1 and isinstance(node.body[0], Read)
+    return node.table is not None or (moves and bool(node.reads[0].where))
+
+
+def _contiguous_last(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
+    """Order the loops of a reduction as the dimensions of its operand with the most of them."""
+    node = node_of(s, block)
+    if not node.combiners or len(loops) < 2:
+        return loops
+    numbers = {loop.number: handle for handle, loop in around(s, block)}
+    read = max(node.reads, key=lambda access: len({n for form in access.index for n in form.variables()}))
+    labels = [s.label(loop) for loop in loops]
+    ordered: dict[str, Handle] = {}
+    for form in read.index:
+        for axis in sorted(form.variables()):
+            for number in node.bindings[axis].variables():
+                if s.label(numbers[number]) in labels:
+                    ordered[s.label(numbers[number])] = numbers[number]
+    unordered = [loop for loop in loops if s.label(loop) not in ordered]
+    if [*map(s.label, unordered), *ordered] == labels:
+        return loops
+    s.reorder(*unordered, *ordered.values())
+    return [*unordered, *ordered.values()]
+
+
+def _as_one(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
+    """Fuse the innermost loops of a block if they access neighbouring dimensions in order."""
+    while len(loops) > 1 and _adjacent(s, block, loops[-2], loops[-1]):
+        loops = [*loops[:-2], s.fuse(*loops[-2:])]
+    return loops
+
+
+def _adjacent(s: Schedule, block: Handle, outer: Handle, inner: Handle) -> bool:
+    """Whether two loops bind an axis each, which index dimensions side by side wherever they index any."""
+    node = node_of(s, block)
+    if node.table is not None or node.guard:
+        return False
+    numbers = {loop.label: loop.number for loop in s.program.enclosing(node.label)}
+    axes = [
+        [n for n, form in enumerate(node.bindings) if plain(form) == numbers[s.label(loop)]] for loop in (outer, inner)
+    ]
+    if (
+        any(len(variables) != 1 for variables in axes)
+        or node.axes[axes[0][0]].is_reduce != node.axes[axes[1][0]].is_reduce
+    ):
+        return False
+    (first,), (second,) = axes
+    for access in (*node.reads, *node.writes):
+        forms = [*access.index, *(c.form for c in access.where)]
+        uses = [n for n, form in enumerate(forms) if form.variables() & {first, second}]
+        if uses and not _is_pair(access, uses, first, second, s.program.buffers[access.buffer].shape, node):
+            return False
+    return True
+
+
+def _is_pair(access: Access, uses: Sequence[int], first: int, second: int, shape: Sequence[int], node: Block) -> bool:
+    at = uses[0]
+    if list(uses) != [at, at + 1] or at + 1 >= len(access.index):
+        return False
+    indexed_axes = plain(access.index[at]), plain(access.index[at + 1])
+    return indexed_axes == (first, second) and shape[at + 1] == node.axes[second].size
+
+
+def _across(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, column: int) -> None:
+    """Vectorize a block across some columns; of a reduction, unroll some steps."""
+    loops, last = inside(s, block, row), along(s, block, column, row)[-1]
+    outer = [loop for loop in loops if s.label(loop) != s.label(last)]
+    if len(loops) > 1:
+        s.reorder(*outer, last)
+    several, lane = s.split(last, [None, min(lanes, s.extent(last))])
+    if node_of(s, block).combiners and outer:
+        length = s.extent(outer[-1])
+        steps, few = s.split(outer[-1], [None, length if length <= STEPS else at_most(vectors, length)])
+        s.reorder(*outer[:-1], steps, several, few, lane)
+        in_vectors(s, [few, lane])
+    elif is_long(node_of(s, block)):
+        s.vectorize(lane)
+    else:
+        few = s.split(several, [None, at_most(vectors, s.extent(several))])[1]
+        in_vectors(s, [few, lane])
+
+
+def place(s: Schedule, label: str, row: Handle, block: Handle) -> Handle:
+    """Compute a producer of a block for one row; one that makes a result shares the loop over rows, which is given."""
+    handle = s.get_block(label)
+    if makes_result(s, s.program.blocks[label]):
+        return shared_row(s, handle, block, row)
+    s.compute_at(handle, row)
+    return row
+
+
+def makes_result(s: Schedule, node: Block) -> bool:
+    """Whether a block writes a result of the function, which others may read as well."""
+    return any(access.buffer not in s.program.allocs for access in node.writes)
+
+
+def shared_row(s: Schedule, producer: Handle, block: Handle, row: Handle) -> Handle:
+    """Merge the loops of a producer with a block's, from the outside in, down to the rows; returns the last merged
+    loop."""
+    inner = s.label(row)
+    for mine, theirs in zip(s.get_loops(producer), s.get_loops(block), strict=False):
+        last = s.label(theirs) == inner
+        row = s.merge(mine, theirs)
+        if last:
+            break
+    return row

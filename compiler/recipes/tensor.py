@@ -1,0 +1,171 @@
+"""Composites for declared intrinsics (`compiler/intrinsics`): matmuls packed in groups."""
+
+from __future__ import annotations
+
+from compiler.intrinsics import find
+from compiler.recipes.steps import (
+    cut,
+    in_vectors,
+    inside,
+    matmul_nest,
+    node_of,
+    operands,
+    panels,
+    refusal,
+    target_of,
+)
+from compiler.schedule import Handle, Schedule
+
+
+def quantised_gebp(
+    s: Schedule, block: Handle, intrinsic: str, mc: int, kc: int, nc: int, mr: int, vectors: int
+) -> None:
+    """Schedule a matmul C[m, n] += A[m, k] * B[k, n] for a dot product of groups: three levels of cache tiles, operands
+    packed so that a group of k is contiguous, and a register tile of `mr` rows and `vectors` vectors.
+
+        m { n { k { C } } }
+      ->
+        jc { pc { pack B[kc, nc] to [n][k][16 n][4 k]
+          ic { pack A[mc, kc] to [m][k][mr m][4 k]
+            jr { ir { k { i = mr unrolled { v unrolled { j = 16 tensorized { g = 4 { C.tile += A.pack * B.pack } } } } }
+                      C = C.tile } } } } }
+
+    A group that m, n or k ends in is filled with zeros; the tile is stored as far as C goes. Where kc covers k there is
+    no pc, and the tile starts from zero; otherwise it is loaded and stored for each pc. Requires loops m, n, k around
+    the block in that order, A its first operand and B its second, of the intrinsic's dtypes. Source: BLIS, Van Zee and
+    van de Geijn 2015; FBGEMM, Khudia et al. 2021.
+    """
+    declared = find(intrinsic)
+    if declared.form != "dot":
+        raise refusal(s, block, "quantised_gebp", f"'{intrinsic}' is no dot product of groups")
+    lanes, group = (axis.extent for axis in declared.axes)
+    m, n, k = matmul_nest(s, block, "quantised_gebp")
+    a, b = operands(s, block)
+    v_count = min(vectors, -(-s.extent(n) // lanes))
+    count, _ = panels(s.extent(n), nc, lanes * v_count)
+    jc, jr, v, j = s.split(n, [None, count, v_count, lanes])
+    mr = min(mr, s.extent(m))
+    ic, ir, i = s.split(m, [None, *panels(s.extent(m), mc, mr)])
+    steps = -(-s.extent(k) // group)
+    if steps * group <= kc:
+        pc = None
+        k, g = s.split(k, [None, group])
+        s.reorder(jc, ic, jr, ir, k, i, v, j, g)
+    else:
+        blocks = -(-steps * group // kc)
+        pc, k, g = s.split(k, [None, -(-steps // blocks), group])
+        s.reorder(jc, pc, ic, jr, ir, k, i, v, j, g)
+    pack_b = s.pack(block, b, [group, lanes * v_count], [1, 0, 3, 2])
+    s.compute_at(pack_b, pc if pc is not None else jc)
+    pack_a = s.pack(block, a, [mr, group] if mr > 1 else [1, group])
+    s.compute_at(pack_a, ic)
+    _tile(s, block, pc, ir, k, v_count * lanes, lanes)
+    s.unroll(i)
+    s.unroll(v)
+    s.tensorize(j, intrinsic)
+    s.vectorize(s.get_loops(pack_a)[-1])
+    _interleaved(s, pack_b)
+
+
+def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, size: int, lanes: int) -> None:
+    """Let the sums of a register tile, `size` columns wide, lie apart while k runs."""
+    if pc is None:
+        out = s.cache_write(block)
+        s.reverse_compute_at(out, ir)
+        clear = s.decompose_reduction(block, k)
+        in_vectors(s, s.get_loops(clear)[-3:])
+        copies = [out]
+    else:
+        s.vectorize(s.get_loops(s.decompose_reduction(block, pc))[-1])
+        copies = s.stage(ir, target_of(s, block))
+    if s.program.buffers[target_of(s, block)].shape[-1] % size:
+        s.storage_align(block, 0, size)
+    for copy in copies:
+        _vectors(s, copy, lanes)
+
+
+def _interleaved(s: Schedule, pack: Handle) -> None:
+    """Let a block that packs groups of k do so by shuffles, as far as it is not padded; else group by group."""
+    columns, group = s.get_loops(pack)[-2:]
+    lanes = 16
+    name = {4: "interleave.i8x4", 2: "interleave.bf16x2"}[s.extent(group)]
+    if any(access.where for access in node_of(s, pack).reads) or s.extent(columns) % lanes:
+        s.vectorize(group)
+    else:
+        s.tensorize(cut(s, columns, lanes)[-1], name)
+
+
+def _vectors(s: Schedule, copy: Handle, lanes: int) -> None:
+    """Copy a matrix vector by vector; a single column has no loop of its own, and is left as it is."""
+    last = s.program.enclosing(s.label(copy))[-1]
+    if last.number in node_of(s, copy).bindings[1].variables() and last.kind == "serial":
+        s.vectorize(cut(s, s.get_loops(copy)[-1], lanes)[-1])
+
+
+def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, columns: int = 2) -> None:
+    """Schedule a matmul C[m, n] += A[m, k] * B[k, n] of bf16 in f32 for AMX: `rows` by `columns` tiles of sums of 16 by
+    16 stay in tile registers while k runs, in steps of 32.
+
+        m { n { k { C } } }
+      ->
+        jc { pack B[k, nc] to [n][k][16 k][16 n][2 k]
+          ic { pack A[mc, k] to [m][k][16 m][32 k]
+            jr { ir { clear C.fragment
+                      k { i unrolled { j unrolled { C.fragment += A.pack * B.pack, tensorized } } }
+                      C.local = C.fragment, tensorized; C = C.local } } } }
+
+    Tiles that m, n or k ends in are filled with zeros; C.local is stored as far as C goes. Requires loops m, n, k
+    around the block in that order, m and n of at least 16, A its first operand and B its second, and at most 8 tiles:
+    rows * columns + rows + columns.
+    Source: Intel 64 and IA-32 Architectures Optimization Reference Manual, chapter on AMX; oneDNN's brgemm.
+    """
+    m, n, k = matmul_nest(s, block, "tile_gebp")
+    if min(s.extent(m), s.extent(n)) < 16:
+        reason = f"{s.extent(m)} x {s.extent(n)} is less than a tile of 16 x 16"
+        raise refusal(s, block, "tile_gebp", reason)
+    rows, columns = min(rows, -(-s.extent(m) // 16)), min(columns, -(-s.extent(n) // 16))
+    if rows * columns + rows + columns > 8:
+        reason = f"{rows} x {columns} tiles of sums and those of the operands are more than 8"
+        raise refusal(s, block, "tile_gebp", reason)
+    a, b = operands(s, block)
+    count, size = panels(s.extent(n), nc, 16 * columns)
+    jc, jr, j, jj = s.split(n, [None, count, size // 16, 16])
+    count, size = panels(s.extent(m), mc, 16 * rows)
+    ic, ir, i, ii = s.split(m, [None, count, size // 16, 16])
+    k, kk, kp = s.split(k, [None, 16, 2])
+    s.reorder(jc, ic, jr, ir, k, i, j, ii, jj, kk, kp)
+    pack_b = s.pack(block, b, [32, 16])
+    s.compute_at(pack_b, jc)
+    s.transform_layout(block, operands(s, block)[1], lambda k, n, p, q: (n, k, p // 2, q, p % 2))
+    p, q = s.get_loops(pack_b)[-2:]
+    p, group = s.split(p, [None, 2])
+    s.reorder(p, q, group)
+    pack_a = s.pack(block, a, [16, 32])
+    s.compute_at(pack_a, ic)
+    out = s.cache_write(block)
+    s.reverse_compute_at(out, ir)
+    local = target_of(s, block)
+    store = s.cache_write(block, "fragment")
+    for where, buffer in ((block, target_of(s, block)), (out, local)):
+        s.transform_layout(where, buffer, lambda i, j: (i // 16, j // 16, i % 16, j % 16))
+    clear = s.decompose_reduction(block, k)
+    for nest in (clear, store):
+        _tensorize_tiles(s, nest, ir, "tile.zero.f32" if nest is clear else "tile.store.f32")
+    s.unroll(i)
+    s.unroll(j)
+    s.tensorize(ii, "tile.f32.bf16")
+    _vectors(s, out, 16)
+    s.vectorize(s.get_loops(pack_a)[-1])
+    _interleaved(s, pack_b)
+
+
+def _tensorize_tiles(s: Schedule, block: Handle, around: Handle, intrinsic: str) -> None:
+    """Let a nest inside a loop go tile by tile, each of them an intrinsic."""
+    loops = inside(s, block, around)
+    if intrinsic == "tile.store.f32":
+        (i, ii), (j, jj) = (s.split(loop, [None, 16]) for loop in loops)
+        s.reorder(i, j, ii, jj)
+        loops = [i, j, ii, jj]
+    for loop in loops[:-2]:
+        s.unroll(loop)
+    s.tensorize(loops[-2], intrinsic)

@@ -1,0 +1,231 @@
+"""Thin products, a large matrix times few vectors: the matrix is read once, as it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+from compiler.program.tree import Access, Block, Program
+from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.packing import require_sizes
+from compiler.recipes.steps import in_vectors, refusal, target_of
+from compiler.schedule import Handle, Schedule
+
+FEW = 4
+"""The most vectors that a matrix is streamed for; for more it is multiplied in panels, unless it would be packed in
+vain: see `packed_product`."""
+SHORT = 4
+"""The most columns of a result, in parts of a vector, for which rows are multiplied with columns."""
+STREAMS = 8
+"""How many rows are read side by side: a processor follows at least as many streams."""
+
+
+@dataclass(frozen=True)
+class Thin:
+    """A thin product: the numbers of its axes and of its matrix among the operands. `long` is an axis of the matrix
+    alone, `short` that of the vectors, None for one vector; `along` says whether the matrix is contiguous along the
+    reduction, and `level` whether the vectors are."""
+
+    matrix: int
+    long: int
+    short: int | None
+    along: bool
+    level: bool
+
+
+def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
+    """C[.., n, m] += W[.., n, k] * x[.., m, k] for few m: as sums of vectors along k where the matrix is contiguous
+    there, else rows of the matrix added to results. Nothing is packed but the vectors, where they must be."""
+    block = draft.block(label)
+    thin = find_thin(draft.schedule.program, block)
+    if thin is None:
+        return
+    few = 1 if thin.short is None else block.axes[thin.short].size
+    k, lanes = block.axes[-1].size, draft.lanes(label)
+    if thin.along:
+        if few <= FEW and k >= 2 * lanes:
+            yield Alternative("thin, by dot products", partial(_dots, label=label, thin=thin))
+        return
+    if few > FEW or few * block.axes[thin.long].size < lanes or not _fits(draft.schedule.program, block, thin):
+        return
+    part = 4 * block.axes[thin.long].size * k  # bytes of the matrix that one iteration of the loops around it reads
+    first = part <= draft.machine.l1_bytes // 2
+    for resident in (first, not first):
+        name = f"thin, {'in registers' if resident else 'by streams'}"
+        yield Alternative(name, partial(_streams, label=label, thin=thin, resident=resident))
+
+
+def find_thin(program: Program, block: Block) -> Thin | None:
+    """What makes a block a thin product; None where it is none."""
+    if block.combiners != ("add",) or len(block.reads) != 2 or block.table is not None or not block.has_init:
+        return None
+    if [axis.is_reduce for axis in block.axes].count(True) != 1 or any(access.where for access in block.reads):
+        return None
+    k = len(block.axes) - 1
+    steps = [_steps(program, block, access) for access in block.reads]
+    sizes = [prod(block.axes[axis].size for axis in moved) for moved in steps]
+    matrix = 0 if sizes[0] >= sizes[1] else 1
+    matrix_steps, vector_steps = steps[matrix], steps[1 - matrix]
+    shorts = [axis for axis in vector_steps if axis not in matrix_steps]
+    longs = [axis for axis in matrix_steps if axis not in vector_steps]
+    if not longs or len(shorts) > 1 or k not in matrix_steps or k not in vector_steps:
+        return None
+    along = matrix_steps[k] == 1
+    long = longs[-1] if along else next((axis for axis in longs if matrix_steps[axis] == 1), None)
+    if long is None or any(block.axes[axis].size > block.axes[long].size for axis in shorts):
+        return None
+    return Thin(matrix, long, shorts[0] if shorts else None, along, vector_steps[k] == 1)
+
+
+def _steps(program: Program, block: Block, access: Access) -> dict[int, int | None]:
+    """The axes of several elements that move an access, each with the elements that it steps by."""
+    shape, steps = program.buffers[access.buffer].shape, {}
+    for axis, size in ((n, a.size) for n, a in enumerate(block.axes)):
+        if size > 1 and any(axis in form.variables() for form in access.index):
+            factors = [form.coefficient(axis) for form in access.index]
+            strides = [prod(shape[d + 1 :]) for d in range(len(shape))]
+            is_affine = all(factor is not None for factor in factors)
+            steps[axis] = sum(f * n for f, n in zip(factors, strides, strict=True) if f) if is_affine else None
+    return steps
+
+
+def _fits(program: Program, block: Block, thin: Thin) -> bool:
+    """Whether results lie as the rows of the matrix do that are added to them: elements apart would be moved one by one
+    for each row."""
+    return _steps(program, block, block.writes[0])[thin.long] == 1
+
+
+def _dots(draft: Draft, label: str, thin: Thin) -> Sequence[str]:
+    s, block = draft.schedule, draft.block(label)
+    lanes, loops = draft.lanes(label), s.get_loops(handle := s.get_block(label))
+    if not thin.level:
+        _turned(draft, label, thin)
+    few = 1 if thin.short is None else block.axes[thin.short].size
+    columns = min((1, 2, 3), key=lambda c: (-(-few // c) * c * (1 + 1 / (4 * c)), c))
+    rows = 8 if columns * 8 + columns + 1 <= draft.machine.registers else 4
+    short = None if thin.short is None else loops[thin.short]
+    outer = dots(s, handle, loops[thin.long], short, ThinTile(rows, columns, lanes))
+    draft.parallel(outer)
+    return [label]
+
+
+def _turned(draft: Draft, label: str, thin: Thin) -> None:
+    """Copy the vectors of a thin product, so that each is contiguous along the reduction."""
+    s, block = draft.schedule, draft.block(label)
+    access, k = block.reads[1 - thin.matrix], len(block.axes) - 1
+    handle = s.get_block(label)
+    s.cache_read(handle, access.buffer)
+    deep = [k in form.variables() for form in access.index]
+    copy = draft.block(label).reads[1 - thin.matrix].buffer
+    s.transform_layout(handle, copy, lambda *index: _last(index, deep))
+
+
+def _last(index: Sequence[object], last: Sequence[bool]) -> tuple[object, ...]:
+    pairs = list(zip(index, last, strict=True))
+    return (*(i for i, is_last in pairs if not is_last), *(i for i, is_last in pairs if is_last))
+
+
+def _streams(draft: Draft, label: str, thin: Thin, resident: bool) -> Sequence[str]:
+    s, block = draft.schedule, draft.block(label)
+    lanes, loops = draft.lanes(label), s.get_loops(handle := s.get_block(label))
+    few = 1 if thin.short is None else block.axes[thin.short].size
+    vectors = max(
+        1, min((draft.machine.registers // 2) // few if resident else 2 // few, -(-block.axes[thin.long].size // lanes))
+    )
+    short = None if thin.short is None else loops[thin.short]
+    tile, long, extent = ThinTile(vectors, few, STREAMS), loops[thin.long], block.axes[thin.long].size
+    part = None
+    if not resident and extent >= draft.threads * lanes > lanes:  # each thread has columns of its own
+        share = -(-extent // (draft.threads * lanes)) * lanes
+        part, long = s.split(long, [None, share])
+    outer = streams(s, handle, long, short, tile, lanes, resident)
+    if draft.threads > 1 and s.label(outer) != s.label(s.get_loops(handle)[-1]) and (resident or part is not None):
+        draft.parallel(part or outer)
+    return [label]
+
+
+@dataclass(frozen=True)
+class ThinTile:
+    """The register tile of a thin product: `rows` along the matrix, in vectors of lanes or one by one, `columns` of the
+    few vectors, and the `depth` of the reduction."""
+
+    rows: int
+    columns: int
+    depth: int
+
+
+def dots(s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: ThinTile) -> Handle:
+    """Multiply rows of a matrix with few vectors, both contiguous along the reduction: a register tile of sums by
+    vectors of `depth` lanes, which are added up at the end.
+
+        n { k { C[n] += W[n, k] * x[k] } }       // 4 rows, depth 8
+      ->
+        n.0 { k.0 { n.1 = 4 unrolled { k.1 = 8 vectorized { C.rf[n, k.1] += W * x } } }
+              n.1 = 4 unrolled { k.1 = 8 unrolled { C[n] += C.rf[n, k.1] } } }
+
+    `long` is the loop over rows of the matrix, `short` that over vectors, if there are several. LLVM makes shuffles and
+    additions of the last sums. Gives the outermost loop. Requires one loop over the reduction, the innermost one.
+    Source: the kernels of BLIS for dotxf, Van Zee and van de Geijn 2015.
+    """
+    k, before = _around(s, block, long, short, tile)
+    heads, tiled = _tiled(s, [(long, tile.rows), (short, tile.columns)])
+    chunk, lane = s.split(k, [None, min(tile.depth, s.extent(k))])
+    s.reorder(*before, *heads, chunk, *tiled, lane)
+    partial = s.rfactor(block, lane)
+    s.transform_layout(partial, target_of(s, partial), lambda lane, *dims: (*dims, lane))
+    *_, chunk = (around := s.get_loops(partial))[: -len(tiled) - 1]
+    in_vectors(s, around[-len(tiled) - 1 :])
+    s.decompose_reduction(partial, chunk)
+    for loop in s.get_loops(block)[-len(tiled) - 1 :]:
+        s.unroll(loop)
+    return s.get_loops(block)[0]
+
+
+def streams(
+    s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: ThinTile, lanes: int, resident: bool = False
+) -> Handle:
+    """Multiply few vectors with a matrix that is contiguous along the results: `depth` rows of the matrix at a time
+    are added to the results, each of them a stream that the processor fetches ahead.
+
+        n { k { C[n] += x[k] * W[k, n] } }       // depth 8, 8 lanes, 2 vectors of them
+      ->
+        C = 0;  k.0 { n.0 { k.1 = 8 unrolled { n.1 = 2 unrolled { n.2 = 8 vectorized { C += x * W } } } } }
+
+    With `resident`, for a matrix that is in a cache, the reduction runs inside a tile whose results stay in registers.
+    `long` is the loop along which the matrix is contiguous, `short` that over vectors, if there are several. Gives the
+    outermost loop. Requires one loop over the reduction, the innermost one. Source: the kernels of BLIS for axpyf.
+    """
+    k, before = _around(s, block, long, short, tile)
+    vector = min(lanes, s.extent(long))
+    panel, *columns = s.split(long, [None, *([tile.rows] if tile.rows > 1 else []), vector])
+    heads, rows = _tiled(s, [(short, tile.columns)])
+    if resident:
+        s.reorder(*before, panel, *heads, k, *rows, *columns)
+        in_vectors(s, [*rows, *columns])
+        s.decompose_reduction(block, k)
+    else:
+        chunk, step = s.split(k, [None, min(tile.depth, s.extent(k))])
+        s.reorder(*before, chunk, panel, *heads, step, *rows, *columns)
+        in_vectors(s, [step, *rows, *columns])
+        s.decompose_reduction(block, chunk)
+    return s.get_loops(block)[0]
+
+
+def _around(
+    s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: ThinTile
+) -> tuple[Handle, list[Handle]]:
+    """The loop over the reduction, and those around a block that are in no tile."""
+    require_sizes(s, block, "thin product", rows=tile.rows, columns=tile.columns, depth=tile.depth)
+    *spatial, k = s.get_loops(block)
+    taken = {s.label(loop) for loop in (long, short) if loop is not None}
+    if s.label(k) in taken or not taken <= {s.label(loop) for loop in spatial}:
+        raise refusal(s, block, "thin product", "its rows and columns are not loops around the reduction")
+    return k, [loop for loop in spatial if s.label(loop) not in taken]
+
+
+def _tiled(s: Schedule, loops: Sequence[tuple[Handle | None, int]]) -> tuple[list[Handle], list[Handle]]:
+    """Loops split by the sizes of a tile: those over tiles, and those inside one."""
+    pairs = [s.split(loop, [None, min(size, s.extent(loop))]) for loop, size in loops if loop is not None]
+    return [outer for outer, _ in pairs], [inner for _, inner in pairs]

@@ -1,0 +1,2 @@
+from compiler.recipes import *
+from strata.recipes import rules as rules

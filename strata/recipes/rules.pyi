@@ -1,0 +1,1 @@
+from compiler.recipes.rules import *

@@ -1,0 +1,1 @@
+from compiler.space.derivation import *
