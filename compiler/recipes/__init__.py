@@ -10,8 +10,8 @@ gradient.py      gradients of convolutions' weights, taps and output channels in
 winograd.py      convolutions by Winograd's transforms
 channels_last.py convolutions with channels last: filters in lanes
 depthwise.py     depthwise and grouped convolutions by vectors of pixels: by_pixels
-implicit_gemm.py the nest of a convolution as a product over a padded image: implicit_gemm, tiled_convolution
-convolution.py   convolutions as implicit GEMM, transposed ones by_phases of their strides
+convolution.py   convolutions as implicit GEMM, transposed ones by phases of their strides
+implicit_gemm.py the nests of these: implicit_gemm, tiled_convolution, by_phases
 pointwise.py     convolutions of one tap over packed pixels: pointwise, pointwise_by_filters
 parts.py         long reductions in parts, on threads or in the lanes of vectors: row_reduction
 thin.py          a large matrix times few vectors, read as it lies: dots, streams
@@ -20,7 +20,7 @@ tensor.py        products by declared dot products and tiles: quantised_gebp, ti
 moving.py        transposes by blocks in registers, pooling, and blocks that LLVM moves better: transposed, windows
 rows.py          softmax, norms and statistics: all that a row needs just before it: by_rows
 tiles.py         any reduction by multi-level tiles
-elementwise.py   elementwise functions: elementwise, units_outside
+elementwise.py   elementwise functions: elementwise
 gpu/             the recipes of GPUs
 
 A rule is a generator function of a draft and a block: it yields the ways to deal with that block, the most promising
@@ -34,16 +34,9 @@ from compiler.recipes.attention import Attention as Attention
 from compiler.recipes.attention import AttentionTiles as AttentionTiles
 from compiler.recipes.attention import attention as attention
 from compiler.recipes.attention import attention_tiles as attention_tiles
-from compiler.recipes.convolution import by_phases as by_phases
-from compiler.recipes.convolution import strides_of_phases as strides_of_phases
 from compiler.recipes.depthwise import PixelTiles as PixelTiles
 from compiler.recipes.depthwise import by_pixels as by_pixels
-from compiler.recipes.depthwise import image_of as image_of
-from compiler.recipes.depthwise import share_of as share_of
 from compiler.recipes.elementwise import elementwise as elementwise
-from compiler.recipes.elementwise import is_costly as is_costly
-from compiler.recipes.elementwise import is_long as is_long
-from compiler.recipes.elementwise import units_outside as units_outside
 from compiler.recipes.gpu.reduction import in_parts as in_parts
 from compiler.recipes.gpu.reduction import reduce_columns as reduce_columns
 from compiler.recipes.gpu.reduction import reduce_rows as reduce_rows
@@ -58,6 +51,7 @@ from compiler.recipes.gradient import Gradient as Gradient
 from compiler.recipes.gradient import GradientTiles as GradientTiles
 from compiler.recipes.gradient import conv_grad_weight as conv_grad_weight
 from compiler.recipes.implicit_gemm import ConvolutionTiles as ConvolutionTiles
+from compiler.recipes.implicit_gemm import by_phases as by_phases
 from compiler.recipes.implicit_gemm import implicit_gemm as implicit_gemm
 from compiler.recipes.implicit_gemm import tiled_convolution as tiled_convolution
 from compiler.recipes.moving import transposed as transposed
@@ -69,8 +63,6 @@ from compiler.recipes.parts import row_reduction as row_reduction
 from compiler.recipes.pointwise import PointwiseTiles as PointwiseTiles
 from compiler.recipes.pointwise import pointwise as pointwise
 from compiler.recipes.pointwise import pointwise_by_filters as pointwise_by_filters
-from compiler.recipes.pointwise import pointwise_image as pointwise_image
-from compiler.recipes.pointwise import tapped_dimensions as tapped_dimensions
 from compiler.recipes.product import Gebp as Gebp
 from compiler.recipes.product import GebpTiles as GebpTiles
 from compiler.recipes.product import apply_to_tiles as apply_to_tiles

@@ -20,7 +20,7 @@ from compiler.recipes.steps import (
     nest,
     node_of,
     operand_over,
-    operands,
+    other_operand,
     refusal,
     target_of,
 )
@@ -272,7 +272,7 @@ def _scores(s: Schedule, block: Handle, head: Handle | None, group: Handle, tile
     """The first product by register tiles, with both operands packed; a panel of keys serves all rows of a group."""
     *_, m, n, d = range(len(node_of(s, block).axes))
     keys = operand_over(s, block, n)
-    queries = next((name for name in operands(s, block) if name != keys), keys)
+    queries = other_operand(s, block, keys)
     row, key, depth = (along(s, block, axis, group) for axis in (m, n, d))
     width = even(s.extent(key[0]), tiles.nr, tiles.lanes)
     panel, *columns = by_vectors(s, key[0], tiles.lanes, width)

@@ -11,7 +11,7 @@ from math import prod
 from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.order import step
 from compiler.program.tree import Access
-from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.packing import copy_in_vectors
 from compiler.recipes.sizes import pixel_tile, pixels_of
 from compiler.recipes.steps import by_axis, cut, in_vectors, node_of, own_loops
@@ -92,7 +92,7 @@ def _apply(draft: Draft, label: str, window: LastWindow) -> Sequence[str]:
     epilogue = s.cache_write(handle) if after is None else s.get_block(after.label)
     loops = (depthwise if window.is_depthwise else dense)(s, handle, epilogue, window, tiles, lanes)
     draft.parallel(*loops)
-    return [label, *([after.label] if after is not None else [])]
+    return [label, *labels(after)]
 
 
 def _lanes(draft: Draft, label: str) -> int:

@@ -5,26 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from math import gcd, prod
+from math import gcd
 
 from compiler.affine.linear import Linear, variable
 from compiler.program.tree import Block
 from compiler.recipes.depthwise import image_of, share_of
-from compiler.recipes.draft import Alternative, Draft
-from compiler.recipes.implicit_gemm import (
-    ConvolutionNest,
-    ConvolutionTiles,
-    ImplicitGemm,
-    convolution_nest,
-    tiled_convolution,
-    tiled_nest,
-    weights_of,
-)
-from compiler.recipes.packing import copy_in_vectors
+from compiler.recipes.draft import Alternative, Draft, labels
+from compiler.recipes.implicit_gemm import ConvolutionTiles, by_phases, taps_of, tiled_convolution
 from compiler.recipes.pointwise import by_preference
 from compiler.recipes.sizes import evens, pixel_tile, pixels_of
-from compiler.recipes.steps import node_of, operands
-from compiler.schedule import Handle, Schedule
 
 
 def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -60,27 +49,26 @@ def _apply(draft: Draft, label: str, beforehand: bool) -> Sequence[str]:
     after = readers[0] if len(readers) == 1 and readers[0].spatial == block.spatial else None
     share = _share(draft, label)
     lanes = gcd(share, draft.lanes(label)) if share < block.axes[1].size else min(draft.lanes(label), share)
-    epilogue = s.get_block(after.label) if after is not None else None
-    done = tiled_convolution(s, s.get_block(label), epilogue, _tiles(draft, block, lanes, share), lanes, beforehand)
+    epilogue, handle = draft.handle(after), s.get_block(label)
+    done = tiled_convolution(s, handle, epilogue, _tiles(draft, block, lanes, share), lanes, beforehand)
     draft.parallel(done.panels, done.rows)
-    return [label, *([after.label] if after is not None else [])]
+    return [label, *labels(after)]
 
 
 def _apply_by_phases(draft: Draft, label: str, strides: Sequence[int]) -> Sequence[str]:
     s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
     o, w, c = (block.axes[axis].size for axis in (1, block.spatial - 1, block.spatial))
-    taps = prod(axis.size for axis in block.axes[block.spatial + 1 :])
     lanes = min(draft.lanes(label), o)
     vectors, w = -(-o // lanes), -(-w // strides[-1])
     counts = range(1, min(4, vectors) + 1)
-    pixels, filters = pixel_tile(draft.machine, w, counts, vectors, c * taps)
+    pixels, filters = pixel_tile(draft.machine, w, counts, vectors, c * taps_of(block))
     tiles = ConvolutionTiles(
         draft.choose(pixels_of(w), pixels, "pixels"), draft.choose(counts[1:] or counts, filters, "vectors"), c
     )
-    epilogue = s.get_block(after.label) if after is not None else None
+    epilogue = draft.handle(after)
     done = by_phases(s, s.get_block(label), epilogue, strides, tiles, lanes)
     draft.parallel(done.panels, done.rows)
-    return [label, *([after.label] if after is not None else [])]
+    return [label, *labels(after)]
 
 
 def _share(draft: Draft, label: str) -> int:
@@ -92,8 +80,7 @@ def _share(draft: Draft, label: str) -> int:
 def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTiles:
     """The open choices: what suits registers and L1 is where the search begins."""
     o, w, c = (block.axes[axis].size for axis in (1, block.spatial - 1, block.spatial))
-    taps = prod(axis.size for axis in block.axes[block.spatial + 1 :])
-    machine, vectors = draft.machine, -(-share // lanes)
+    machine, taps, vectors = draft.machine, taps_of(block), -(-share // lanes)
     divisors = [n for n in range(1, min(4, vectors) + 1) if share == o or share % (n * lanes) == 0]
     pixels, filters = pixel_tile(machine, w, divisors, vectors, c * taps)
     channels = max(1, min(c, 2 * machine.l1_bytes // 5 // (4 * taps * filters * lanes)))
@@ -110,45 +97,6 @@ def _whole(c: int, chunks: Sequence[int], most: int) -> int:
     """The largest chunk up to `most` that c is a multiple of, so that the loops that pack it have no ragged end; `most`
     where that is much shorter."""
     return max((n for n in chunks if n <= most < 4 * n and c % n == 0), default=most)
-
-
-def by_phases(
-    s: Schedule,
-    block: Handle,
-    epilogue: Handle | None,
-    strides: Sequence[int],
-    sizes: ConvolutionTiles,
-    lanes: int = 16,
-) -> ImplicitGemm:
-    """Schedule a transposed convolution as the convolutions that the phases of its strides are.
-
-        n { o { h { w { c { r { C[n, o, h, w] += X[n, c, h / S - r, ..] * W[c, o, h % S + r*S, ..] } } } } } }
-      ->
-        pad X;  pack W
-        n { o panels { h / S { copy X[:, h / S];  h % S { w % S { w / S tiles { c { r { C } } } } };  D } } }
-
-    A phase is the outputs with one remainder along each dimension; all of them meet the same taps. `strides` are the
-    strides along the image; sizes and lanes as of `implicit_gemm`, of which this is a form; D runs on the rows of an h
-    / S. An image without a border is copied a row at a time, since the lines of its channels may lie in one set of the
-    cache. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
-    """
-    loops = convolution_nest(s, block)
-    image = next(name for name in operands(s, block) if name != weights_of(s, block))
-    conditional = any(access.where for access in node_of(s, block).reads if access.buffer == image)
-    if conditional:
-        copy_in_vectors(s, s.pad(block, image), lanes)
-    row = s.cache_read(block, image, "local") if len(strides) > 1 and not conditional else None
-    split = [
-        s.split(loop, [None, step]) if step > 1 else [loop] for loop, step in zip(loops.image, strides, strict=True)
-    ]
-    phases = [pair[1] for pair in split if len(pair) > 1]
-    rows = [pair[0] for pair in split]
-    phased = ConvolutionNest(loops.images, loops.filters, rows, loops.channels, loops.taps, phases)
-    done = tiled_nest(s, block, epilogue, phased, sizes, lanes, True)
-    if row is not None:
-        s.compute_at(row, rows[-2])
-        copy_in_vectors(s, row, lanes)
-    return done
 
 
 def strides_of_phases(block: Block) -> list[int]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import prod
 
 from compiler.affine.linear import Quotient
 from compiler.program.tree import Access, Block
-from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft, labels
+from compiler.recipes.implicit_gemm import taps_of
 from compiler.recipes.steps import cut, in_vectors, nest, node_of, own_loops, refusal, target_of
 from compiler.schedule import Handle, Schedule, Size
 
@@ -41,15 +41,9 @@ def _pixels(block: Block) -> int:
 def _apply(draft: Draft, label: str) -> Sequence[str]:
     s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
     lanes = min(draft.lanes(label), 1 << (_pixels(block) - 1).bit_length())
-    epilogue = s.get_block(after.label) if after is not None else None
-    draft.parallel(by_pixels(s, s.get_block(label), epilogue, _tiles(draft, block, lanes), lanes))
-    return [label, *([after.label] if after is not None else [])]
-
-
-def _is_dense(block: Block) -> bool:
-    """Whether neighbours of a row of the image are of neighbours of the result: with a stride these lie apart."""
-    image = image_of(block)
-    return image is not None and image.index[-1].coefficient(block.spatial - 1) == 1
+    epilogue, handle = draft.handle(after), s.get_block(label)
+    draft.parallel(by_pixels(s, handle, epilogue, _tiles(draft, block, lanes), lanes))
+    return [label, *labels(after)]
 
 
 def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
@@ -57,7 +51,8 @@ def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
     count, most = -(-_pixels(block) // lanes), max(1, draft.machine.registers // 4)
     vectors = max(n for n in range(1, min(count, most) + 1) if count % n == 0)
     height = block.axes[block.spatial - 2].size if block.spatial > 3 else 1
-    taps, dense = prod(axis.size for axis in block.axes[block.spatial + 1 :]), _is_dense(block)
+    image, taps = image_of(block), taps_of(block)
+    dense = image is not None and image.index[-1].coefficient(block.spatial - 1) == 1  # neighbours lie side by side
     unrolled = MOST_UNROLLED if dense else MOST_UNROLLED // 2
 
     def cost(rows: int) -> float:

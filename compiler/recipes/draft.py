@@ -59,6 +59,10 @@ class Draft:
         """A block of the program as it stands."""
         return self.schedule.program.blocks[label]
 
+    def handle(self, block: Block | None) -> Handle | None:
+        """The handle of a block, if there is one."""
+        return None if block is None else self.schedule.get_block(block.label)
+
     def lanes(self, label: str) -> int:
         """The lanes of a vector of a block's result."""
         block = self.block(label)
@@ -150,6 +154,11 @@ class Alternative:
     name: str
     apply: Callable[[Draft], Sequence[str]]
     optional: bool = True
+
+
+def labels(*blocks: Block | None) -> list[str]:
+    """The labels of those blocks that there are."""
+    return [block.label for block in blocks if block is not None]
 
 
 def inlined(draft: Draft, label: str) -> Sequence[str]:

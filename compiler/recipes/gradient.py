@@ -10,7 +10,7 @@ from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.packing import even, pack_panels
 from compiler.recipes.sizes import step_cycles
-from compiler.recipes.steps import along, by_vectors, in_vectors, node_of, operand_over, operands, refusal, target_of
+from compiler.recipes.steps import along, by_vectors, in_vectors, node_of, operand_over, refusal, target_of
 from compiler.schedule import Handle, Schedule
 from compiler.types.machines import Machine
 
@@ -121,7 +121,7 @@ def conv_grad_weight(s: Schedule, block: Handle, tiles: GradientTiles = DEFAULT)
     required. Source: register tiles as in BLIS; the direct convolution of Georganas et al., SC 2018, whose update pass
     keeps taps in registers.
     """
-    return _one_reduction(s, block, tiles) if len(operands(s, block)) == 2 else _in_steps(s, block, tiles)
+    return _one_reduction(s, block, tiles) if len(node_of(s, block).sources) == 2 else _in_steps(s, block, tiles)
 
 
 def _one_reduction(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
@@ -148,7 +148,7 @@ def _one_reduction(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient
 def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
     total = _producer(s, block)
     product = _producer(s, total)
-    if len(operands(s, product)) != 2 or len(s.get_loops(product)) != 7 or len(s.get_loops(total)) != 5:
+    if len(node_of(s, product).sources) != 2 or len(s.get_loops(product)) != 7 or len(s.get_loops(total)) != 5:
         raise refusal(s, block, "conv_grad_weight", _NO_GRADIENT)
     _require_several(s, product)
     c, o, r, q, n = s.get_loops(total)
@@ -178,7 +178,7 @@ def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
 def _operands(s: Schedule, block: Handle, channels: int) -> tuple[str, str]:
     """A and B, in whatever order they are read: the axis of output channels moves B."""
     b = operand_over(s, block, channels)
-    return next((name for name in operands(s, block) if name != b), b), b
+    return next((name for name in node_of(s, block).sources if name != b), b), b
 
 
 _NO_GRADIENT = "it is no gradient of a convolution's weights: a sum over n, h, w of two operands, or that in steps"

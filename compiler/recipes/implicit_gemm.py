@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import gcd, prod
 
+from compiler.program.tree import Block
 from compiler.recipes.packing import copy_in_vectors, even
 from compiler.recipes.steps import (
     around,
@@ -16,6 +17,7 @@ from compiler.recipes.steps import (
     node_of,
     operand_over,
     operands,
+    other_operand,
     own_loops,
     refusal,
     target_of,
@@ -62,7 +64,7 @@ def implicit_gemm(
     (Chetlur et al. 2014) and the direct convolutions of Georganas et al. (SC 2018).
     """
     lanes = gcd(filters, lanes)
-    nest = convolution_nest(s, block)
+    nest = _nest(s, block)
     w, c = nest.image[-1], nest.channels
     tiles = ConvolutionTiles(min(pixels, s.extent(w)), filters // lanes, even(s.extent(c), channels, 1))
     return tiled_convolution(s, block, epilogue, tiles, lanes, beforehand)
@@ -91,7 +93,12 @@ class ConvolutionNest:
     phases: list[Handle] = field(default_factory=list)
 
 
-def convolution_nest(s: Schedule, block: Handle) -> ConvolutionNest:
+def taps_of(block: Block) -> int:
+    """How many taps a filter of a convolution has for each channel."""
+    return prod(axis.size for axis in block.axes[block.spatial + 1 :])
+
+
+def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
     """The loops n, o, h, w, c, r, q, or the corresponding ones of another rank."""
     loops, spatial = nest(s, block, "implicit_gemm", fewest=5), node_of(s, block).spatial
     if len(loops) != 2 * spatial - 1 or spatial < 3 or len(operands(s, block)) != 2:
@@ -112,13 +119,50 @@ def tiled_convolution(
 ) -> ImplicitGemm:
     """`implicit_gemm` with tiles that are taken as they are, parameters among them; a parameter that counts vectors is
     taken to be above one."""
-    loops = convolution_nest(s, block)
-    weights = weights_of(s, block)
-    image = next((name for name in operands(s, block) if name != weights), weights)
-    reads = [access for access in node_of(s, block).reads if access.buffer == image]
-    if any(access.where for access in reads):
+    loops = _nest(s, block)
+    weights = _weights(s, block)
+    image = other_operand(s, block, weights)
+    if any(access.where for access in node_of(s, block).reads if access.buffer == image):
         copy_in_vectors(s, s.pad(block, image), lanes)
     return tiled_nest(s, block, epilogue, loops, sizes, lanes, beforehand)
+
+
+def by_phases(
+    s: Schedule,
+    block: Handle,
+    epilogue: Handle | None,
+    strides: Sequence[int],
+    sizes: ConvolutionTiles,
+    lanes: int = 16,
+) -> ImplicitGemm:
+    """Schedule a transposed convolution as the convolutions that the phases of its strides are.
+
+        n { o { h { w { c { r { C[n, o, h, w] += X[n, c, h / S - r, ..] * W[c, o, h % S + r*S, ..] } } } } } }
+      ->
+        pad X;  pack W
+        n { o panels { h / S { copy X[:, h / S];  h % S { w % S { w / S tiles { c { r { C } } } } };  D } } }
+
+    A phase is the outputs with one remainder along each dimension; all of them meet the same taps. `strides` are the
+    strides along the image; sizes and lanes as of `implicit_gemm`, of which this is a form; D runs on the rows of an h
+    / S. An image without a border is copied a row at a time, since the lines of its channels may lie in one set of the
+    cache. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
+    """
+    loops = _nest(s, block)
+    image = other_operand(s, block, _weights(s, block))
+    conditional = any(access.where for access in node_of(s, block).reads if access.buffer == image)
+    if conditional:
+        copy_in_vectors(s, s.pad(block, image), lanes)
+    row = s.cache_read(block, image, "local") if len(strides) > 1 and not conditional else None
+    split = [
+        s.split(loop, [None, step]) if step > 1 else [loop] for loop, step in zip(loops.image, strides, strict=True)
+    ]
+    phases = [pair[1] for pair in split if len(pair) > 1]
+    rows = [pair[0] for pair in split]
+    done = tiled_nest(s, block, epilogue, replace(loops, image=rows, phases=phases), sizes, lanes, True)
+    if row is not None:
+        s.compute_at(row, rows[-2])
+        copy_in_vectors(s, row, lanes)
+    return done
 
 
 def tiled_nest(
@@ -133,7 +177,7 @@ def tiled_nest(
     """The loops of a convolution whose image has no border, tiled."""
     if epilogue is None and target_of(s, block) not in s.program.allocs:
         epilogue = s.cache_write(block)
-    weights, filters = weights_of(s, block), s.multiple(sizes.vectors, lanes)
+    weights, filters = _weights(s, block), s.multiple(sizes.vectors, lanes)
     pack = _packed(s, block, weights, filters, bool(loops.phases))
     panels, *columns = s.split(loops.filters, [None, *([] if sizes.vectors == 1 else [sizes.vectors]), lanes])
     tiles, pixel = s.split(loops.image[-1], [None, sizes.pixels])
@@ -159,7 +203,7 @@ def tiled_nest(
     return ImplicitGemm(panels, rows[0], tiles)
 
 
-def weights_of(s: Schedule, block: Handle) -> str:
+def _weights(s: Schedule, block: Handle) -> str:
     """The operand that each filter reads for itself: the image of a grouped convolution depends on the filter's group
     alone."""
     indexed_by_filter = [

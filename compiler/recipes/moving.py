@@ -13,7 +13,7 @@ from compiler.program.body import Read
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.elementwise import is_costly, is_cut
-from compiler.recipes.steps import around, contiguous, in_vectors, nest, node_of, refusal
+from compiler.recipes.steps import around, contiguous, in_vectors, nest, node_of, refusal, split_loops
 from compiler.schedule import Handle, Schedule
 from compiler.types.elements import element_bytes
 
@@ -39,11 +39,8 @@ def _frays(draft: Draft, block: Block, axis: int, lanes: int) -> bool:
 
 
 def _transposed(draft: Draft, label: str) -> Sequence[str]:
-    s = draft.schedule
-    transposed(s, s.get_block(label), draft.lanes(label))
-    if draft.threads > 1:
-        s.parallel(s.get_loops(s.get_block(label))[0])
-    return [label]
+    transposed(draft.schedule, draft.schedule.get_block(label), draft.lanes(label))
+    return _in_parallel(draft, label)
 
 
 def pooling(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -93,10 +90,14 @@ def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _as_written(draft: Draft, label: str) -> Sequence[str]:
-    s = draft.schedule
-    contiguous(s, s.get_block(label))
+    contiguous(draft.schedule, draft.schedule.get_block(label))
+    return _in_parallel(draft, label)
+
+
+def _in_parallel(draft: Draft, label: str) -> Sequence[str]:
+    """Run the outermost loop of a block on the threads, if there are several."""
     if draft.threads > 1:
-        s.parallel(s.get_loops(s.get_block(label))[0])
+        draft.parallel(draft.schedule.get_loops(draft.schedule.get_block(label))[0])
     return [label]
 
 
@@ -181,17 +182,13 @@ def windows(s: Schedule, block: Handle) -> None:
     node = node_of(s, block)
     if not node.combiners:
         raise refusal(s, block, "windows", "it is no reduction")
-    pairs = around(s, block)
-    reduces = node.loops_of(reduce=True)
-    inner = [h for h, loop in pairs if loop.number in reduces]
-    outer = [h for h, loop in pairs if loop.number not in reduces]
+    outer, inner = split_loops(s, block)
     if outer and inner:
         s.reorder(*outer, *inner)
     for loop in inner:
         s.unroll(loop)
-    axes = {
-        loop.label: n for n, form in enumerate(node.bindings) for _, loop in pairs if loop.number in form.variables()
-    }
+    loops = s.program.enclosing(s.label(block))
+    axes = {loop.label: n for n, form in enumerate(node.bindings) for loop in loops if loop.number in form.variables()}
     for loop in reversed(outer):
         first, last = interior(node, axes[s.label(loop)])
         if last < s.extent(loop) > 1 and last > 0:

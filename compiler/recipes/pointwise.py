@@ -9,9 +9,9 @@ from math import prod
 
 from compiler.affine.linear import Linear
 from compiler.program.tree import Access, Block
-from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.elementwise import is_costly
-from compiler.recipes.implicit_gemm import ConvolutionNest, ConvolutionTiles, ImplicitGemm, tiled_nest
+from compiler.recipes.implicit_gemm import ConvolutionNest, ConvolutionTiles, ImplicitGemm, taps_of, tiled_nest
 from compiler.recipes.packing import copy_in_vectors
 from compiler.recipes.sizes import evens, pixel_tile, pixels_of, register_tile, rows_of
 from compiler.recipes.steps import cut, fused, in_vectors, nest, node_of, own_loops, refusal, target_of
@@ -37,7 +37,7 @@ def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alt
     rows, vectors = register_tile(draft.machine, o, _pixels(block), lanes)
     idle = IDLE[_has_constant_filters(draft, block)]
     if tapped_dimensions(block):
-        suits = _lanes_of(block, vectors, lanes) <= idle * _pixels(block) and o * _taps(block) >= FEWEST_TILES * rows
+        suits = _lanes_of(block, vectors, lanes) <= idle * _pixels(block) and o * taps_of(block) >= FEWEST_TILES * rows
         return ([over_pixels], []) if suits else ([], [over_pixels])
     if _lanes_of(block, vectors, lanes) <= idle * _pixels(block):
         return ([over_pixels], [by_filters]) if o >= FEWEST_TILES * rows else ([], [over_pixels, by_filters])
@@ -54,10 +54,6 @@ def _lanes_of(block: Block, vectors: int, lanes: int) -> int:
     return -(-_pixels(block) // (vectors * lanes)) * vectors * lanes
 
 
-def _taps(block: Block) -> int:
-    return prod(axis.size for axis in block.axes[block.spatial + 1 :])
-
-
 def _has_constant_filters(draft: Draft, block: Block) -> bool:
     filters = next(access for access in block.reads if access != pointwise_image(block))
     return filters.buffer in draft.schedule.program.constants
@@ -65,29 +61,26 @@ def _has_constant_filters(draft: Draft, block: Block) -> bool:
 
 def _by_pixels(draft: Draft, label: str) -> Sequence[str]:
     s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
-    epilogue = s.get_block(after.label) if after is not None else None
+    epilogue = draft.handle(after)
     lanes = min(draft.lanes(label), _pixels(block))
     tiles, together, before = _tiles(draft, block, lanes), _fits(draft, block, lanes), _before(draft, block)
     done = pointwise(s, s.get_block(label), epilogue, tiles, lanes, together)
     if together and before is not None:
         s.inline(s.get_block(before.label))
     draft.parallel(done.images, done.panels)
-    return [b.label for b in (block, after, before if together else None) if b is not None]
+    return labels(block, after, before if together else None)
 
 
 def _before(draft: Draft, block: Block) -> Block | None:
     """The elementwise block that computes the image, for this alone: a copy reads each pixel once. None where there is
     no such block, and where a function in it would be computed for idle lanes too."""
     image = pointwise_image(block)
-    makers = [draft.block(label) for label in draft.left if image and image.buffer in _written(draft.block(label))]
+    writers = draft.schedule.program.writers.get(image.buffer, ()) if image else ()
+    makers = [writer for writer in writers if writer.label in draft.left]
     if len(makers) != 1 or makers[0].combiners or makers[0].table is not None or is_costly(makers[0]):
         return None
     alone = draft.is_temporary(makers[0].label) and draft.readers(makers[0].label) == [block]
     return makers[0] if alone else None
-
-
-def _written(block: Block) -> set[str]:
-    return {access.buffer for access in block.writes}
 
 
 def _fits(draft: Draft, block: Block, lanes: int) -> bool:
@@ -100,7 +93,7 @@ def _fits(draft: Draft, block: Block, lanes: int) -> bool:
 
 def _by_filters(draft: Draft, label: str) -> Sequence[str]:
     s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
-    epilogue = s.get_block(after.label) if after is not None else None
+    epilogue = draft.handle(after)
     o, c = block.axes[1].size, block.axes[block.spatial].size
     lanes = min(draft.lanes(label), o)
     most = draft.machine.l2_bytes // 4 // (4 * 2 * lanes)
@@ -114,7 +107,7 @@ def _by_filters(draft: Draft, label: str) -> Sequence[str]:
     constant = _has_constant_filters(draft, block)
     done = pointwise_by_filters(s, s.get_block(label), epilogue, tiles, lanes, constant)
     draft.parallel(done.panels, done.rows)
-    return [label, *([after.label] if after is not None else [])]
+    return [label, *labels(after)]
 
 
 def _tiles(draft: Draft, block: Block, lanes: int) -> PointwiseTiles:

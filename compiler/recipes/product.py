@@ -10,12 +10,12 @@ from math import gcd, prod
 
 from compiler.analysis.order import step
 from compiler.program.tree import Block
-from compiler.recipes.draft import Alternative, Draft, in_order
+from compiler.recipes.draft import Alternative, Draft, in_order, labels
 from compiler.recipes.elementwise import elementwise, is_costly
 from compiler.recipes.packing import even, require_sizes
 from compiler.recipes.packing import pack as pack_operand
 from compiler.recipes.sizes import depth, evens, register_tile, rows_of, steps, width
-from compiler.recipes.steps import around, cut, in_vectors, nest, node_of, operands, own_loops, refusal, target_of
+from compiler.recipes.steps import around, axes_of, cut, in_vectors, nest, node_of, own_loops, refusal, target_of
 from compiler.schedule import Handle, Schedule, Size
 from compiler.types.elements import element_bytes
 
@@ -77,7 +77,7 @@ def is_product(block: Block) -> bool:
         return False
     if block.reads[0].buffer == block.reads[1].buffer or any(access.where for access in block.reads):
         return False
-    moved = [set().union(*(form.variables() for form in access.index)) for access in block.reads]
+    moved = [axes_of(access) for access in block.reads]
     long = {axis for axis in (m, n, k) if block.axes[axis].size > 1}
     return k in long and len(long) > 1 and moved[0] & long == {m, k} & long and moved[1] & long == {n, k} & long
 
@@ -135,15 +135,12 @@ def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str
         apply_to_tiles(s, s.get_block(consumer.label), done, lanes)
     before = None if "a" in packing.packed else _computed_before(draft, block)
     if before is not None or ("a" not in packing.packed and _conflicts(draft, block)):
-        rows = (
-            s.get_block(before.label) if before else s.cache_read(s.get_block(label), block.reads[0].buffer, "global")
-        )
+        rows = draft.handle(before) or s.cache_read(s.get_block(label), block.reads[0].buffer, "global")
         s.compute_at(rows, done.ic)
         elementwise(s, rows, lanes, 2)
     if draft.threads > 1:
         _parallel(draft, s.get_block(label), done)
-    dealt_with = (before, consumer if way else None)
-    return [label, *(each.label for each in dealt_with if each is not None)]
+    return [label, *labels(before, consumer if way else None)]
 
 
 def _computed_before(draft: Draft, block: Block) -> Block | None:
@@ -165,10 +162,8 @@ def _images(draft: Draft, block: Block) -> int:
     """How many axes just outside the rows are over rows of A too, for which a B that L2 has no room for is read once:
     such as the rows of an image."""
     b, m = block.reads[1], len(block.axes) - 3
-    bytes = prod(axis.size for axis in block.axes[-2:]) * element_bytes(
-        draft.schedule.program.buffers[b.buffer].element
-    )
-    if SHARE * bytes <= draft.machine.l2_bytes:
+    element = element_bytes(draft.schedule.program.buffers[b.buffer].element)
+    if SHARE * prod(axis.size for axis in block.axes[-2:]) * element <= draft.machine.l2_bytes:
         return 0
     moving = [axis for axis in range(m) if any(axis in form.variables() for form in b.index)]
     return m - max(moving, default=-1) - 1
@@ -371,7 +366,7 @@ class _Operand:
 
 
 def _two(s: Schedule, block: Handle) -> Sequence[str]:
-    read = operands(s, block)
+    read = node_of(s, block).sources
     if len(read) != 2:
         raise refusal(s, block, "gebp", f"a matmul has 2 operands, this has {len(read)}")
     return read

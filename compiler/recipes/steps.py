@@ -61,6 +61,11 @@ def operand_over(s: Schedule, block: Handle, axis: int) -> str:
     return over[0] if over else node.sources[-1]
 
 
+def other_operand(s: Schedule, block: Handle, buffer: str) -> str:
+    """The name of the other operand of a block that reads a buffer; the same where it reads no other."""
+    return next((name for name in operands(s, block) if name != buffer), buffer)
+
+
 def target_of(s: Schedule, block: Handle) -> str:
     """The name of the first buffer that a block writes."""
     return node_of(s, block).writes[0].buffer

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
+from compiler.analysis.order import step
 from compiler.program.tree import Access, Block, Program
 from compiler.recipes.draft import Alternative, Draft
-from compiler.recipes.packing import require_sizes
-from compiler.recipes.steps import in_vectors, refusal, target_of
+from compiler.recipes.packing import ROWS, require_sizes
+from compiler.recipes.steps import axes_of, in_vectors, refusal, target_of
 from compiler.schedule import Handle, Schedule
 
 FEW = 4
@@ -18,8 +19,6 @@ FEW = 4
 vain: see `packed_product`."""
 SHORT = 4
 """The most columns of a result, in parts of a vector, for which rows are multiplied with columns."""
-STREAMS = 8
-"""How many rows are read side by side: a processor follows at least as many streams."""
 
 
 @dataclass(frozen=True)
@@ -81,20 +80,13 @@ def find_thin(program: Program, block: Block) -> Thin | None:
 
 def _steps(program: Program, block: Block, access: Access) -> dict[int, int | None]:
     """The axes of several elements that move an access, each with the elements that it steps by."""
-    shape, steps = program.buffers[access.buffer].shape, {}
-    for axis, size in ((n, a.size) for n, a in enumerate(block.axes)):
-        if size > 1 and any(axis in form.variables() for form in access.index):
-            factors = [form.coefficient(axis) for form in access.index]
-            strides = [prod(shape[d + 1 :]) for d in range(len(shape))]
-            is_affine = all(factor is not None for factor in factors)
-            steps[axis] = sum(f * n for f, n in zip(factors, strides, strict=True) if f) if is_affine else None
-    return steps
+    return {axis: step(program, access, axis) for axis in sorted(axes_of(access)) if block.axes[axis].size > 1}
 
 
 def _fits(program: Program, block: Block, thin: Thin) -> bool:
     """Whether results lie as the rows of the matrix do that are added to them: elements apart would be moved one by one
     for each row."""
-    return _steps(program, block, block.writes[0])[thin.long] == 1
+    return step(program, block.writes[0], thin.long) == 1
 
 
 def _dots(draft: Draft, label: str, thin: Thin) -> Sequence[str]:
@@ -135,7 +127,7 @@ def _streams(draft: Draft, label: str, thin: Thin, resident: bool) -> Sequence[s
         1, min((draft.machine.registers // 2) // few if resident else 2 // few, -(-block.axes[thin.long].size // lanes))
     )
     short = None if thin.short is None else loops[thin.short]
-    tile, long, extent = ThinTile(vectors, few, STREAMS), loops[thin.long], block.axes[thin.long].size
+    tile, long, extent = ThinTile(vectors, few, ROWS), loops[thin.long], block.axes[thin.long].size
     part = None
     if not resident and extent >= draft.threads * lanes > lanes:  # each thread has columns of its own
         share = -(-extent // (draft.threads * lanes)) * lanes

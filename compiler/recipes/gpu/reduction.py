@@ -13,10 +13,10 @@ from functools import partial
 from math import prod
 
 from compiler.program.tree import Block
-from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.gpu.rows import add_by_fewer, sum_row
 from compiler.recipes.gpu.threads import THREADS, WARP, reuses, spread
-from compiler.recipes.steps import around, axes_of, fused, inside, node_of, refusal
+from compiler.recipes.steps import axes_of, fused, inside, node_of, refusal, split_loops
 from compiler.schedule import Handle, Schedule, Size
 
 MOST_THREADS = 1024
@@ -91,10 +91,10 @@ def reduced_together(draft: Draft, label: str) -> Iterator[Alternative]:
     after = draft.consumer(label) if len(block.writes) == 1 else None
     part = _part(draft, block, extents)
     for length in [part, extents.longest] if part < extents.longest else [part]:
-        for epilogue in [after.label, None] if after is not None else [None]:
+        for epilogue in [after, None] if after is not None else [None]:
             name = "columns on threads" if extents.column is not None else "rows on threads"
             name += f", in parts of {length}" if length < extents.longest else ""
-            name += f", with '{epilogue}'" if epilogue is not None else ""
+            name += f", with '{epilogue.label}'" if epilogue is not None else ""
             yield Alternative(name, partial(_apply, label=label, extents=extents, length=length, after=epilogue))
 
 
@@ -118,11 +118,10 @@ def _even(length: int) -> int:
     return -(-length // grain) * grain
 
 
-def _apply(draft: Draft, label: str, extents: Extents, length: int, after: str | None) -> Sequence[str]:
+def _apply(draft: Draft, label: str, extents: Extents, length: int, after: Block | None) -> Sequence[str]:
     s = draft.schedule
     handle = s.get_block(label)
-    epilogue = s.get_block(after) if after is not None else None
-    done = [label, *([after] if after is not None else [])]
+    epilogue = draft.handle(after)
     loops = s.get_loops(handle)
     count = draft.block(label).spatial
     moved = [n for n in (extents.column, extents.row) if n is not None]
@@ -138,30 +137,21 @@ def _apply(draft: Draft, label: str, extents: Extents, length: int, after: str |
         _reduced(draft, handle, epilogue, extents.results > 1)
     else:
         _reduced(draft, handle, epilogue, extents.column is not None)
-    return done
+    return [label, *labels(after)]
 
 
 def _reduced(draft: Draft, handle: Handle, epilogue: Handle | None, by_columns: bool) -> None:
     """Reduce by the threads of blocks, as many as have work."""
     s = draft.schedule
-    loops = s.get_loops(handle)
-    count = _results(draft, handle)
-    longest = max(s.extent(loop) for loop in loops[count:])
+    results, reduced = split_loops(s, handle)
     if by_columns:
-        across = min(WARP, s.extent(loops[count - 1]))
+        across, longest = min(WARP, s.extent(results[-1])), max(map(s.extent, reduced))
         down: Size = draft.choose([n for n in (2, 4, 8, 16, 32) if 2 * n <= longest] or [1], THREADS // across, "down")
         reduce_columns(s, handle, epilogue, (down, across))
         return
-    extent = s.extent(loops[-1])
+    extent = s.extent(reduced[-1])
     warps = draft.choose([n for n in (1, 2, 4, 8, 16, 32) if LEAST * n <= extent] or [1], THREADS // WARP, "warps")
     reduce_rows(s, handle, epilogue, warps)
-
-
-def _results(draft: Draft, handle: Handle) -> int:
-    """How many of the loops around a block are not of its reduction."""
-    label = draft.schedule.label(handle)
-    along = draft.block(label).loops_of(reduce=True)
-    return sum(loop.number not in along for loop in draft.schedule.program.enclosing(label))
 
 
 DIMENSIONS = ("thread_z", "thread_y", "thread_x")
@@ -289,13 +279,11 @@ def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
 def _results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[list[Handle], list[Handle]]:
     """The loops over results, and the loops of the reduction. Raises ScheduleError unless the loops over results come
     first."""
-    node, loops = node_of(s, block), around(s, block)
-    reduce_loops = node.loops_of(reduce=True)
-    count = sum(loop.number not in reduce_loops for _, loop in loops)
-    if not node.has_init or count == len(loops) or any(loop.number not in reduce_loops for _, loop in loops[count:]):
+    results, reduced = split_loops(s, block)
+    order = [loop.label for loop in s.program.enclosing(s.label(block))]
+    if not node_of(s, block).has_init or not reduced or [*map(s.label, (*results, *reduced))] != order:
         raise refusal(s, block, composite, "it is no reduction with an implicit init, whose loops are the innermost")
-    handles = [handle for handle, _ in loops]
-    return handles[:count], handles[count:]
+    return results, reduced
 
 
 def _finished(s: Schedule, block: Handle, epilogue: Handle | None) -> Handle:

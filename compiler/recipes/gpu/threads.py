@@ -10,8 +10,8 @@ from math import prod
 from compiler.analysis.barriers import ASYNC
 from compiler.program.body import Read
 from compiler.program.tree import Block
-from compiler.recipes.draft import Alternative, Draft, inlined
-from compiler.recipes.steps import around, at_most, axes_of, fused, inside, node_of, operands, refusal, target_of
+from compiler.recipes.draft import Alternative, Draft, inlined, labels
+from compiler.recipes.steps import around, at_most, axes_of, fused, inside, node_of, refusal, split_loops, target_of
 from compiler.schedule import Handle, Schedule, Size
 from compiler.support.errors import ScheduleError
 
@@ -49,12 +49,11 @@ def tiled_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
     for epilogue, vector, twice in ways:
         name = f"on threads{', four at a time' if vector > 1 else ''}{', a round ahead' if twice else ''}"
         applied = f", with '{epilogue.label}'" if epilogue is not None else ""
-        after_label = epilogue.label if epilogue is not None else None
-        apply = partial(_tiled, label=label, after=after_label, vector=vector, twice=twice)
+        apply = partial(_tiled, label=label, after=epilogue, vector=vector, twice=twice)
         yield Alternative(name + applied, apply)
 
 
-def _tiled(draft: Draft, label: str, after: str | None, vector: int, twice: bool) -> Sequence[str]:
+def _tiled(draft: Draft, label: str, after: Block | None, vector: int, twice: bool) -> Sequence[str]:
     s, block = draft.schedule, draft.block(label)
     handle = s.get_block(label)
     loops = s.get_loops(handle)
@@ -62,9 +61,9 @@ def _tiled(draft: Draft, label: str, after: str | None, vector: int, twice: bool
     wanted = _wanted(draft, [s.extent(loop) for loop in spatial])
     cuts = [_cut(draft, loop, *sizes) for loop, sizes in zip(spatial, wanted, strict=True)]
     panels = [_panel(draft, s.extent(loop)) for loop in reduce]
-    epilogue = s.get_block(after) if after is not None else None
+    epilogue = draft.handle(after)
     tile_on_threads(s, handle, epilogue, ThreadTiles(cuts, panels, vector, twice, padded=twice))
-    return [label, *([after] if after is not None else [])]
+    return [label, *labels(after)]
 
 
 def _wanted(draft: Draft, extents: Sequence[int]) -> list[tuple[int, int]]:
@@ -247,7 +246,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     padded = {target_of(s, pad) for pad in pads}
     fetches = [
         cooperative_fetch(s, block, name, outer[-1], together, 1 if name in padded else tiles.vector)
-        for name in operands(s, block)
+        for name in node_of(s, block).sources
     ]
     for pad in pads:
         s.inline(pad)
@@ -319,8 +318,7 @@ def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> 
     Gives the loop over threads. Requires loops over results that come first and are perfectly nested; several elements
     of a thread are for a block that reduces nothing. Elsewhere: Halide gpu_tile, TVM's default GPU schedule.
     """
-    spatial = node_of(s, block).loops_of(reduce=False)
-    results_loop = fused(s, [handle for handle, loop in around(s, block) if loop.number in spatial])
+    results_loop = fused(s, split_loops(s, block)[0])
     outer, thread, *lanes = s.split(
         results_loop, [None, at_most(threads, s.extent(results_loop)), *([vector] if vector > 1 else [])]
     )

@@ -14,7 +14,7 @@ from xdsl.ir.affine import AffineExpr
 from compiler.intrinsics import find
 from compiler.intrinsics.warp import COLUMNS, LANES, ROWS
 from compiler.program.tree import Block
-from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.gpu.threads import cooperative_fetch, overlapped, pad_rows, spread_on_threads
 from compiler.recipes.steps import fused, nest, node_of, operands, refusal, target_of
 from compiler.schedule import Handle, Schedule, Size
@@ -37,36 +37,43 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     program = draft.schedule.program
     elements = {type(program.buffers[access.buffer].element) for access in block.reads}
     sizes = [axis.size for axis in block.axes]
-    if len(elements) != 1 or not elements <= FIRST.keys() or len(sizes) < 3 or not _is_product(block):
+    if len(elements) != 1 or not elements <= FIRST.keys() or len(sizes) < 3 or not _adds_up(block):
         return
     (element,) = elements
     even = sizes[-3] % ROWS == sizes[-2] % COLUMNS == sizes[-1] % DEPTH == 0
     if not even or int(draft.gpu.arch.removeprefix("sm_")) < FIRST[element]:
         return
     after = draft.consumer(label)
-    with_, then = (f", with '{after.label}'", after.label) if after is not None else ("", None)
+    with_ = f", with '{after.label}'" if after is not None else ""
     for twice in (True, False):
         name = f"on tensor cores{', a round ahead' if twice else ''}{with_}"
-        yield Alternative(name, partial(_apply, label=label, after=then, twice=twice))
+        yield Alternative(name, partial(_apply, label=label, after=after, twice=twice))
 
 
-def _is_product(block: Block) -> bool:
-    """Whether it multiplies matrices, or many of them, as `tile_on_warps` does."""
+def _adds_up(block: Block) -> bool:
+    """Whether it multiplies matrices, or many of them, and adds up along the last axis alone."""
+    return _lies_along_k(block) is not None and block.spatial == len(block.axes) - 1
+
+
+def _lies_along_k(block: Block) -> bool | None:
+    """Whether the second operand of a product A[m, k] * B[k, n] or B[n, k], or of many, lies along k; None for other
+    blocks."""
     order = [[form.variables() for form in access.index] for access in block.reads]
     *many, m, n, k = [{axis} for axis in range(len(block.axes))]
-    is_summed = [axis.is_reduce for axis in block.axes] == [*(False for _ in many), False, False, True]
-    return is_summed and len(order) == 2 and order[0] == [*many, m, k] and order[1] in ([*many, k, n], [*many, n, k])
+    if len(order) != 2 or order[0] != [*many, m, k] or order[1] not in ([*many, k, n], [*many, n, k]):
+        return None
+    return order[1] == [*many, n, k]
 
 
-def _apply(draft: Draft, label: str, after: str | None, twice: bool) -> Sequence[str]:
+def _apply(draft: Draft, label: str, after: Block | None, twice: bool) -> Sequence[str]:
     s = draft.schedule
     block = s.get_block(label)
     *_, m, n, k = s.get_loops(block)
     (warps_m, m_), (warps_n, n_) = _cut(draft, m, ROWS, 4), _cut(draft, n, COLUMNS, 8)
     panel = draft.choose([1, *_powers(s.extent(k) // DEPTH, MOST_PANEL)], 2, "panel")
-    epilogue = s.get_block(after) if after is not None else None
+    epilogue = draft.handle(after)
     tile_on_warps(s, block, epilogue, WarpTiles((warps_m, warps_n), (m_, n_), panel, twice=twice))
-    return [label, *([after] if after is not None else [])]
+    return [label, *labels(after)]
 
 
 def _cut(draft: Draft, loop: Handle, edge: int, wanted: int) -> tuple[Size, Size]:
@@ -170,13 +177,11 @@ def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
     block."""
     node = node_of(s, block)
     elements = [s.program.buffers[access.buffer].element for access in node.reads]
-    order = [[form.variables() for form in access.index] for access in node.reads]
-    *many, m, n, k = [{axis} for axis in range(len(node.axes))]
+    is_transposed = _lies_along_k(node)
     kind = KINDS.get(type(elements[0])) if len({*elements}) == 1 and len(elements) == 2 else None
-    if kind is None or order[0] != [*many, m, k] or order[1] not in ([*many, k, n], [*many, n, k]):
+    if kind is None or is_transposed is None:
         reason = "it is no product of A[m, k] and B[k, n] or B[n, k] in f16, bf16 or f32"
         raise refusal(s, block, "tile_on_warps", reason)
-    is_transposed = order[1] == [*many, n, k]
     if kind == "tf32" and not is_transposed:
         raise refusal(s, block, "tile_on_warps", "B in f32 has to lie along k")
     return kind, is_transposed
