@@ -40,7 +40,7 @@ def shared_rows(draft: Draft, label: str) -> Iterator[Alternative]:
     for vectors in widths:
         for grouped in dict.fromkeys((usual.group != 1, usual.group == 1)):
             name = f"rows of queries, {vectors} vectors{', in groups' if grouped else ''}"
-            yield Alternative(name, partial(_apply, label=label, vectors=vectors, grouped=grouped))
+            yield Alternative(name, partial(_apply, label=label, usual=usual, vectors=vectors, grouped=grouped))
 
 
 def _price(draft: Draft, vectors: int, depth: int) -> tuple[float, float]:
@@ -57,10 +57,8 @@ def _rows(draft: Draft, vectors: int) -> int:
     return (draft.machine.registers - 1) // vectors - 1
 
 
-def _apply(draft: Draft, label: str, vectors: int, grouped: bool) -> Sequence[str]:
-    s, block = draft.schedule, draft.block(label)
-    queries, length, depth = block.axes[-3].size, block.axes[-1].size, block.axes[-2].size
-    usual = attention_tiles(length, depth, draft.lanes(label))
+def _apply(draft: Draft, label: str, usual: AttentionTiles, vectors: int, grouped: bool) -> Sequence[str]:
+    s, queries = draft.schedule, draft.block(label).axes[-3].size
     most = min(_rows(draft, vectors), queries)
     rows = draft.choose(range(2, most + 1) or [1], most, "rows")
     group = draft.choose(steps(max(2, queries // most), (2, 4, 8)), 4, "group") if grouped else 1

@@ -12,6 +12,7 @@ from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.order import step
 from compiler.program.tree import Access
 from compiler.recipes.draft import Alternative, Draft, labels
+from compiler.recipes.implicit_gemm import pack_filters
 from compiler.recipes.packing import copy_in_vectors
 from compiler.recipes.sizes import pixel_tile, pixels_of
 from compiler.recipes.steps import by_axis, cut, in_vectors, node_of, own_loops
@@ -133,7 +134,7 @@ def dense(
     """
     if window.image.where:
         copy_in_vectors(s, s.pad(block, window.image.buffer), lanes)
-    _pack(s, block, window, s.multiple(tiles.vectors, lanes))
+    pack_filters(s, block, window.weights, window.filters, s.multiple(tiles.vectors, lanes), taps_first=True)
     phased = _by_phases(s, block, window)
     nest, phases = phased.nest, phased.phases
     w0, w1 = s.split(nest.pixels, [None, tiles.pixels])
@@ -163,7 +164,7 @@ def depthwise(
     Rows of taps are unrolled as well, where that is little code. Gives the loop over vectors of channels.
     """
     pad = s.pad(block, window.image.buffer) if window.image.where else None
-    _pack(s, block, window, lanes)
+    pack_filters(s, block, window.weights, window.filters, lanes, taps_first=True)
     nest = _nest(s, block)
     w0, w1 = s.split(nest.pixels, [None, tiles.pixels])
     k0, k1 = s.split(nest.filters, [None, lanes])
@@ -216,14 +217,6 @@ def _by_phases(s: Schedule, block: Handle, window: LastWindow) -> _Phased:
             loops[position], phase = s.split(loops[position], [None, window.strides[axis]])
             phases.append(phase)
     return _Phased(replace(nest, rows=loops[:-1], pixels=loops[-1]), phases)
-
-
-def _pack(s: Schedule, block: Handle, window: LastWindow, panel: Size) -> None:
-    """Pack filters in panels, in each of which a row of filters lies in the order of the loops: taps, then channels."""
-    dims = len(window.weights.index)
-    tiles = [panel if d == window.filters else 1 for d in range(dims)]
-    others = [d for d in range(dims) if d != window.filters]
-    s.pack(block, window.weights.buffer, tiles, [window.filters, *others[1:], others[0], dims])
 
 
 def _by_filters(s: Schedule, epilogue: Handle, lanes: int, is_tile: bool = True) -> None:

@@ -95,6 +95,13 @@ class Draft:
         same = all(self._place(readers[0], access) == place for access in readers[0].reads if access.buffer == written)
         return readers[0] if same and _long(readers[0].axes) == _long(block.axes[: block.spatial]) else None
 
+    def producer(self, buffer: str) -> Block | None:
+        """The one elementwise block that computes a buffer, for one block alone, and is left."""
+        writers = self.schedule.program.writers.get(buffer, ())
+        if len(writers) != 1 or writers[0].label not in self.left or writers[0].combiners or writers[0].table:
+            return None
+        return writers[0] if len(self.readers(writers[0].label)) == 1 else None
+
     def _place(self, block: Block, access: Access) -> list[Linear]:
         """The index of an access in the dimensions of several elements, without the axes of one."""
         still = {n: constant(0) for n, axis in enumerate(block.axes) if axis.size == 1}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd, prod
 
-from compiler.program.tree import Block
+from compiler.program.tree import Access, Block
 from compiler.recipes.packing import copy_in_vectors, even
 from compiler.recipes.steps import (
     around,
@@ -178,7 +178,9 @@ def tiled_nest(
     if epilogue is None and target_of(s, block) not in s.program.allocs:
         epilogue = s.cache_write(block)
     weights, filters = _weights(s, block), s.multiple(sizes.vectors, lanes)
-    pack = _packed(s, block, weights, filters, bool(loops.phases))
+    access = next(access for access in node_of(s, block).reads if access.buffer == weights)
+    dim = next((d for d, form in enumerate(access.index) if 1 in form.variables()), 0)
+    pack = pack_filters(s, block, access, dim, filters, bool(loops.phases))
     panels, *columns = s.split(loops.filters, [None, *([] if sizes.vectors == 1 else [sizes.vectors]), lanes])
     tiles, pixel = s.split(loops.image[-1], [None, sizes.pixels])
     chunks, c = s.split(loops.channels, [None, sizes.channels])
@@ -212,15 +214,13 @@ def _weights(s: Schedule, block: Handle) -> str:
     return indexed_by_filter[0] if indexed_by_filter else operand_over(s, block, 1)
 
 
-def _packed(s: Schedule, block: Handle, weights: str, filters: Size, taps_first: bool) -> Handle:
-    """Pack weights in panels of filters, whichever dimension the filters are; the panels come first, then channels and
-    taps, or the other way round."""
-    access = next(access for access in node_of(s, block).reads if access.buffer == weights)
-    dim = next((d for d, form in enumerate(access.index) if 1 in form.variables()), 0)
-    tiles = [filters if d == dim else 1 for d in range(len(access.index))]
-    outer_dims = [d for d in range(len(tiles)) if d != dim]
-    order = [dim, *(outer_dims[1:] + outer_dims[:1] if taps_first else outer_dims), len(tiles)]
-    return s.pack(block, weights, tiles, order if order != sorted(order) else [])
+def pack_filters(s: Schedule, block: Handle, weights: Access, dim: int, panel: Size, taps_first: bool) -> Handle:
+    """Pack weights in panels of filters, which are one dimension; the panels come first, then channels and taps, or the
+    other way round."""
+    tiles = [panel if d == dim else 1 for d in range(len(weights.index))]
+    others = [d for d in range(len(tiles)) if d != dim]
+    order = [dim, *(others[1:] + others[:1] if taps_first else others), len(tiles)]
+    return s.pack(block, weights.buffer, tiles, order if order != sorted(order) else [])
 
 
 LINE = 16

@@ -75,12 +75,8 @@ def _before(draft: Draft, block: Block) -> Block | None:
     """The elementwise block that computes the image, for this alone: a copy reads each pixel once. None where there is
     no such block, and where a function in it would be computed for idle lanes too."""
     image = pointwise_image(block)
-    writers = draft.schedule.program.writers.get(image.buffer, ()) if image else ()
-    makers = [writer for writer in writers if writer.label in draft.left]
-    if len(makers) != 1 or makers[0].combiners or makers[0].table is not None or is_costly(makers[0]):
-        return None
-    alone = draft.is_temporary(makers[0].label) and draft.readers(makers[0].label) == [block]
-    return makers[0] if alone else None
+    producer = draft.producer(image.buffer) if image else None
+    return producer if producer and draft.is_temporary(producer.label) and not is_costly(producer) else None
 
 
 def _fits(draft: Draft, block: Block, lanes: int) -> bool:

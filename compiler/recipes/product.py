@@ -115,12 +115,9 @@ def _epilogues(draft: Draft, label: str) -> list[str]:
     if consumer is None:
         return [""]
     following = draft.readers(consumer.label)
-    chained = len(following) == 1 and is_product(following[0]) and following[0].reads[0].buffer == _target(consumer)
+    written = consumer.writes[0].buffer
+    chained = len(following) == 1 and is_product(following[0]) and following[0].reads[0].buffer == written
     return [*(["stored in panels"] if chained else []), "applied to tiles", ""]
-
-
-def _target(block: Block) -> str:
-    return block.writes[0].buffer
 
 
 def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str]:
@@ -130,10 +127,10 @@ def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str
     done = tiled_gebp(s, s.get_block(label), tiles, lanes, packing.packed, packing.first)
     if consumer is not None and way == "stored in panels":
         store_packed(s, s.get_block(consumer.label), done, tiles.rows, lanes)
-        draft.panels[_target(consumer)] = tiles.rows
+        draft.panels[consumer.writes[0].buffer] = tiles.rows
     elif consumer is not None and way:
         apply_to_tiles(s, s.get_block(consumer.label), done, lanes)
-    before = None if "a" in packing.packed else _computed_before(draft, block)
+    before = None if "a" in packing.packed else draft.producer(block.reads[0].buffer)
     if before is not None or ("a" not in packing.packed and _conflicts(draft, block)):
         rows = draft.handle(before) or s.cache_read(s.get_block(label), block.reads[0].buffer, "global")
         s.compute_at(rows, done.ic)
@@ -141,14 +138,6 @@ def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str
     if draft.threads > 1:
         _parallel(draft, s.get_block(label), done)
     return [label, *labels(before, consumer if way else None)]
-
-
-def _computed_before(draft: Draft, block: Block) -> Block | None:
-    """The elementwise block that is left and computes A for a product alone."""
-    writers = draft.schedule.program.writers.get(block.reads[0].buffer, ())
-    if len(writers) != 1 or writers[0].label not in draft.left or writers[0].combiners or writers[0].table is not None:
-        return None
-    return writers[0] if len(draft.readers(writers[0].label)) == 1 else None
 
 
 def _conflicts(draft: Draft, block: Block) -> bool:

@@ -25,13 +25,14 @@ SHORT = 4
 class Thin:
     """A thin product: the numbers of its axes and of its matrix among the operands. `long` is an axis of the matrix
     alone, `short` that of the vectors, None for one vector; `along` says whether the matrix is contiguous along the
-    reduction, and `level` whether the vectors are."""
+    reduction, and `level` whether the vectors are; `few` is how many vectors there are."""
 
     matrix: int
     long: int
     short: int | None
     along: bool
     level: bool
+    few: int
 
 
 def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -41,14 +42,15 @@ def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
     thin = find_thin(draft.schedule.program, block)
     if thin is None:
         return
-    few = 1 if thin.short is None else block.axes[thin.short].size
-    k, lanes = block.axes[-1].size, draft.lanes(label)
+    k, lanes, few = block.axes[-1].size, draft.lanes(label), thin.few
     if thin.along:
         if few <= FEW and k >= 2 * lanes:
             yield Alternative("thin, by dot products", partial(_dots, label=label, thin=thin))
         return
-    if few > FEW or few * block.axes[thin.long].size < lanes or not _fits(draft.schedule.program, block, thin):
+    if few > FEW or few * block.axes[thin.long].size < lanes:
         return
+    if step(draft.schedule.program, block.writes[0], thin.long) != 1:
+        return  # elements that lie apart would be moved one by one for each row of the matrix
     part = 4 * block.axes[thin.long].size * k  # bytes of the matrix that one iteration of the loops around it reads
     first = part <= draft.machine.l1_bytes // 2
     for resident in (first, not first):
@@ -75,7 +77,8 @@ def find_thin(program: Program, block: Block) -> Thin | None:
     long = longs[-1] if along else next((axis for axis in longs if matrix_steps[axis] == 1), None)
     if long is None or any(block.axes[axis].size > block.axes[long].size for axis in shorts):
         return None
-    return Thin(matrix, long, shorts[0] if shorts else None, along, vector_steps[k] == 1)
+    few = block.axes[shorts[0]].size if shorts else 1
+    return Thin(matrix, long, shorts[0] if shorts else None, along, vector_steps[k] == 1, few)
 
 
 def _steps(program: Program, block: Block, access: Access) -> dict[int, int | None]:
@@ -83,19 +86,12 @@ def _steps(program: Program, block: Block, access: Access) -> dict[int, int | No
     return {axis: step(program, access, axis) for axis in sorted(axes_of(access)) if block.axes[axis].size > 1}
 
 
-def _fits(program: Program, block: Block, thin: Thin) -> bool:
-    """Whether results lie as the rows of the matrix do that are added to them: elements apart would be moved one by one
-    for each row."""
-    return step(program, block.writes[0], thin.long) == 1
-
-
 def _dots(draft: Draft, label: str, thin: Thin) -> Sequence[str]:
-    s, block = draft.schedule, draft.block(label)
-    lanes, loops = draft.lanes(label), s.get_loops(handle := s.get_block(label))
+    s, lanes = draft.schedule, draft.lanes(label)
+    loops = s.get_loops(handle := s.get_block(label))
     if not thin.level:
         _turned(draft, label, thin)
-    few = 1 if thin.short is None else block.axes[thin.short].size
-    columns = min((1, 2, 3), key=lambda c: (-(-few // c) * c * (1 + 1 / (4 * c)), c))
+    columns = min((1, 2, 3), key=lambda c: (-(-thin.few // c) * c * (1 + 1 / (4 * c)), c))
     rows = 8 if columns * 8 + columns + 1 <= draft.machine.registers else 4
     short = None if thin.short is None else loops[thin.short]
     outer = dots(s, handle, loops[thin.long], short, ThinTile(rows, columns, lanes))
@@ -122,12 +118,10 @@ def _last(index: Sequence[object], last: Sequence[bool]) -> tuple[object, ...]:
 def _streams(draft: Draft, label: str, thin: Thin, resident: bool) -> Sequence[str]:
     s, block = draft.schedule, draft.block(label)
     lanes, loops = draft.lanes(label), s.get_loops(handle := s.get_block(label))
-    few = 1 if thin.short is None else block.axes[thin.short].size
-    vectors = max(
-        1, min((draft.machine.registers // 2) // few if resident else 2 // few, -(-block.axes[thin.long].size // lanes))
-    )
+    few, long, extent = thin.few, loops[thin.long], block.axes[thin.long].size
+    fitting = (draft.machine.registers // 2) // few if resident else 2 // few
+    tile = ThinTile(max(1, min(fitting, -(-extent // lanes))), few, ROWS)
     short = None if thin.short is None else loops[thin.short]
-    tile, long, extent = ThinTile(vectors, few, ROWS), loops[thin.long], block.axes[thin.long].size
     part = None
     if not resident and extent >= draft.threads * lanes > lanes:  # each thread has columns of its own
         share = -(-extent // (draft.threads * lanes)) * lanes
