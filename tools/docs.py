@@ -216,7 +216,8 @@ which are executed.
 
 INDEX_END = """
 Handles come from `get_block`, `get_loops`, `get_producers` and `get_consumers`. The op `auto` is for templates of
-a search, where rules derive the choices of its block. Composites of primitives, such as a packed matmul, are in
+a search, where rules derive the choices of its block. The op `include` applies
+[a recipe by its name](../schedules.md#recipes-by-name). Composites of primitives, such as a packed matmul, are in
 `compiler/recipes/`.
 """
 
