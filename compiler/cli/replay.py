@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from compiler.autotune.search import replay
-    from compiler.autotune.tell.listing import script
+    from compiler.graph.spelling import renamed
 
     task, log = program.task(options), read(options.log)
     if task.groups:
@@ -33,5 +33,6 @@ def run(options: argparse.Namespace) -> int:
         show(f"{task.name}: {len(search)} candidates were tried, none was measured")
         return 0
     show(f"// {task.name}: the search repeats; {len(search)} candidates were tried. {search.quality.line()}")
-    show(script(task.space, search.best))
+    script, provenance = task.space.short(search.best), task.space.names
+    show(str(script if provenance is None else renamed(script, provenance)))
     return 0

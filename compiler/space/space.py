@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
 
 from compiler.analysis import statements
 from compiler.analysis.cost import flops, instances
@@ -107,11 +108,15 @@ class SketchSpace:
         number, positions = candidate
         return self.sketches[number].text(positions)
 
-    def short_script(self, candidate: Candidate) -> str:
-        """A candidate's script with the recipes by name, as records have it."""
+    def short(self, candidate: Candidate) -> ModuleOp:
+        """A candidate's script with the recipes by name."""
         number, positions = candidate
         sketch = self.sketches[number]
-        return str(shortened(sketch.decided(positions), sketch.inclusions, self.machine, self.threads))
+        return shortened(sketch.decided(positions), sketch.inclusions, self.machine, self.threads)
+
+    def short_script(self, candidate: Candidate) -> str:
+        """The text of such a script, as records have it."""
+        return str(self.short(candidate))
 
     def features(self, sketch: int, positions: NDArray[np.int64]) -> Features:
         """The features of candidates of one sketch, their positions (n, choices)."""
