@@ -1,7 +1,7 @@
 """The tree: a program is a sequence of loops, allocations and blocks; every change makes a new tree.
 
-nodes.py    loops, allocations and blocks, and what a nest has
-walks.py    what is in some nodes, and nodes changed
+nodes.py    loops, allocations and blocks, and the index of a nest
+walks.py    traversals and rewrites of nodes
 program.py  a loop function, with the places of its nodes
 """
 

@@ -1,6 +1,6 @@
 """Nodes: loops, allocations and blocks, the buffers that they access, and the index of a nest.
 
-Loops are known by a number, which their variable carries in every form; blocks by their label; buffers by their
+A loop is identified by its number, which is also its variable in every form, a block by its label, a buffer by its
 name. All three are unique in a program and survive rewrites.
 """
 
@@ -46,7 +46,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where a block accesses a buffer: forms over its axes; for a read, conditions and the value otherwise."""
+    """A read or write of a buffer: the index is over the block's axes. A read is `otherwise` if a condition fails."""
 
     buffer: str
     index: tuple[Linear, ...]
@@ -56,7 +56,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of a gather: in each dimension a form over its axes, or the number of the read that gives the index."""
+    """The table of a gather: each index is a form over its axes, or the number of the read that loads the index."""
 
     buffer: str
     index: tuple[Linear | int, ...]
@@ -94,7 +94,7 @@ class Block:
 
     @cached_property
     def spatial(self) -> int:
-        """How many axes are spatial; they come first."""
+        """Number of spatial axes; they come first."""
         return sum([not axis.is_reduce for axis in self.axes])
 
     @cached_property
@@ -108,22 +108,22 @@ class Block:
         return bool(self.combiners) and not self.accumulate
 
     def loops_of(self, reduce: bool) -> set[int]:
-        """The loops that occur in the bindings of the reduce, or spatial, axes."""
+        """The loops to which the reduce axes are bound or, if `reduce` is false, the spatial axes."""
         bound = zip(self.axes, self.bindings, strict=True)
         return set().union(*(form.variables() for axis, form in bound if axis.is_reduce == reduce))
 
     @cached_property
     def loops(self) -> set[int]:
-        """The loops that occur in the bindings or in the guard."""
+        """The loops in the bindings and the guard."""
         return set().union(*(f.variables() for f in self.bindings), *(c.form.variables() for c in self.guard))
 
     @cached_property
     def nest(self) -> Nest:
-        """The nest of a node without surrounding loops."""
+        """The index of this block alone."""
         return _nest(self)
 
     def at(self, form: Linear, ranges: lin.Ranges) -> Linear:
-        """A form over axes as one over loops."""
+        """Translate a form over axes to one over loops, whose ranges are given, by the bindings."""
         return lin.substitute(form, dict(enumerate(self.bindings)), ranges)
 
 
@@ -140,13 +140,13 @@ class Loop:
 
     @property
     def intrinsic(self) -> str:
-        """The name of the intrinsic that replaces the nest that begins here, or nothing."""
+        """The name of the intrinsic that replaces the nest of this loop; empty if there is none."""
         value = dict(self.attributes).get(INTRINSIC)
         return value.data if self.kind == "tensorized" and isinstance(value, StringAttr) else ""
 
     @cached_property
     def nest(self) -> Nest:
-        """The nest of the loop. It is cached with the loop, which programs share."""
+        """The index of the nodes in this loop. Programs that share the loop share it."""
         return _nest(self)
 
 
@@ -158,13 +158,13 @@ class Alloc:
 
     @cached_property
     def nest(self) -> Nest:
-        """The nest of the block."""
+        """The index of this allocation alone."""
         return _nest(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A buffer whose elements the program states: nothing writes it."""
+    """A buffer that no block writes; the program has its elements."""
 
     buffer: Buffer
     value: DenseAttr
@@ -175,7 +175,7 @@ Node: TypeAlias = Loop | Alloc | Block
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a node stands: the loops around it, outermost first, and its position in each body."""
+    """Position of a node in the tree: the loops around it, outermost first, and its index in each body."""
 
     loops: tuple[Loop, ...]
     positions: tuple[int, ...]
@@ -187,8 +187,7 @@ Key: TypeAlias = int | str | tuple[str]
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """The nodes at and below a node of a body; places are counted from there. `is_full` tells that each loop contains a
-    block."""
+    """Index of the nodes at and below a node, with places relative to it. `is_full`: every loop contains a block."""
 
     loops: dict[int, Loop]
     blocks: dict[str, Block]
@@ -222,7 +221,7 @@ def _nest(node: Node) -> Nest:
 
 
 def _collect(nest: Nest, node: Node, loops: tuple[Loop, ...], positions: tuple[int, ...]) -> bool:
-    """Add a node and the nodes below it to a nest; returns whether each loop there contains a block."""
+    """Add a node and the nodes below it to a nest; return whether every loop among them contains a block."""
     nest.places[key_of(node)] = Place(loops, positions)
     if isinstance(node, Alloc):
         nest.allocs[node.buffer.name] = node

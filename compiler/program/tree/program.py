@@ -18,7 +18,7 @@ Value = TypeVar("Value")
 
 
 class Places(Mapping[Key, Place]):
-    """The place of each node of a body. A change of one nest looks at that nest's places only."""
+    """Map from the nodes of a body to their places, stored by nest: programs share those of unchanged nests."""
 
     def __init__(self, nests: Sequence[Nest]) -> None:
         self._nests = nests
@@ -39,7 +39,7 @@ class Places(Mapping[Key, Place]):
         return len(self._tops)
 
     def top(self, key: Key) -> int:
-        """The position in the body of the nest that a node stands in."""
+        """The position in the body of the nest that contains a node."""
         return self._tops[key]
 
     def around(self, key: Key) -> tuple[Loop, ...]:
@@ -52,8 +52,8 @@ class Program:
     """A loop function: arguments, the last `outputs` of which are results, and a body.
 
     `constants` are inputs that are the same in all calls: values computed from them alone need not be computed in each
-    call. `values` has the elements of constants that are known. `literals` are read like inputs, but the program states
-    them.
+    call. `values` has the elements of constants that are known. `literals` are read like inputs, but their elements are
+    part of the program.
     """
 
     name: str
@@ -92,8 +92,8 @@ class Program:
     @cached_property
     def buffers(self) -> dict[str, Buffer]:
         """All buffers by name."""
-        given = (*self.arguments, *(literal.buffer for literal in self.literals))
-        return {b.name: b for b in given} | {name: a.buffer for name, a in self.allocs.items()}
+        external = (*self.arguments, *(literal.buffer for literal in self.literals))
+        return {b.name: b for b in external} | {name: a.buffer for name, a in self.allocs.items()}
 
     @cached_property
     def stated(self) -> dict[str, DenseAttr]:
@@ -124,24 +124,24 @@ class Program:
         return max(self.loops, default=-1) + 1
 
     def fresh_block(self, label: str) -> str:
-        """The label, or a variation that no block has."""
+        """The label or, if a block has it, the label with a number."""
         return fresh(label, self.blocks)
 
     def fresh_buffer(self, name: str) -> str:
-        """The name, or a variation that no buffer has."""
+        """The name or, if a buffer has it, the name with a number."""
         return fresh(name, self.buffers)
 
     def replaced(self, key: Key, make: Callable[[Node], Sequence[Node]]) -> Program:
-        """The program with one node replaced by others (none to delete it)."""
+        """Replace a node by those that `make` returns for it; an empty sequence deletes it."""
         place = self.places[key]
         return replace(self, body=_replaced(self.body, place.positions, make))
 
     def with_body(self, body: Iterable[Node]) -> Program:
-        """The program with another body, loops without content removed."""
+        """The program with another body, from which loops without a block are removed."""
         return replace(self, body=pruned(body))
 
     def map_blocks(self, change: Callable[[Block], Block]) -> Program:
-        """The program with every block changed."""
+        """Apply a function to every block."""
         return replace(self, body=map_blocks(self.body, change))
 
 

@@ -43,31 +43,31 @@ def touched(nodes: Iterable[Node]) -> tuple[set[str], set[str]]:
 
 
 def map_blocks(nodes: Iterable[Node], change: Callable[[Block], Block]) -> tuple[Node, ...]:
-    """The nodes with every block rewritten; unchanged nodes stay the same object."""
-    made: list[Node] = []
+    """Apply a function to every block; loops in which no block changes stay the same object."""
+    new: list[Node] = []
     for node in nodes:
         if isinstance(node, Loop):
             body = map_blocks(node.body, change)
-            made.append(node if all(a is b for a, b in zip(body, node.body, strict=True)) else replace(node, body=body))
+            new.append(node if all(a is b for a, b in zip(body, node.body, strict=True)) else replace(node, body=body))
         else:
-            made.append(change(node) if isinstance(node, Block) else node)
-    return tuple(made)
+            new.append(change(node) if isinstance(node, Block) else node)
+    return tuple(new)
 
 
 def pruned(nodes: Iterable[Node]) -> tuple[Node, ...]:
-    """The nodes without loops that contain no block."""
-    kept: list[Node] = []
+    """Remove the loops that contain no block."""
+    remaining: list[Node] = []
     for node in nodes:
         if isinstance(node, Loop) and not node.nest.is_full:
             if not node.nest.blocks:
                 continue
             node = replace(node, body=pruned(node.body))
-        kept.append(node)
-    return tuple(kept)
+        remaining.append(node)
+    return tuple(remaining)
 
 
 def rebound(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges) -> Block:
-    """The block with loops replaced in its bindings and guard; conditions that always hold are dropped."""
+    """Substitute forms for loops in a block's bindings and guard; conditions that always hold are dropped."""
     if not block.loops & values.keys():
         return block
     guard = [c.substitute(values, ranges) for c in block.guard]
@@ -79,8 +79,10 @@ def rebound(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges) -> B
 
 
 def renumbered(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges | None = None) -> Block:
-    """The block with its axes replaced in everything but `axes` and `bindings`; other forms than renumberings need the
-    ranges of the axes that they are over."""
+    """Substitute forms for axes in everything but `axes` and `bindings`.
+
+    `ranges` are those of the axes in the new forms; not needed if each form is one axis.
+    """
     if not values:
         return block
     if ranges is None:
@@ -102,11 +104,11 @@ def _renumbered_table(table: Table, values: Mapping[int, Linear], ranges: lin.Ra
 
 
 def index_at(index: Sequence[Linear], values: Mapping[int, Linear], ranges: lin.Ranges) -> tuple[Linear, ...]:
-    """The forms of an index with axes replaced."""
+    """Substitute forms for axes in an index."""
     return tuple(lin.substitute(form, values, ranges) for form in index)
 
 
 def access_at(access: Access, values: Mapping[int, Linear], ranges: lin.Ranges) -> Access:
-    """The access with axes replaced."""
+    """Substitute forms for axes in an access."""
     where = tuple(condition.substitute(values, ranges) for condition in access.where)
     return replace(access, index=index_at(access.index, values, ranges), where=where)
