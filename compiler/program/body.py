@@ -1,4 +1,4 @@
-"""Scalar bodies as expressions: equal expressions are one object, so that comparing is `is` and sharing is free."""
+"""Scalar bodies as hash-consed expressions: equal expressions are one object, so `is` compares them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from compiler.dialects.upstream.arith import CmpiOp, SelectOp, kind_of
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Read:
-    """The value of a block's read number `position`."""
+    """The value that read number `position` of a block loads."""
 
     position: int
     type: Attribute
@@ -49,12 +49,12 @@ _expressions: dict[object, Scalar] = {}
 
 
 def read(position: int, type: Attribute) -> Scalar:
-    """The one expression of a read."""
+    """Return the unique `Read` of a position and a type."""
     return _expressions.setdefault(("read", position, type), Read(position, type))
 
 
 def index(axis: int) -> Scalar:
-    """The one expression of an axis."""
+    """Return the unique `Index` of an axis."""
     return _expressions.setdefault(("index", axis), Index(axis))
 
 
@@ -65,19 +65,19 @@ def apply(
     types: Sequence[Attribute],
     result: int = 0,
 ) -> Scalar:
-    """The one expression of an operation on operands."""
+    """Return the unique `Apply` of an operation to operands."""
     sorted_properties = tuple(sorted(properties.items()))
     key = (kind, tuple(map(id, operands)), sorted_properties, tuple(types), result)
     return _expressions.setdefault(key, Apply(kind, tuple(operands), sorted_properties, tuple(types), result))
 
 
 def constant(value: FloatAttr | IntegerAttr) -> Scalar:
-    """A literal."""
+    """Return the expression of a literal."""
     return apply(arith.ConstantOp, (), {"value": value}, (value.type,))
 
 
 def from_block(block: Block, labels: Sequence[str]) -> tuple[Scalar, ...]:
-    """The values that a body yields, as expressions; `labels` are the labels of the axes."""
+    """Translate a body to the expressions that it yields; axis n has the label labels[n]."""
     values: dict[SSAValue, Scalar] = {arg: read(n, arg.type) for n, arg in enumerate(block.args)}
     for op in block.ops:
         if isinstance(op, loop.YieldOp | te.YieldOp):
@@ -99,10 +99,12 @@ def to_block(
     index_op: type[loop.IndexOp | te.IndexOp] = loop.IndexOp,
     yield_op: type[loop.YieldOp | te.YieldOp] = loop.YieldOp,
 ) -> Block:
-    """The body of a block that yields these expressions; `types` are the types of the reads. The ops are those of the
-    block's level."""
+    """Build a body that yields these expressions, one op for each distinct one; `types` are the types of the reads.
+
+    `index_op` and `yield_op` are the ops of the body's level, te or loop.
+    """
     block = Block(arg_types=types)
-    done: dict[tuple[object, ...], Operation] = {}
+    emitted: dict[tuple[object, ...], Operation] = {}
 
     def value(node: Scalar) -> SSAValue:
         if isinstance(node, Read):
@@ -111,14 +113,13 @@ def to_block(
             return operation((Index, node.axis), lambda: index_op(axes[node.axis].label)).results[0]
         operands = [value(operand) for operand in node.operands]
         key = (node.kind, *map(id, operands), node.properties, node.types)
-        made = operation(key, lambda: _create(node, operands))
-        return made.results[node.result]
+        return operation(key, lambda: _create(node, operands)).results[node.result]
 
     def operation(key: tuple[object, ...], make: Callable[[], Operation]) -> Operation:
-        if key not in done:
-            done[key] = make()
-            block.add_op(done[key])
-        return done[key]
+        if key not in emitted:
+            emitted[key] = make()
+            block.add_op(emitted[key])
+        return emitted[key]
 
     block.add_op(yield_op(*map(value, yields)))
     return block
@@ -129,12 +130,12 @@ def _create(node: Apply, operands: Sequence[SSAValue]) -> Operation:
 
 
 def rewrite(node: Scalar, reads: Mapping[int, Scalar], axes: Mapping[int, Linear] | None = None) -> Scalar:
-    """The expression with the reads of some positions, and the values of some axes, replaced; others stay."""
+    """Substitute expressions for reads, by position, and forms for axes, by number; all else stays."""
     forms = axes or {}
-    done: dict[int, Scalar] = {}
+    rewritten: dict[int, Scalar] = {}
 
     def visit(node: Scalar) -> Scalar:
-        if id(node) not in done:
+        if id(node) not in rewritten:
             if isinstance(node, Apply):
                 operands = [visit(o) for o in node.operands]
                 new = apply(node.kind, operands, dict(node.properties), node.types, node.result)
@@ -142,32 +143,32 @@ def rewrite(node: Scalar, reads: Mapping[int, Scalar], axes: Mapping[int, Linear
                 new = reads.get(node.position, node)
             else:
                 new = from_linear(forms[node.axis]) if node.axis in forms else node
-            done[id(node)] = new
-        return done[id(node)]
+            rewritten[id(node)] = new
+        return rewritten[id(node)]
 
     return visit(node)
 
 
 def replaced(node: Scalar, old: Scalar, new: Scalar) -> Scalar:
-    """The expression with another one in the place of a part."""
-    done: dict[int, Scalar] = {id(old): new}
+    """Substitute `new` for the subexpression `old`, wherever it occurs."""
+    rewritten: dict[int, Scalar] = {id(old): new}
 
     def visit(node: Scalar) -> Scalar:
-        if isinstance(node, Apply) and id(node) not in done:
+        if isinstance(node, Apply) and id(node) not in rewritten:
             operands = [visit(operand) for operand in node.operands]
-            done[id(node)] = apply(node.kind, operands, dict(node.properties), node.types, node.result)
-        return done.get(id(node), node)
+            rewritten[id(node)] = apply(node.kind, operands, dict(node.properties), node.types, node.result)
+        return rewritten.get(id(node), node)
 
     return visit(node)
 
 
 def leaves(nodes: Sequence[Scalar]) -> list[Read | Index]:
-    """The reads and indices that occur, each once."""
+    """The reads and axis values in some expressions, each once."""
     return [node for node in reached(nodes) if not isinstance(node, Apply)]
 
 
 def reached(nodes: Sequence[Scalar]) -> list[Scalar]:
-    """Some nodes and those that they are computed of, each once."""
+    """The subexpressions of some expressions, these included, each once."""
     seen: dict[int, Scalar] = {}
     stack = list(nodes)
     while stack:
@@ -191,12 +192,12 @@ def _binary(kind: type[Operation], lhs: Scalar, rhs: Scalar) -> Scalar:
 
 
 def from_linear(form: Linear) -> Scalar:
-    """The value, of type index, of a form over axes."""
+    """Translate a form over axes to an expression of type index."""
     total: Scalar | None = None if form.terms else _literal(form.constant)
     for atom, factor in form.terms:
         if isinstance(atom, int):
             term = index(atom)
-        else:  # quotients round down, remainders are not negative
+        else:  # f mod d is f - d*(f floordiv d), which is not negative
             inner, divisor = from_linear(atom.form), _literal(atom.divisor)
             floor = _binary(arith.FloorDivSIOp, inner, divisor)
             term = floor

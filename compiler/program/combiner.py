@@ -1,4 +1,4 @@
-"""How a block combines: each target by a named combiner, or all of them jointly."""
+"""The combiners of a block's targets: a named one for each target, or a joint one for all."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from compiler.program import body
 
 @dataclass(frozen=True)
 class Joint:
-    """One part of a joint combiner. Its reads are the accumulators of all targets (0 to n-1), then the values to add (n
-    to 2n-1)."""
+    """A joint combiner as the combiner of target number `part`, such as the position in an argmax.
+
+    `body` has the new value of each of the n targets. Its reads are the n accumulators, then the n values to add.
+    """
 
     identities: tuple[FloatAttr | IntegerAttr, ...]
     body: tuple[body.Scalar, ...]
@@ -32,14 +34,14 @@ Combiner: TypeAlias = str | Joint
 
 
 def neutral(combiner: Combiner, element: Attribute) -> FloatAttr | IntegerAttr:
-    """The identity of a target of an element type."""
+    """The identity of a combiner, for a target of type `element`."""
     if isinstance(combiner, Joint):
         return combiner.identities[combiner.part]
     return identity(combiner, element)
 
 
 def from_op(op: Combining) -> tuple[Combiner, ...]:
-    """The combiners of an op's results, in order; none where it does not reduce."""
+    """The combiner of each result of an op, in order; empty if the op does not reduce."""
     combination = op.combination
     if combination.region is None:
         return tuple(combination.names)
@@ -50,7 +52,7 @@ def from_op(op: Combining) -> tuple[Combiner, ...]:
 def to_combination(
     combiners: Sequence[Combiner], yield_op: type[loop.YieldOp | te.YieldOp] = loop.YieldOp
 ) -> Combination:
-    """The combination of a new op; `yield_op` ends the region of a joint combiner at its level."""
+    """Build the combination of an op; `yield_op` ends the region of a joint combiner at its level."""
     first = combiners[0] if combiners else ""
     if not isinstance(first, Joint):
         return Combination([str(c) for c in combiners])

@@ -1,4 +1,4 @@
-"""The init of a reduction: where it stands, under which guard, and as a block and a nest of its own."""
+"""The init of a reduction: its depth, its guard, and the block and nest that it is once it is separate."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from compiler.program.tree import Block, Loop, Node, Program, nested, rebound
 
 
 def init_depth(block: Block, loops: Sequence[Loop]) -> int:
-    """How many of the loops around a block are outside its init."""
+    """Number of loops around a block's init: those outside the first loop that binds a reduce axis."""
     reduced = block.loops_of(True)
     return next((d for d, loop in enumerate(loops) if loop.number in reduced), len(loops))
 
 
 def init_guard(block: Block) -> tuple[Condition, ...]:
-    """The conditions of a block's guard that hold its init back: those without loops of the reduction alone."""
+    """The conditions of a block's guard that its init is under: those without a loop that binds reduce axes only."""
     reduce_only = block.loops_of(True) - block.loops_of(False)
     return tuple(c for c in block.guard if not c.form.variables() & reduce_only)
 
 
 def init_block(program: Program, block: Block, label: str) -> Block:
-    """The statement that sets the block's targets to the identity."""
+    """Build the block that sets the targets of a reduction to the identity."""
     spatial = block.spatial
-    gone = {n: lin.constant(0) for n in range(spatial, len(block.axes))}
+    zeros = {n: lin.constant(0) for n in range(spatial, len(block.axes))}
     writes = tuple(
-        replace(a, index=tuple(lin.substitute(f, gone, block.axis_ranges) for f in a.index)) for a in block.writes
+        replace(a, index=tuple(lin.substitute(f, zeros, block.axis_ranges) for f in a.index)) for a in block.writes
     )
     elements = [program.buffers[access.buffer].element for access in block.writes]
     values = tuple(body.constant(neutral(c, t)) for c, t in zip(block.combiners, elements, strict=True))
@@ -41,17 +41,17 @@ def init_block(program: Program, block: Block, label: str) -> Block:
 
 @dataclass(frozen=True)
 class InitNest:
-    """An init under loops of its own, and the map from the variables of the original loops to those of the copies."""
+    """An init in a nest of its own; `values` maps each original loop to the variable of its copy."""
 
     node: Node
     values: Mapping[int, Linear]
 
 
 def init_nest(program: Program, init: Block, loops: Sequence[Loop], number: int, lanes: bool = False) -> InitNest:
-    """The init under copies of those loops that it needs, which are numbered from `number` on.
+    """Nest an init in copies of the loops that it uses, numbered from `number` on.
 
-    The copies of a tensorized nest are serial, as its intrinsic is of the sum; with `lanes` the innermost is
-    vectorized.
+    Copies of tensorized loops are serial: the intrinsic computes the sum, not the init. With `lanes` the innermost
+    copy is vectorized.
     """
     inner = [loop for loop in loops if loop.number in init.loops]
     values = {loop.number: lin.variable(number + offset) for offset, loop in enumerate(inner)}
