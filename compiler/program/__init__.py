@@ -3,10 +3,10 @@
 body.py      scalar bodies as shared expressions
 combiner.py  named and joint combiners
 tree         buffers, accesses, blocks, loops, the program; finding and replacing nodes
-names.py     names that nothing has yet
-changed.py   the nests that a step changes
-init.py      the init of a reduction: its place, its guard, its nest
-limits.py    whether sizes and index expressions are 64-bit integers
-read.py      from a loop function
-write.py     to a loop function
+names.py     text spelled as names, and unique names
+changed.py   the difference between two programs: the changed nests
+init.py      the init of a reduction: its depth, its guard, its nest
+limits.py    checks that sizes and index expressions fit 64 bits
+read.py      translation from a loop function
+write.py     translation to a loop function
 """

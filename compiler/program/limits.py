@@ -1,4 +1,4 @@
-"""Whether the sizes and index expressions of a program are signed 64-bit integers: see `compiler.affine.limits`."""
+"""Check that sizes and index expressions of a program fit signed 64-bit integers: see `compiler.affine.limits`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from compiler.types.elements import element_bytes
 
 
 def bad_sizes(program: Program, before: Program) -> str:
-    """A sentence that says why the sizes of a program are out of range; parts shared with a program that was checked
-    are skipped."""
+    """Find a size or index of a program beyond 64 bits; returns a sentence, empty if there is none.
+
+    Nodes that are also in `before`, which was checked, are skipped.
+    """
     return next(filter(None, _faults(program, before)), "")
 
 
@@ -28,14 +30,14 @@ def _faults(program: Program, before: Program) -> Iterator[str]:
             yield bad_size(f"buffer '{buffer.name}'", buffer.shape, element_bytes(buffer.element))
     for label, block in ((label, block) for nest in nests for label, block in nest.blocks.items()):
         if before.blocks.get(label) is not block:
-            for what, form, ranges in _forms(block, program):
+            for description, form, ranges in _forms(block, program):
                 if lin.largest(form, ranges) >= END:
-                    yield bad_form(f"{what} in block '{label}'", form, ranges)
+                    yield bad_form(f"{description} in block '{label}'", form, ranges)
 
 
 def _forms(block: Block, program: Program) -> Iterator[tuple[str, lin.Linear, lin.Ranges]]:
-    """Each form of a block with a description, and the ranges of its variables: loops in bindings and guard, else
-    axes."""
+    """Each form of a block with a description and the ranges of its variables: loops in bindings and guard, axes
+    elsewhere."""
     for form in block.bindings:
         yield "the binding of an axis", form, program.ranges
     for condition in block.guard:

@@ -1,4 +1,4 @@
-"""Names of values, buffers, blocks and functions: any text as one, and names that nothing has yet."""
+"""Names of values, buffers, blocks and functions: text spelled as a name, and unique names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SPELLED = re.compile(r"(?!(_\d+)+\Z)[A-Za-z_][\w.$]*", re.ASCII)
 
 
 def spelled(name: str) -> str:
-    """Any text as a name that the IR spells, itself where it is one: letters, digits, `_`, `.`, `$`; no reserved word.
+    """Spell a text as a name of the IR: letters, digits, `_`, `.`, `$`, no reserved word. A valid name stays.
 
     Other characters become `_`; a number gets an `n` in front, since xDSL cuts `_7` off the end of a value's name.
     """
@@ -24,18 +24,18 @@ def spelled(name: str) -> str:
 
 
 def spellings(names: Sequence[str]) -> list[str]:
-    """Different names for different texts: a text that is a name is its own, whatever becomes of the others."""
-    own = [name for name in names if spelled(name) == name]
-    free = Names(own)
-    chosen = {name: name for name in own}
+    """Spell different texts as different names; a text that is a valid name stays."""
+    valid = [name for name in names if spelled(name) == name]
+    unique = Names(valid)
+    chosen = {name: name for name in valid}
     for name in names:
         if name not in chosen:
-            chosen[name] = free.fresh(spelled(name))
+            chosen[name] = unique.fresh(spelled(name))
     return [chosen[name] for name in names]
 
 
 class Names:
-    """Names that are given once: a stem, or the first of stem.1, stem.2 ... that is free, found without a search."""
+    """Allocator of unique names: a stem, or the first of stem.1, stem.2 ... that is not taken, without a search."""
 
     def __init__(self, taken: Iterable[str] = (), separator: str = ".") -> None:
         self._taken = set(taken)
@@ -43,7 +43,7 @@ class Names:
         self._last: dict[str, int] = {}
 
     def fresh(self, stem: str) -> str:
-        """A name that nothing has."""
+        """Take the stem, or the stem with a number, whichever is not taken yet."""
         number, name = self._last.get(stem, 0), stem
         while name in self._taken:
             number += 1
@@ -54,7 +54,7 @@ class Names:
 
 
 def fresh(name: str, taken: Collection[str], separator: str = ".") -> str:
-    """One name: this one, or the first of name.1, name.2 ... that is not taken. Who gives several keeps `Names`."""
+    """The name, or the first of name.1, name.2 ... that is not taken. For several names use `Names`."""
     number, unique = 0, name
     while unique in taken:
         number += 1

@@ -1,4 +1,4 @@
-"""From a loop function to a program."""
+"""Translation of a loop function to a program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from compiler.support.errors import InputError
 
 
 def read(function: FuncOp) -> Program:
-    """The program of a loop function. Labels and names that occur twice are told apart by a number.
+    """Translate a loop function to a program. A label or name that occurs twice gets a number.
 
     Raises InputError for an op that is not of the loop level, and an argument that is not a memref.
     """
@@ -90,7 +90,7 @@ class _Reader:
         raise InputError(f"'{op.name}' is not an op of the loop level")
 
     def _placed(self, op: loop.Placed, block: Block) -> Block:
-        """A block at its place: bound to loops, with its guard, targets and origin."""
+        """Add the bindings, guard, targets and origin of an op to its computation."""
         label = self.labels.fresh(block.label)
         loops = [lin.variable(self.loops[value]) for value in op.loops]
         origin = None
@@ -108,7 +108,7 @@ class _Reader:
 
 
 def computed(op: loop.BlockOp | te.ComputeOp, names: Mapping[SSAValue, str]) -> Block:
-    """The computation of a block or te.compute on buffers of some names, without bindings, guard and writes."""
+    """Translate a block or te.compute, without bindings, guard and writes; `names` are those of the buffers."""
     return Block(
         op.label.data,
         tuple(op.axes),
@@ -125,7 +125,7 @@ def computed(op: loop.BlockOp | te.ComputeOp, names: Mapping[SSAValue, str]) -> 
 
 
 def gathered(op: loop.GatherOp | te.GatherOp, names: Mapping[SSAValue, str]) -> Block:
-    """The computation of a gather, as `computed`."""
+    """Translate a gather, without bindings, guard and writes; `names` are those of the buffers."""
     ranges = _axis_ranges(op)
     dims = [lin.variable(n) for n in ranges]
     index = tuple(

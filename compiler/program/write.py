@@ -1,4 +1,4 @@
-"""From a program to a loop function."""
+"""Translation of a program to a loop function."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from compiler.program.tree import Alloc, Block, Loop, Node, Program
 
 
 def write(program: Program) -> FuncOp:
-    """A new loop function; equal programs give equal text."""
+    """Translate a program to a new loop function. Equal programs print as equal text."""
     types = [memref_type(buffer.element, buffer.shape) for buffer in program.arguments]
     block = IrBlock(arg_types=types)
     values: dict[str, SSAValue] = {}
@@ -58,7 +58,7 @@ def constant_arguments(program: Program) -> dict[int, DenseAttr | None]:
 
 
 def hint(name: str) -> str | None:
-    """A name as a value's in the text, where it can be one."""
+    """The name hint of an SSA value; None for a name that xDSL does not accept."""
     return name if SSAValue.is_valid_name(name) else None
 
 
@@ -70,14 +70,14 @@ def update(function: FuncOp, program: Program) -> None:
 
 
 def replace_body(function: FuncOp, body: Region) -> None:
-    """Give a function another body of one block; the former one is taken apart, as cycles would stay in memory."""
+    """Replace the body of a function by one block. The former body is erased, or its cycles would stay in memory."""
     function.detach_region(function.body).erase()
     function.add_region(body)
     function.properties["function_type"] = FunctionType.from_lists(body.block.arg_types, [])
 
 
 def update_nests(function: FuncOp, program: Program, nests: Mapping[int, Node]) -> None:
-    """Replace nests of a loop function, by their positions in its program's body; all else stays as it is."""
+    """Replace nests of a loop function, given by their positions in the program's body; all other ops stay."""
     block = function.body.block
     constants = [op for op in block.ops if isinstance(op, loop.ConstantOp)]
     ops = [op for op in block.ops if not isinstance(op, loop.ConstantOp)]
@@ -87,9 +87,9 @@ def update_nests(function: FuncOp, program: Program, nests: Mapping[int, Node]) 
         if isinstance(node, Alloc):
             buffers[node.buffer.name] = op.results[0]
     for position, nest in nests.items():
-        made = IrBlock()
-        _fill(made, [nest], buffers, {})
-        block.insert_ops_before([made.detach_op(op) for op in list(made.ops)], ops[position])
+        new_block = IrBlock()
+        _fill(new_block, [nest], buffers, {})
+        block.insert_ops_before([new_block.detach_op(op) for op in list(new_block.ops)], ops[position])
         block.erase_op(ops[position])
 
 
@@ -98,7 +98,7 @@ _dimension = cache(AffineExpr.dimension)
 
 @lru_cache(maxsize=1024)
 def memref_type(element: Attribute, shape: tuple[int, ...]) -> MemRefType:
-    """The type of a buffer; xDSL takes long over a new one."""
+    """The type of a buffer, cached: xDSL takes long to make one."""
     return MemRefType(element, shape)
 
 
@@ -123,11 +123,11 @@ def _fill(block: IrBlock, nodes: Sequence[Node], buffers: dict[str, SSAValue], l
 
 
 def _placed(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue]) -> Operation:
-    """A block or gather at its place."""
+    """Build the op of a block or gather."""
     used = [number for number in loops if number in node.loops]
     dims = {number: _dimension(n) for n, number in enumerate(used)}
     axes = {n: _dimension(n) for n in range(len(node.axes))}
-    place = loop.Header(
+    header = loop.Header(
         node.label,
         node.axes,
         [loops[number] for number in used],
@@ -145,11 +145,11 @@ def _placed(node: Block, buffers: dict[str, SSAValue], loops: dict[int, SSAValue
         for argument, access in zip(inner.args, node.reads, strict=True):
             argument.name_hint = hint(access.buffer.lower())
         combination = to_combination(node.combiners)
-        op = loop.BlockOp(place, inputs, reads, Region(inner), combination, node.accumulate)
+        op = loop.BlockOp(header, inputs, reads, Region(inner), combination, node.accumulate)
     else:
         index = [AffineExpr.symbol(d) if isinstance(d, int) else lin.to_affine(d, axes) for d in node.table.index]
         map = AffineMap(len(axes), len(reads), tuple(index))
-        op = loop.GatherOp(place, Gathered(map, node.table.otherwise, buffers[node.table.buffer], inputs, reads))
+        op = loop.GatherOp(header, Gathered(map, node.table.otherwise, buffers[node.table.buffer], inputs, reads))
     op.attributes |= dict(node.attributes)
     op.location = node.location
     return op
@@ -163,7 +163,7 @@ def _map(forms: Sequence[Linear], axes: dict[int, AffineExpr]) -> AffineMap:
 def access_attribute(
     count: int, index: tuple[Linear, ...], where: tuple[Condition, ...], otherwise: FloatAttr | IntegerAttr | None
 ) -> AccessAttr:
-    """The attribute of an access to a buffer by a block with so many axes."""
+    """The attribute of an access by a block with `count` axes."""
     axes = {n: _dimension(n) for n in range(count)}
     if not where or otherwise is None:
         return AccessAttr(_map(index, axes))
