@@ -98,12 +98,12 @@ def variable(index: int) -> Linear:
 
 
 def strides(shape: Sequence[int]) -> list[int]:
-    """The elements between neighbours along each dimension of a shape, in row-major order."""
+    """Row-major strides of a shape, in elements."""
     return [prod(shape[d + 1 :]) for d in range(len(shape))]
 
 
 def offset(index: Sequence[Linear], shape: Sequence[int]) -> Linear:
-    """The place of an index among the elements of a shape, in row-major order."""
+    """Row-major offset of an index into a shape, in elements."""
     total = constant(0)
     for form, stride in zip(index, strides(shape), strict=True):
         total = total + form.scaled(stride)
@@ -111,7 +111,7 @@ def offset(index: Sequence[Linear], shape: Sequence[int]) -> Linear:
 
 
 def linear(expr: AffineExpr, dims: Sequence[Linear], ranges: Ranges) -> Linear:
-    """The form of `expr` with dimension i replaced by dims[i]; `ranges` are the ranges of the variables in `dims`."""
+    """Translate an expression, dimension i replaced by dims[i]; `ranges` are the ranges of the variables in `dims`."""
     match expr:
         case AffineConstantExpr(value):
             return constant(value)
@@ -137,7 +137,7 @@ def _combine(kind: AffineBinaryOpKind, lhs: Linear, rhs: Linear, ranges: Ranges)
 
 
 def substitute(form: Linear, values: Mapping[int, Linear], ranges: Ranges) -> Linear:
-    """The form with variables replaced; `ranges` are the ranges of the variables that the new form may contain."""
+    """Substitute forms for variables; `ranges` are the ranges of the variables that the new form may contain."""
     terms: dict[Atom, int] = {}
     constant = form.constant
     for atom, factor in form.terms:
@@ -156,7 +156,7 @@ def substitute(form: Linear, values: Mapping[int, Linear], ranges: Ranges) -> Li
 
 
 def to_affine(form: Linear, dims: Mapping[int, AffineExpr]) -> AffineExpr:
-    """The expression of a form, variables replaced by dims[variable]."""
+    """Translate a form to an expression, variables replaced by dims[variable]."""
     total: AffineExpr | None = None
     for atom, factor in form.terms:
         term = dims[atom] if isinstance(atom, int) else _quotient(atom, dims)
@@ -173,7 +173,7 @@ def _quotient(atom: Quotient, dims: Mapping[int, AffineExpr]) -> AffineExpr:
 
 
 def to_isl(form: Linear, names: Mapping[int, str]) -> str:
-    """The form in isl's syntax, variables spelled names[variable]."""
+    """Print a form in isl's syntax, variables spelled names[variable]."""
     parts = [str(form.constant)] if form.constant or not form.terms else []
     for atom, factor in form.terms:
         if isinstance(atom, int):
@@ -186,7 +186,7 @@ def to_isl(form: Linear, names: Mapping[int, str]) -> str:
 
 
 def evaluate(form: Linear, values: Mapping[int, int]) -> int:
-    """The value of a form at a point."""
+    """Evaluate a form at a point."""
     total = form.constant
     for atom, factor in form.terms:
         if isinstance(atom, int):
@@ -198,7 +198,7 @@ def evaluate(form: Linear, values: Mapping[int, int]) -> int:
 
 
 def bounds(form: Linear, ranges: Ranges) -> Range:
-    """An inclusive interval that holds every value of the form; exact where each variable occurs once."""
+    """An inclusive interval that contains every value of a form; tight if each variable occurs once."""
     low = high = form.constant
     for atom, factor in form.terms:
         smallest, largest = _atom_bounds(atom, ranges)
@@ -208,7 +208,7 @@ def bounds(form: Linear, ranges: Ranges) -> Range:
 
 
 def largest(form: Linear, ranges: Ranges) -> int:
-    """A bound on the magnitude of every value that computing a form takes, in whatever order its terms are added."""
+    """Bound the magnitude of every intermediate value of a form, for any order in which its terms are added."""
     total, inside = abs(form.constant), 0
     for atom, factor in form.terms:
         low, high = ranges[atom] if isinstance(atom, int) else _atom_bounds(atom, ranges)
@@ -219,7 +219,7 @@ def largest(form: Linear, ranges: Ranges) -> int:
 
 
 def floordiv(form: Linear, divisor: int, ranges: Ranges) -> Linear:
-    """`form floordiv divisor`, with the multiples of the divisor taken out and the rest dropped where it fits."""
+    """Simplify `form floordiv divisor`: `(16*i + 2*j) floordiv 8`, j in [0, 8), is `2*i + j floordiv 4`."""
     multiples, remainder = _divided(form, divisor)
     low, high = bounds(remainder, ranges)
     if low // divisor == high // divisor:
@@ -238,7 +238,7 @@ def floordiv(form: Linear, divisor: int, ranges: Ranges) -> Linear:
 
 
 def mod(form: Linear, divisor: int, ranges: Ranges) -> Linear:
-    """`form mod divisor`, in [0, divisor)."""
+    """Simplify `form mod divisor`, which is in [0, divisor): `(4*i + j) mod 8`, j in [0, 4), is `4*(i mod 2) + j`."""
     _, remainder = _divided(form, divisor)
     low, high = bounds(remainder, ranges)
     if low // divisor == high // divisor:
@@ -251,8 +251,10 @@ def mod(form: Linear, divisor: int, ranges: Ranges) -> Linear:
 
 
 def low_part(form: Linear, divisor: int | None, ranges: Ranges) -> tuple[int, Linear, Linear] | None:
-    """A form as `step * high + low`, as where lanes are the low part, with low in [0, step) and step a divisor of the
-    divisor, if there is one; None where it has no such parts."""
+    """Split a form into `step * high + low`, low in [0, step), as (step, high, low); None if there is no such split.
+
+    The step divides `divisor`, if that is given. `4*i + lane + 2`, lane in [0, 2), gives (4, i, lane + 2).
+    """
     for _, factor in form.terms:
         step = abs(factor)
         if step == 1 or (divisor is not None and divisor % step):
@@ -268,14 +270,14 @@ def low_part(form: Linear, divisor: int | None, ranges: Ranges) -> tuple[int, Li
 
 
 def _common(a: int, b: int) -> int:
-    """The greatest common divisor, by operations that integers of any kind have."""
+    """The greatest common divisor; math.gcd would refuse traced sizes."""
     while b:
         a, b = b, a % b
     return a
 
 
 def joined(form: Linear) -> Linear:
-    """The form with `a*d*(f floordiv d) + a*(f mod d)` written as `a*f`, as in the offset of fused dimensions."""
+    """Rewrite `a*d*(f floordiv d) + a*(f mod d)` to `a*f`, as in the offset of fused dimensions."""
     for atom, factor in form.terms:
         if not isinstance(atom, Quotient) or atom.is_mod:
             continue
@@ -288,7 +290,7 @@ def joined(form: Linear) -> Linear:
 
 
 def _remainder(form: Linear, divisor: int) -> Atom:
-    """The atom `form mod divisor`; where the form has `a*(f mod d)` and the divisor divides `a*d`, of `a*f` instead."""
+    """The atom `form mod divisor`; in the form `a*(f mod d)` is replaced by `a*f` if the divisor divides `a*d`."""
     for atom, factor in form.terms:
         if isinstance(atom, Quotient) and atom.is_mod and factor * atom.divisor % divisor == 0:
             return _remainder(form - Linear(((atom, factor),)) + atom.form.scaled(factor), divisor)
@@ -302,13 +304,13 @@ def _divided(form: Linear, divisor: int) -> tuple[Linear, Linear]:
 
 
 def _form(terms: Mapping[Atom, int], constant: int) -> Linear:
-    kept = [(a, f) for a, f in terms.items() if f]
-    if len(kept) > 1:
+    nonzero = [(a, f) for a, f in terms.items() if f]
+    if len(nonzero) > 1:
         try:
-            kept.sort()
+            nonzero.sort()
         except TypeError:  # quotients have no order of their own
-            kept.sort(key=_atom_key)
-    return Linear(tuple(kept), constant)
+            nonzero.sort(key=_atom_key)
+    return Linear(tuple(nonzero), constant)
 
 
 def _atom_key(term: tuple[Atom, int]) -> tuple[Any, ...]:
