@@ -1,1 +1,1 @@
-"""Quasi-affine expressions: text with names, a canonical linear form with ranges, exact questions through isl."""
+"""Quasi-affine expressions: text with names, a canonical linear form with ranges, exact bounds through isl."""

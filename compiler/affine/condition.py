@@ -1,4 +1,4 @@
-"""Conditions: quasi-affine constraints as linear forms, and whether intervals decide them."""
+"""Conditions: quasi-affine constraints as linear forms, and tests of them by interval arithmetic."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ class Condition:
     equal: bool = False
 
     def always(self, ranges: lin.Ranges) -> bool:
-        """Whether the intervals prove it."""
+        """Whether interval arithmetic proves the condition."""
         low, high = lin.bounds(self.form, ranges)
         return low == high == 0 if self.equal else low >= 0
 
     def never(self, ranges: lin.Ranges) -> bool:
-        """Whether the intervals refute it."""
+        """Whether interval arithmetic refutes the condition."""
         low, high = lin.bounds(self.form, ranges)
         return high < 0 or (self.equal and low > 0)
 
     def substitute(self, values: Mapping[int, Linear], ranges: lin.Ranges) -> Condition:
-        """The condition with variables replaced."""
+        """Substitute forms for variables; `ranges` are the ranges of the variables in the new forms."""
         return Condition(lin.substitute(self.form, values, ranges), self.equal)
 
     def tightened(self, ranges: lin.Ranges) -> Condition:
-        """The same condition without the terms that cannot decide it: `4*i + lane <= 287`, lane in [0, 4), is `i <=
-        71`."""
+        """Drop the terms that cannot decide an inequality: `4*i + lane <= 287`, lane in [0, 4), becomes `i <= 71`."""
         if self.equal:
             return self
         parts = lin.low_part(self.form, None, ranges)
@@ -46,7 +45,7 @@ class Condition:
 
 
 def conditions(guard: AffineSet, dims: Sequence[Linear], ranges: lin.Ranges) -> list[Condition]:
-    """The constraints of a set as forms that must be at least, or equal to, zero."""
+    """Translate the constraints of a set to conditions, dimension i replaced by dims[i]."""
     forms = []
     for constraint in guard.constraints:
         form = lin.linear(constraint.lhs, dims, ranges) - lin.linear(constraint.rhs, dims, ranges)
@@ -56,7 +55,7 @@ def conditions(guard: AffineSet, dims: Sequence[Linear], ranges: lin.Ranges) -> 
 
 
 def to_set(forms: Sequence[Condition], dims: Mapping[int, AffineExpr], count: int) -> AffineSet:
-    """The conjunction of conditions as a set over `count` dimensions."""
+    """Translate a conjunction to a set over `count` dimensions, variables replaced by dims[variable]."""
     zero = AffineExpr.constant(0)
     kinds = {True: AffineConstraintKind.eq, False: AffineConstraintKind.ge}
     exprs = [AffineConstraintExpr(kinds[c.equal], lin.to_affine(c.form, dims), zero) for c in forms]

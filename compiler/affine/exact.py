@@ -1,4 +1,4 @@
-"""Exact questions about quasi-affine expressions over boxes: intervals first, isl where they do not decide."""
+"""Exact bounds checks of quasi-affine expressions over boxes: intervals first, isl if they do not decide."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,6 +39,8 @@ def escape(expr: AffineExpr, size: int, extents: Sequence[int], condition: Affin
 def _isl_escape(expr: AffineExpr, size: int, extents: tuple[int, ...], condition: AffineSet | None) -> Escape | None:
     import islpy as isl
 
+    # 4*d0 + d1 with extents (4, 5) and size 16: [d0, d1] : 0 <= d0 < 4 and 0 <= d1 < 5 and 4*d0 + d1 >= 16 has the
+    # point (3, 4), of value 16. Under the condition d1 <= 3 the set is empty.
     names = [f"d{i}" for i in range(len(extents))]
     inside = [f"0 <= {name} < {extent}" for name, extent in zip(names, extents, strict=True)]
     if condition is not None:
@@ -48,10 +50,10 @@ def _isl_escape(expr: AffineExpr, size: int, extents: tuple[int, ...], condition
     context = isl.Context()
     context.set_max_operations(_MAX_OPERATIONS)
     try:
-        bad = isl.Set(f"{{ [{', '.join(names)}] : {' and '.join([*inside, outside])} }}", context)
-        if bad.is_empty():
+        escapes = isl.Set(f"{{ [{', '.join(names)}] : {' and '.join([*inside, outside])} }}", context)
+        if escapes.is_empty():
             return None
-        sample = bad.sample_point()
+        sample = escapes.sample_point()
         point = tuple(int(sample.get_coordinate_val(isl.dim_type.set, i).to_python()) for i in range(len(names)))
     except isl.Error:
         point = (0,) * len(names)

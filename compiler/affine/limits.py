@@ -1,7 +1,7 @@
-"""Limits of sizes and indices: whatever native code computes of them must fit a signed 64-bit integer.
+"""Limits of sizes and indices: every value that native code computes from them fits a signed 64-bit integer.
 
-Extents, the bytes of a tensor or buffer, and every value that computing an index expression takes are below 2^63. The
-offset of an element in bytes is then one, too. Each function gives a sentence, or nothing where all is well.
+Extents, the bytes of a tensor or buffer, and every intermediate value of an index expression are below 2^63; so is the
+offset of an element in bytes. Each `bad_` function returns a sentence that names the violation, or an empty text.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ END = 1 << 63
 
 
 def fits(value: int) -> bool:
-    """Whether a signed 64-bit integer holds the value."""
+    """Whether a value fits a signed 64-bit integer."""
     return -END <= value < END
 
 
 def bad_extent(what: str, extent: int) -> str:
-    """A sentence that says why an extent is invalid; empty for a valid one."""
+    """A sentence if an extent is not in [1, 2^63), else empty."""
     if extent < 1:
         return f"{what} has extent {extent}; extents are at least 1"
     if extent >= END:
@@ -35,16 +35,16 @@ def bad_extent(what: str, extent: int) -> str:
 
 
 def bad_size(what: str, shape: Sequence[int], element_bytes: int) -> str:
-    """A sentence that says why an array of positive extents is too large; empty for one that fits."""
+    """A sentence if an array of positive extents has 2^63 bytes or more, else empty."""
     size = prod(shape) * element_bytes
     return f"{what} has {size} bytes; offsets are signed 64-bit integers, below 2^63" if size >= END else ""
 
 
 @lru_cache(maxsize=4096)
 def bad_shape(type: Attribute) -> str:
-    """A sentence that says why the sizes of a tensor, memref or vector type are invalid; empty for valid ones.
+    """A sentence if a tensor, memref or vector type has a bad extent or size, else empty.
 
-    Dimensions that are dynamic or empty are not judged here.
+    Dynamic and empty dimensions are skipped.
     """
     if not isinstance(type, ShapedType) or not isinstance(type, ContainerType):
         return ""
@@ -54,7 +54,7 @@ def bad_shape(type: Attribute) -> str:
 
 
 def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
-    """A sentence that says why the values of an index expression for 0 <= d_i < extents[i] are out of range."""
+    """A sentence if an index expression takes values of 2^63 or more for 0 <= d_i < extents[i], else empty."""
     if _magnitude(expr, extents) < END:
         return ""
     ranges = {i: (0, extent - 1) for i, extent in enumerate(extents)}
@@ -62,7 +62,7 @@ def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
 
 
 def bad_form(what: str, form: lin.Linear, ranges: lin.Ranges) -> str:
-    """A sentence that says why the values of a form are out of range."""
+    """A sentence if a form takes values of 2^63 or more, else empty."""
     largest = lin.largest(form, ranges)
     return (
         f"{what} takes values up to {largest}; indices are signed 64-bit integers, below 2^63" if largest >= END else ""
@@ -70,7 +70,7 @@ def bad_form(what: str, form: lin.Linear, ranges: lin.Ranges) -> str:
 
 
 def _magnitude(expr: AffineExpr, extents: Sequence[int]) -> int:
-    """A bound on the magnitude of every value that computing an expression as it is written takes."""
+    """Bound the magnitude of every intermediate value of an expression, evaluated as it is written."""
     match expr:
         case AffineConstantExpr(value):
             return abs(value)

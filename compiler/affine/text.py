@@ -1,4 +1,4 @@
-"""Quasi-affine expressions as text: printed with names, printed for isl, parsed from a place in MLIR text."""
+"""Quasi-affine expressions as text: printed with names, printed for isl, parsed within MLIR text."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -29,7 +29,7 @@ RESERVED = frozenset(("mod", "floordiv", "ceildiv", "reduce"))
 
 
 def to_text(expr: AffineExpr, names: Sequence[str]) -> str:
-    """The expression in MLIR's affine syntax, dimension i spelled names[i]; negative terms become subtractions."""
+    """Print an expression in MLIR's affine syntax, dimension i spelled names[i]; negative terms become subtractions."""
     match expr:
         case AffineConstantExpr(value):
             return str(value)
@@ -63,12 +63,12 @@ def _added(expr: AffineExpr, names: Sequence[str]) -> str:
 
 
 def constraint_text(constraint: AffineConstraintExpr, names: Sequence[str]) -> str:
-    """One constraint, such as `h + kh - 1 >= 0`."""
+    """Print a constraint, such as `h + kh - 1 >= 0`."""
     return f"{to_text(constraint.lhs, names)} {constraint.kind.value} {to_text(constraint.rhs, names)}"
 
 
 def to_isl(expr: AffineExpr, names: Sequence[str]) -> str:
-    """The expression in isl's syntax."""
+    """Print an expression in isl's syntax, dimension i spelled names[i]."""
     match expr:
         case AffineConstantExpr(value):
             return str(value)
@@ -90,13 +90,13 @@ _ISL = {
 
 
 def constraint_isl(constraint: AffineConstraintExpr, names: Sequence[str]) -> str:
-    """One constraint in isl's syntax."""
+    """Print a constraint in isl's syntax, dimension i spelled names[i]."""
     kind = constraint.kind.value.replace("==", "=")
     return f"{to_isl(constraint.lhs, names)} {kind} {to_isl(constraint.rhs, names)}"
 
 
 class NamedAffineParser(AffineParser):
-    """Parses expressions whose leaves are names known beforehand or, with `ssa`, values met on the way."""
+    """Parser of expressions whose leaves are `names` or, if these are None, `%` values, which it collects."""
 
     def __init__(self, parser: AttrParser, names: Sequence[str] | None) -> None:
         super().__init__(parser._parser_state)  # pyright: ignore
@@ -110,7 +110,7 @@ class NamedAffineParser(AffineParser):
         return super()._create_binop_expr(lhs, rhs, binop)
 
     def expr(self) -> AffineExpr:
-        """Parse one expression; with `ssa`, new `%` names are appended to `names`."""
+        """Parse one expression; `%` values that are new are appended to `names`."""
         return self._guarded(lambda: self._parse_affine_expr(self._leaf))
 
     def constraint(self) -> AffineConstraintExpr:
