@@ -1,9 +1,9 @@
-"""Where the threads of a block wait for each other: barriers, each with the dependence for which it stands.
+"""Placement of barriers in GPU kernels, each with a dependence that requires it.
 
 The nodes under the block loops of a kernel are *stages*: nests of thread loops that run one after another, under loops
 that all threads run alike. Two stages need a barrier between them if one writes an element that another thread touches
-in the other. Barriers stand as late as they can. Barriers between the iterations of a loop are placed first, since they
-may also serve the stages before the loop.
+in the other. Barriers are placed as late as possible. Those between the iterations of a loop are placed first, since
+they may also serve the stages before the loop.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from compiler.program.tree import Block, Loop, Node, Program, blocks_in, key_of,
 THREADS = ("thread_x", "thread_y", "thread_z")
 BLOCKS = ("block_x", "block_y", "block_z")
 UNIFORM = ("serial", "unrolled", "vthread", *BLOCKS)
-"""The kinds of loops that all threads of a block run alike, where they stand around thread loops."""
+"""The kinds of uniform loops: around thread loops, all threads of a block are in the same iteration."""
 ASYNC = "async"
-"""The attribute of a loop whose copies to shared memory are done when the threads have waited at a barrier."""
+"""The attribute of a loop with asynchronous copies to shared memory, which are complete after the next barrier."""
 Point = Mapping[int, int]
 
 
 @dataclass(frozen=True)
 class Barrier:
-    """A barrier before a stage. Printed as the dependence for which it stands."""
+    """A barrier before a stage, printed as the dependence of `second` on `first` that requires it."""
 
     first: Statement
     second: Statement
@@ -48,9 +48,9 @@ class Barrier:
 
 
 @dataclass(frozen=True)
-class _Done:
+class _Pending:
     """A statement that has run since the last barrier: in an earlier iteration of the loops in `earlier`, in any
-    iteration of the loops in `free`."""
+    iteration of the loops in `free`, in the current iteration of all other uniform loops."""
 
     statement: Statement
     earlier: frozenset[int] = frozenset()
@@ -58,22 +58,22 @@ class _Done:
 
 
 def is_stage(node: Node) -> bool:
-    """Whether a node under block loops is run by threads that differ, rather than by all alike."""
+    """Whether a node under block loops is a stage: a block, or a loop that is not uniform."""
     if isinstance(node, Block):
         return True
     return isinstance(node, Loop) and node.kind not in UNIFORM
 
 
 def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Barrier]:
-    """The barriers of a kernel, by the stage (a loop's number or a block's label) before which each stands."""
+    """The barriers of a kernel, by the key of the node (a loop's number or a block's label) that each precedes."""
     walker = _Walker(program)
     walker.visit((kernel,), [])
     return walker.needed
 
 
 def unordered(program: Program, kernel: Loop) -> Barrier | None:
-    """Blocks of one stage that touch the same element from different threads, where no barrier can stand: a data race.
-    None if there is no such pair."""
+    """Find a data race: two blocks of one stage, between which no barrier is possible, touch an element from different
+    threads. None if there is none."""
     walker = _Walker(program)
     stages = [node for node in walk((kernel,)) if is_stage(node) and not walker.in_stage(node)]
     return next((barrier for node in stages for barrier in walker.inside(node)), None)
@@ -85,7 +85,7 @@ class _Walker:
         self.statements = statements(program)
         self.needed: dict[int | str | tuple[str], Barrier] = {}
 
-    def visit(self, nodes: Sequence[Node], pending: list[_Done]) -> list[_Done]:
+    def visit(self, nodes: Sequence[Node], pending: list[_Pending]) -> list[_Pending]:
         """Insert barriers between nodes. Takes the statements pending since the last barrier, and returns those pending
         at the end."""
         for node in nodes:
@@ -95,33 +95,32 @@ class _Walker:
                 pending = self._loop(node, pending)
         return pending
 
-    def _stage(self, node: Node, pending: list[_Done]) -> list[_Done]:
+    def _stage(self, node: Node, pending: list[_Pending]) -> list[_Pending]:
         stage_statements = [self.statements[key] for block in blocks_in(node) for key in _keys(block)]
         key = key_of(node)
         if key not in self.needed:
-            needed = next(self._conflicts(pending, stage_statements), None)
-            if needed is not None:
-                self.needed[key] = needed
-        return [*([] if key in self.needed else pending), *(_Done(statement) for statement in stage_statements)]
+            barrier = next(self._conflicts(pending, stage_statements), None)
+            if barrier is not None:
+                self.needed[key] = barrier
+        return [*([] if key in self.needed else pending), *(_Pending(statement) for statement in stage_statements)]
 
-    def _loop(self, node: Loop, pending: list[_Done]) -> list[_Done]:
-        """A loop that all threads run: first its iterations among themselves, then after the statements before the
-        loop."""
+    def _loop(self, node: Loop, pending: list[_Pending]) -> list[_Pending]:
+        """Insert barriers in a uniform loop: first between its iterations, then after the statements before it."""
         if node.extent > 1 and node.kind not in BLOCKS:
             inside = {block.label for block in blocks_in(node)}
             before = [
-                replace(done, earlier=done.earlier | {node.number}) if done.statement.block.label in inside else done
-                for done in self.visit(node.body, [])
+                replace(ran, earlier=ran.earlier | {node.number}) if ran.statement.block.label in inside else ran
+                for ran in self.visit(node.body, [])
             ]
             self.visit(node.body, before)
-        needed = next(self._conflicts(pending, self._leading(node)), None)
-        if needed is not None:  # once before the loop, rather than in each iteration
-            self.needed[key_of(node)] = needed
+        barrier = next(self._conflicts(pending, self._leading(node)), None)
+        if barrier is not None:  # once before the loop, rather than in each iteration
+            self.needed[key_of(node)] = barrier
             pending = []
         return self.visit(node.body, pending)
 
     def in_stage(self, node: Node) -> bool:
-        """Whether a node is a part of a stage."""
+        """Whether a node is inside a stage."""
         return any(is_stage(loop) for loop in self.program.enclosing(key_of(node)))
 
     def inside(self, stage: Node) -> Iterator[Barrier]:
@@ -134,13 +133,13 @@ class _Walker:
             warps = self._is_warps(first) or self._is_warps(second)
             if first.block.label != second.block.label and (warps or not alike):
                 free = frozenset((*first.loops, *second.loops)) - around
-                yield from self._conflicts([_Done(first, free=free)], [second])
+                yield from self._conflicts([_Pending(first, free=free)], [second])
 
     def _threads(self, statement: Statement) -> list[int]:
         return [number for number in statement.loops if self.program.loops[number].kind in THREADS]
 
     def _leading(self, node: Loop) -> list[Statement]:
-        """The statements that run in an iteration before its first barrier."""
+        """The statements of an iteration that run before its first barrier."""
         leading: list[Statement] = []
         for inner in walk((node,)):
             if inner is not node and key_of(inner) in self.needed:
@@ -149,35 +148,37 @@ class _Walker:
                 leading += [self.statements[key] for key in _keys(inner)]
         return leading
 
-    def _conflicts(self, pending: Sequence[_Done], stage_statements: Sequence[Statement]) -> Iterator[Barrier]:
-        for done, second in product(pending, stage_statements):
-            for use, later in meetings(done.statement, second):
+    def _conflicts(self, pending: Sequence[_Pending], stage_statements: Sequence[Statement]) -> Iterator[Barrier]:
+        for first, second in product(pending, stage_statements):
+            for use, later in meetings(first.statement, second):
                 if use.how == later.how == "read" or self._is_private(use.buffer):
                     continue
                 try:
-                    points = self._meet(done, second, use, later)
+                    points = self._meet(first, second, use, later)
                 except Undecided:
-                    yield Barrier(done.statement, second, (use, later), None)
+                    yield Barrier(first.statement, second, (use, later), None)
                     continue
                 if points is not None:
-                    yield Barrier(done.statement, second, (use, later), points)
+                    yield Barrier(first.statement, second, (use, later), points)
 
     def _is_private(self, buffer: str) -> bool:
         return self.program.buffers[buffer].scope not in ("global", "shared")
 
-    def _meet(self, done: _Done, second: Statement, use: Use, later: Use) -> tuple[Point, Point] | None:
-        """Iterations of two threads that touch one element, if there are any. Raises Undecided."""
-        first = done.statement
+    def _meet(self, pending: _Pending, second: Statement, use: Use, later: Use) -> tuple[Point, Point] | None:
+        """Instances of two threads that touch one element; None if there are none. Raises Undecided."""
+        # T[j] in thread p4, T[31 - j] in thread q3 of the same block p2 = q2:
+        #   p4 = 31 + -1*q3 and p2 = q2 and (p4 != q3)  ->  (p2, p4, q2, q3) = (0, 0, 0, 31)
+        first = pending.statement
         names = [{n: f"{v}{n}" for n in s.loops} for v, s in (("p", first), ("q", second))]
         text = [*first.domain(names[0], use), *second.domain(names[1], later)]
         for f, g in zip(use.index, later.index, strict=True):
             if f is not None and g is not None:
                 text.append(f"{lin.to_isl(f, names[0])} = {lin.to_isl(g, names[1])}")
         for number in first.loops[: first.common(second)]:
-            if number in done.earlier:
+            if number in pending.earlier:
                 text.append(f"p{number} < q{number}")
                 break
-            if self.program.loops[number].kind in UNIFORM and number not in done.free:
+            if self.program.loops[number].kind in UNIFORM and number not in pending.free:
                 text.append(f"p{number} = q{number}")
         if not self._is_awaited(first, use):
             text.append(f"({' or '.join(self._apart(first, second))})")
@@ -190,24 +191,24 @@ class _Walker:
         if point is None:
             return None
         values = dict(zip(variables, point, strict=True))
-        one_point, two_point = ({n: values[name] for n, name in instance.items()} for instance in names)
-        return one_point, two_point
+        first_point, second_point = ({n: values[name] for n, name in instance.items()} for instance in names)
+        return first_point, second_point
 
     def _is_warps(self, statement: Statement) -> bool:
-        """Whether all threads of a warp run a statement together, which has no loop over them."""
+        """Whether a warp runs a statement as a whole, as an MMA: no loop of the statement is over its threads."""
         return any(self.program.loops[number].kind == "tensorized" for number in statement.loops)
 
     def _is_awaited(self, statement: Statement, use: Use) -> bool:
-        """Whether a write is done only when the threads have waited: then it is late for its own thread, too."""
-        asked = any(ASYNC in dict(self.program.loops[number].attributes) for number in statement.loops)
-        return asked and use.how != "read" and self.program.buffers[use.buffer].scope == "shared"
+        """Whether a write is asynchronous: before a barrier, even its own thread may miss it."""
+        is_async = any(ASYNC in dict(self.program.loops[number].attributes) for number in statement.loops)
+        return is_async and use.how != "read" and self.program.buffers[use.buffer].scope == "shared"
 
     def _idle(self, name: str, statement: Statement, kind: str) -> str:
-        """Where a statement is along a dimension of threads that none of its loops is bound to."""
+        """The coordinate of a statement in a thread dimension to which none of its loops is bound."""
         return f"{name}x" if kind == THREADS[0] and self._is_warps(statement) else "0"
 
     def _apart(self, first: Statement, second: Statement) -> list[str]:
-        """That the threads of two instances differ, in one of their coordinates; a stage without one runs at 0."""
+        """Constraints of which one holds if two instances run in different threads: a coordinate differs."""
         differences = []
         for kind in THREADS:
             p, q = (
