@@ -1,4 +1,4 @@
-"""The work of a loop program: floating-point operations, and bytes that it touches; of a block, of a loop, of all."""
+"""The work of a loop program or of some of its nodes: floating-point operations, instances, bytes touched."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from compiler.program.combiner import Joint
 from compiler.program.tree import Block, Loop, Node, Program, blocks_in, walk
 from compiler.types.elements import element_bytes
 
-Points: TypeAlias = Any  # by variable an array of values, which `evaluate` takes as it does integers
+Points: TypeAlias = Any  # arrays of values by variable, which `evaluate` accepts like integers
 EXACT = 1 << 20
-"""The most points of the loops in a condition that are tried one by one; beyond, all are taken to run."""
+"""Guards over at most this many points are counted by enumeration; larger ones are taken to hold."""
 
 _ARITHMETIC: tuple[type[Operation], ...] = (
     *(arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.NegfOp),
@@ -39,7 +39,7 @@ def flops(block: Block) -> int:
 
 
 def instances(program: Program, block: Block) -> int:
-    """How often a block runs: over the loops around it, as often as its guard holds.
+    """Execution count of a block: the iterations of the loops around it in which its guard holds.
 
     Exact where no more than `EXACT` points decide the guard; otherwise as if it always held.
     """
@@ -53,23 +53,23 @@ def instances(program: Program, block: Block) -> int:
 
 
 def total_flops(program: Program, nodes: Sequence[Node]) -> int:
-    """The floating-point operations of all that runs at or inside some nodes, in one call of the function."""
+    """The floating-point operations of the blocks at or inside some nodes, in one call of the function."""
     return sum(flops(block) * instances(program, block) for block in blocks_in(*nodes))
 
 
 def footprint(program: Program, nodes: Sequence[Node]) -> dict[str, int]:
-    """The bytes of each buffer that one run of some nodes touches at most, the loops around them standing still.
+    """Upper bound of the bytes of each buffer that some nodes touch in one iteration of the loops around them.
 
-    In each dimension the interval from the least to the greatest index counts; a gather's table counts whole.
+    Each dimension counts from the smallest to the largest index; a gather's table counts whole.
     """
     inner = {node.number for node in walk(nodes) if isinstance(node, Loop)}
-    still = {number: span if number in inner else (0, 0) for number, span in program.ranges.items()}
+    ranges = {number: span if number in inner else (0, 0) for number, span in program.ranges.items()}
     boxes: dict[str, list[lin.Range]] = {}
     for block in blocks_in(*nodes):
         for buffer, index in _places(block):
             forms = [block.at(form, program.ranges) if isinstance(form, Linear) else None for form in index]
             shape = program.buffers[buffer].shape
-            spans = [_span(form, still, extent) for form, extent in zip(forms, shape, strict=True)]
+            spans = [_span(form, ranges, extent) for form, extent in zip(forms, shape, strict=True)]
             box = boxes.get(buffer, spans)
             boxes[buffer] = [(min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(box, spans, strict=True)]
     return {name: _bytes(program.buffers[name].element, spans) for name, spans in boxes.items()}
@@ -86,7 +86,7 @@ def _bytes(element: Attribute, spans: Sequence[lin.Range]) -> int:
 
 
 def _places(block: Block) -> Iterator[tuple[str, Sequence[Linear | int]]]:
-    """The buffers that a block accesses, and where; a number is an index that is data."""
+    """The buffers that a block accesses, each with its index; 0 is for an index that is data."""
     for access in (*block.reads, *block.writes):
         yield access.buffer, access.index
     if block.table is not None:
@@ -104,7 +104,7 @@ def _weight(kind: type[Operation]) -> int:
 
 
 def _combination(block: Block, position: int) -> int:
-    """The operations that combine one value into its target; a joint combiner's operations count at its first part."""
+    """The operations that combine a value into a target; those of a joint combiner count for its first target."""
     combiner = block.combiners[position]
     if isinstance(combiner, Joint):
         return _flops(combiner.body) if position == 0 else 0
@@ -118,18 +118,18 @@ def _type(value: Scalar, block: Block) -> Attribute | None:
 
 
 def _groups(conditions: Sequence[Condition]) -> list[list[Condition]]:
-    """Conditions that share variables, directly or through others, together."""
+    """Partition conditions into groups that share no variables."""
     groups: list[list[Condition]] = []
     for condition in conditions:
-        mine = condition.form.variables()
-        joined = [g for g in groups if any(mine & c.form.variables() for c in g)]
+        variables = condition.form.variables()
+        joined = [g for g in groups if any(variables & c.form.variables() for c in g)]
         groups = [g for g in groups if g not in joined]
         groups.append([condition, *(c for g in joined for c in g)])
     return groups
 
 
 def _holding(program: Program, conditions: Sequence[Condition], numbers: Sequence[int]) -> int:
-    """At how many points of some loops all conditions hold."""
+    """Number of points of some loops at which all conditions hold."""
     axes = np.meshgrid(*(np.arange(program.loops[n].extent) for n in numbers), indexing="ij")
     values: Points = dict(zip(numbers, axes, strict=True))
     holds = np.ones([program.loops[n].extent for n in numbers], bool)

@@ -1,5 +1,5 @@
-"""Exact questions about elements, through isl: whether an iteration sets elements before it reads them, and whether
-padding overwrites any."""
+"""Exact coverage through isl: elements set before they are read, elements that padding overwrites, axis values that a
+block runs for."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Instance = tuple[Statement, Use]
 
 
 def covered(program: Program, buffer: str, depth: int, reader: str | None = None) -> bool:
-    """Whether in one iteration of the outer loops each element is set before it is used: whatever reads it, or
-    updates it, comes after a write or an init of that element in the same iteration.
+    """Whether each read or update of an element of a buffer follows a write or init of it in the same iteration of the
+    outer loops.
 
-    The outer loops are the first `depth` around all that touches the buffer, or around one block that reads it and
-    what writes it. False as well where isl does not decide within its budget.
+    The outer loops are the first `depth` around the blocks that touch the buffer. With `reader`, only the uses of that
+    block are checked. False also if isl does not decide within its budget.
     """
     uses = uses_of(program, buffer)
     needs = [(s, u) for s, u in uses if u.how != "write" and reader in (None, s.block.label)]
@@ -28,7 +28,9 @@ def covered(program: Program, buffer: str, depth: int, reader: str | None = None
 
 
 def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[Instance]) -> bool:
-    """Whether each instance of a use comes after one of some writes, on its element and in its iteration."""
+    """Whether each instance of a use follows one of some writes to its element, in its iteration of the outer loops."""
+    # T[x1] read in a later nest than the one that writes T[y0], depth 0:
+    #   [x1] : 0 <= x1 <= 7  is a subset of  [x1] : exists y0 : (0 <= x1 <= 7 and 0 <= y0 <= 7 and x1 = y0)
     s, use = need
     x = {n: f"x{n}" for n in s.loops}
     any_element = [f"e{d}" for d, form in enumerate(use.index) if form is None]
@@ -47,16 +49,17 @@ def _set_before(program: Program, depth: int, need: Instance, resets: Sequence[I
         for order in orders(t, s, y, x):
             parts = [*domain, *t.domain(y, reset), *same, *order]
             ways.append(points(point, parts, y.values()))
-    asked = points(point, domain)
+    reads = points(point, domain)
     try:
-        return surely_within(asked, "; ".join(ways)) if ways else sample(asked) is None
+        return surely_within(reads, "; ".join(ways)) if ways else sample(reads) is None
     except Undecided:
         return False
 
 
 def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None:
-    """A sentence about an element that iterations of a loop from `extent` on write although an instance before them, or
-    outside the loop, uses it; None if no element is overwritten so."""
+    """Find an element that iterations of a loop from `extent` on write and that an earlier iteration, or an instance
+    outside the loop, uses. Returns a sentence about it, or None."""
+    # T[x0] written in the loop, read as T[y1] outside, extent 6:  x0 = y1 and x0 >= 6  ->  (x0, y1) = (6, 6)
     uses = uses_of(program, buffer)
     beyond = [(s, u) for s, u in uses if loop in s.loops and u.how != "read"]
     for s, write in beyond:
@@ -76,19 +79,21 @@ def overrun(program: Program, loop: int, extent: int, buffer: str) -> str | None
 
 
 def runs_for_all(before: Program, after: Program, label: str) -> bool:
-    """Whether a block that has moved still runs for all values of its axes that it ran for."""
+    """Whether a block runs for all axis values, in each iteration of the common loops, for which it ran before."""
+    # Y with axis a0 = l1, and afterwards with the guard l1 <= 6 too: False, since 7 is missing in
+    #   [l1, a0] : 0 <= l1 <= 7 and 6 + -1*l1 >= 0 and a0 = l1
     shared = {loop.number for loop in before.enclosing(label)} & {loop.number for loop in after.enclosing(label)}
     common = sorted(shared)
     return surely_within(_axes(before, label, common), _axes(after, label, common))
 
 
 def runs_once(program: Program, label: str) -> bool:
-    """Whether no two instances of a block have the same values of its axes."""
+    """Whether no two instances of a block have the same axis values: [l0, l1] -> [4*l0 + l1] is injective if l1 < 4."""
     return surely_injective(_to_axes(program, label))
 
 
 def _to_axes(program: Program, label: str) -> str:
-    """From the instances of a block to the values of its axes, in isl's syntax."""
+    """The map from the instances of a block to its axis values, in isl's syntax."""
     statement = statements(program)[label, False]
     names = {n: f"l{n}" for n in statement.loops}
     index = ", ".join(lin.to_isl(form, names) for form in statement.block.bindings)
@@ -97,7 +102,7 @@ def _to_axes(program: Program, label: str) -> str:
 
 
 def _axes(program: Program, label: str, common: Sequence[int]) -> str:
-    """The values of a block's axes in each iteration of some loops, one tuple an instance, in isl's syntax."""
+    """The set of tuples of some loops and a block's axis values, one for each instance, in isl's syntax."""
     statement = statements(program)[label, False]
     names = {n: f"l{n}" for n in statement.loops}
     axes = {f"a{n}": lin.to_isl(form, names) for n, form in enumerate(statement.block.bindings)}
