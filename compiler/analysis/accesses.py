@@ -1,4 +1,4 @@
-"""Accesses to buffers at the low level: which element or lanes each touches."""
+"""Accesses to buffers at the low level: loads and stores of elements or of neighbouring lanes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LowAccess:
 
     @property
     def place(self) -> tuple[SSAValue, tuple[SSAValue, ...], Attribute, SSAValue | None]:
-        """The key under which accesses are equal: buffer, indices, type and mask."""
+        """The key of equal accesses: buffer, indices, type and mask."""
         return self.buffer, self.indices, self.type, self.mask
 
     @property
@@ -34,19 +34,19 @@ class LowAccess:
         return self.op.operands[0 if self.mask is None else -1]
 
     def with_stored(self, value: SSAValue) -> Operation:
-        """A store of another value at the same place."""
+        """A copy of the store that writes another value."""
         new = self.op.clone()
         new.operands[0 if self.mask is None else len(new.operands) - 1] = value
         return new
 
     @property
     def lanes(self) -> int:
-        """How many neighbouring elements are touched."""
+        """Number of neighbouring elements that are loaded or stored."""
         return self.type.get_shape()[0] if isinstance(self.type, VectorType) else 1
 
 
 def access(op: Operation) -> LowAccess | None:
-    """The access that an op is, if it is a load or store of an element or of neighbouring lanes."""
+    """Read a load or store of an element or of neighbouring lanes; None for any other op."""
     kind = _ACCESSES.get(type(op))
     if kind is None:
         return None

@@ -1,4 +1,4 @@
-"""Offsets of temporaries in one block of memory: temporaries that live at the same time do not overlap.
+"""Offsets of temporaries in one arena: temporaries that live at the same time do not overlap.
 
 Greedy by size, each at the best fit among those placed before: Pisarchyk and Lee, Efficient Memory Management for Deep
 Neural Net Inference (2020), as in TensorFlow Lite.
@@ -28,9 +28,9 @@ class Arena:
 
 
 def plan(lifetimes: Sequence[Lifetime], alignment: int) -> Arena:
-    """Offsets that are multiples of an alignment; temporaries that share a step do not overlap.
+    """Assign offsets, multiples of an alignment in bytes, so that temporaries that share a step do not overlap.
 
-    Takes time linear in the steps that temporaries live through, times how many live at a step.
+    Time: the sum of all lifetimes in steps, times the number of temporaries that live at a step.
     """
     offsets = [0] * len(lifetimes)
     alive: dict[int, list[int]] = {}
@@ -40,9 +40,9 @@ def plan(lifetimes: Sequence[Lifetime], alignment: int) -> Arena:
         lifetime = lifetimes[number]
         steps = range(lifetime.first, lifetime.last + 1)
         neighbours = {neighbour for step in steps for neighbour in alive.get(step, ())}
-        taken = sorted((offsets[neighbour], _rounded(lifetimes[neighbour].size, alignment)) for neighbour in neighbours)
+        occupied = sorted((offsets[n], _rounded(lifetimes[n].size, alignment)) for n in neighbours)
         length = _rounded(lifetime.size, alignment)
-        offsets[number] = _best_fit(taken, length)
+        offsets[number] = _best_fit(occupied, length)
         size = max(size, offsets[number] + length)
         for step in steps:
             alive.setdefault(step, []).append(number)
@@ -53,13 +53,13 @@ def _rounded(size: int, alignment: int) -> int:
     return -(-size // alignment) * alignment
 
 
-def _best_fit(taken: Sequence[tuple[int, int]], length: int) -> int:
-    """The start of the smallest gap among stretches, sorted by their offsets, that is long enough; else their end."""
+def _best_fit(occupied: Sequence[tuple[int, int]], length: int) -> int:
+    """The start of the smallest sufficient gap between occupied (offset, size) intervals in order; else their end."""
     end = 0
-    best: tuple[int, int] | None = None
-    for offset, size in taken:
+    best_gap: tuple[int, int] | None = None
+    for offset, size in occupied:
         gap = offset - end
-        if gap >= length and (best is None or gap < best[0]):
-            best = (gap, end)
+        if gap >= length and (best_gap is None or gap < best_gap[0]):
+            best_gap = (gap, end)
         end = max(end, offset + size)
-    return end if best is None else best[1]
+    return end if best_gap is None else best_gap[1]

@@ -1,4 +1,4 @@
-"""Whether the regions that combine results are combiners."""
+"""Check that the regions of joint reductions are combiners."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from compiler.support.errors import StrataError
 
 
 class CombinerError(Refusal, StrataError):  # type: ignore[misc]  # whose op is any object
-    """A region that combines results and is no combiner; both a verifier's refusal and an error of a user's."""
+    """A joint reduction whose region is no combiner: a refusal of the verifier, and an error of the user."""
 
 
 def check_combiners(module: ModuleOp) -> None:
-    """Every region that combines results is a combiner. Raises CombinerError at the op, with values that show
-    otherwise."""
+    """Check the region of each joint reduction on samples. Raises CombinerError at the op, with a counterexample."""
     for op in module.walk():
         if isinstance(op, ComputeOp | BlockOp) and op.joint is not None:
             reason = fault(op)
