@@ -27,8 +27,8 @@ class Step:
     """The planned effect of a primitive: the program afterwards, and how its instances correspond to those before.
 
     A loop that is in both programs corresponds to itself, unless `links` gives its former value as a form over the
-    new loops (`shifts`: for one block only). A block in `moved` corresponds by its axes. `sources` names the
-    statement that a new one was. With `keeps_order` the order of instances is the same by construction.
+    new loops (`shifts`: for one block only). A block in `moved` corresponds by its axes. `sources` maps a new
+    statement to its former one. With `keeps_order` the order of instances is the same by construction.
     """
 
     program: Program
@@ -90,7 +90,7 @@ class Violation:
 
 
 def _element(use: Use, later: Use, points: Points) -> Iterator[str]:
-    """The index of an element that both touch; any one where neither says it."""
+    """The index of an element that both uses touch; `*` in a dimension where it is any index for both."""
     for f, g in zip(use.index, later.index, strict=True):
         if f is not None:
             yield str(lin.evaluate(f, points[0]))
@@ -125,10 +125,10 @@ Fault = Violation | Uninitialised | Repeated
 
 
 def legal(after: Program, before: Program | None = None, step: Step | None = None) -> Fault | None:
-    """The first violation of `after`, or None where it is legal.
+    """The first fault of the program `after`, or None if it is legal.
 
-    Its order is judged against `before` where that is given (with `step` as the correspondence, by default the
-    identity); its concurrent loops always.
+    With `before`, the order of dependent instances and the inits are compared with that program; `step` relates the
+    instances of both, by default as the same. Concurrent loops are checked in any case.
     """
     if before is None:
         return _concurrency(after, statements(after), set())
@@ -147,15 +147,15 @@ def legal(after: Program, before: Program | None = None, step: Step | None = Non
 
 def _within(program: Program, tops: Iterable[int]) -> dict[Key, Statement]:
     """The statements of some nests, in the order of the program."""
-    every = statements(program)
-    return {key: statement for top in sorted(tops) for key, statement in every.of(top).items()}
+    all_statements = statements(program)
+    return {key: statement for top in sorted(tops) for key, statement in all_statements.of(top).items()}
 
 
 def _unchanged(
     before: Program, old: Mapping[Key, Statement], after: Program, new: Mapping[Key, Statement]
 ) -> set[tuple[Key, int]]:
-    """The statements that stand in a concurrent loop as they did before, whose buffers live where they did."""
-    kept = set()
+    """The pairs of a statement and a concurrent loop as before, like the loops that privatise its buffers."""
+    unchanged = set()
     for key, statement in new.items():
         concurrent = [n for n in statement.loops if after.loops[n].kind in CONCURRENT]
         former = old.get(key) if concurrent else None
@@ -167,24 +167,25 @@ def _unchanged(
         for number in concurrent:
             was, now = before.loops.get(number), after.loops[number]
             if was is not None and (was.kind, was.extent) == (now.kind, now.extent):
-                kept.add((key, number))
-    return kept
+                unchanged.add((key, number))
+    return unchanged
 
 
 # --- inits ---------------------------------------------------------------------------------------------------------
 
 
 def _lost_init(old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step) -> Uninitialised | None:
-    """An init that reaches fewer elements than before: its guard depends on which loops bind reductions alone."""
+    """Find an init that sets fewer elements than before, as its guard or the loops that it is under have changed."""
+    # S[i] with the new guard i <= 2: [e0] : 0 <= e0 <= 3  is no subset of  [e0] : 0 <= e0 <= 2.
     for key, former in old.items():
         if not key[1]:
             continue
-        now = [s for k, s in new.items() if step.sources.get(k, k) == key]
-        if not now or all(s.block is former.block for s in now) or not any(s.guard for s in now):
+        successors = [s for k, s in new.items() if step.sources.get(k, k) == key]
+        if not successors or all(s.block is former.block for s in successors) or not any(s.guard for s in successors):
             continue
-        if any(s.block.writes != former.block.writes for s in now if s.is_init):
+        if any(s.block.writes != former.block.writes for s in successors if s.is_init):
             continue  # another buffer, or another layout
-        if not surely_within(_set_of([former]), _set_of(now)):
+        if not surely_within(_set_of([former]), _set_of(successors)):
             return Uninitialised(key[0], former.uses[0].buffer)
     return None
 
@@ -203,10 +204,11 @@ def _set_of(inits: Sequence[Statement]) -> str:
 def _gained_init(
     before: Program, old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step
 ) -> Repeated | None:
-    """An init that runs where none ran before: a condition of its block no longer holds it back.
+    """Find an init that runs at more instances than before, as it is no longer under a condition of its block's guard.
 
     Moved blocks, and blocks whose spatial axes are longer because they are padded, have further inits.
     """
+    # S[i] that loses the guard i <= 2: [x0] : 0 <= x0 <= 3  is no subset of  [x0] : 0 <= x0 <= 3 and 2 + -1*x0 >= 0.
     for key, now in new.items():
         former = old.get(step.sources.get(key, key))
         if not key[1] or former is None or not former.is_init or not former.block.guard:
@@ -216,10 +218,10 @@ def _gained_init(
         if now.block.axes[: now.block.spatial] != former.block.axes[: former.block.spatial]:
             continue
         names = {n: f"x{n}" for n in now.loops}
-        ran = _former(names, former, now, step, before, "a")
-        here = points(names.values(), now.domain(names))
-        there = points(names.values(), [*former.domain(ran.values), *ran.constraints], ran.variables)
-        if not surely_within(here, there):
+        image = _former(names, former, now, step, before, "a")
+        points_now = points(names.values(), now.domain(names))
+        points_before = points(names.values(), [*former.domain(image.values), *image.constraints], image.variables)
+        if not surely_within(points_now, points_before):
             return Repeated(key[0], now.uses[0].buffer)
     return None
 
@@ -277,7 +279,7 @@ def _first_violation(
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two statements, before and after a step: does an instance of the second overtake one of the first?"""
+    """Two statements, before and after a step, to find dependent instances whose order the step reverses."""
 
     before: Program
     after: Program
@@ -286,7 +288,7 @@ class _Pair:
     step: Step
 
     def keeps_order(self) -> bool:
-        """Whether the order is evidently the same: the same common loops, then the same order of text."""
+        """Whether the order is the same without a query: the same common loops, then the same textual order."""
         (s, t), (u, v) = self.old, self.new
         depth = s.common(t)
         common = s.loops[:depth]
@@ -301,11 +303,14 @@ class _Pair:
         return _sign(s.positions[depth], t.positions[depth]) == _sign(u.positions[depth], v.positions[depth])
 
     def violation(self) -> Violation | None:
-        """The least violation on any buffer."""
+        """The first violation on any buffer."""
         pairs = (pair for pair in meetings(*self.new) if not pair[0].commutes(pair[1]))
         return next(filter(None, (self._on(use, later) for use, later in pairs)), None)
 
     def _on(self, use: Use, later_use: Use) -> Violation | None:
+        """The violation on the element of two uses: dependent before, in reverse order afterwards."""
+        # T[x2] = ..., ... = T[7 - y2] in two nests that become one loop:
+        #   x2 = 7 + -1*y2 and y2 < x2  ->  (x2, y2) = (4, 3): Y[3] reads T[4] before T[4] has been written
         s, t = self.new
         space = SharedElement(self.after, s, t, use, later_use)
         first = _former(space.left, self.old[0], s, self.step, self.before, "a")
@@ -333,7 +338,7 @@ class _Pair:
 
 @dataclass(frozen=True)
 class _Former:
-    """Where an instance stood before: the text of each former loop's value, new variables, constraints."""
+    """An instance before the step, in isl's syntax: the value of each loop, further variables, constraints."""
 
     values: Mapping[int, str]
     variables: tuple[str, ...]
@@ -343,6 +348,7 @@ class _Former:
 def _former(
     names: Mapping[int, str], old: Statement, new: Statement, step: Step, before: Program, prefix: str
 ) -> _Former:
+    """The instance of `old` that corresponds to an instance of `new`, whose loops are named by `names`."""
     links = step.links_of(new.block.label)
     values: dict[int, str] = {}
     variables: list[str] = []
@@ -400,6 +406,8 @@ def _concurrency(program: Program, new: Mapping[Key, Statement], unchanged: set[
 
 
 def _race(program: Program, s: Statement, t: Statement, number: int, depth: int) -> Violation | None:
+    """The violation of two iterations of the concurrent loop `number`, inside `depth` loops, that touch an element."""
+    # S[i] += ... in a parallel loop k = 1, with i = z0 for both:  x1 < y1  ->  (z0, x1, y1) = (0, 0, 1)
     for use, later in meetings(s, t):
         if use.how == later.how == "read" or number in private_loops(program, use.buffer):
             continue
