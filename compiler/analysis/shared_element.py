@@ -1,4 +1,4 @@
-"""Two instances that touch one element, as a system of constraints for isl; and which of two instances comes first."""
+"""Two instances that touch one element, as a system of constraints for isl, and the order of two instances."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ def private_loops(program: Program, buffer: str) -> tuple[int, ...]:
 
 
 def before(pairs: Sequence[tuple[str, str]], textual: bool) -> Iterator[list[str]]:
-    """The ways in which one instance comes before another: at each common loop, whose two values are given and may
-    differ, and with `textual` by their places in the text."""
+    """The disjuncts of lexicographic order over pairs of loop values; with `textual`, equal values are in order, too.
+
+    (x0, y0), (x1, y1), textual  ->  x0 < y0 | x0 = y0 and x1 < y1 | x0 = y0 and x1 = y1
+    """
     equal: list[str] = []
     for left, right in pairs:
         if left == right:
@@ -35,7 +37,7 @@ def before(pairs: Sequence[tuple[str, str]], textual: bool) -> Iterator[list[str
 
 
 def orders(s: Statement, t: Statement, x: Mapping[int, str], y: Mapping[int, str]) -> Iterator[list[str]]:
-    """The ways in which an instance of `s` comes before one of `t`, whose loops are named by `x` and `y`."""
+    """The disjuncts by which an instance of `s` precedes one of `t`, whose loops are named by `x` and `y`."""
     depth = s.common(t)
     pairs = [(x[n], y[n]) for n in s.loops[:depth]]
     return before(pairs, s is not t and s.positions[depth] < t.positions[depth])
@@ -60,7 +62,7 @@ class SharedElement:
         self.variables = tuple(dict.fromkeys([*self.left.values(), *self.right.values()]))
 
     def constraints(self) -> list[str]:
-        """Domains, guards, conditions of the reads, and that the element is the same."""
+        """The domains of both instances, guards and conditions of reads included, and equal indices."""
         constraints = dict.fromkeys([*self.s.domain(self.left, self.use), *self.t.domain(self.right, self.later)])
         for f, g in zip(self.use.index, self.later.index, strict=True):
             if f is None or g is None:
@@ -71,14 +73,16 @@ class SharedElement:
         return list(constraints)
 
     def points(self, point: Sequence[int] | None) -> Points | None:
-        """The two instances at a point."""
+        """The two instances of a solution; None for none, and if isl gave up."""
         if not point:
             return None if point is None or self.variables else ({}, {})
         values = dict(zip(self.variables, point, strict=False))
         return {n: values[v] for n, v in self.left.items()}, {n: values[v] for n, v in self.right.items()}
 
     def solve(self, more: Sequence[str], variables: Sequence[str] = ()) -> tuple[int, ...] | None:
-        """A point with further constraints, on further variables; an empty point where isl gives up."""
+        """Find a solution under further constraints, on further variables; None for none, () if isl gives up."""
+        # T[x0] and T[y1] of two loops with extent 8, no further constraint:
+        #   [x0, y1] : 0 <= x0 <= 7 and 0 <= y1 <= 7 and x0 = y1  ->  (0, 0)
         try:
             return sample(points([*self.variables, *variables], [*self.constraints(), *more]))
         except Undecided:
@@ -93,11 +97,14 @@ def _coefficients(form: Linear) -> dict[int, int] | None:
 
 
 def _forced(f: Linear, g: Linear, shared: set[int], ranges: lin.Ranges, forced: set[int]) -> set[int]:
-    """The shared loops whose two values must agree where f(x) = g(y), by the ranges alone."""
+    """The shared loops whose two values must agree if f(x) = g(y), by the ranges alone.
+
+    f = g = 4*i + j: 4*(xi - yi) + (xj - yj) = 0 forces i and j for j in [0, 4), and neither for j in [0, 5).
+    """
     left, right = _coefficients(f), _coefficients(g)
     if left is None or right is None:
         return set()
-    terms: list[tuple[int, int, int, int | None]] = []  # factor, least, most, the loop if its values differ by this
+    terms: list[tuple[int, int, int, int | None]] = []  # factor, its smallest and largest multiple, the loop of x - y
     for n in sorted(left.keys() | right.keys()):
         a, b, extent = left.get(n, 0), right.get(n, 0), ranges[n][1]
         if n in shared and a == b:

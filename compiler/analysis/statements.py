@@ -1,4 +1,4 @@
-"""The polyhedral model of a program: statements with domains, uses of buffers, and places in time.
+"""The polyhedral model of a program: statements with domains, uses of buffers, and positions in time.
 
 A block with combiners gives two statements: its init, which stands immediately before the outermost enclosing loop
 that binds one of its reduce axes, and the block itself. The time of an instance is the sequence position, loop,
@@ -29,7 +29,7 @@ _MAIN = 1 << 30
 @dataclass(frozen=True)
 class Use:
     """One access of a statement, over its loops. `how` is read, write, or the combiner of an update; `partners` are
-    all accesses that a joint combiner updates, none where it cannot be reordered.
+    all accesses that a joint combiner updates, empty if its updates cannot be reordered.
 
     An index is None where any element along the dimension may be touched: a gather's read of its table."""
 
@@ -54,7 +54,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Statement:
-    """A block, or its init, at its place."""
+    """A block or its init, with the loops around it and its positions in their bodies."""
 
     block: Block
     is_init: bool
@@ -78,12 +78,12 @@ class Statement:
         return _uses(_Same(self.block), self.is_init, tuple(self.ranges.items()))
 
     def domain(self, names: Mapping[int, str], use: Use | None = None) -> list[str]:
-        """The constraints of its instances, of those where a use happens, in isl's syntax."""
+        """The constraints of its instances or, with `use`, of those that perform it, in isl's syntax."""
         ranges = [f"{self.ranges[n][0]} <= {names[n]} <= {self.ranges[n][1]}" for n in self.loops]
         return [*ranges, *(c.isl(names) for c in (*self.guard, *(use.where if use is not None else ())))]
 
     def common(self, second: Statement) -> int:
-        """How many loops two statements share, counted from the outside."""
+        """Number of outer loops that two statements share."""
         depth = 0
         for mine, theirs, p, q in zip(self.loops, second.loops, self.positions, second.positions, strict=False):
             if mine != theirs or p != q:
@@ -92,7 +92,7 @@ class Statement:
         return depth
 
     def instance(self, point: dict[int, int]) -> str:
-        """An instance in words: its spatial axes, then its reduce axes by name."""
+        """An instance as text, such as `C[0,2,k=1]`: its spatial axes, then its reduce axes by name."""
         shown = []
         for axis, form in zip(self.block.axes, self.block.bindings, strict=True):
             if axis.is_reduce and self.is_init:
@@ -104,7 +104,7 @@ class Statement:
 
 @lru_cache(maxsize=4096)
 def _uses(same: _Same, is_init: bool, spans: tuple[tuple[int, lin.Range], ...]) -> tuple[Use, ...]:
-    """The uses of a block, or of its init, in loops of some ranges: computed once wherever it stands."""
+    """The uses of a block, or of its init, in loops of some ranges; cached, wherever the block is."""
     block, ranges = same.node, dict(spans)
     assert isinstance(block, Block)
     if is_init:
@@ -132,8 +132,8 @@ def _use(block: Block, access: Access, how: Combiner, ranges: lin.Ranges) -> Use
 
 @lru_cache(maxsize=256)
 def _paired(block: Block) -> bool:
-    """Whether instances that share an element of one target share the elements of all targets, so that updates
-    commute."""
+    """Whether instances that share an element of one target share those of all targets, so that updates commute."""
+    # Targets P[i], Q[j]: a0 = b0 and not a1 = b1 at (a0, a1, b0, b1) = (0, 0, 0, 1), so False.
     mine, theirs = ({n: f"{v}{n}" for n in range(len(block.axes))} for v in "ab")
     domain = [f"0 <= {names[n]} < {axis.size}" for names in (mine, theirs) for n, axis in enumerate(block.axes)]
 
@@ -148,8 +148,7 @@ def _paired(block: Block) -> bool:
 
 
 class Statements(Mapping[Key, Statement]):
-    """The statements of a program. Those of a nest are made when they are asked for, once for all programs that have
-    it."""
+    """The statements of a program. Those of a nest are computed on first use, once for all programs that share it."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -201,7 +200,7 @@ def _statements(same: _Same, top: int) -> dict[Key, Statement]:
 
 
 def _moved(statement: Statement, top: int) -> Statement:
-    """The same statement where its nest stands at another position of the body."""
+    """The statement with its nest at another position of the body."""
     (_, second), *inner = statement.positions
     return replace(statement, positions=((top, second), *inner))
 
@@ -212,16 +211,16 @@ def meetings(first: Statement, second: Statement) -> Iterator[tuple[Use, Use]]:
 
 
 def uses_of(program: Program, buffer: str) -> list[tuple[Statement, Use]]:
-    """The uses of a buffer, each with the statement that it is of."""
+    """The uses of a buffer, each with its statement."""
     touching = {block.label for block in (*program.readers[buffer], *program.writers[buffer])}
-    every = statements(program)
-    touching_statements = [s for label in program.blocks if label in touching for s in every.of_block(label)]
+    all_statements = statements(program)
+    touching_statements = [s for label in program.blocks if label in touching for s in all_statements.of_block(label)]
     return [(s, use) for s in touching_statements for use in s.uses if use.buffer == buffer]
 
 
 @dataclass(frozen=True, eq=False)
 class _Same:
-    """A node that equals only itself, which is cheaper to tell than whether two are alike."""
+    """A key that compares nodes by identity, which is cheaper than by content."""
 
     node: Node
 
@@ -250,8 +249,8 @@ def _mains(positions: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def _init(nest: Nest, block: Block, loops: tuple[Loop, ...], positions: Sequence[int], order: int) -> Statement:
-    """The init statement: it stands before the loops of the reduction, and has copies of the spatial loops among them
-    that it needs."""
+    """The init statement, before the loops of the reduction; it has copies of the spatial loops among them that it
+    uses."""
     depth = init_depth(block, loops)
     forms = [*block.bindings[: block.spatial], *(c.form for c in init_guard(block))]
     used = set().union(*(form.variables() for form in forms))
