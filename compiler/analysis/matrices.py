@@ -1,6 +1,6 @@
-"""Sets and maps as matrices: the format of PolyLib, from isl's syntax.
+"""Translation of sets and maps from isl's syntax to matrices in PolyLib's format.
 
-isl reads a matrix some ten times as fast as its own syntax, of which it intersects the constraints one by one. Only
+isl reads a matrix about ten times as fast as its own syntax, whose constraints it intersects one by one. Only
 conjunctions of quasi-affine constraints are translated; a text of another form, such as a disjunction, is left to isl.
 """
 
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 Factors = dict[str, int]
-"""A sum: the factors of its variables, and the constant under the name CONSTANT. A quotient is a variable, too."""
+"""A sum: factors by variable, and the constant under the name CONSTANT. Quotients count as variables."""
 CONSTANT = ""
 
 _TEXT = re.compile(
@@ -24,8 +24,7 @@ _COMPARISON = re.compile(r" (<=|>=|<|>|=) ")
 
 
 class Matrix(NamedTuple):
-    """A conjunction in PolyLib's format, and the names of its tuples: of a map `domain` and `range`, of a set only
-    `domain`."""
+    """A conjunction in PolyLib's format, and the names of its tuples. `range` is None for a set."""
 
     text: str
     domain: str
@@ -33,18 +32,18 @@ class Matrix(NamedTuple):
 
 
 class Constraint(NamedTuple):
-    """The constraint that a sum is at least zero or, with `equal`, is zero."""
+    """A constraint on a sum: sum >= 0 or, with `equal`, sum = 0."""
 
     equal: bool
     factors: tuple[tuple[str, int], ...]
 
 
 class _Untranslated(Exception):
-    """A text of another form."""
+    """A text that is no conjunction of quasi-affine constraints."""
 
 
 def matrix(text: str) -> Matrix | None:
-    """A conjunction in isl's syntax without braces, as a matrix; None where it has another form.
+    """Translate a conjunction in isl's syntax, without braces, to a matrix; None for a text of another form.
 
       [x, y] : 0 <= x <= 7 and y = floor((x)/4)
     ->
@@ -80,17 +79,17 @@ def _listed(text: str) -> list[str]:
 
 def _lines(head: tuple[int, ...], rows: list[Constraint], columns: list[str]) -> Iterator[str]:
     yield " ".join(map(str, head))
-    places = {name: place for place, name in enumerate(columns, 1)}
+    positions = {name: position for position, name in enumerate(columns, 1)}
     for row in rows:
         cells = ["0" if row.equal else "1", *["0"] * len(columns)]
         for name, factor in row.factors:
-            cells[places[name]] = str(factor)
+            cells[positions[name]] = str(factor)
         yield " ".join(cells)
 
 
 @lru_cache(maxsize=8192)
 def _rows(constraint: str) -> tuple[Constraint, ...]:
-    """The rows of a constraint, of two where it is a range, those of its quotients first. Raises _Untranslated."""
+    """Translate a constraint to rows: those of its quotients, then one a comparison. Raises _Untranslated."""
     if constraint == "true":
         return ()
     first, *parts = _COMPARISON.split(constraint)
@@ -112,7 +111,7 @@ def _row(equal: bool, factors: Factors, constant: int = 0) -> Constraint:
 
 
 def _joined(left: Factors, right: Factors, times: int = 1) -> Factors:
-    """One sum, and a multiple of another."""
+    """Add a multiple of a sum to another: left + times * right."""
     joined = dict(left)
     for name, factor in right.items():
         joined[name] = joined.get(name, 0) + times * factor
@@ -120,7 +119,7 @@ def _joined(left: Factors, right: Factors, times: int = 1) -> Factors:
 
 
 class _Sum:
-    """The parser of a sum; `rows` gain the constraints of its quotients. Raises _Untranslated."""
+    """Parser of a sum. The constraints of its quotients are appended to `rows`. Raises _Untranslated."""
 
     def __init__(self, text: str, rows: list[Constraint]) -> None:
         self.tokens: list[str] = _TOKEN.findall(text)[::-1]
@@ -137,7 +136,7 @@ class _Sum:
         return self.tokens.pop()
 
     def _next_is(self, token: str) -> bool:
-        """Whether this token comes next, which is taken then."""
+        """Take the next token if it is `token`; return whether it was."""
         return bool(self.tokens) and self.tokens[-1] == token and bool(self.tokens.pop())
 
     def _integer(self) -> int:
@@ -175,8 +174,8 @@ class _Sum:
         return inner
 
     def _quotient(self, dividend: Factors, divisor: int) -> str:
-        """The variable of a quotient, by its constraints: 0 <= dividend - divisor * quotient < divisor."""
+        """Name the variable of a quotient, with the rows 0 <= dividend - divisor * quotient < divisor."""
         name = f"{dividend}/{divisor}"
-        rest = _joined(dividend, {name: 1}, -divisor)
-        self.rows += [_row(False, rest), _row(False, _joined({}, rest, -1), divisor - 1)]
+        remainder = _joined(dividend, {name: 1}, -divisor)
+        self.rows += [_row(False, remainder), _row(False, _joined({}, remainder, -1), divisor - 1)]
         return name

@@ -1,4 +1,4 @@
-"""Questions to isl: whether a set is empty, with an operation limit so that none can hang, each asked once."""
+"""Queries to isl: samples of sets, inclusion, injectivity; cached, and with an operation limit so that none hangs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_OPERATIONS = 2_000_000
 
 
 class Undecided(Exception):
-    """A question that isl did not answer within its operation limit."""
+    """A query that isl did not answer within its operation limit."""
 
 
 @cache
@@ -25,13 +25,13 @@ def context() -> isl.Context:
     """The one isl context."""
     import islpy as isl
 
-    made = isl.Context()
-    made.set_max_operations(MAX_OPERATIONS)
-    return made
+    limited_context = isl.Context()
+    limited_context.set_max_operations(MAX_OPERATIONS)
+    return limited_context
 
 
 def points(variables: Iterable[str], constraints: Iterable[str], exists: Iterable[str] = ()) -> str:
-    """The points at which constraints hold for some values of further variables, in isl's syntax."""
+    """Print the set of points at which constraints hold for some values of the variables `exists`, in isl's syntax."""
     holds, some = " and ".join(constraints) or "true", ", ".join(exists)
     return f"[{', '.join(variables)}] : {f'exists {some} : ({holds})' if some else holds}"
 
@@ -79,7 +79,7 @@ def _map(text: str) -> isl.Map:
 
 
 def limited(ask: Callable[[], Answer]) -> Answer:
-    """The answer to a question that calls isl; each question has the whole operation limit. Raises Undecided beyond."""
+    """Run a query, which has the whole operation limit. Raises Undecided beyond it."""
     import islpy as isl
 
     context().reset_operations()
@@ -92,7 +92,7 @@ def limited(ask: Callable[[], Answer]) -> Answer:
 
 
 def _exhausted() -> bool:
-    """Whether the operation limit has been reached: then everything fails, texts with a syntax error too."""
+    """Whether the operation limit is reached: then any query fails. Below it a failure is an error, as of syntax."""
     import islpy as isl
 
     try:
@@ -104,8 +104,8 @@ def _exhausted() -> bool:
 
 @lru_cache(maxsize=8192)
 def sample(text: str) -> tuple[int, ...] | None:
-    """The lexicographically smallest of a set of points in isl's syntax, or None if the set is empty. Raises
-    Undecided."""
+    """The lexicographically smallest point of a set in isl's syntax, or None if it is empty. Raises Undecided."""
+    # [x, y] : 0 <= x < 4 and 0 <= y < 4 and x + y = 5  ->  (2, 3)
     return limited(lambda: _sample(text))
 
 
@@ -123,7 +123,7 @@ def _sample(text: str) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=8192)
 def surely_within(inner: str, outer: str) -> bool:
-    """Whether some points are among others, both in isl's syntax; False where that was not decided."""
+    """Whether the set `inner` is a subset of `outer`, both in isl's syntax; False if undecided."""
     try:
         return bool(limited(lambda: _set(inner).is_subset(_set(outer))))
     except Undecided:
@@ -132,7 +132,7 @@ def surely_within(inner: str, outer: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def surely_injective(text: str) -> bool:
-    """Whether a map, in isl's syntax, has no value twice; False where that was not decided."""
+    """Whether a map in isl's syntax is injective, as [x] -> [x mod 4] : 0 <= x < 4; False if undecided."""
     try:
         return bool(limited(lambda: _map(text).is_injective()))
     except Undecided:
