@@ -9,7 +9,7 @@ from compiler.program.tree import Access, Block, Loop, Program
 
 
 def contiguous_order(program: Program, block: Block, loops: Sequence[Loop]) -> tuple[Loop, ...]:
-    """The loops around a block with that innermost along which most accesses are contiguous; none to keep their order.
+    """Reorder the loops around a block: innermost the one along which most accesses are contiguous. Empty: no change.
 
     Keeps the order of loops that are not a perfect serial nest with one loop for each axis in its order, of a block
     that is guarded or reads its target, and of a block where a reduction would become innermost.
@@ -26,7 +26,7 @@ def contiguous_order(program: Program, block: Block, loops: Sequence[Loop]) -> t
 
 
 def _contiguous(program: Program, block: Block, axis: int) -> int:
-    """The number of accesses that step by one element along an axis, less the number that stride."""
+    """Number of accesses with stride one along an axis, less the number with strides other than -1, 0 and 1."""
     if block.axes[axis].size == 1:
         return -len(block.reads) - len(block.writes)
     steps = [step(program, access, axis) for access in (*block.reads, *block.writes)]
@@ -34,7 +34,7 @@ def _contiguous(program: Program, block: Block, axis: int) -> int:
 
 
 def step(program: Program, access: Access, axis: int) -> int | None:
-    """By how many elements an access moves along an axis of its block; None where that is not the same everywhere."""
+    """Stride of an access along an axis of its block, in elements; None if it is not constant."""
     total, pitch = 0, 1
     for form, extent in zip(reversed(access.index), reversed(program.buffers[access.buffer].shape), strict=True):
         factor = form.coefficient(axis)

@@ -1,4 +1,4 @@
-"""`Overlaps`: the accesses to one buffer, by where they are, so that few are compared with another."""
+"""`Overlaps`: an index of the accesses to one buffer, to find those that may overlap with another one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from compiler.analysis.index_forms import Forms
 
 
 @dataclass(frozen=True)
-class _Place:
-    """An access, and its index split: the variable parts of all dimensions, and their constants."""
+class _Entry:
+    """An access with its index split into the variable part and the constant of each dimension."""
 
     access: LowAccess
     variable: tuple[tuple[tuple[Atom, int], ...], ...]
@@ -28,23 +28,23 @@ class _Place:
         """The constant of the last dimension."""
         return self.constants[-1] if self.constants else 0
 
-    def is_apart(self, place: _Place) -> bool:
-        """Whether two accesses never touch a common element; False if that is not evident."""
+    def is_apart(self, entry: _Entry) -> bool:
+        """Whether two accesses touch no common element; False if the constants alone do not show it."""
         last = len(self.constants) - 1
-        for dim, (mine, its) in enumerate(zip(self.variable, place.variable, strict=True)):
+        for dim, (mine, its) in enumerate(zip(self.variable, entry.variable, strict=True)):
             if mine == its:
-                gap = self.constants[dim] - place.constants[dim]
-                if gap != 0 if dim != last else not -self.access.lanes < gap < place.access.lanes:
+                gap = self.constants[dim] - entry.constants[dim]
+                if gap != 0 if dim != last else not -self.access.lanes < gap < entry.access.lanes:
                     return True
         return False
 
 
-_Row = dict[int, list[_Place]]
-"""Accesses that differ in the last index only, by its constant part."""
+_Row = dict[int, list[_Entry]]
+"""Accesses that differ in the constant of the last index only, by this constant."""
 
 
 class Overlaps:
-    """Accesses to one buffer. Those whose indices differ by constants are found by these; others are compared."""
+    """Index of accesses by the constants of their indices; those with other variable parts are compared one by one."""
 
     def __init__(self, forms: Forms) -> None:
         self._forms = forms
@@ -52,31 +52,31 @@ class Overlaps:
         self._widest = 1
 
     def add(self, access: LowAccess) -> None:
-        """Take an access in."""
-        place = self._place(access)
-        row = self._rows.setdefault(place.variable, {}).setdefault(place.leading, {})
-        row.setdefault(place.last, []).append(place)
+        """Add an access."""
+        entry = self._entry(access)
+        row = self._rows.setdefault(entry.variable, {}).setdefault(entry.leading, {})
+        row.setdefault(entry.last, []).append(entry)
         self._widest = max(self._widest, access.lanes)
 
     def remove(self, access: LowAccess) -> None:
-        """Leave out an access that was taken in."""
-        place = self._place(access)
-        self._rows[place.variable][place.leading][place.last].remove(place)
+        """Remove an access that was added."""
+        entry = self._entry(access)
+        self._rows[entry.variable][entry.leading][entry.last].remove(entry)
 
     def meeting(self, access: LowAccess) -> list[LowAccess]:
-        """The accesses that may touch an element which another one touches."""
-        place = self._place(access)
-        return [near.access for near in self._near(place) if not near.is_apart(place)]
+        """The added accesses that may overlap with an access."""
+        entry = self._entry(access)
+        return [near.access for near in self._near(entry) if not near.is_apart(entry)]
 
-    def _near(self, place: _Place) -> Iterator[_Place]:
+    def _near(self, entry: _Entry) -> Iterator[_Entry]:
         for variable, rows in self._rows.items():
-            if variable != place.variable:
-                yield from (near for row in rows.values() for places in row.values() for near in places)
-            elif place.leading in rows:
-                row = rows[place.leading]
-                for last in range(place.last - self._widest + 1, place.last + place.access.lanes):
+            if variable != entry.variable:
+                yield from (near for row in rows.values() for entries in row.values() for near in entries)
+            elif entry.leading in rows:
+                row = rows[entry.leading]
+                for last in range(entry.last - self._widest + 1, entry.last + entry.access.lanes):
                     yield from row.get(last, ())
 
-    def _place(self, access: LowAccess) -> _Place:
+    def _entry(self, access: LowAccess) -> _Entry:
         forms = [self._forms.of(index) for index in access.indices]
-        return _Place(access, tuple(form.terms for form in forms), tuple(form.constant for form in forms))
+        return _Entry(access, tuple(form.terms for form in forms), tuple(form.constant for form in forms))

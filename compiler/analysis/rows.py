@@ -1,7 +1,7 @@
-"""Rows: the axes along which some blocks of a program can share their loops.
+"""Rows: the axes along which blocks of a program can share their loops.
 
-A row is the unit that a set of blocks computes from the same unit of each other's results: the batch and the position
-of a layer norm, the channel of a batch norm, the column of a softmax over the first axis.
+A row is a slice of the results that blocks compute from the same slice of each other's results: a batch and position of
+a layer norm, a channel of a batch norm, a column of a softmax over the first axis.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ Axis = tuple[str, int]
 
 @dataclass(frozen=True)
 class Rows:
-    """The blocks that share loops over rows, in the order of the program, the anchor last: by label the axes that
-    run over rows, in the order of the anchor's."""
+    """The blocks that share loops over rows, in the order of the program, the anchor last. `axes` maps a label to the
+    block's row axes, in the order of the anchor's."""
 
     axes: dict[str, tuple[int, ...]]
 
     @property
     def anchor(self) -> str:
-        """The last block; its loops over rows become the common ones."""
+        """The last block, whose loops over rows become the common ones."""
         return list(self.axes)[-1]
 
 
 def rows_of(program: Program, anchor: str, within: Iterable[str]) -> Rows | None:
-    """The blocks, among some, that can be computed row by row together with an anchor, the last of them; None where
-    the anchor has no axis that nothing reduces.
+    """Find the blocks in `within` that can be computed row by row with the block `anchor`, the last of them; None if
+    the anchor has no row axis.
 
     Two axes are the same row axis if one block writes a dimension along the first and another reads it along the
     second, or if both read a dimension of one argument along them. An axis that is reduced or read otherwise (a window,
@@ -42,12 +42,12 @@ def rows_of(program: Program, anchor: str, within: Iterable[str]) -> Rows | None
     labels = labels[: labels.index(anchor) + 1]
     classes = _classes(program, [program.blocks[label] for label in labels])
     block = program.blocks[anchor]
-    fit = [axis for axis in range(block.spatial) if classes.of((anchor, axis)) not in classes.along]
+    fit = [axis for axis in range(block.spatial) if classes.of((anchor, axis)) not in classes.unfit_classes]
     long = [axis for axis in fit if block.axes[axis].size > 1]
-    wanted = [classes.of((anchor, axis)) for axis in long or fit]
-    if not wanted or _found(classes, block, wanted) is None:
+    row_classes = [classes.of((anchor, axis)) for axis in long or fit]
+    if not row_classes or _row_axes(classes, block, row_classes) is None:
         return None
-    axes = {label: _found(classes, program.blocks[label], wanted) for label in labels}
+    axes = {label: _row_axes(classes, program.blocks[label], row_classes) for label in labels}
     members = {label for label, numbers in axes.items() if numbers is not None}
     members = _connected(program, anchor, members)
     while outside := {label for label in members if label != anchor and not _belongs(program, label, members)}:
@@ -56,7 +56,7 @@ def rows_of(program: Program, anchor: str, within: Iterable[str]) -> Rows | None
 
 
 class _Classes:
-    """Axes that are the same, as a union-find; `along` are the classes that are no rows."""
+    """Union-find of the axes that are the same row axis; `unfit` are axes that cannot be row axes."""
 
     def __init__(self) -> None:
         self.parents: dict[Axis, Axis] = {}
@@ -71,7 +71,7 @@ class _Classes:
         self.parents[self.of(axis)] = self.of(partner)
 
     @property
-    def along(self) -> set[Axis]:
+    def unfit_classes(self) -> set[Axis]:
         return {self.of(axis) for axis in self.unfit}
 
 
@@ -109,7 +109,7 @@ def _linked(classes: _Classes, dims: dict[tuple[str, int], Axis], dim: tuple[str
 
 
 def plain(form: Linear) -> int | None:
-    """The axis that a form is, where it is one."""
+    """The axis that a form consists of; None for any other form."""
     if form.constant == 0 and len(form.terms) == 1:
         ((atom, factor),) = form.terms
         if factor == 1 and isinstance(atom, int):
@@ -117,30 +117,32 @@ def plain(form: Linear) -> int | None:
     return None
 
 
-def _found(classes: _Classes, block: Block, wanted: Sequence[Axis]) -> tuple[int, ...] | None:
-    """The axes of a block of some classes, one each; None where it has not one of each."""
+def _row_axes(classes: _Classes, block: Block, row_classes: Sequence[Axis]) -> tuple[int, ...] | None:
+    """The axis of a block in each class; None unless each class has one axis and the block streams."""
     classes_here = [classes.of((block.label, axis)) for axis in range(block.spatial)]
-    if any(classes_here.count(wanted_class) != 1 for wanted_class in wanted) or not streams(block):
+    if any(classes_here.count(row_class) != 1 for row_class in row_classes) or not streams(block):
         return None
-    return tuple(classes_here.index(wanted_class) for wanted_class in wanted)
+    return tuple(classes_here.index(row_class) for row_class in row_classes)
 
 
 def streams(block: Block) -> bool:
-    """Whether a reduction has an operand that is read once: a product, whose operands are all used again, and a window
-    that overlaps the next one are no work of rows."""
+    """Whether a block is no reduction, or one that reads each element of some operand once.
+
+    False for a product, which reuses all operands, and for overlapping windows.
+    """
     if not block.combiners:
         return True
-    every = {n for n, axis in enumerate(block.axes) if axis.size > 1}
-    return any(every <= _separate(access.index) for access in block.reads)
+    axes = {n for n, axis in enumerate(block.axes) if axis.size > 1}
+    return any(axes <= _separate(access.index) for access in block.reads)
 
 
 def _separate(index: Sequence[Linear]) -> set[int]:
-    """The axes that index dimensions of their own."""
+    """The axes that are alone in the form of some dimension."""
     return set().union(*(v for v in (form.variables() for form in index) if len(v) == 1))
 
 
 def _connected(program: Program, anchor: str, members: set[str]) -> set[str]:
-    """The members that pass values to each other or read the same, beginning with the anchor."""
+    """The members that are connected with the anchor through buffers that they access in common."""
     reached, pending = {anchor}, [anchor]
     while pending:
         block = program.blocks[pending.pop()]
