@@ -1,4 +1,4 @@
-"""Storage folding: may several elements of a buffer share a place? Exactly, through isl."""
+"""Storage folding: whether elements of a buffer may share a memory location, exactly through isl."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from compiler.program.tree import Program
 
 
 def is_injective(forms: Sequence[Linear], shape: Sequence[int]) -> bool:
-    """Whether different elements of the shape have different places."""
+    """Whether forms over the dimensions give different elements of a shape different locations; False if undecided."""
+    # [d0 mod 4], shape [8]: 0 <= x0 < 8 and 0 <= y0 < 8 and x0 mod 4 = y0 mod 4 and (x0 != y0) has a point: False.
     left = {d: f"x{d}" for d in range(len(shape))}
     right = {d: f"y{d}" for d in range(len(shape))}
     inside = [f"0 <= {names[d]} < {n}" for names in (left, right) for d, n in enumerate(shape)]
@@ -26,7 +27,8 @@ def is_injective(forms: Sequence[Linear], shape: Sequence[int]) -> bool:
 
 
 def clash(program: Program, buffer: str, forms: Sequence[Linear]) -> str | None:
-    """A sentence about an element that would be overwritten between a write and a later use, or None."""
+    """Find an element that another one overwrites between a write and a later use, if `forms` over the index give the
+    location. Returns a sentence about it, or None."""
     uses = uses_of(program, buffer)
     writes = [(s, u) for s, u in uses if u.how != "read"]
     later = [(s, u) for s, u in uses if u.how != "write"]
@@ -45,40 +47,43 @@ Instance = tuple[Statement, Use]
 def _clash(
     program: Program, buffer: str, forms: Sequence[Linear], first: Instance, between: Instance, last: Instance
 ) -> str | None:
+    """The sentence of `clash` for a write, a write of another element to its location, and a use of the first."""
+    # T[x0], T[y0] written in one loop, T[z1] read in the next, location d0 mod 4:
+    #   x0 = z1 and (x0 != y0) and x0 mod 4 = y0 mod 4 and x0 < y0  ->  (x0, y0, z1) = (0, 4, 0)
     names = [{n: f"{v}{n}" for n in s.loops} for v, (s, _) in zip("xyz", (first, between, last), strict=True)]
     around = [loop.number for loop in program.enclosing((buffer,))]
-    fixed = [f"{names[0][n]} = {later[n]}" for later in names[1:] for n in around]
+    constraints = [f"{names[0][n]} = {later[n]}" for later in names[1:] for n in around]
     for (s, u), instance in zip((first, between, last), names, strict=True):
-        fixed += s.domain(instance, u)
+        constraints += s.domain(instance, u)
     index = [
         [lin.to_isl(f, instance) for f in u.forms]
         for (_, u), instance in zip((first, between, last), names, strict=True)
     ]
-    fixed += [f"{a} = {b}" for a, b in zip(index[0], index[2], strict=True)]
+    constraints += [f"{a} = {b}" for a, b in zip(index[0], index[2], strict=True)]
     differ = " or ".join(f"{a} != {b}" for a, b in zip(index[0], index[1], strict=True)) or "false"
-    fixed.append(f"({differ})")
+    constraints.append(f"({differ})")
     for form in forms:
-        places = [
+        locations = [
             lin.to_isl(lin.substitute(form, dict(enumerate(u.forms)), program.ranges), instance)
             for (_, u), instance in zip((first, between), names[:2], strict=True)
         ]
-        fixed.append(f"{places[0]} = {places[1]}")
+        constraints.append(f"{locations[0]} = {locations[1]}")
     variables = [v for instance in names for v in instance.values()]
     for before in orders(first[0], between[0], names[0], names[1]):
         for after in orders(between[0], last[0], names[1], names[2]):
             try:
-                point = sample(points(variables, [*fixed, *before, *after]))
+                point = sample(points(variables, [*constraints, *before, *after]))
             except Undecided:
                 return f"whether elements of '{buffer}' that share a place live at once was not decided in the budget"
             if point is not None:
                 values = dict(zip(variables, point, strict=True))
-                at = [{n: values[v] for n, v in instance.items()} for instance in names]
+                instances = [{n: values[v] for n, v in instance.items()} for instance in names]
                 element = [
                     ",".join(str(lin.evaluate(f, p)) for f in u.forms)
-                    for (_, u), p in zip((first, between), at, strict=False)
+                    for (_, u), p in zip((first, between), instances, strict=False)
                 ]
                 return (
-                    f"{between[0].instance(at[1])} writes {buffer}[{element[1]}] to the place of "
-                    f"{buffer}[{element[0]}] before {last[0].instance(at[2])} has used that"
+                    f"{between[0].instance(instances[1])} writes {buffer}[{element[1]}] to the place of "
+                    f"{buffer}[{element[0]}] before {last[0].instance(instances[2])} has used that"
                 )
     return None

@@ -1,4 +1,4 @@
-"""Whether a program may write its result where one of its inputs stands: each element is read before it is written."""
+"""Results in the memory of inputs: possible if each element is read before it is written."""
 
 from __future__ import annotations
 
@@ -15,42 +15,44 @@ def may_overwrite(program: Program, source: str, target: str) -> bool:
 
     Each read of an element of `source` must come before each write of the element of `target` at the same index, or
     be of the instance that writes it. Iterations of a concurrent loop are in no order. Both have one shape and type.
-    Undecided questions, and nests that an instruction replaces, are answered with no.
+    False also if isl does not decide, and for programs with tensorized nests.
     """
     buffers = program.buffers
     if (buffers[source].shape, buffers[source].element) != (buffers[target].shape, buffers[target].element):
         return False
     if program.writers[source] or any(loop.intrinsic for loop in loops_in(*program.body)):
         return False
-    every = list(statements(program).values())
-    reads = [(s, use) for s in every for use in s.uses if use.buffer == source]
-    writes = [(s, use) for s in every for use in s.uses if use.buffer == target and use.how != "read"]
+    all_statements = list(statements(program).values())
+    reads = [(s, use) for s in all_statements for use in s.uses if use.buffer == source]
+    writes = [(s, use) for s in all_statements for use in s.uses if use.buffer == target and use.how != "read"]
     return not any(_overtaken(program, *read, *write) for read in reads for write in writes)
 
 
 def _overtaken(program: Program, s: Statement, read: Use, t: Statement, write: Use) -> bool:
-    """Whether an element may be written before, or while, another instance still has to read it."""
+    """Whether an element may be written before, or concurrently with, its read by another instance."""
+    # C[y0] = A[7 - x0], C in the memory of A:  7 + -1*x0 = y0 and y0 < x0  ->  (x0, y0) = (4, 3): True.
     return any(space.solve(way) is not None for space, way in _ways(program, s, read, t, write))
 
 
 def _ways(
     program: Program, s: Statement, read: Use, t: Statement, write: Use
 ) -> Iterator[tuple[SharedElement, list[str]]]:
+    """The systems of constraints under which the write precedes the read or is concurrent with it."""
     space = SharedElement(program, s, t, read, write)
     for earlier in orders(t, s, space.right, space.left):
         yield space, earlier
     for depth, number in enumerate(s.loops[: s.common(t)]):
         if program.loops[number].kind not in CONCURRENT:
             continue
-        inside = SharedElement(program, s, t, read, write, s.loops[:depth])
-        x, y = inside.left[number], inside.right[number]
+        system = SharedElement(program, s, t, read, write, s.loops[:depth])
+        x, y = system.left[number], system.right[number]
         if x != y:
-            yield inside, [f"{x} < {y}"]
-            yield inside, [f"{y} < {x}"]
+            yield system, [f"{x} < {y}"]
+            yield system, [f"{y} < {x}"]
 
 
 def in_place(program: Program, source: str, target: str) -> Program:
-    """The program with reads of an input as reads of the output that stands in its memory."""
+    """Replace reads of an input by reads of the output that has its memory."""
 
     def redirected(block: Block) -> Block:
         reads = tuple(replace(a, buffer=target) if a.buffer == source else a for a in block.reads)

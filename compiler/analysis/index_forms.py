@@ -1,4 +1,4 @@
-"""Index values at the low level, recovered from the arith ops that compute them: linear forms, and ranges."""
+"""Linear forms and ranges of index values at the low level, recovered from the arith ops that compute them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Forms:
 
     def __init__(self) -> None:
         self.values: list[SSAValue] = []
-        """The values that occur in forms, by the numbers of their variables."""
+        """The value of each variable in the forms, by the variable's number."""
         self._numbers: dict[SSAValue, int] = {}
         self._by_value: dict[SSAValue, Linear] = {}
 
@@ -50,14 +50,14 @@ class Forms:
 
 
 Range = tuple[float, float]
-"""The least and the greatest value, both integers; infinite where that is not known."""
+"""The smallest and the largest value, both integers; infinite if unknown."""
 ANY: Range = (-inf, inf)
 _WORD = (-(1 << 63), (1 << 63) - 1)
 _BELOW = IntegerAttr(arith.CMPI_COMPARISON_OPERATIONS.index("ult"), 64)
 
 
 class Ranges:
-    """The values that indices may have, as far as constants, types of integers and the bounds of loops tell."""
+    """Interval analysis of index values, from constants, integer types and loop bounds."""
 
     def __init__(self) -> None:
         self._by_value: dict[SSAValue, Range] = {}
@@ -69,11 +69,11 @@ class Ranges:
         return self._by_value[value]
 
     def state(self, value: SSAValue, stated: Range) -> None:
-        """State the range of a value; a range beyond 64 bits, where indices wrap, states nothing."""
+        """Record the range of a value. A range beyond 64 bits, where indices wrap, becomes ANY."""
         self._by_value[value] = stated if all(isinf(end) or _WORD[0] <= end <= _WORD[1] for end in stated) else ANY
 
     def surely_runs(self, loop: scf.ForOp | scf.ParallelOp) -> bool:
-        """Whether a loop has an iteration whatever its bounds are."""
+        """Whether a loop has an iteration for all values that its bounds may have."""
         return all(self.of(low)[1] < self.of(high)[0] for low, high, _ in bounds(loop))
 
     def _argument(self, value: BlockArgument) -> Range:
@@ -99,7 +99,7 @@ class Ranges:
         return ANY if rule is None else rule(*map(self.of, op.operands))
 
     def _where(self, condition: SSAValue, value: SSAValue) -> Range:
-        """The range of a value where a condition holds: `value ult size` leaves none below zero."""
+        """The range of a value under a condition: `value ult size` implies 0 <= value < size."""
         test = condition.owner
         if isinstance(test, Operation) and test.name == "arith.cmpi" and test.operands[0] is value:
             low, high = self.of(test.operands[1])
@@ -109,7 +109,7 @@ class Ranges:
 
 
 def bounds(loop: scf.ForOp | scf.ParallelOp) -> Sequence[tuple[SSAValue, SSAValue, SSAValue]]:
-    """First value, end and step of each variable of a loop."""
+    """Lower bound, upper bound and step of each variable of a loop."""
     if isinstance(loop, scf.ForOp):
         return [(loop.lb, loop.ub, loop.step)]
     return list(zip(loop.lowerBound, loop.upperBound, loop.step, strict=True))
