@@ -1,8 +1,8 @@
-"""Tensorized loops: whether a nest is an intrinsic's, also where the block's guard lets only a part of it run.
+"""Tensorized loops: nests that match an intrinsic, also if the block's guard excludes a part of the nest.
 
-An intrinsic runs whole. Where a guard fails in a part of the nest it would run instances that the program does not
-have; they are harmless where they add zero times zero, as in the padding of packed operands, or where they write to
-elements of a temporary that the program itself never writes, whose values it cannot depend on.
+An intrinsic runs whole. If a guard excludes a part of the nest, it runs instances that the program does not have. They
+are harmless if they add zero times zero, as in the padding of packed operands, or if they write to elements of a
+temporary that the program itself never writes, since it cannot depend on those.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def loops_under(program: Program, loop: int) -> tuple[list[Loop], Block]:
 
 
 def matched(program: Program, loop: int, intrinsic: Intrinsic) -> Program:
-    """The program in which the block under a nest runs wherever any part of the nest does, if it is the intrinsic's.
+    """Match a nest with an intrinsic, and weaken the guard of its block so that the nest runs whole.
 
-    Raises Misfit with the mismatch.
+    Raises Misfit if the nest does not match, or if the instances that are added are harmful.
     """
     loops, block = loops_under(program, loop)
     for around in program.enclosing(loop):
@@ -54,14 +54,14 @@ def matched(program: Program, loop: int, intrinsic: Intrinsic) -> Program:
 
 
 def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> PerfectNest:
-    """A perfect nest as intrinsics are declared, its guard aside."""
+    """Describe a perfect nest in the form in which intrinsics are declared, without its guard."""
 
     def reference(access: Access) -> Reference:
         buffer = program.buffers[access.buffer]
         index = tuple(block.at(form, program.ranges) for form in access.index)
         values = dict(enumerate(block.bindings))
-        open = [c for c in access.where if not c.substitute(values, program.ranges).always(program.ranges)]
-        return Reference(access.buffer, buffer.element, buffer.shape, index, bool(open), buffer.scope == "fragment")
+        guarded = any(not c.substitute(values, program.ranges).always(program.ranges) for c in access.where)
+        return Reference(access.buffer, buffer.element, buffer.shape, index, guarded, buffer.scope == "fragment")
 
     return PerfectNest(
         tuple(loops),
@@ -78,7 +78,7 @@ def nest_of(program: Program, loops: Sequence[Loop], block: Block) -> PerfectNes
 
 
 def _whole(program: Program, loops: list[Loop], block: Block, intrinsic: Intrinsic) -> Program:
-    """The block's guard without conditions on the nest's loops and, where possible, on unrolled loops."""
+    """Remove the conditions on the nest's loops from the block's guard and, if possible, those on unrolled loops."""
     nest = {n.number for n in loops}
     unrolled = {n.number for n in program.enclosing(block.label) if n.kind == "unrolled"}
     if not any(c.form.variables() & (nest | unrolled) for c in block.guard):
@@ -98,7 +98,10 @@ def _whole(program: Program, loops: list[Loop], block: Block, intrinsic: Intrins
 
 
 def _weakened(program: Program, guard: tuple[Condition, ...], variables: set[int]) -> tuple[Condition, ...] | None:
-    """The conditions without some variables: each holds where the former one does for any values of them."""
+    """Eliminate variables: a new condition holds if the former one does for some values of them. None if that fails.
+
+    8*i + j <= 90 without j in [0, 8): 8*i <= 90
+    """
     conditions: list[Condition] = []
     for condition in guard:
         form = condition.form
@@ -113,7 +116,7 @@ def _weakened(program: Program, guard: tuple[Condition, ...], variables: set[int
 
 
 def _with_guard(program: Program, block: Block, guard: tuple[Condition, ...]) -> Program:
-    """The program with another guard of a block, whose axes grow as its loops may lead beyond them."""
+    """Replace the guard of a block, and extend its axes to the values that they may have under the new guard."""
     highs = [lin.bounds(form, program.ranges)[1] for form in block.bindings]
     axes = tuple(
         type(axis)(axis.label, max(axis.size, high + 1), axis.is_reduce)
@@ -131,6 +134,7 @@ def _harm(before: Program, after: Program, label: str, intrinsic: Intrinsic) -> 
 
 
 def _harm_of(before: Program, after: Program, label: str, intrinsic: Intrinsic) -> str:
+    # Guard i <= 5 of i in [0, 8), weakened: { S[i] : 6 <= i <= 7 } is new, harmless if both operands are zero there.
     flow, key = Flow(after, after, {}), (label, False)
     statement = flow.statements[key]
     for outside, _, _ in flow.outside(key):
@@ -164,7 +168,7 @@ def _adding_zero(flow: Flow, label: str, intrinsic: Intrinsic) -> isl.UnionSet:
 
 
 def _dead(flow: Flow, before: Program, label: str, instances: isl.UnionSet) -> bool:
-    """Whether some instances write to elements of a temporary that no instance of the program itself writes."""
+    """Whether instances write only to elements of a temporary that no instance of the program `before` writes."""
     target = flow.statements[label, False].uses[-1]
     if target.buffer not in before.allocs:
         return False
@@ -172,17 +176,17 @@ def _dead(flow: Flow, before: Program, label: str, instances: isl.UnionSet) -> b
     original = Flow(before, before, {})
     for key, statement in original.statements.items():
         for use in statement.uses:
-            meets = use.buffer == target.buffer and use.how != "read"
-            if meets and not original.cell(key, use).range().intersect(reached).is_empty():
+            writes_target = use.buffer == target.buffer and use.how != "read"
+            if writes_target and not original.cell(key, use).range().intersect(reached).is_empty():
                 return False
     return True
 
 
 def absorbed(program: Program) -> Program:
-    """The program with every tensorized nest matched again, and its guard weakened as `matched` says.
+    """Match every tensorized nest again, and weaken its guard by `matched`.
 
-    Each nest is judged beside the others as they were before. Raises Misfit, which names the loop, and ScheduleError
-    for an unknown intrinsic.
+    Each nest is judged in `program`, in which the others are not weakened. Raises Misfit, which names the loop, and
+    ScheduleError for an unknown intrinsic.
     """
     weakened_program = program
     for loop in _tensorized(program):
@@ -205,7 +209,7 @@ def _tensorized(program: Program) -> Iterator[Loop]:
 
 
 def run_whole(program: Program) -> Program:
-    """Let the blocks of tensorized nests run where any part of their nest does, which is proved to be harmless.
+    """Weaken the guards of tensorized nests so that these run whole, which is proved to be harmless.
 
     Raises LoweringError for a tensorized nest that is not its intrinsic's, and for a fragment that others touch.
     """
@@ -219,7 +223,7 @@ def run_whole(program: Program) -> Program:
 
 
 def _check_fragments(program: Program) -> None:
-    """Fragments are touched by intrinsics only."""
+    """Check that only tensorized nests touch fragments. Raises LoweringError."""
     for buffer in program.buffers.values():
         for block in (*program.readers[buffer.name], *program.writers[buffer.name]):
             around = program.enclosing(block.label)
