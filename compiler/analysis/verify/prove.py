@@ -35,11 +35,11 @@ class Verdict:
 
 
 def verify_schedule(scheduled: Program, original: Program) -> Verdict:
-    """Whether a scheduled program computes what its original does.
+    """Prove that a scheduled program computes the same as its original, or refute it.
 
     Every computing block is compared with the equation of the original that its `origin` names, at the index it
     names; every read must find the right value by exact dataflow; between an init and its reader each contribution
-    to a reduction occurs once and none is missing; copies carry what they copy; the results hold every element;
+    to a reduction occurs once and none is missing; copies keep values; the results have every element;
     no access leaves its buffer; and no concurrent loop has iterations that depend on each other. The origin is a
     hint: a wrong one is refuted.
     """
@@ -55,8 +55,8 @@ def verify_schedule(scheduled: Program, original: Program) -> Verdict:
 
 
 def _verify(scheduled: Program, original: Program) -> None:
-    """Raise Refuted, Unknown, NotFunctional or Undecided, or return. Each question about a block or a result has the
-    whole budget, and no question is longer in a longer program."""
+    """Raise Refuted, Unknown, NotFunctional or Undecided unless the proof succeeds. Each check of a block or a result
+    has the whole budget, and none is longer in a longer program."""
     wanted = equations(original)
     if [(b.shape, b.element) for b in scheduled.arguments] != [(b.shape, b.element) for b in original.arguments]:
         raise Refuted("the arguments differ")
@@ -88,12 +88,12 @@ def _check_block(flow: Flow, key: Key, origin: Origin) -> None:
         raise Refuted(f"block '{block.label}' does not combine as its origin '{source.label}' does")
     comparison = Comparison(flow, key)
     domain = flow.instances(key, flow.domain_text(key), flow.within(origin))
-    for wanted, actual in zip(source.body, block.body, strict=True):
-        comparison.check(Wanted(source, wanted, origin.at), actual, domain)
+    for expression, actual in zip(source.body, block.body, strict=True):
+        comparison.check(Wanted(source, expression, origin.at), actual, domain)
 
 
 def _require_same_names(scheduled: Program, original: Program) -> None:
-    """Arguments correspond by position; here both must have the same names, and constants the same elements."""
+    """Check that arguments, which correspond by position, have the same names, and constants the same elements."""
     for argument, original_argument in zip(scheduled.arguments, original.arguments, strict=True):
         if argument.name != original_argument.name:
             raise Unknown(f"argument '{argument.name}' has another name in the original")
@@ -112,7 +112,7 @@ def _check_bounds(flow: Flow, key: Key) -> None:
 
 
 def _lives(program: Program, buffer: str, statement: Statement) -> bool:
-    """Whether a statement stands behind the allocation of a buffer, in the same body or inside it."""
+    """Whether a statement follows the allocation of a buffer, in the same body or inside it."""
     if buffer not in program.allocs:
         return True
     place = program.places[(buffer,)]
@@ -127,23 +127,23 @@ def _lives(program: Program, buffer: str, statement: Statement) -> bool:
 
 
 def _before_end(flow: Flow, names: str, key: Key) -> UnionMap:
-    """From the elements of a result to all instances of a statement."""
+    """The map from the elements of a result to all instances of a statement, since they are read at the end."""
     return union_map(f"R[{names}] -> {flow.space(key)}")
 
 
 def _check_result(flow: Flow, buffer: Buffer) -> None:
-    """Every element of a result, an instance of its own after the program, finds its value."""
+    """Check that each element of a result, an instance R[e] that reads it after the program, finds its value."""
     name, names = buffer.name, ", ".join(f"e{d}" for d in range(len(buffer.shape)))
     inside = " and ".join(f"0 <= e{d} < {size}" for d, size in enumerate(buffer.shape)) or "true"
-    asked, expected = (
+    cells, expected = (
         union_map(f"R[{names}] -> {space}[{names}] : {inside}")
         for space in (flow.cell_space(name), flow.value_space(name))
     )
-    lack = flow.of_cells(name, asked, partial(_before_end, flow, names)).lack(name, expected)
+    lack = flow.of_cells(name, cells, partial(_before_end, flow, names)).lack(name, expected)
     if lack is None:
         return
-    place = lack.instances.sample_point().get_multi_val()
-    where = f"{name}[{', '.join(str(place.get_val(d).to_python()) for d in range(len(buffer.shape)))}]"
+    point = lack.instances.sample_point().get_multi_val()
+    where = f"{name}[{', '.join(str(point.get_val(d).to_python()) for d in range(len(buffer.shape)))}]"
     if lack.kind == "partial":
         raise Refuted(f"contributions to '{name}' are missing at the end, as at {where}")
     if lack.kind == "unknown":

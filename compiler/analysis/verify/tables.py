@@ -1,6 +1,6 @@
-"""Whether every element of a table that a gather may choose is finished at that time.
+"""Proof that every element of a table that a gather may choose is finished when it is read.
 
-Which element is chosen is not known, so each instance stands for readers of all elements along the data-dependent
+The chosen element is data, so each instance counts as a set of readers of all elements along the data-dependent
 dimensions, like the readers of the results after the program.
 """
 
@@ -35,13 +35,13 @@ class _Readers:
     sizes: dict[int, int]
 
     def map(self, space: str, index: Sequence[Linear | int], around: Sequence[Linear] = ()) -> isl.UnionMap:
-        """From the readers to a tuple; a data-dependent index is the reader's own."""
+        """The map from the readers to a tuple; each has its own element along data-dependent dimensions."""
         forms = [lin.to_isl(f, self.flow.names) for f in around]
         forms += [f"e{d}" if isinstance(f, int) else lin.to_isl(f, self.flow.names) for d, f in enumerate(index)]
         return self._map(f"{space}[{', '.join(forms)}]")
 
     def instances(self) -> isl.UnionMap:
-        """From the readers to the instances that they belong to."""
+        """The map from the readers to their instances."""
         return self._map(self.flow.space(self.key))
 
     def _map(self, tuple_: str) -> isl.UnionMap:
@@ -51,7 +51,7 @@ class _Readers:
         return union_map(f"G[{', '.join(names)}] -> {tuple_} : {text}")
 
     def content(self, table: Table) -> Content:
-        """The content of the table that the readers find."""
+        """The content that the readers find in the table."""
         flow, buffer = self.flow, table.buffer
         if not flow.writers(buffer):
             is_argument = buffer not in flow.program.allocs
@@ -68,6 +68,7 @@ def check_elements(
 ) -> None:
     """Raise Refuted or Unknown unless the elements that a gather may read on a domain are the elements its origin
     reads. `at` are the forms of the origin's axes."""
+    # G[i] = T[index[i]], T[8]: the readers { G[i, e] : 0 <= e < 8 } must find { G[i, e] -> T[e] }.
     sizes = {d: size for d, size in enumerate(data_sizes(flow.program, table)) if size is not None}
     block, ranges, readers = flow.statements[key].block, flow.program.ranges, _Readers(flow, key, sizes)
     values = dict(enumerate(at))

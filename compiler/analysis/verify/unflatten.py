@@ -1,11 +1,10 @@
 """Easier sets for the same instances in the same order: `unfused` and `unflattened` programs.
 
-Where forms divide a loop by a number that divides its extent, as after fusing, `unfused` has two loops.
+`unfused` has two loops for a loop that forms divide by a divisor of its extent, as after fusing.
 
-A fetch of a tile [8][9][9] by 112 threads runs over one fused loop that is cut by 112; which element a thread copies is
-then a matter of quotients and remainders by numbers that do not divide each other, and such sets are hard for isl. The
-nest visits its points in the order of the axes all the same. Where enumeration shows that, `unflattened` has a plain
-loop for each axis.
+A fetch of a tile [8][9][9] by 112 threads runs over one fused loop that is split by 112. The element that a thread
+copies then has quotients and remainders by numbers that do not divide each other, and such sets are hard for isl. Yet
+the nest visits its points in the order of the axes. If enumeration shows that, `unflattened` has a loop for each axis.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ MOST = 1 << 18
 
 
 def unfused(program: Program) -> Program:
-    """The program with two loops for each that forms divide by a divisor of its extent.
+    """Split each loop that forms divide by a divisor of its extent.
 
     b = 6 { S(b floordiv 3, b mod 3) }  ->  b = 2 { b' = 3 { S(b, b') } }
     """
-    kept: set[tuple[int, int]] = set()
+    left_fused: set[tuple[int, int]] = set()
     while True:
-        pair = next((pair for pair in _divided(program) if (pair[0].number, pair[1]) not in kept), None)
+        pair = next((pair for pair in _divided(program) if (pair[0].number, pair[1]) not in left_fused), None)
         if pair is None:
             return program
         loop, divisor = pair
@@ -42,11 +41,11 @@ def unfused(program: Program) -> Program:
         if all(_stays(block, after.blocks[block.label], loop.number) for block in blocks_in(loop)):
             program = after
         else:
-            kept.add((loop.number, divisor))
+            left_fused.add((loop.number, divisor))
 
 
 def _halved(program: Program, loop: Loop, divisor: int) -> Program:
-    """The program with one loop split into two; the outer keeps its number."""
+    """Split a loop by a divisor of its extent; the outer loop keeps its number."""
     inner = program.fresh_number()
     values = {loop.number: variable_of(loop.number).scaled(divisor) + variable_of(inner)}
     ranges = {**program.ranges, loop.number: (0, loop.extent // divisor - 1), inner: (0, divisor - 1)}
@@ -56,15 +55,15 @@ def _halved(program: Program, loop: Loop, divisor: int) -> Program:
 
 
 def _stays(before: Block, after: Block, loop: int) -> bool:
-    """Whether the init of a reduction, before its outermost loop, stands where it did: where the loop that has become
-    two is one of the reduction, the outer half is, too, and neither moves the results."""
+    """Whether the init of a block stays before the same loop: the split loop binds no reduce axis, or it binds no
+    spatial axis and its outer half binds a reduce axis."""
     if not before.has_init or loop not in before.loops_of(reduce=True):
         return True
     return loop not in before.loops_of(reduce=False) and loop in after.loops_of(reduce=True)
 
 
 def _divided(program: Program) -> Iterator[tuple[Loop, int]]:
-    """Loops and the divisors by which forms divide them."""
+    """The loops that forms divide by a divisor of their extent, each with the divisor."""
     for block in program.blocks.values():
         for form in (*block.bindings, *(condition.form for condition in block.guard)):
             for atom in _quotients(form):
@@ -84,7 +83,7 @@ def _quotients(form: Linear) -> Iterator[Quotient]:
 
 
 def unflattened(program: Program) -> Program:
-    """The program with plain loops in the place of such nests."""
+    """Replace nests that visit their points in the order of the axes by a loop for each axis."""
     numbers = count(program.fresh_number())
     return replace(program, body=tuple(_node(node, numbers) for node in program.body))
 
@@ -98,7 +97,7 @@ def _node(node: Node, numbers: Iterator[int]) -> Node:
 
 
 def _nest(node: Loop) -> tuple[list[Loop], Block] | None:
-    """Loops with nothing but one block inside the last, outermost first."""
+    """The loops of a perfect nest, outermost first, and its block; None for another nest."""
     loops = [node]
     while len(loops[-1].body) == 1:
         (inner,) = loops[-1].body
@@ -111,7 +110,7 @@ def _nest(node: Loop) -> tuple[list[Loop], Block] | None:
 
 
 def _plain(loops: Sequence[Loop], block: Block, numbers: Iterator[int]) -> Node | None:
-    """The same instances in the same order with a loop for each axis; None where that is not so, or no easier."""
+    """Rebuild a nest with a loop for each axis; None if its instances or their order differ, or no form is hard."""
     numbers_here = {loop.number for loop in loops}
     extents = [loop.extent for loop in loops]
     if block.has_init:  # which stands elsewhere, and would move
@@ -135,7 +134,7 @@ def _plain(loops: Sequence[Loop], block: Block, numbers: Iterator[int]) -> Node 
     if prod(sizes) != int(runs.sum()):
         return None
     order = np.unravel_index(np.arange(prod(sizes)), sizes)
-    if any((values - low != place).any() for values, low, place in zip(moving, lows, order, strict=True)):
+    if any((values - low != coordinate).any() for values, low, coordinate in zip(moving, lows, order, strict=True)):
         return None
     bindings, nest = [], []
     for axis, (outer, _), low, size in zip(block.axes, parts, lows, sizes, strict=True):
@@ -153,12 +152,12 @@ def _plain(loops: Sequence[Loop], block: Block, numbers: Iterator[int]) -> Node 
 
 
 def _is_hard(form: Linear, loops: set[int]) -> bool:
-    """Whether loops are divided."""
+    """Whether a form divides some of the loops."""
     return any(isinstance(atom, Quotient) and atom.form.variables() & loops for atom, _ in form.terms)
 
 
 def _parted(form: Linear, loops: set[int]) -> tuple[Linear, Linear] | None:
-    """A form as a part over other loops and a part over these; None if a quotient mixes both."""
+    """Split a form into a part over other loops and a part over these; None if a quotient mixes both."""
     inner, outer = [], []
     for atom, factor in form.terms:
         variables = atom.form.variables() if isinstance(atom, Quotient) else {atom}
@@ -172,7 +171,7 @@ def _parted(form: Linear, loops: set[int]) -> tuple[Linear, Linear] | None:
 
 
 def _values(form: Linear, columns: Mapping[int, Ints]) -> Ints:
-    """A form at many points; one value for a constant form."""
+    """Evaluate a form at many points; one value for a constant form."""
     total = np.asarray(form.constant)
     for atom, factor in form.terms:
         if isinstance(atom, Quotient):

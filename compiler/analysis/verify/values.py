@@ -1,5 +1,5 @@
-"""Whether a body computes what the original's equation says, for all instances: expressions compared leaf by leaf,
-the domain split where a condition decides, elementwise equations expanded where the schedule has inlined them."""
+"""Comparison of a body with the equation of the original, for all instances: expressions are compared leaf by leaf,
+conditions split the domain, and elementwise equations are expanded if the schedule has inlined them."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Wanted:
 
     @property
     def table(self) -> Table | None:
-        """The table whose value it is, if it is one's."""
+        """The table whose value the expression is; None if it is no gathered value."""
         is_gathered = isinstance(self.node, body.Read) and self.node.position == len(self.block.reads)
         return self.block.table if is_gathered else None
 
     @property
     def access(self) -> Access | None:
-        """The access that reads it, if one does."""
+        """The access whose value the expression is; None if it is no read."""
         if isinstance(self.node, body.Read) and self.node.position < len(self.block.reads):
             return self.block.reads[self.node.position]
         return None
@@ -49,13 +49,13 @@ class Wanted:
 
 @dataclass(frozen=True)
 class WantedLiteral:
-    """A constant that is wanted."""
+    """A constant as the value that the scheduled program has to compute."""
 
     value: Attribute
 
 
 class Comparison:
-    """One computing statement of the scheduled program, against the equation that it claims."""
+    """The comparison of one computing statement of the scheduled program with the equation that it claims."""
 
     def __init__(self, flow: Flow, key: Key) -> None:
         self.flow = flow
@@ -64,7 +64,7 @@ class Comparison:
         self.ranges = flow.program.ranges
 
     def check(self, wanted: Wanted | WantedLiteral, actual: body.Scalar, domain: isl.UnionSet) -> None:
-        """Raise Refuted unless both have one value on the domain."""
+        """Raise Refuted or Unknown unless both expressions are equal at each instance of the domain."""
         domain = self._where_read(wanted, actual, domain)
         if domain.is_empty() or self._by_cases(wanted, actual, domain):
             return
@@ -102,7 +102,7 @@ class Comparison:
     # --- cases ----------------------------------------------------------------------------------------------------
 
     def _where_read(self, wanted: Wanted | WantedLiteral, actual: body.Scalar, domain: isl.UnionSet) -> isl.UnionSet:
-        """The instances at which a wanted read happens, the others judged by the value that stands for it there."""
+        """The instances at which a wanted read happens; at the others, `actual` is checked against its `otherwise`."""
         access = wanted.access if isinstance(wanted, Wanted) else None
         if not isinstance(wanted, Wanted) or access is None or not access.where or access.otherwise is None:
             return domain
@@ -112,8 +112,8 @@ class Comparison:
         return domain.intersect(inside)
 
     def _by_cases(self, wanted: Wanted | WantedLiteral, actual: body.Scalar, domain: isl.UnionSet) -> bool:
-        """Judge selects case by case: both sides together where their conditions agree, whatever these read, and
-        otherwise one side whose condition is affine. False where neither is possible."""
+        """Compare selects case by case: those of both sides if their conditions are equal, else those of one side whose
+        condition is affine. False if neither is possible."""
         mine = _select(actual)
         theirs = self._wanted_select(wanted, expand=bool(mine))
         test = affine_test(mine[0], self.block.bindings, self.ranges) if mine else None
@@ -134,8 +134,8 @@ class Comparison:
         return True
 
     def _wanted_select(self, wanted: Wanted | WantedLiteral, expand: bool) -> tuple[Wanted, ...]:
-        """The condition and the cases of a select that is wanted; with `expand`, also of a select that computes the
-        element a wanted read reads. Empty if there is none."""
+        """The condition and the cases of a wanted select; with `expand`, also of the select that computes the element
+        of a wanted read. Empty if there is none."""
         if not isinstance(wanted, Wanted):
             return ()
         access = wanted.access
@@ -147,7 +147,7 @@ class Comparison:
         return self._wanted_select(expansion, expand)
 
     def _agree(self, wanted: Wanted, actual: body.Scalar, domain: isl.UnionSet) -> bool:
-        """Whether two conditions are known to have one value on the domain."""
+        """Whether two conditions are provably equal at each instance of the domain."""
         for leaf in body.leaves([actual]):  # a fault in one of these is a fault of the program
             if isinstance(leaf, body.Read) and leaf.position < len(self.block.reads):
                 self._content(leaf)
@@ -160,6 +160,7 @@ class Comparison:
     # --- leaves ---------------------------------------------------------------------------------------------------
 
     def _check_index(self, form: Linear, actual: body.Scalar, domain: isl.UnionSet) -> None:
+        # form 4*l0 + l1, actual 4*l0 on { S[l0, l1] : 0 <= l1 < 4 }: wrong at l1 > 0, where -l1 = 0 fails
         index = linear_of(actual, self.block.bindings, self.ranges)
         if index is None:
             self._refute(domain, "computes something else where its origin has an index")
@@ -181,7 +182,7 @@ class Comparison:
             self._refute(domain, f"does not have the value {value}")
 
     def _check_gather(self, wanted: Wanted, table: Table, actual: body.Scalar, domain: isl.UnionSet) -> None:
-        """A gather takes the same index values as its origin, of a table that holds the same."""
+        """Check that a gather has the index values of its origin, and a table with the same elements."""
         flow, block, source, gather = self.flow, self.block, wanted.block, self.block.table
         if gather is None or not isinstance(actual, body.Read) or actual.position != len(block.reads):
             self._refute(domain, f"does not gather, as its origin '{source.label}' does")
@@ -193,8 +194,8 @@ class Comparison:
             if isinstance(chosen, int) and isinstance(number, int):
                 if _unsigned(flow.program, block, chosen) != _unsigned(flow.original, source, number):
                     self._refute(domain, "takes index values with another sign than its origin")
-                asked = replace(wanted, node=body.read(number, source.read_types[number]))
-                self.check(asked, body.read(chosen, block.read_types[chosen]), domain)
+                wanted_index = replace(wanted, node=body.read(number, source.read_types[number]))
+                self.check(wanted_index, body.read(chosen, block.read_types[chosen]), domain)
         check_elements(flow, self.key, gather, table, wanted.at, domain)
 
     def _check_read(self, wanted: Wanted, node: body.Read, actual: body.Scalar, domain: isl.UnionSet) -> None:
@@ -214,12 +215,12 @@ class Comparison:
             self._refute(domain, f"does not read '{access.buffer}', as its origin does")
 
     def _index(self, wanted: Wanted, access: Access) -> tuple[Linear, ...]:
-        """The element that a wanted read reads."""
+        """The index of the element of a wanted read."""
         values = dict(enumerate(wanted.at))
         return tuple(lin.substitute(form, values, self.ranges) for form in access.index)
 
     def _expanded(self, buffer: str, index: Sequence[Linear]) -> Wanted | None:
-        """The elementwise equation of an element, if it has one."""
+        """The expression that defines an element; None if its equation is a reduction or it has none."""
         equation = self.flow.equations.get(buffer)
         if equation is None or equation.combiner is not None:
             return None
