@@ -1,13 +1,13 @@
 """Law 2: a scheduled program computes what its original does, proved by induction over execution order.
 
-equations.py   what the original computes: each element of each buffer as an expression of others
+equations.py   the original as equations: each element of each buffer as an expression of others
 forms.py       index arithmetic in bodies, as forms
-content.py     what a read finds: finished, partial, constant or unknown values
-spaces.py      the scheduled program in isl: instances, cells, order, and what blocks claim to compute
-flow.py        what each read of the scheduled program finds: finished values, contributions so far, constants
-tables.py      whether the elements that a gather may choose are finished
-joint.py       whether the targets of a joint reduction stay in step
-values.py      whether a body computes what the original's equation says
-unflatten.py   programs with easier sets for the same instances in the same order
-prove.py       `verify_schedule`: proved, refuted (with an instance), or undecided within the budget
+content.py     the values that a read finds: finished, partial, constant or unknown
+spaces.py      the scheduled program in isl: instances, cells, order, and the claims of blocks
+flow.py        dataflow: the values that each read of the scheduled program finds
+tables.py      gathers: proof that the elements that they may choose are finished
+joint.py       joint reductions: proof that their targets stay in step
+values.py      comparison of a body with the equation of the original
+unflatten.py   rewrites that keep instances and order and make sets easier for isl
+prove.py       `verify_schedule`: proved, refuted with an instance, or undecided within the budget
 """

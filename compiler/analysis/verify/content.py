@@ -30,8 +30,8 @@ def join(table: dict[Index, Found], key: Index, points: Found) -> None:
 
 @dataclass(frozen=True)
 class Lack:
-    """Instances that do not find the element they should: they find partial sums of it, another element, or an unknown
-    value."""
+    """Instances that do not find the element that they need. `kind`: they find partial sums of it, another element, an
+    unknown value, or none of these."""
 
     kind: Literal["partial", "another", "unknown", "nothing"]
     instances: isl.UnionSet
@@ -39,8 +39,8 @@ class Lack:
 
 @dataclass
 class Content:
-    """What the instances of one read find: finished elements (by original buffer), contributions so far (by buffer),
-    constants (by value), and instances for which this is unknown. Maps and sets of isl over the instances, disjoint. An
+    """The values that the instances of one read find: finished elements (by original buffer), contributions so far (by
+    buffer), constants (by value), or unknown ones. The isl maps and sets are over the instances, and disjoint. An
     instance in none of them reads uninitialised memory or an overwritten value."""
 
     final: dict[str, isl.UnionMap] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Content:
     unknown: isl.UnionSet = field(default_factory=union_set)
 
     def where(self, instances: isl.UnionSet) -> Content:
-        """The content restricted to some instances."""
+        """Restrict the content to some instances."""
         return Content(
             {name: points.intersect_domain(instances) for name, points in self.final.items()},
             {name: points.intersect_domain(instances) for name, points in self.partial.items()},
@@ -68,14 +68,15 @@ class Content:
         self.unknown = self.unknown.union(added.unknown)
 
     def lack(self, buffer: str, expected: isl.UnionMap) -> Lack | None:
-        """The instances that do not find the finished elements of a buffer that they should; None if all do."""
+        """The instances that do not find the finished element to which `expected` maps them; None if all do."""
+        # expected { R[e] -> V[e] : 0 <= e < 4 }, final { R[e] -> V[e] : e < 3 }: R[3] lacks its element
         elements = self.final.get(buffer)
         wrong = (expected if elements is None else expected.subtract(elements)).domain()
         if wrong.is_empty():
             return None
         for kind, points in (("partial", self.partial.get(buffer)), ("another", elements)):
-            at = None if points is None else points.domain().intersect(wrong)
-            if at is not None and not at.is_empty():
-                return Lack("partial" if kind == "partial" else "another", at)
+            affected = None if points is None else points.domain().intersect(wrong)
+            if affected is not None and not affected.is_empty():
+                return Lack("partial" if kind == "partial" else "another", affected)
         certain = wrong.subtract(self.unknown)
         return Lack("unknown", wrong) if certain.is_empty() else Lack("nothing", certain)

@@ -27,7 +27,7 @@ class Equation:
 
     @property
     def combiner(self) -> Combiner | None:
-        """How contributions combine; None without reduction."""
+        """The combiner of the contributions; None without reduction."""
         return self.block.combiners[self.result] if self.block.combiners else None
 
 

@@ -28,11 +28,11 @@ from compiler.program.tree import Program
 from compiler.types.elements import is_unsigned
 
 Before: TypeAlias = Callable[[Key], isl.UnionMap]
-"""From some instances to those of a statement that run before."""
+"""Function from a statement to the map from some given instances to its instances that run before them."""
 
 
 class Flow(Spaces):
-    """The dataflow of one scheduled program, computed as it is asked for."""
+    """The dataflow of one scheduled program, computed on demand."""
 
     def __init__(self, program: Program, original: Program, equations: Mapping[str, Equation]) -> None:
         super().__init__(program, original, equations)
@@ -73,32 +73,32 @@ class Flow(Spaces):
     def _unfollowed(self, key: Key, node: body.Scalar, use: Use) -> isl.UnionSet:
         """The instances of a block without origin that may compute an element, or a contribution to one."""
         how = None if use.how == "write" else use.how
-        wanted = [e.block.body[e.result] for e in self.equations.values() if e.combiner == how]
-        return self.domain(key) if any(resembles(expression, node) for expression in wanted) else union_set()
+        expressions = [e.block.body[e.result] for e in self.equations.values() if e.combiner == how]
+        return self.domain(key) if any(resembles(expression, node) for expression in expressions) else union_set()
 
     def _assumed(self, key: Key, position: int, use: Use) -> Content:
-        """The content that a copy leaves if its value depends on what it left before, as when partial sums travel in
-        and out of a window: all contributions to the element so far, or the element itself once it is finished.
-        `content` proves it, by induction over time."""
+        """Assume the content of a copy that depends on its own earlier values, as when partial sums move in and out of
+        a window: all contributions to the element so far or, without reduction, the element. `_prove_assumed` proves
+        the assumption, by induction over time."""
         source = self.statements[key].uses[position]
-        named = use if use.buffer in self.equations else source  # into a window, or out of it
-        buffer = named.buffer
-        if buffer not in self.equations or named.where:
+        element_use = use if use.buffer in self.equations else source  # into a window, or out of it
+        buffer = element_use.buffer
+        if buffer not in self.equations or element_use.where:
             raise Unknown(f"'{use.buffer}' is built from its own earlier values")
         points = union_map()
         for writer, _, claim in self.claims():
             if claim.buffer == buffer:
                 earlier = self.before(key, writer)
                 points = points.union(earlier.apply_range(claim.points.intersect_domain(self.domain(writer))))
-        points = points.intersect(self._element_of(key, named).apply_range(self.to_points(buffer)))
+        points = points.intersect(self._element_of(key, element_use).apply_range(self.to_points(buffer)))
         self._assumptions[key, position] = Claim(buffer, points)
         if self.equations[buffer].combiner is None:
             return Content(final={buffer: points.apply_range(self.to_values(buffer))})
         return Content(partial={buffer: points})
 
     def _element_of(self, key: Key, use: Use) -> isl.UnionMap:
-        """The element of an original buffer that lies in a statement's cell: the one that computing blocks put there,
-        or the one of the same index."""
+        """The element of an original buffer in a statement's cell: the one that computing blocks write there or, if
+        there are none, the one of the same index."""
         elements = union_map()
         for writer, written, claim in self.claims():
             if written.buffer == use.buffer:
@@ -111,7 +111,7 @@ class Flow(Spaces):
         return self.cell(key, use).apply_range(elements)
 
     def _prove_assumed(self, key: Key, position: int, content: Content) -> None:
-        """The content that was assumed for earlier instances is the one found for all."""
+        """Check that the content assumed for earlier instances is that of all instances. Raises Unknown."""
         if (key, position) not in self._assumptions:
             return
         buffer, points = self._assumptions[key, position]
@@ -144,7 +144,7 @@ class Flow(Spaces):
 
     def _combines_as(self, use: Use, buffer: str) -> bool:
         """Whether an update combines as the equation of a buffer does: by the same combiner, which takes maxima and
-        minima of numbers with or without sign as the element type of its target says."""
+        minima as signed or unsigned according to the element type of its target."""
         if buffer not in self.equations or self.equations[buffer].combiner != use.how:
             return False
         here, there = self.program.buffers[use.buffer].element, self.original.buffers[buffer].element
@@ -154,13 +154,13 @@ class Flow(Spaces):
 
     def content(self, key: Key, position: int) -> Content:
         """The content that read number `position` of a statement finds."""
-        asked, use = (key, position), self.statements[key].uses[position]
-        if asked in self._contents:
-            earlier = self._contents[asked]
+        read_key, use = (key, position), self.statements[key].uses[position]
+        if read_key in self._contents:
+            earlier = self._contents[read_key]
             if earlier is None:
                 raise Unknown(f"'{use.buffer}' is built from its own earlier values")
             return earlier
-        self._contents[asked] = None
+        self._contents[read_key] = None
         access = self.statements[key].block.reads[position]
         if use.buffer in self.program.allocs or self.writers(use.buffer):
             content = self.of_cells(use.buffer, self.cell(key, use), partial(self.before, key))
@@ -171,7 +171,7 @@ class Flow(Spaces):
             if not elsewhere.is_empty():
                 join(content.constant, access.otherwise, elsewhere)
         self._prove_assumed(key, position, content)
-        self._contents[asked] = content
+        self._contents[read_key] = content
         return content
 
     def writers(self, buffer: str) -> list[tuple[Key, Use]]:
@@ -179,8 +179,8 @@ class Flow(Spaces):
         return [(k, u) for k, s in self.statements.items() for u in s.uses if u.buffer == buffer and u.how != "read"]
 
     def of_cells(self, buffer: str, sink: isl.UnionMap, before: Before) -> Content:
-        """The content of the cells that instances are mapped to; `before` gives the instances of a statement that run
-        before these."""
+        """The content of the cells to which `sink` maps instances; `before` maps these to the instances of a statement
+        that run before them."""
         written = self.writers(buffer)
         if not written:
             return Content()
@@ -220,6 +220,8 @@ class Flow(Spaces):
         self, sink: isl.UnionMap, before: Before, resets: Sequence[tuple[Key, Use]], updates: Sequence[tuple[Key, Use]]
     ) -> isl.UnionMap:
         """From the last reset, and all updates since, to the instances that find them."""
+        # S[i, k] sums A[i, k] after its init I[i]; a read Y[i] in a later nest finds I[i] and all S[i, k]:
+        #   { S[i, k] -> Y[i] : 0 <= i <= 3 and 0 <= k <= 7; I[i] -> Y[i] : 0 <= i <= 3 }
         # By definition, with neither isl's compute_flow nor its lexmax: both were seen to lose quasi-affine pairs.
         last = self._last(self._earlier(sink, before, resets), resets)
         if not updates:
@@ -258,7 +260,7 @@ class Flow(Spaces):
         updates: Sequence[tuple[Key, Use]],
         base: isl.UnionSet,
     ) -> None:
-        """Join the contributions of updates to the content that resets left, each once, and find the finished values.
+        """Join the contributions of updates, each once, to the content that resets left, and find the finished values.
 
         `base` are the instances whose cell held the identity, or partial results, after its reset.
         """
@@ -272,17 +274,17 @@ class Flow(Spaces):
             back = back.coalesce()
             added = self.added(k, u)
             identity = self._neutral(u.buffer, [(k, u)])
-            nothing = added.constant.get(identity) if identity is not None else None
-            back = back if nothing is None else back.subtract_range(nothing)
+            neutral_updates = added.constant.get(identity) if identity is not None else None
+            back = back if neutral_updates is None else back.subtract_range(neutral_updates)
             touched = touched.union(back.domain())
             followed = union_set()
             for name, points in added.partial.items():
                 followed = followed.union(points.domain())
                 join(ways, name, back.reverse().range_product(points).reverse())
-            strange = back.subtract_range(followed)
-            if not strange.is_empty():
-                self._drop(content, gained, ways, strange.domain())
-                content.unknown = content.unknown.union(strange.intersect_range(added.unknown).domain())
+            unfollowed = back.subtract_range(followed)
+            if not unfollowed.is_empty():
+                self._drop(content, gained, ways, unfollowed.domain())
+                content.unknown = content.unknown.union(unfollowed.intersect_range(added.unknown).domain())
         self._drop(content, gained, ways, touched.subtract(base))
         for name, pairs in ways.items():
             self._require_once(pairs, name)
@@ -303,7 +305,7 @@ class Flow(Spaces):
         ways: dict[str, isl.UnionMap],
         instances: isl.UnionSet,
     ) -> None:
-        """Forget instances whose cells were updated by something unknown."""
+        """Remove instances whose cells an unknown value has updated."""
         for table in (content.final, gained):
             for name in table:
                 table[name] = table[name].subtract_domain(instances)
@@ -312,7 +314,7 @@ class Flow(Spaces):
             ways[name] = ways[name].subtract_domain(reached)
 
     def _require_once(self, pairs: isl.UnionMap, name: str) -> None:
-        """Each contribution comes by one update only."""
+        """Check that each contribution comes by one update only. Raises Refuted."""
         if pairs.is_single_valued():
             return
         twice = pairs.reverse().apply_range(pairs)
@@ -321,7 +323,8 @@ class Flow(Spaces):
         raise Refuted(f"a contribution to '{name}' occurs twice, by {spaces or 'its block'}")
 
     def _finish(self, content: Content, name: str, points: isl.UnionMap) -> None:
-        """Contributions that are complete are a finished value; the others stay partial."""
+        """Turn complete contributions into finished values; the others stay partial."""
+        # { Y[i] -> K[i, k] : 0 <= k <= 7 } of a sum over k < 8 is { Y[i] -> V[i] }; with 0 <= k <= 6 it is partial.
         points = points.coalesce()
         elements = points.apply_range(self.to_values(name))
         missing = elements.apply_range(self.to_points(name)).subtract(points)

@@ -1,4 +1,4 @@
-"""The shape of bodies: index arithmetic read back as forms over loops, and which expressions may be equal."""
+"""Analysis of bodies: index arithmetic as forms over loops, and expressions that may be equal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compiler.program import body
 
 
 def affine_test(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> Condition | None:
-    """A comparison of index expressions over axes, as a condition on the loops; None for anything else."""
+    """Translate a comparison of index expressions over axes to a condition on loops; None for anything else."""
     if not isinstance(node, body.Apply) or node.kind is not CmpiOp:
         return None
     predicate = dict(node.properties)["predicate"]
@@ -26,7 +26,7 @@ def affine_test(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -
 
 
 def linear_of(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> Linear | None:
-    """An index expression over axes as a form over loops; None for an expression that is not affine."""
+    """Translate an index expression over axes to a form over loops; None for an expression that is not affine."""
     if isinstance(node, body.Index):
         return axes[node.axis]
     if isinstance(node, body.Read):
@@ -51,8 +51,8 @@ def linear_of(node: body.Scalar, axes: Sequence[Linear], ranges: lin.Ranges) -> 
 
 
 def resembles(wanted: body.Scalar, actual: body.Scalar) -> bool:
-    """Whether an expression may have the value of another: their operations agree, as far as no read stands in the way
-    of either, which other blocks may have computed."""
+    """Whether an expression may have the value of another: their operations agree down to the reads of either, whose
+    values other blocks may have computed."""
     if isinstance(wanted, body.Read) or isinstance(actual, body.Read):
         return True
     if isinstance(actual, body.Apply) and actual.kind is SelectOp:  # an affine condition, which decides for one case
@@ -63,7 +63,7 @@ def resembles(wanted: body.Scalar, actual: body.Scalar) -> bool:
 
 
 def same_operation(left: body.Scalar, right: body.Scalar) -> bool:
-    """Whether two expressions apply the same operation, to whatever operands; axis values count as one."""
+    """Whether two expressions apply the same operation, to any operands; any two axis values do."""
     if not isinstance(left, body.Apply) or not isinstance(right, body.Apply):
         return not isinstance(left, body.Read) and not isinstance(right, body.Read)
     return (
@@ -76,5 +76,5 @@ def same_operation(left: body.Scalar, right: body.Scalar) -> bool:
 
 
 def operands(node: body.Scalar) -> tuple[body.Scalar, ...]:
-    """The operands of an operation; none of a leaf."""
+    """The operands of an operation; empty for a leaf."""
     return node.operands if isinstance(node, body.Apply) else ()

@@ -67,7 +67,7 @@ class Spaces:
         return f"M{self._cells[buffer]}"
 
     def domain_text(self, key: Key, use: Use | None = None) -> str:
-        """The constraints of a statement's domain, and of a use's condition."""
+        """The constraints of a statement's domain and, with `use`, of the use's conditions, in isl's syntax."""
         return " and ".join(self.statements[key].domain(self.names, use)) or "true"
 
     def instances(self, key: Key, *constraints: str) -> isl.UnionSet:
@@ -78,15 +78,15 @@ class Spaces:
         return self._sets[text]
 
     def domain(self, key: Key, use: Use | None = None) -> isl.UnionSet:
-        """A statement's instances, where a use happens."""
+        """The instances of a statement or, with `use`, those that perform it."""
         return self.instances(key, self.domain_text(key, use))
 
     def holds(self, key: Key, *conditions: Condition) -> isl.UnionSet:
-        """Where conditions over loops hold."""
+        """The instances of a statement at which conditions over loops hold."""
         return self.instances(key, *(c.isl(self.names) for c in conditions))
 
     def within(self, origin: Origin) -> str:
-        """The constraint that an index is one of the original block's."""
+        """The constraint that the axes of the original block are within their extents, in isl's syntax."""
         pairs = zip(origin.at, origin.block.axes, strict=True)
         inside = [f"0 <= {lin.to_isl(form, self.names)} < {axis.size}" for form, axis in pairs]
         return " and ".join(inside) or "true"
@@ -94,7 +94,7 @@ class Spaces:
     def map(
         self, key: Key, target: str, index: Iterable[Linear], use: Use | None = None, more: str = "true"
     ) -> isl.UnionMap:
-        """A map from instances to a tuple of forms over loops."""
+        """The map from a statement's instances to the tuple `target` of forms over loops."""
         forms = ", ".join(lin.to_isl(f, self.names) for f in index)
         condition = f"{self.domain_text(key, use)} and {more}"
         text = f"{self.space(key)} -> {target}[{forms}] : {condition}"
@@ -108,11 +108,12 @@ class Spaces:
         return tuple(lin.variable(loop.number) for loop in enclosing)
 
     def cell(self, key: Key, use: Use) -> isl.UnionMap:
-        """The cell that a use touches."""
+        """The map from a statement's instances to the cell that a use touches."""
         return self.map(key, self.cell_space(use.buffer), (*self.around(use.buffer), *use.forms), use)
 
     def outside(self, key: Key) -> Iterator[tuple[str, int, isl.UnionSet]]:
-        """The buffers that a statement accesses outside their shapes: in which dimension, and its instances."""
+        """The accesses of a statement outside a buffer's shape, as (buffer, dimension, instances)."""
+        # A[i + 1] of shape [8], i in [0, 8): (A, 0, { S[i] : 0 <= i <= 7 and (i + 1 < 0 or i + 1 >= 8) }), i.e. S[7]
         for use in self.statements[key].uses:
             for dim, (form, size) in enumerate(zip(use.index, self.program.buffers[use.buffer].shape, strict=True)):
                 low, high = (0, 0) if form is None else lin.bounds(form, self.program.ranges)
@@ -124,7 +125,10 @@ class Spaces:
                     yield use.buffer, dim, beyond
 
     def before(self, key: Key, earlier: Key) -> isl.UnionMap:
-        """From the instances of a statement to those of another, or to its own, that run before."""
+        """The map from the instances of a statement to those of another, or its own, that run before.
+
+        Of S[i, k] to its own: { S[i, k] -> S[i', k'] : i' < i or i' = i and k' < k }.
+        """
         if (key, earlier) not in self._orders:
             self._orders[key, earlier] = self._order(key, earlier)
         return self._orders[key, earlier]
@@ -138,7 +142,7 @@ class Spaces:
         return union
 
     def sample(self, instances: isl.UnionSet, key: Key) -> str:
-        """An instance of a statement out of a set, in words."""
+        """The first instance of a set, as text."""
         point = instances.lexmin().sample_point()
         if point.is_void():
             return "an instance"
@@ -156,7 +160,7 @@ class Spaces:
         return statement.uses[len(statement.uses) - len(statement.block.writes) :]
 
     def origin(self, key: Key) -> Origin | None:
-        """The origin that a statement's block claims; None without a claim."""
+        """The origin of a statement's block; None if it has none in the original."""
         statement = self.statements[key]
         block = statement.block
         if statement.is_init or block.origin is None or block.origin[0] not in self._blocks:
@@ -176,7 +180,7 @@ class Spaces:
         return Claim(buffer, self.map(key, self.points_space(buffer), origin.at, more=self.within(origin)))
 
     def claims(self) -> Iterator[tuple[Key, Use, Claim]]:
-        """All that blocks claim of their results, with the statement and the use that writes."""
+        """All claims of blocks, each with the statement and the use that writes the result."""
         for key in self.statements:
             for number, use in enumerate(self.targets(key)):
                 claim = self.claimed(key, number)
@@ -194,11 +198,11 @@ class Spaces:
         )
 
     def to_values(self, buffer: str) -> isl.UnionMap:
-        """From the iteration space of a buffer's equation to its elements."""
+        """The map from the iteration space of a buffer's equation to the buffer's elements."""
         if buffer not in self._to_values:
             self._to_values[buffer] = self._values(buffer)
         return self._to_values[buffer]
 
     def to_points(self, buffer: str) -> isl.UnionMap:
-        """From the elements of a buffer to the iteration space of its equation."""
+        """The map from the elements of a buffer to the iteration space of its equation."""
         return self.to_values(buffer).reverse()
