@@ -34,7 +34,7 @@ class Index:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Apply:
-    """Result number `result` of a scalar operation."""
+    """Result number `result` of the scalar operation `kind` on operands."""
 
     kind: type[Operation]
     operands: tuple[Scalar, ...]
@@ -210,7 +210,7 @@ def from_linear(form: Linear) -> Scalar:
 
 
 def select(tests: Sequence[Condition], then: Scalar, otherwise: Scalar, type: Attribute) -> Scalar:
-    """`then` where all conditions over axes hold, else `otherwise`."""
+    """Build the expression that is `then` if all conditions over axes hold, else `otherwise`."""
     for test in reversed(tests):
         predicate = IntegerAttr(0 if test.equal else 5, i64)  # eq, sge
         truth = apply(CmpiOp, (from_linear(test.form), _literal(0)), {"predicate": predicate}, (i1,))

@@ -52,7 +52,7 @@ def write(program: Program) -> FuncOp:
 
 
 def constant_arguments(program: Program) -> dict[int, DenseAttr | None]:
-    """The positions of a program's constant arguments, each with its elements, or None if they are not known."""
+    """Map the positions of constant arguments to their elements, or to None if these are unknown."""
     elements = dict(program.values)
     return {n: elements.get(b.name) for n, b in enumerate(program.arguments) if b.name in program.constants}
 

@@ -1,6 +1,6 @@
 """The tree: a program is a sequence of loops, allocations and blocks; every change makes a new tree.
 
-nodes.py    loops, allocations and blocks, and the index of a nest
+nodes.py    loops, allocations and blocks, and the lookup tables of a nest
 walks.py    traversals and rewrites of nodes
 program.py  a loop function, with the places of its nodes
 """

@@ -1,4 +1,4 @@
-"""Nodes: loops, allocations and blocks, the buffers that they access, and the index of a nest.
+"""Nodes: loops, allocations and blocks, the buffers that they access, and the lookup tables of a nest.
 
 A loop is identified by its number, which is also its variable in every form, a block by its label, a buffer by its
 name. All three are unique in a program and survive rewrites.
@@ -108,18 +108,18 @@ class Block:
         return bool(self.combiners) and not self.accumulate
 
     def loops_of(self, reduce: bool) -> set[int]:
-        """The loops to which the reduce axes are bound or, if `reduce` is false, the spatial axes."""
+        """The numbers of the loops to which the reduce axes are bound or, if `reduce` is false, the spatial axes."""
         bound = zip(self.axes, self.bindings, strict=True)
         return set().union(*(form.variables() for axis, form in bound if axis.is_reduce == reduce))
 
     @cached_property
     def loops(self) -> set[int]:
-        """The loops in the bindings and the guard."""
+        """The numbers of the loops that occur in the bindings or the guard."""
         return set().union(*(f.variables() for f in self.bindings), *(c.form.variables() for c in self.guard))
 
     @cached_property
     def nest(self) -> Nest:
-        """The index of this block alone."""
+        """The lookup tables of this block alone."""
         return _nest(self)
 
     def at(self, form: Linear, ranges: lin.Ranges) -> Linear:
@@ -146,19 +146,19 @@ class Loop:
 
     @cached_property
     def nest(self) -> Nest:
-        """The index of the nodes in this loop. Programs that share the loop share it."""
+        """The lookup tables of this loop and the nodes in it; programs that share the loop share them."""
         return _nest(self)
 
 
 @dataclass(frozen=True)
 class Alloc:
-    """The beginning of a buffer's lifetime."""
+    """The allocation of a buffer, where its lifetime begins."""
 
     buffer: Buffer
 
     @cached_property
     def nest(self) -> Nest:
-        """The index of this allocation alone."""
+        """The lookup tables of this allocation alone."""
         return _nest(self)
 
 
@@ -187,7 +187,7 @@ Key: TypeAlias = int | str | tuple[str]
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """Index of the nodes at and below a node, with places relative to it. `is_full`: every loop contains a block."""
+    """Lookup tables of a node and the nodes in it; places are relative to it. `is_full`: each loop contains a block."""
 
     loops: dict[int, Loop]
     blocks: dict[str, Block]

@@ -66,7 +66,7 @@ class Program:
 
     @cached_property
     def nests(self) -> tuple[Nest, ...]:
-        """The nests of the nodes of the body."""
+        """The lookup tables of each node of the body."""
         return tuple([node.nest for node in self.body])
 
     @cached_property
