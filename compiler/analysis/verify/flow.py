@@ -40,7 +40,7 @@ class Flow(Spaces):
         self._assumptions: dict[tuple[Key, int], Claim] = {}
 
     def left(self, key: Key, use: Use) -> Content:
-        """The content that a resetting write leaves in its cells, by the instances of the statement."""
+        """The content of the cells that a write or init has reset, over the instances of its statement."""
         statement = self.statements[key]
         number = self.targets(key).index(use)
         if statement.is_init:
@@ -219,7 +219,7 @@ class Flow(Spaces):
     def _dependences(
         self, sink: isl.UnionMap, before: Before, resets: Sequence[tuple[Key, Use]], updates: Sequence[tuple[Key, Use]]
     ) -> isl.UnionMap:
-        """From the last reset, and all updates since, to the instances that find them."""
+        """The map from the last reset of a cell, and all updates since, to the instances that find them."""
         # S[i, k] sums A[i, k] after its init I[i]; a read Y[i] in a later nest finds I[i] and all S[i, k]:
         #   { S[i, k] -> Y[i] : 0 <= i <= 3 and 0 <= k <= 7; I[i] -> Y[i] : 0 <= i <= 3 }
         # By definition, with neither isl's compute_flow nor its lexmax: both were seen to lose quasi-affine pairs.
@@ -230,7 +230,7 @@ class Flow(Spaces):
         return last.union(since).reverse()
 
     def _last(self, earlier: isl.UnionMap, resets: Sequence[tuple[Key, Use]]) -> isl.UnionMap:
-        """From instances to the last of the resets that touched their cells before: the only one, for most."""
+        """The map from instances to the last reset of their cells before them; most have only one."""
         if earlier.is_single_valued():
             return earlier
         last = earlier.subtract(earlier.apply_range(self._before(resets, resets)))
@@ -239,14 +239,14 @@ class Flow(Spaces):
         return last
 
     def _earlier(self, sink: isl.UnionMap, before: Before, writers: Sequence[tuple[Key, Use]]) -> isl.UnionMap:
-        """From instances to those of some writers that touched their cells before."""
+        """The map from instances to those of some writers that touched their cells before."""
         pairs = union_map()
         for k, u in writers:
             pairs = pairs.union(sink.apply_range(self.cell(k, u).reverse()).intersect(before(k)))
         return pairs.compute_divs()
 
     def _before(self, late: Sequence[tuple[Key, Use]], early: Sequence[tuple[Key, Use]]) -> isl.UnionMap:
-        """From the instances of some writers to those of others that run before."""
+        """The map from the instances of the writers `late` to those of `early` that run before them."""
         pairs = union_map()
         for key, earlier in dict.fromkeys((k, e) for k, _ in late for e, _ in early):
             pairs = pairs.union(self.before(key, earlier))

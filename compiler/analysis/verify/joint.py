@@ -49,7 +49,7 @@ def _in_step(flow: Flow, key: Key, contents: list[Content], verb: str) -> None:
 
 
 def _part(flow: Flow, key: Key, content: Content, number: int) -> isl.UnionMap:
-    """Instances -> the contributions of one target, named after the first target of the block that makes them."""
+    """The map from instances to the contributions of one target, in the space of the origin's first target."""
     contributions = union_map()
     for table, finished in ((content.partial, False), (content.final, True)):
         for name, points in table.items():

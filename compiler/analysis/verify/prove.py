@@ -56,7 +56,7 @@ def verify_schedule(scheduled: Program, original: Program) -> Verdict:
 
 def _verify(scheduled: Program, original: Program) -> None:
     """Raise Refuted, Unknown, NotFunctional or Undecided unless the proof succeeds. Each check of a block or a result
-    has the whole budget, and none is longer in a longer program."""
+    has the whole budget, and takes no longer in a longer program."""
     wanted = equations(original)
     if [(b.shape, b.element) for b in scheduled.arguments] != [(b.shape, b.element) for b in original.arguments]:
         raise Refuted("the arguments differ")

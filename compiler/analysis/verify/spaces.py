@@ -51,19 +51,19 @@ class Spaces:
         self._maps: dict[str, isl.UnionMap] = {}
 
     def space(self, key: Key) -> str:
-        """The tuple of a statement's instances."""
+        """The isl tuple of a statement's instances, such as `S0[l1, l2]`."""
         return f"S{self._numbers[key]}[{', '.join(self.names[n] for n in self.statements[key].loops)}]"
 
     def value_space(self, buffer: str) -> str:
-        """The tuple of a buffer's elements."""
+        """The isl tuple name of the elements of an original buffer."""
         return f"V{self._elements[buffer]}"
 
     def points_space(self, buffer: str) -> str:
-        """The tuple of the contributions to a buffer's elements."""
+        """The isl tuple name of the contributions to the elements of an original buffer."""
         return f"K{self._elements[buffer]}"
 
     def cell_space(self, buffer: str) -> str:
-        """The tuple of a buffer's cells."""
+        """The isl tuple name of the cells of a scheduled buffer."""
         return f"M{self._cells[buffer]}"
 
     def domain_text(self, key: Key, use: Use | None = None) -> str:

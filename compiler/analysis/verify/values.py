@@ -27,7 +27,7 @@ from compiler.types.elements import is_unsigned
 
 @dataclass(frozen=True)
 class Wanted:
-    """An expression of the original: a scalar over the reads and axes of a block, at forms over the loops."""
+    """An expression of the original: `node` over the reads and axes of a block, with the axes at the forms `at`."""
 
     block: Block
     node: body.Scalar
@@ -64,7 +64,7 @@ class Comparison:
         self.ranges = flow.program.ranges
 
     def check(self, wanted: Wanted | WantedLiteral, actual: body.Scalar, domain: isl.UnionSet) -> None:
-        """Raise Refuted or Unknown unless both expressions are equal at each instance of the domain."""
+        """Raise Refuted or Unknown unless `wanted` and `actual` are equal at each instance of the domain."""
         domain = self._where_read(wanted, actual, domain)
         if domain.is_empty() or self._by_cases(wanted, actual, domain):
             return
