@@ -124,7 +124,7 @@ class _Walker:
         return any(is_stage(loop) for loop in self.program.enclosing(key_of(node)))
 
     def inside(self, stage: Node) -> Iterator[Barrier]:
-        """Conflicts between threads within one stage. Blocks on the same thread loops cannot conflict: iterations of a
+        """The conflicts between threads in one stage. Blocks on the same thread loops cannot conflict: iterations of a
         bound loop are independent, which `legal` checks."""
         stage_statements = [self.statements[key] for block in blocks_in(stage) for key in _keys(block)]
         around = {loop.number for loop in self.program.enclosing(key_of(stage))}

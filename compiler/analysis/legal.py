@@ -45,7 +45,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Violation:
-    """Two instances that a step would put into the wrong order, or at once. Printed as a sentence."""
+    """Two dependent instances that a step would reverse, or run concurrently. Printed as a sentence."""
 
     first: Statement
     second: Statement
@@ -112,7 +112,7 @@ class Uninitialised:
 
 @dataclass(frozen=True)
 class Repeated:
-    """A reduction whose init a step would run where it did not run before. Printed as a sentence."""
+    """A reduction whose init a step would run for further elements. Printed as a sentence."""
 
     label: str
     buffer: str
@@ -191,7 +191,7 @@ def _lost_init(old: Mapping[Key, Statement], new: Mapping[Key, Statement], step:
 
 
 def _set_of(inits: Sequence[Statement]) -> str:
-    """The elements that inits write, in isl's syntax."""
+    """The set of elements that inits write, in isl's syntax."""
     parts = []
     for s in inits:
         names = {n: f"l{n}" for n in s.loops}
@@ -241,7 +241,7 @@ def _order(before: Program, after: Program, changed: Changed, step: Step) -> Vio
 
 
 def _neighbours(program: Program, changed: Changed) -> Iterator[int]:
-    """The nests whose order relative to the changed nests matters."""
+    """The nests that share a buffer with a changed nest, at least one of the two writing it."""
     nests = [program.nests[top] for top in changed.after]
     writes = set[str]().union(*(nest.writers for nest in nests))
     touches = writes.union(*(nest.readers for nest in nests))

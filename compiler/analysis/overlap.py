@@ -29,7 +29,7 @@ class _Entry:
         return self.constants[-1] if self.constants else 0
 
     def is_apart(self, entry: _Entry) -> bool:
-        """Whether two accesses touch no common element; False if the constants alone do not show it."""
+        """Whether constant differences of the indices prove that two accesses touch no common element."""
         last = len(self.constants) - 1
         for dim, (mine, its) in enumerate(zip(self.variable, entry.variable, strict=True)):
             if mine == its:

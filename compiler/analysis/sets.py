@@ -22,7 +22,7 @@ class Undecided(Exception):
 
 @cache
 def context() -> isl.Context:
-    """The one isl context."""
+    """The isl context of all sets, with an operation limit."""
     import islpy as isl
 
     limited_context = isl.Context()
@@ -37,21 +37,21 @@ def points(variables: Iterable[str], constraints: Iterable[str], exists: Iterabl
 
 
 def union_set(text: str = "") -> isl.UnionSet:
-    """A union set in isl's syntax without braces, empty by default."""
+    """Parse a union set in isl's syntax without braces, empty by default."""
     import islpy as isl
 
     return _set(text).to_union_set() if text else isl.UnionSet("{ }", context())
 
 
 def union_map(text: str = "") -> isl.UnionMap:
-    """A union map in isl's syntax without braces, empty by default."""
+    """Parse a union map in isl's syntax without braces, empty by default."""
     import islpy as isl
 
     return _map(text).to_union_map() if text else isl.UnionMap("{ }", context())
 
 
 def _set(text: str) -> isl.Set:
-    """A set in isl's syntax without braces: parts of one space, separated by semicolons."""
+    """Parse a set in isl's syntax without braces: parts of one space, separated by semicolons."""
     return reduce(lambda whole, part: whole.union(part), map(_conjunction, text.split("; ")))
 
 
@@ -66,7 +66,7 @@ def _conjunction(text: str) -> isl.Set:
 
 
 def _map(text: str) -> isl.Map:
-    """A map of one part in isl's syntax without braces."""
+    """Parse a map of one part in isl's syntax without braces."""
     import islpy as isl
 
     translated = matrix(text)

@@ -41,7 +41,7 @@ class Use:
 
     @property
     def forms(self) -> tuple[Linear, ...]:
-        """The index of a use that touches one element."""
+        """The index of a use without data-dependent dimensions."""
         assert None not in self.index
         return self.index  # type: ignore[return-value]
 

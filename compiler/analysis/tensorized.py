@@ -153,7 +153,7 @@ def _harm_of(before: Program, after: Program, label: str, intrinsic: Intrinsic) 
 
 
 def _adding_zero(flow: Flow, label: str, intrinsic: Intrinsic) -> isl.UnionSet:
-    """The instances that surely add zero: one operand is zero or, for floats, both are, since 0 times NaN is NaN. For
+    """The instances that provably add zero: one operand is zero or, for floats, both are, since 0 times NaN is NaN. For
     instructions that combine one operand as it is: the operand is the identity."""
     key, zeros = (label, False), []
     statement = flow.statements[key]
