@@ -1,16 +1,17 @@
 """The autotuner: rules write scripts with open choices, a cost model and a search fill them, workers measure.
 
-task.py       SearchTask: a program to be tuned, and what was found for it
-program.py    TaskProgram: the program of a task: its parts, its keys, its search space
+task.py       SearchTask: a program to be tuned, its records, its best kernel
+program.py    TaskProgram: the parts, the keys and the search space of a task's program
 workloads.py  programs by name
-options.py    what can be asked of a run
-tuner.py      proposals to outcomes to records, until the budget is spent; the leaders again, in turns
-budget.py     how much of a run's trials and seconds is spent
-deadline.py   work that ends when its time is over, whatever it is doing
+options.py    the options of a run
+tuner.py      the tuning loop: propose, measure, record; the leaders again, in turns
+budget.py     the trials and seconds of a run
+deadline.py   interrupt a block of code at a deadline
 tasks/        several tasks that share one budget, such as the groups of a network
-search/       proposes candidates by a cost model, learns from outcomes, replays from its log
+search/       the search: proposals by a cost model, learning from outcomes, replay from a log
 measure/      builder and runner processes: scripts to outcomes
-tell/         what a person reads: live table, conclusion, report, the space in words
+fleet/        measuring on the workers of a dask cluster
+tell/         text for people: live table, conclusion, report, the search space in words
 """
 
 from __future__ import annotations

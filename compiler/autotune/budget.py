@@ -1,4 +1,4 @@
-"""`Budget`: how much of a run's trials and seconds is spent, by one task or by several that share them."""
+"""`Budget`: the trials and seconds of a run, spent by one task or shared by several."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from time import perf_counter
 from compiler.autotune.options import TuningOptions
 
 RESERVE = 0.12
-"""The share of the seconds that is kept for the leaders' turns, at the end and half-way together."""
+"""The share of the seconds reserved for the leaders' turns, half-way and at the end together."""
 HALF = 0.5
-"""The share after which the leaders take turns for the first time."""
+"""The spent share at which the leaders take turns for the first time."""
 DESCENT = 0.7
-"""The share after which the neighbours of the best come first."""
+"""The spent share at which the neighbours of the best come first."""
 UNLIMITED = (20.0, 0.2)
-"""Without a limit leaders take turns for so many seconds, or such a share of what the search took if that is more."""
+"""Without a limit of seconds: the least seconds of the leaders' turns, and their share of the search's time if more."""
 
 
 @dataclass
 class Budget:
-    """The remaining budget of a run. Trials are counted in the database for its tasks, as `has` is told; seconds count
-    from `began` of the options, else from the construction. `flying` trials are under way, `turned` is how many seconds
-    the leaders' turns took."""
+    """The remaining budget of a run.
+
+    Trials are those that the database has of its tasks, as `has` sets them. Seconds count from `options.began`, else
+    from the construction. flying: the trials under way. turned: the seconds that the leaders' turns took.
+    """
 
     options: TuningOptions
     began: float = field(default_factory=lambda: perf_counter())
@@ -50,7 +52,7 @@ class Budget:
         return sum(self._trials.values())
 
     def has(self, task: str, trials: int) -> None:
-        """A task has so many trials by now."""
+        """Set the number of trials of a task."""
         self._trials[task] = trials
 
     @property
@@ -61,14 +63,14 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """The share that is spent: of the trials or of the seconds, whichever is more."""
+        """The spent share of the trials or of the seconds, whichever is larger."""
         of_trials = 0.0 if self.options.trials is None else self.trials / self.options.trials
         of_seconds = 0.0 if self.options.seconds is None else self.seconds / self.options.seconds
         return max(of_trials, of_seconds)
 
     @property
     def wanted(self) -> int:
-        """How many trials to begin now: a batch, less where the budget ends sooner; none when it has ended."""
+        """The number of trials to begin now: a batch, fewer if the budget ends sooner, 0 when it is spent."""
         if not self.searching:
             return 0
         trials = self.trials + self.flying
@@ -76,28 +78,31 @@ class Budget:
         return max(0, min(self.options.batch, left, self._in_time()))
 
     def _in_time(self) -> int:
-        """For how many trials there is time, by what those so far have taken; one always is begun."""
+        """The number of trials that fit into the remaining seconds at the mean time of a trial so far; at least one.
+
+        100 s, of which 88 are for trials; 20 trials took 40 s; after 80 s: int((88 - 80) * 20 / 40) = 4.
+        """
         if self.options.seconds is None or not self._measured:
             return self.options.batch
         left = self.options.seconds * (1 - RESERVE) - self.seconds
         return max(1, int(left * self._measured / self._measuring))
 
     def measured(self, count: int, seconds: float) -> None:
-        """Some trials took so many seconds together."""
+        """Add `count` trials that took `seconds` together."""
         self._measured += count
         self._measuring += seconds
 
     @property
     def half_way_turns(self) -> float:
         """The seconds that the leaders' turns may take half-way: a third of the seconds reserved for them."""
-        return (self._kept if self.options.seconds is None else self.options.seconds * RESERVE) / 3
+        return (self._unlimited if self.options.seconds is None else self.options.seconds * RESERVE) / 3
 
     def last_turns(self, share: float = 1.0) -> float:
         """The seconds that the leaders' turns may take at the end: a share of the remaining time."""
-        left = self._kept - self.turned if self.options.seconds is None else self.options.seconds - self.seconds
+        left = self._unlimited - self.turned if self.options.seconds is None else self.options.seconds - self.seconds
         return share * left
 
     @property
-    def _kept(self) -> float:
-        """The seconds that are kept for turns where there is no limit."""
+    def _unlimited(self) -> float:
+        """The seconds of all the leaders' turns in a run without a limit of seconds."""
         return max(UNLIMITED[0], UNLIMITED[1] * (self.seconds - self.turned))

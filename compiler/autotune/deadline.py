@@ -1,4 +1,4 @@
-"""`until`: work that ends when its time is over, whatever it is doing."""
+"""`until`: interrupt a block of code at a deadline."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 EVERY = 0.2
-"""Seconds between two looks at the clock."""
+"""Seconds between two checks of the deadline."""
 
 
 class TimeIsUp(BaseException):
-    """The seconds of a run are spent; like an interruption, it may be raised anywhere."""
+    """Raised when the seconds of a run are spent; like KeyboardInterrupt, at any instruction."""
 
 
 @contextmanager
 def until(is_over: Callable[[], bool]) -> Iterator[None]:
-    """Raise TimeIsUp in what is done inside once `is_over`. Whoever catches it stands outside.
+    """Raise TimeIsUp inside the `with` block once `is_over()` holds; the caller catches it outside the block.
 
-    Long phases look at the clock themselves; this one is for what cannot, such as a build of a whole network. It needs
-    the main thread and a timer that nobody else uses, and does nothing elsewhere.
+    It interrupts phases that do not check the clock themselves, such as the build of a whole network. It needs the main
+    thread and an unused interval timer; elsewhere it does nothing.
     """
     on_main = threading.current_thread() is threading.main_thread()
     if not on_main or not hasattr(signal, "setitimer") or signal.getitimer(signal.ITIMER_REAL) != (0.0, 0.0):

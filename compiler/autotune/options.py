@@ -25,23 +25,22 @@ Callback = Callable[[Progress], None]
 class TuningOptions:
     """The options of a tuning run.
 
-    trials: how many the database shall hold for the task at the end, of a whole program for all its groups together,
-    those of earlier runs and of others that write to it included; seconds: after which the run ends, whatever it does,
-    of which a whole program has a tenth for the comparison of its groups inside it.
-    At least one of the two. began: a reading of `time.perf_counter` from which the seconds count; the call of `tune`,
-    where not stated.
-    database: the file of records, made where there is none; without one they are kept in memory only.
-    seed: of the search and of the inputs. batch: candidates that are built together. builders: processes that build.
-    log: a file that gets the search's log as it goes on, from which it replays without hardware.
-    search: what can be set of the search itself; with `descent` 0 there is no final descent.
-    allocation: how the groups of a whole program share trials and seconds: `gain`, where they promise most of the
-    program's time, or `turns`, each in turn (see `compiler.autotune.tasks.allocation`).
-    scheduler: the address of a dask scheduler, whose workers measure instead of this machine; patience: after so many
-    seconds a job of theirs is asked of another one (see docs/fleet.md).
-    num_measure_trials: `trials` by the name that TVM has for it.
-    callbacks: called after each trial, when it is on disk, and at each change of phase. What they raise ends the run.
-    show: whether a live table is drawn, or lines are printed where there is no terminal; None draws the table where
-    stderr or stdout is a terminal and there are no callbacks, and prints nothing elsewhere, as in a notebook.
+    trials: the number of trials in the database at which the run ends, those of earlier and of concurrent runs
+    included; of a whole program the sum over its groups. seconds: the time after which the run ends, in any phase; a
+    whole program reserves a tenth of it to compare its groups in place. At least one of the two.
+    began: the `time.perf_counter` reading from which the seconds count; None is the call of `tune`.
+    database: the file of records, created if missing; None keeps them in memory only.
+    seed: of the search and of the random inputs. batch: candidates proposed together. builders: processes that build.
+    log: the file to which the search writes its log as it runs; the log replays without hardware.
+    search: the parameters of the search; `descent` 0 disables the final descent.
+    allocation: how the groups of a whole program share trials and seconds: `gain` prefers the group that promises to
+    save most of the program's time, `turns` is round robin (see `compiler.autotune.tasks.allocation`).
+    scheduler: the address of a dask scheduler whose workers measure instead of this machine. patience: the seconds
+    after which a job of a silent worker is given to another one (see docs/fleet.md).
+    num_measure_trials: TVM's name of `trials`.
+    callbacks: called after each trial, once it is on disk, and at each change of phase. An exception ends the run.
+    show: True draws a live table on a terminal and prints lines elsewhere, False shows nothing. None draws the table
+    if stderr or stdout is a terminal and there are no callbacks, and shows nothing elsewhere, as in a notebook.
     """
 
     trials: int | None = 64
@@ -105,4 +104,4 @@ _CHECKS: dict[str, tuple[Callable[[str, Any], object], bool]] = {
     "patience": (positive, False),
     "began": (seconds, True),
 }
-"""How each option is checked, and whether it may be None."""
+"""By option: the function that checks its value, and whether None is accepted."""

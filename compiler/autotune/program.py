@@ -1,4 +1,4 @@
-"""`TaskProgram`: a program as tasks have it: its parts, what databases know it by, its search space."""
+"""`TaskProgram`: the program of a task: its parts, its key in databases, its search space."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ class TaskProgram(Unpicklable):
         self.policy, self.target = policy, self._target.name
         self.timing = _timing(timing)
         self.device = self._target.device(self.machine, self.arch)
-        given = RULES_OF[self._target.family] if rules is None else rules
-        self.rules: tuple[Rule, ...] = several("rules", given, "functions", callable)
+        rules = RULES_OF[self._target.family] if rules is None else rules
+        self.rules: tuple[Rule, ...] = several("rules", rules, "functions", callable)
         self.template = self._written(template)
         self.threads = self._target.threads(threads)
         self._chosen = ChosenForms(
@@ -97,7 +97,7 @@ class TaskProgram(Unpicklable):
         )
 
     def _take(self, parts: Partition) -> None:
-        """Be the task of a partition of the program."""
+        """Set the partition of the program, and drop cached properties that depend on it."""
         self._whole: Whole | None = parts.whole
         self._parts, self._single, self.module = parts, parts.single, parts.module
         self.occurrences = parts.group.occurrences if parts.group else 1
@@ -115,11 +115,11 @@ class TaskProgram(Unpicklable):
 
     @property
     def _device(self) -> str:
-        """The machine and what it runs there on."""
+        """The machine and its threads, for people."""
         return self.machine.described(self.threads)
 
     def _written(self, template: Template | None) -> ModuleOp | None:
-        """A template as it was given, parsed, or written by a function."""
+        """A template as a module: unchanged, parsed, or recorded from a function of a Schedule."""
         if template is None or isinstance(template, ModuleOp):
             return template
         if isinstance(template, str):
@@ -131,21 +131,25 @@ class TaskProgram(Unpicklable):
 
     @cached_property
     def groups(self) -> tuple[Self, ...]:
-        """The tasks of the different groups of a whole program, in the order of their first calls; none of what is one
-        program. `occurrences` of each says how often a run calls it, `provenance` what the program calls its
-        parts where it is called first: scripts speak of canonical ones."""
+        """The tasks of the different groups of a whole program, in the order of their first calls; empty for a program
+        that is one group.
+
+        `occurrences` of a group's task is the number of its calls in a run. `provenance` maps the canonical names of
+        scripts to the program's names at the first call.
+        """
         return tuple(map(self._task, self._whole.groups)) if self._whole else ()
 
     def group(self, name: str) -> Self:
-        """The task of a group, by the name that it has in the program or as a task. Raises InputError."""
+        """The task of a group, by its name in the program or its name as a task. Raises InputError for an unknown
+        name."""
         if self._whole is None:
             raise InputError(f"{self.name} is one program: it has no groups, such as '{name}'")
-        wanted = self._whole.group(name.removeprefix(f"{self.name}.")).name
-        return next(group for group in self.groups if group.name == f"{self.name}.{wanted}")
+        short_name = self._whole.group(name.removeprefix(f"{self.name}.")).name
+        return next(group for group in self.groups if group.name == f"{self.name}.{short_name}")
 
     @property
     def _calls(self) -> str:
-        """A group's name, and how often it is called: `layer.group_3, 2 calls`."""
+        """A group's name and the number of its calls: `layer.group_3, 2 calls`."""
         return f"{self.name}, {counted(self.occurrences, 'call')}"
 
     def _task(self, group: Group) -> Self:
@@ -162,9 +166,9 @@ class TaskProgram(Unpicklable):
 
     @property
     def schedule(self) -> Schedule:
-        """The program as loops, unscheduled; of a te function those of its canonical form.
+        """The unscheduled loops of the program; of a te function those of its canonical form.
 
-        Raises InputError for a whole program, as all that is asked of one.
+        Raises InputError for a whole program, whose groups have one each.
         """
         if self._schedule is None:
             names = ", ".join(group.name for group in self.groups)
@@ -173,23 +177,22 @@ class TaskProgram(Unpicklable):
 
     @property
     def _loops(self) -> ModuleOp:
-        """The module of one program; raises for a whole one, whose module is of tensors."""
+        """The module of the loops. Raises InputError for a whole program, whose module is at the te level."""
         return self.schedule.module if self._whole else self.module
 
     @cached_property
     def program(self) -> str:
-        """The text by which databases know the program."""
+        """The program text whose hash is the program's identity in databases."""
         return text_of(find_function(self._loops))
 
     @cached_property
     def key(self) -> Key:
-        """What outcomes are comparable under."""
+        """The key of the task's records: outcomes of the same key are comparable."""
         return Key(hash_of(self.program), self._place, self.threads, self.policy, self.timing)
 
     @property
     def _place(self) -> str:
-        """The machine's name in keys; estimates have a name of their own, since they do not compare with
-        measurements."""
+        """The machine's name in keys; estimates have a separate one, since they do not compare with measurements."""
         return f"{self.place}, estimated" if self.device is None else self.device
 
     @property
@@ -199,18 +202,18 @@ class TaskProgram(Unpicklable):
 
     @property
     def place(self) -> str:
-        """Where it runs, for people."""
+        """The threads of a CPU, or the GPU, for messages."""
         return self.machine.place(self.threads)
 
     @property
     def _team(self) -> int | None:
-        """The threads that `build` is told."""
+        """The `threads` argument for `build`; None for a target that takes none."""
         return self.threads if self._target.takes_threads else None
 
     @property
     def compute_dag(self) -> str:
-        """What is computed, one statement a line: buffers, then blocks with their axes and operands; of a whole program
-        group by group."""
+        """The computation as text, a statement a line: buffers, then blocks with their axes and operands; of a whole
+        program group by group."""
         from compiler.autotune.tell.description import described, indented
 
         if not self.groups:
@@ -240,7 +243,7 @@ class TaskProgram(Unpicklable):
         return SketchSpace(self.derived.sketches, self.machine, self.estimated, self.provenance, self.threads)
 
     def spoken(self, text: str) -> str:
-        """A text about the program, such as why a candidate failed, with the program's names."""
+        """A text with canonical names, such as the reason of a failure, under the program's names."""
         return self.provenance.spoken(text)
 
     def _spelled(self, script: ModuleOp) -> ModuleOp:
@@ -249,7 +252,7 @@ class TaskProgram(Unpicklable):
 
     @property
     def _has_forms(self) -> bool:
-        """Whether the program or groups have other forms, which are timed here."""
+        """Whether the program or its groups have other forms and this machine can time them."""
         return self._chosen.are_several and self.machine == host()
 
     @property
@@ -258,7 +261,7 @@ class TaskProgram(Unpicklable):
         return self._chosen.timed
 
     def _follow(self) -> None:
-        """Be the task of the program in the forms that are chosen."""
+        """Switch to the partition of the chosen forms."""
         if self._chosen.partition is not self._parts:
             self._take(self._chosen.partition)
 
@@ -279,28 +282,28 @@ class TaskProgram(Unpicklable):
         constants: Mapping[str, object] | None = None,
         profiled: bool = False,
     ) -> Any:
-        """The kernel of the program under the schedules that `sources` have by the names of its groups, of one program
-        by its own; as written where they have none. `constants` are arrays of the inputs that are constant, `profiled`
-        is as in `BuildSettings`.
+        """The kernel of the program under stated schedules.
 
-        Raises ScheduleError for a script that does not apply.
+        sources: the schedules by the names of the groups, or the program's own name; missing parts are as written.
+        constants: arrays of the constant inputs. profiled: see `BuildSettings`. Raises ScheduleError for a script that
+        does not apply.
         """
         by_part = {name.removeprefix(f"{self.name}."): source for name, source in sources.items()}
         return built(self._parts, self.func, by_part, self.threads, self.policy, constants, profiled)
 
     @property
     def _selection(self) -> Selection:
-        """The parts of the program, each to be scheduled by its record or by the rules."""
+        """The parts of the program, each scheduled by its record or by the rules."""
         tasks = self.groups or (self,)
         return Selection(self._parts, {task.name.removeprefix(f"{self.name}."): task for task in tasks})
 
     def schedule_of(self, script: ModuleOp | str) -> Schedule:
-        """The program under a script of its space: its arguments in their order, and the names of the space."""
+        """The program under a script of its space, with the program's order of arguments and the space's names."""
         script = parse(script, "the script") if isinstance(script, str) else script
         return self._single.schedule(script) if self._single else Schedule(self.module).apply(script)
 
 
-def _timing(stated: object) -> str:
-    if stated not in TIMINGS:
-        raise InputError(f"the timing is {short(stated)}, expected {' or '.join(TIMINGS)}")
-    return str(stated)
+def _timing(value: object) -> str:
+    if value not in TIMINGS:
+        raise InputError(f"the timing is {short(value)}, expected {' or '.join(TIMINGS)}")
+    return str(value)

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from compiler.autotune.tuner import TuningProblem
 
 MODES = ("script", "steps", "python")
-"""The ways in which a record of any target can be printed."""
-Best: TypeAlias = Any  # a Record, of a whole program one for each group by its name: the program tells, types do not
+"""The modes of `print_best` that every target has."""
+Best: TypeAlias = Any  # a Record; for a whole program a mapping from the names of its groups to Records
 
 
 class SearchTask(TaskProgram):
@@ -53,28 +53,30 @@ class SearchTask(TaskProgram):
         task.tune(TuningOptions(trials=64, database="matmul.db"))
         kernel = task.apply_best("matmul.db")
 
-    `func` is a te function, or a function or registered workload that makes one of `args`; also a module, text or path
-    at the te or loop level, or a model: what a front end has imported, or an ONNX file, whose weights are constants.
-    `target` is cpu, which TVM calls llvm, or a GPU's.
-    `threads` is how many threads a kernel runs on: None is what OMP_NUM_THREADS says, or the cores that the process may
-    use. `rules` derive the search space; a `template` is the space instead, with what the rules make
-    of its `sched.auto`: a script with open choices, its text, or a function that schedules the `Schedule` that it is
-    given, whose choices are open where it states no decision. `machine` is what the space is derived
-    for, the one at hand by default; of a GPU, the one that stands for its architecture `arch`, by default that at hand,
-    if there is one. `constants` are the names of inputs that never change, such as weights: what schedules make of them
-    alone, their layout, is made once and is not timed. `error` is the rounding error up to which groups may have other
-    forms, see `build`. `timing` says where calls that are timed find their operands:
-    `warm` in the caches, `network` where a network has them (see `compiler.database.outcome`).
+    func: a te function, or a function or registered workload that builds one from `args`; also a module, text or path
+    at the te or loop level, or a model: the result of a front end or an ONNX file, whose weights are constants.
+    target: cpu, which TVM calls llvm, or a GPU's.
+    threads: of a kernel; None is the value of OMP_NUM_THREADS, else the number of cores that the process may use.
+    rules: derive the search space. template: the search space instead; the rules fill its `sched.auto`. It is a script
+    with open choices, its text, or a function of a `Schedule`, whose choices without a decision are open.
+    machine: the machine to derive the space for, by default the one at hand; for a GPU the model of its architecture
+    `arch`, by default that of the GPU at hand.
+    constants: the names of inputs that never change, such as weights. What depends on them alone, such as a packed
+    layout, is computed once and not timed.
+    error: the largest rounding error of other forms of groups, see `build`.
+    timing: the place of the operands of timed calls: `warm` in the caches, `network` as in a network (see
+    `compiler.database.outcome`).
 
     A te function of one group is tuned in its canonical form, unless there is a template: `module`, `schedule` and the
-    scripts of `space` have canonical names, which `provenance` leads back from. Kernels have the function's arguments.
+    scripts of `space` have canonical names, and `provenance` maps these to the program's. Kernels have the function's
+    arguments.
 
-    Where laws offer other forms of groups, these have the forms that an estimate prefers, until `tune` times them; what
-    asks a database takes the forms that are chosen there.
+    Where laws offer other forms of groups, the task takes those that an estimate prefers; `tune` times them, and the
+    methods that read a database take the forms chosen there.
 
-    A whole program, one whose public function calls groups, has a task for each different group in `groups`, timed as
-    in the network. What it does it does for all of them; what is of one program alone, such as `space`, they have.
-    Raises InputError or TargetError for what cannot be tuned.
+    A whole program, one whose public function calls groups, has a task for each different group in `groups`, with
+    `network` timing. Its methods apply to all groups; `space` and other attributes of one program are those of `groups`
+    only. Raises InputError or TargetError for a program that cannot be tuned.
     """
 
     _refusal = (
@@ -82,14 +84,15 @@ class SearchTask(TaskProgram):
     )
 
     def tune(self, options: TuningOptions | None = None) -> Best | None:
-        """Search until the budget is spent, and give the best record; None where nothing could be measured.
+        """Search until the budget is spent, and return the best record; None if nothing could be measured.
 
-        A database that knows the task is gone on with, its trials count. What is measured is on disk at once; an
-        interruption ends the run and keeps all. The groups of a whole program share trials and seconds, which go where
-        they promise most of the program's time; what is given are the best records by the groups' names. At the
-        start the forms that laws offer of groups are compared inside the program, at the end each group with the
-        default, and `apply_best` takes what is faster there. A terminal
-        shows how far the run is, unless `options.show` is False.
+        The run continues from the task's records in the database, which count as trials. Each outcome is on disk
+        before the next measurement; an interruption ends the run without losing any.
+
+        The groups of a whole program share trials and seconds, see `TuningOptions.allocation`; the result is a mapping
+        from their names to their best records. At the start the forms that laws offer are compared inside the program,
+        at the end each group's record with its default; `apply_best` takes the faster ones. A terminal shows the
+        progress, unless `options.show` is False.
         """
         from compiler.autotune.tell.views import watched
 
@@ -115,21 +118,21 @@ class SearchTask(TaskProgram):
             return tune_together(weighted, options, self._finals(self._whole) if self.machine == host() else None)
         return tune(self._problem(options), options)
 
-    def _finals(self, whole: Whole) -> Finals:
-        """What is compared inside the whole program when its groups are tuned."""
+    def _finals(self, program: Whole) -> Finals:
+        """The set-up of the final comparison of default and record of each group inside a whole program."""
         from compiler.autotune.measure.turns import ProfiledProgram
         from compiler.autotune.tasks.in_place import Finals
 
-        calls = [f"{self.name}.{call.callee}" for call in whole.running.main.calls]
+        calls = [f"{self.name}.{call.callee}" for call in program.running.main.calls]
         groups = {group.name: group for group in self.groups}
 
         def source(name: str, record: Record | None) -> Scheduled:
             return self._chosen.default(groups[name]) if record is None else source_of(groups[name], record)
 
-        def program(sources: Mapping[str, Scheduled]) -> ProfiledProgram:
+        def profiled(sources: Mapping[str, Scheduled]) -> ProfiledProgram:
             return ProfiledProgram(self.built(sources, self._arrays, profiled=True), len(calls))
 
-        return Finals(self.name, calls, self._parts.inside(self._selection.parts), source, program)
+        return Finals(self.name, calls, self._parts.inside(self._selection.parts), source, profiled)
 
     def _problem(self, options: TuningOptions) -> TuningProblem:
         text, seed = str(self._loops), options.seed
@@ -138,7 +141,7 @@ class SearchTask(TaskProgram):
         )
         from compiler.autotune.tuner import TuningProblem
 
-        vars(subject)["program"] = self.schedule.program  # which it would parse, here where the tree is at hand
+        vars(subject)["program"] = self.schedule.program  # at hand: else the property parses the text
         return TuningProblem(
             self.name,
             self.key,
@@ -152,16 +155,18 @@ class SearchTask(TaskProgram):
         )
 
     def best(self, database: str | os.PathLike[str]) -> Best:
-        """The best record of the task; of a whole program those of its groups, by their names. Raises InputError where
-        there is none."""
+        """The best record of the task; for a whole program a mapping from the names of its groups to theirs.
+
+        Raises InputError where there is none.
+        """
         records = self.records(database)
         if not records:
             raise InputError(f"{database} has nothing measured for {self.name} on {self.place}")
         return records if self.groups else records[self.name]
 
     def records(self, database: str | os.PathLike[str]) -> dict[str, Record]:
-        """The best records of the program's canonical form by its name, of a whole program of its groups by theirs, in
-        the forms that are chosen in the database."""
+        """The best records by task name: of this task, or of the groups of a whole program. First takes the forms that
+        the database has chosen."""
         if self._has_forms:
             with Database(named(database), create=False) as opened:
                 self._chosen.follow(opened)
@@ -170,43 +175,45 @@ class SearchTask(TaskProgram):
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The ways in which the best record can be printed."""
+        """The modes of `print_best`."""
         return (*MODES, *self._target.texts)
 
     def script(self, record: Record) -> str:
-        """The script of a record under the names of the program, for people to read; what is no script as it is."""
+        """The script of a record under the names of the program, for people to read; unchanged if it does not parse."""
         try:
             return str(self._spelled(parse(record.script, "the script")))
         except SAID:
             return record.script
 
     def apply_best(self, database: str | os.PathLike[str], constants: Mapping[str, object] | None = None) -> Any:
-        """The kernel of the best record, which takes the inputs that are not constant; `constants` are arrays of those
-        that are. Of a whole program each group has the schedule of its best record. A group without one, or whose
-        record no longer applies, is built as without a database, and a warning says how many are.
-        Raises InputError where there is no record at all or no such array."""
-        given = {**self.known, **(constants or {})}
-        if set(given) != set(self.constants):
-            said = ", ".join(self.constants) or "none"
+        """The kernel under the best record; it takes the inputs that are not constant.
+
+        constants: arrays of the constant inputs, by name. In a whole program each group has the schedule of its best
+        record. A group without one, or whose record no longer applies, is built as without a database; a warning
+        counts these. Raises InputError without any record, and for missing or unknown constants.
+        """
+        arrays = {**self.known, **(constants or {})}
+        if set(arrays) != set(self.constants):
+            names = ", ".join(self.constants) or "none"
             raise InputError(
-                f"{self.name} has these constants: {said}; arrays are given for: {', '.join(given) or 'none'}"
+                f"{self.name} has these constants: {names}; arrays are given for: {', '.join(arrays) or 'none'}"
             )
         best = self.best(database)
         if self._whole is not None:
             words, path = (self.machine.name, self.error), named(database)
-            return by_records(self.func, lambda: self._selection, path, words, self.threads, self.policy, given)
+            return by_records(self.func, lambda: self._selection, path, words, self.threads, self.policy, arrays)
         try:
-            return self._built(best, given)
+            return self._built(best, arrays)
         except ScheduleError as error:
             warnings.warn(f"{self.name} is built as without a database: its record is not used: {error}", stacklevel=2)
-        return build(self.func, self.target, self._team, self.policy, None, given or None, self.arch, schedule="auto")
+        return build(self.func, self.target, self._team, self.policy, None, arrays or None, self.arch, schedule="auto")
 
     def breakdown(self, records: Mapping[str, Record]) -> Breakdown:
-        """What the groups of a whole program take together under some records, by their names as from `tune` and
-        `best`, beside the whole under the same records, groups without one as `build` makes them; it is built and
-        measured here.
+        """The times of the groups of a whole program under records, beside the measured time of the whole under them.
 
-        Both are as in a network: see `compiler.autotune.measure.network`.
+        records: by the names of the groups, as from `tune` and `best`; a group without one is scheduled as by `build`.
+        The whole program is built and timed here. Both times are with `network` timing, see
+        `compiler.autotune.measure.network`. Raises InputError for a program without groups.
         """
         from compiler.autotune.measure.network import seconds_of
         from compiler.autotune.tell.breakdown import Breakdown, GroupTime
@@ -221,9 +228,11 @@ class SearchTask(TaskProgram):
         )
 
     def print_best(self, database: str | os.PathLike[str], mode: str = "script") -> str:
-        """Print the best record, and give what is printed: its script, all steps of that, the script in Python, or the
-        LLVM IR or assembly that it becomes; on a GPU the text of its kernels, the mode that is called as the target. Of
-        a whole program group by group."""
+        """Print the best record in a mode, and return the text; of a whole program group by group.
+
+        mode: `script`, `steps` (all steps of the script, recipes expanded), `python` (the script in Python), or a text
+        of the target: `llvm` or `asm`, for a GPU the source of its kernels. Raises InputError for an unknown mode.
+        """
         if mode not in self.modes:
             raise InputError(f"unknown mode '{mode}' (there are {', '.join(self.modes)})")
         best = self.best(database)
@@ -233,14 +242,14 @@ class SearchTask(TaskProgram):
         return text
 
     def _group_text(self, record: Record | None, mode: str) -> str:
-        """What a group's best record is, under a line with its name."""
+        """A group's best record as text, under a line with the group's name and time."""
         seconds = _seconds(record)
         time = "nothing measured, so built as without a database" if seconds is None else duration(seconds)
         head = remark(mode, f"{self._calls}: {time}")
         return head if record is None else f"{head}\n{self._text(record, mode)}"
 
     def _text(self, record: Record, mode: str) -> str:
-        """What a record is; scripts are under the names of the program, for people to read."""
+        """A record as text in a mode; scripts are under the names of the program."""
         if mode == "script":
             return self.script(record)
         if mode == "steps":
@@ -254,7 +263,7 @@ class SearchTask(TaskProgram):
 
     @property
     def _fixed(self) -> list[Buffer]:
-        """The constants whose elements the program does not know, as its own loops name them."""
+        """The constants whose elements the program does not state, under the names of its loops."""
         if self._single is not None:
             return self._single.unknown
         program = self.schedule.unscheduled
@@ -262,8 +271,7 @@ class SearchTask(TaskProgram):
         return [b for b in program.arguments if b.name in program.constants and b.name not in stated]
 
     def _source(self, record: Record | None) -> Scheduled:
-        """The schedule of a record, which was proved when it was measured; without one, or where it no longer applies,
-        that of a build without a database."""
+        """The schedule of a record, not proved again; without one, or if it no longer applies, the default schedule."""
         if record is not None:
             with suppress(ScheduleError):
                 return Scheduled(str(replay(record).script), "record")
@@ -276,11 +284,11 @@ class SearchTask(TaskProgram):
         )
 
     def _scheduled(self, record: Record) -> ModuleOp | Schedule:
-        """The program's loops under a record, with its own arguments."""
+        """The program's loops under a record, with the program's arguments."""
         script, single = replay(record).script, self._single
         return ModuleOp([write(single.scheduled(script))]) if single else Schedule(self.module).apply(script)
 
 
 def _seconds(record: Record | None) -> float | None:
-    """The time of a call under a record."""
+    """The median seconds of a call under a record."""
     return None if record is None else median(record.outcome.seconds)

@@ -1,5 +1,7 @@
-"""The tuner: proposals to outcomes to records, until the budget is spent; the leaders again, in turns, half-way and at
-the end."""
+"""The tuning loop: propose candidates, measure them, record the outcomes, until the budget is spent.
+
+Half-way and at the end the leaders are measured again, in turns with each other.
+"""
 
 from __future__ import annotations
 
@@ -39,22 +41,25 @@ if TYPE_CHECKING:
     from compiler.autotune.fleet.measurer import Fleet
 
 LEADERS = 4
-"""How many of the best are measured again, in turns."""
+"""The number of leaders that are measured again in turns."""
 ROUNDS = 7
-"""How often each of them takes its turn, at most, and twice as often where the machine is busy; once says nothing."""
+"""The most rounds of the leaders' turns; twice as many on a busy machine. A single round is not run."""
 NEAR = 1.5
 """Candidates slower than so many times the best are not measured again: noise cannot explain the gap."""
 TELLS = 8
-"""The fewest trials after which turns half-way tell something."""
+"""The least number of trials for turns half-way: the ranking of fewer is too uncertain to refine."""
 
-Given = TypeVar("Given")
+Reply = TypeVar("Reply")
 
 
 @dataclass(frozen=True)
 class TuningProblem:
-    """What a run tunes: a subject for the workers, the sketches of its space on a machine, and what its records say:
-    the name of the task, its key and the text of its program; `written` is the script of the program as it is written,
-    `notes` are sentences about its rules. `estimated` says that nothing can be measured."""
+    """The input of a run: a subject for the workers, and the sketches of its search space on a machine.
+
+    name, key, program: the task's name, key and program text in its records. estimated: whether costs are estimates,
+    because the machine is not at hand. written: makes the script of the program as written. notes: makes the sentences
+    about its rules.
+    """
 
     name: str
     key: Key
@@ -68,15 +73,14 @@ class TuningProblem:
 
 
 def tune(task: TuningProblem, options: TuningOptions) -> Record | None:
-    """Search until the budget is spent, and give the best record; see `SearchTask.tune`."""
+    """Search until the budget is spent, and return the best record; see `SearchTask.tune`."""
     with Database(options.path or MEMORY) as database:
         search(task, options, database)
         return database.best(task.key)
 
 
 def search(task: TuningProblem, options: TuningOptions, database: Database) -> bool:
-    """Search until the budget is spent, and say whether nobody has interrupted it; what is measured is in the
-    database."""
+    """Search until the budget is spent, recording each outcome in the database. Return False if interrupted."""
     budget = Budget(options)
     with Workers(options, task.machine) as workers, Run(task, options, database, budget, workers) as run:
         try:
@@ -92,17 +96,20 @@ def search(task: TuningProblem, options: TuningOptions, database: Database) -> b
 
 @dataclass(frozen=True)
 class _Flight:
-    """A turn that was begun: candidates, their scripts, the outcomes as they come, and when that was."""
+    """A batch under way: its proposals, their scripts, the outcomes as they arrive, and its start on perf_counter."""
 
-    chosen: Sequence[Proposal]
+    proposals: Sequence[Proposal]
     scripts: Sequence[str]
     outcomes: Generator[tuple[int, Outcome]]
     begun: float
 
 
 class Workers:
-    """The workers of a run, which turn from task to task; a context manager that ends them. They start when they are
-    needed: where they cannot, TargetError. With a scheduler they are those of its cluster."""
+    """The workers of a run, shared by its tasks; a context manager that ends them.
+
+    They start with the first task: local processes, or the workers of `options.scheduler`. Raises InputError for a
+    scheduler and a GPU.
+    """
 
     def __init__(self, options: TuningOptions, machine: Machine | Gpu) -> None:
         if options.scheduler is not None and not machine.in_clusters:
@@ -110,7 +117,7 @@ class Workers:
         self._options, self._machine = options, machine
         self._measurer: Measurer | Fleet | None = None
         self._subject: Subject | None = None
-        self._met: set[Subject] = set()
+        self._calibrated: set[Subject] = set()
 
     def __enter__(self) -> Workers:
         return self
@@ -121,29 +128,34 @@ class Workers:
 
     @property
     def batches(self) -> int:
-        """How many batches may be in flight: one here; on a cluster one that ends, and those that keep its workers busy
-        meanwhile."""
-        places = 0 if self._measurer is None else self._measurer.places
-        return 1 + -(-2 * places // self._options.batch)
+        """The number of batches in flight: one locally; on a cluster as many as keep its workers busy while one ends.
+
+        With 12 candidates in flight on the workers and batches of 8: 1 + ceil(2 * 12 / 8) = 4.
+        """
+        in_flight = 0 if self._measurer is None else self._measurer.places
+        return 1 + -(-2 * in_flight // self._options.batch)
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said of the workers."""
+        """Sentences about the workers, such as which have left."""
         return [] if self._measurer is None else self._measurer.notes
 
     def on(self, subject: Subject, meet: Callable[[Measurer | Fleet], None]) -> Measurer | Fleet:
-        """What measures candidates of a subject; `meet` is called with it when the subject is new to the workers."""
+        """The measurer, turned to a subject; `meet` is called with it on the first use of each subject.
+
+        Raises TargetError where its processes cannot start.
+        """
         if self._measurer is None:
-            self._measurer = _asked(partial(self._begun, subject))
+            self._measurer = _checked(partial(self._started, subject))
         if self._subject is not None and self._subject != subject:
-            _asked(partial(self._measurer.turn_to, subject))
+            _checked(partial(self._measurer.turn_to, subject))
         self._subject = subject
-        if subject not in self._met:
-            self._met.add(subject)
-            _asked(partial(meet, self._measurer))
+        if subject not in self._calibrated:
+            self._calibrated.add(subject)
+            _checked(partial(meet, self._measurer))
         return self._measurer
 
-    def _begun(self, subject: Subject) -> Measurer | Fleet:
+    def _started(self, subject: Subject) -> Measurer | Fleet:
         if self._options.scheduler is None:
             return Measurer(subject, builders=self._options.builders)
         from compiler.autotune.fleet.measurer import Fleet
@@ -157,8 +169,8 @@ class Workers:
 class Run:
     """The tuning of one task, batch by batch.
 
-    Several runs may share a budget and workers: then each begins with `prepare`, begins and ends turns as long as
-    `choose` finds something, with whatever others do between them, and comes to an end with `conclude`.
+    Several runs may share a budget and workers, their turns interleaved. Each calls `prepare` first, then `begin_turn`
+    and `end_turn` while `choose` returns proposals, and `conclude` last.
     """
 
     def __init__(
@@ -183,7 +195,7 @@ class Run:
         self.log.__exit__(*error)
 
     def say(self, phase: str | None = None) -> None:
-        """Show how far the run is."""
+        """Report the progress to the callbacks, in a new phase if one is stated."""
         if phase is not None:
             self.progress.phase, self.progress.step = phase, ""
         self.progress.seconds = self.budget.seconds
@@ -192,7 +204,7 @@ class Run:
             callback(self.progress)
 
     def go(self) -> None:
-        """The run alone: what is known, then trials as long as there are some, then turns."""
+        """Run this task alone: read the database, measure batches with the leaders' turns half-way, conclude."""
         self.prepare()
         halfway = self.budget.spent < HALF
         while self.fly():
@@ -203,7 +215,7 @@ class Run:
         self.conclude()
 
     def conclude(self, share: float = 1.0) -> None:
-        """The leaders' turns at the end, in a share of the time that is left for such."""
+        """Let the leaders take their last turns, in a share of the remaining time."""
         if not self.progress.measured:
             self.say(self.why_nothing())
             return
@@ -213,17 +225,18 @@ class Run:
 
     @property
     def promise(self) -> float | None:
-        """How far the logarithm of the best time is expected to fall with what was chosen; None while nothing tells."""
+        """The expected decrease of the best log time by the chosen proposals; None without a prediction."""
         improvements = [proposal.improvement for proposal in self.proposals if proposal.improvement is not None]
         return max(improvements, default=None)
 
     # --- what is known ----------------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        """Derive the space, and learn what the database knows of the task and of similar ones.
+        """Derive the space, and learn the records of the task and of similar ones. If the budget is spent already, only
+        read the database.
 
-        The space is the run's own: what it answers depends on what it was asked before, and so would the log. Where
-        nothing can be measured any more, only the database is read.
+        Each run derives a space of its own: a space evaluates candidates lazily, so that its answers depend on the
+        order of requests, and a shared one would make the log depend on other runs.
         """
         self.budget.has(self.task.name, len({record.script for record in self.database.records(self.task.key)}))
         if not self.budget.wanted and self.options.log is None:
@@ -246,7 +259,7 @@ class Run:
         self.progress.earlier = len(self.trials)
 
     def recall(self) -> None:
-        """Learn what the database knows, without a space."""
+        """Learn the records of the task without deriving its space."""
         self.say("reading the database")
         records = self.database.records(self.task.key)
         written = self.task.written() if records else ""
@@ -260,7 +273,7 @@ class Run:
         self.progress.earlier = len(self.trials)
 
     def absorb(self) -> None:
-        """Learn what is new in the database and not of this run: what earlier runs left, and what others add."""
+        """Learn the new records of the database that other runs have written, earlier or meanwhile."""
         for record in self.database.records(self.task.key, after=self.seen):
             self.seen = record.id
             if record.run != self.id:
@@ -270,7 +283,7 @@ class Run:
         self.look()
 
     def place(self, record: Record) -> Candidate | None:
-        """Where in this space a record is, if its script is there now: rules may have changed since."""
+        """The candidate of a record in this space; None if its script is not there, since rules may have changed."""
         candidate = self.candidates.get(record.script)
         if candidate is not None or record.candidate is None or not belongs(self.space.sizes, record.candidate):
             return candidate
@@ -278,7 +291,7 @@ class Run:
         return record.candidate if record.script in scripts else None
 
     def learn(self, candidate: Candidate | None, script: str, outcome: Outcome) -> None:
-        """Take in an outcome of a script."""
+        """Count an outcome of a script, and teach it to the search if the script is a candidate of the space."""
         before = self.trials.outcome(script) if script in self.trials else None
         after = self.trials.add(script, outcome)
         self.budget.has(self.task.name, len(self.trials))
@@ -292,7 +305,7 @@ class Run:
                 self.progress.baseline = after
 
     def look(self) -> None:
-        """Take over what is known into what is shown and logged."""
+        """Copy the state of the search into the progress, and write the new lines of its log."""
         progress, search = self.progress, self.search
         self.look_at_best()
         progress.infeasible = search.infeasible
@@ -302,7 +315,7 @@ class Run:
         self.log.write(search.log_lines(self.log.written))
 
     def look_at_best(self) -> None:
-        """Show the best that is known."""
+        """Copy the best script's outcome and sketch into the progress."""
         progress = self.progress
         for script in self.trials.best(1):
             outcome = self.trials.outcome(script)
@@ -315,7 +328,7 @@ class Run:
             progress.sketch = "" if candidate is None else self.space.sketches[candidate[0]].name
 
     def why_nothing(self) -> str:
-        """Why nothing was measured."""
+        """A sentence about why nothing was measured."""
         if self.options.trials is not None and self.budget.trials >= self.options.trials:
             return f"nothing to measure: the database has {self.budget.trials} of {self.options.trials} trials"
         if not self.budget.searching:
@@ -325,7 +338,7 @@ class Run:
     # --- trials -----------------------------------------------------------------------------------------------------
 
     def choose(self, most: int | None = None) -> list[Proposal]:
-        """Choose what to measure next, at most so many; nothing when the budget is spent or nothing is left."""
+        """Choose the next proposals, at most `most`; none when the budget or the space is exhausted."""
         self.proposals = []
         while not self.proposals and (count := min(self.budget.wanted, most or self.options.batch)):
             self.say("choosing candidates")
@@ -340,7 +353,7 @@ class Run:
         return self.proposals
 
     def is_known(self, proposal: Proposal) -> bool:
-        """Whether others have tried it meanwhile, or in another space; then the search is told."""
+        """Whether another run has tried a proposal meanwhile; the search then learns its outcome."""
         script, short = self.space.script(proposal.candidate), self.space.short_script(proposal.candidate)
         if script not in self.trials:
             return short in self.trials
@@ -350,43 +363,43 @@ class Run:
         return True
 
     def fly(self) -> bool:
-        """Begin turns until as many are under way as may be; whether there is one."""
+        """Begin turns up to the limit of batches in flight; return whether one is under way."""
         while len(self.flights) < self.workers.batches and self.choose():
             self.begin_turn()
         return bool(self.flights)
 
     def measurer(self) -> Measurer | Fleet:
-        """What measures; its workers start for the first task. Raises TargetError where they cannot."""
+        """The measurer of this task; its workers start with the first task. Raises TargetError where they cannot."""
         return self.workers.on(self.task.subject, self.calibrate)
 
     def calibrate(self, measurer: Measurer | Fleet) -> None:
-        """Let what is measured be timed beside the best that is known from before."""
+        """Time the next candidates beside the best one of earlier runs, if there is one."""
         best, outcome = self.search.best, self.search.best_outcome
         if best is not None and outcome is not None:
             measurer.calibrate(self.space.script(best), outcome.cost)
 
     def begin_turn(self) -> None:
-        """Give what was chosen to the workers. Those of a cluster begin at once, those here when the turn ends."""
+        """Hand the chosen proposals to the workers. A cluster begins at once, local workers begin in `end_turn`."""
         self.say("starting workers")
-        measurer, chosen = self.measurer(), self.proposals[: self.budget.wanted]
+        measurer, proposals = self.measurer(), self.proposals[: self.budget.wanted]
         self.say("building and measuring")
-        scripts = [self.space.script(proposal.candidate) for proposal in chosen]
-        outcomes = _asked(partial(measurer.measure, scripts, self.step))
-        self.flights.append(_Flight(chosen, scripts, outcomes, perf_counter()))
-        self.budget.flying += len(chosen)
+        scripts = [self.space.script(proposal.candidate) for proposal in proposals]
+        outcomes = _checked(partial(measurer.measure, scripts, self.step))
+        self.flights.append(_Flight(proposals, scripts, outcomes, perf_counter()))
+        self.budget.flying += len(proposals)
         self.proposals = []
 
     def step(self, words: str) -> None:
-        """Show how far the batch is."""
+        """Report the progress within a batch, such as `building 3 of 8`."""
         self.progress.step = words
         self.say()
 
     def end_turn(self) -> None:
-        """Take the outcomes of the turn that was begun first; each is on disk before it is told."""
+        """Record the outcomes of the earliest turn; each is on disk before it is reported."""
         flight, count = self.flights.popleft(), 0
         with closing(flight.outcomes), closing(_outcomes(flight.outcomes)) as arriving:
             for position, outcome in arriving:
-                proposal, script = flight.chosen[position], flight.scripts[position]
+                proposal, script = flight.proposals[position], flight.scripts[position]
                 self.budget.flying -= 1
                 self.keep(proposal.candidate, script, outcome, None if proposal.cost is None else exp(proposal.cost))
                 self.progress.measured += 1
@@ -394,7 +407,7 @@ class Run:
                 count += 1
                 if not self.budget.searching:
                     break
-        self.budget.flying -= len(flight.chosen) - count
+        self.budget.flying -= len(flight.proposals) - count
         self.budget.measured(count, perf_counter() - flight.begun)
         if not self.flights:
             self.search.release()
@@ -412,8 +425,11 @@ class Run:
     # --- turns ------------------------------------------------------------------------------------------------------
 
     def take_turns(self, share: float | None = None) -> None:
-        """Measure the leaders again, in turns with each other and with the program as it is written where that is near:
-        once half-way; at the end, in a share of the time that is left, until none was measured too seldom."""
+        """Measure the leaders again, in turns with each other, and with the program as written if its cost is near.
+
+        Without a `share`, half-way, once. With one, at the end, in that share of the remaining time, until each leader
+        has enough measurements.
+        """
         while contenders := self.contenders():
             begun = perf_counter()
             seconds = self.budget.half_way_turns if share is None else self.budget.last_turns(share)
@@ -427,8 +443,8 @@ class Run:
                 return
 
     def compare_as_written(self, share: float) -> None:
-        """Let the best take turns with the program as written, however slow that is, unless it has or there is no time:
-        a gain is known by turns alone."""
+        """Let the best take turns with the program as written, however slow that is, if it has not and time is left:
+        only turns give an exact gain."""
         best, standing = self.search.best, self.progress.standing
         if best is None or standing is None or standing.is_exact or self.costs(self.written) == float("inf"):
             return
@@ -439,7 +455,8 @@ class Run:
             self.compare(pair, rounds)
 
     def contenders(self) -> list[Candidate]:
-        """The leaders that were measured too seldom, with the best and the program as it is written."""
+        """The leaders that need more measurements, with the best, and with the program as written if its cost is near;
+        empty where no leader does."""
         best, outcome = self.search.best, self.search.best_outcome
         if best is None or outcome is None or len(self.search) < 2:
             return []
@@ -450,26 +467,30 @@ class Run:
         return list(dict.fromkeys([*leaders, *rivals]))
 
     def costs(self, candidate: Candidate) -> float:
-        """The cost of a candidate; infinite where it was not measured."""
+        """The cost of a candidate; infinite without a measurement."""
         script = self.space.script(candidate)
         outcome = self.trials.outcome(script) if script in self.trials else None
         return outcome.cost if outcome is not None and outcome.ranks else float("inf")
 
     def rounds(self, contenders: Sequence[Candidate], seconds: float) -> int:
-        """How many rounds fit into some seconds: all are built and checked, then each round times each once."""
+        """The number of rounds that fit into some seconds, after all contenders are built and checked.
+
+        Two contenders that took 1 s to build, one builder, calls of 0.1 s, 4.5 s: 2 * (1 + 3 * 0.1) = 2.6 s pass before
+        the first round, a round takes 2 * 2 * 0.1 = 0.4 s, so int((4.5 - 2.6) / 0.4) = 4 rounds.
+        """
         outcomes = [self.trials.outcome(self.space.script(candidate)) for candidate in contenders]
         builders = self.options.builders or processors()
         before = sum(outcome.build_seconds / builders + 3 * median(outcome.seconds) for outcome in outcomes)
-        each = sum(2 * max(median(outcome.seconds), 0.01) for outcome in outcomes)  # as long again for the ceiling
+        a_round = sum(2 * max(median(outcome.seconds), 0.01) for outcome in outcomes)  # a sample, then its probe
         disturbance = self.progress.disturbance
         most = 2 * ROUNDS if disturbance is not None and disturbance.matters else ROUNDS
-        return max(0, min(most, int((seconds - before) / each)))
+        return max(0, min(most, int((seconds - before) / a_round)))
 
     def compare(self, contenders: Sequence[Candidate], rounds: int) -> None:
-        """Measure candidates in turns."""
+        """Measure candidates in turns, record the outcomes, and show the best beside the program as written."""
         measurer = self.measurer()
         scripts = [self.space.script(candidate) for candidate in contenders]
-        outcomes = _asked(lambda: measurer.compare(scripts, rounds))
+        outcomes = _checked(lambda: measurer.compare(scripts, rounds))
         for candidate, script, outcome in zip(contenders, scripts, outcomes, strict=True):
             self.keep(candidate, script, outcome, None)
         turns = dict(zip(scripts, outcomes, strict=True))
@@ -482,13 +503,13 @@ class Run:
 
 
 def _outcomes(arriving: Iterator[tuple[int, Outcome]]) -> Generator[tuple[int, Outcome]]:
-    """The outcomes of scripts as they come; closed early, the workers that are busy end."""
-    while (arrived := _asked(lambda: next(arriving, None))) is not None:
+    """Positions and outcomes as they arrive. Closing the generator early ends the busy workers."""
+    while (arrived := _checked(lambda: next(arriving, None))) is not None:
         yield arrived
 
 
-def _asked(call: Callable[[], Given]) -> Given:
-    """What the workers give. Raises TargetError for what the system refuses them: processes, files, memory."""
+def _checked(call: Callable[[], Reply]) -> Reply:
+    """The result of a call to the workers. Raises TargetError where the system refuses processes, files or memory."""
     try:
         return call()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Workloads by name: functions that build te functions, registered so that a task can be stated in data."""
+"""Workloads by name: registered functions that build te functions, so that plain data can describe a task."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _REGISTERED: dict[str, Make] = {}
 
 
 def workload(make: Make) -> Make:
-    """Register a function of numbers that gives a te function, under its own name; a decorator.
+    """Register a function from numbers to a te function, under its own name; a decorator.
 
         @workload
         def matmul(m: int, n: int, k: int) -> te.Function: ...
 
         SearchTask("matmul", (1024, 1024, 1024))
 
-    Raises InputError for a name that is taken by another function.
+    Raises InputError if another function has the name already.
     """
     if not callable(make) or not hasattr(make, "__name__"):
         raise InputError(f"{short(make)} is no function: @workload stands above one that makes a te function")
@@ -33,10 +33,10 @@ def workload(make: Make) -> Make:
 
 
 def made(what: object, args: Sequence[object]) -> object:
-    """The program of a task: the given program, or the result of a registered or given function on arguments.
+    """The program of a task: `what` itself, or, if that is a function or the name of a workload, its result on `args`.
 
-    Raises InputError for a name that is not registered, arguments that a function does not take, and a program that has
-    arguments.
+    Raises InputError for a name that is not registered, arguments that the function does not take, and arguments to a
+    `what` that is no function.
     """
     if isinstance(what, str) and what in _REGISTERED:
         what = _REGISTERED[what]

@@ -1,9 +1,9 @@
-"""Several tasks of one run: they share its trials and seconds, and the next batch goes where it promises most.
+"""Several tasks of one run that share its trials and seconds; the next batch goes to the task that promises most.
 
-account.py       Account: what is known of a task when batches are given out; a turn as the log has it
-allocation.py    which task has the next turn: the one that promises most seconds of the program, or each in turn
+account.py       Account: the state of a task for allocation; Turn: a batch in the log
+allocation.py    the rules that pick the task of the next turn: by expected gain, or round robin
 scheduler.py     tune_together: the turns of tasks, their workers, their conclusions
-forms.py         the forms of a program and of its groups, inside the whole program, and the choice between them
-chosen_forms.py  the forms that a task has: by the estimate, or by a database
-in_place.py      the finalists of each task inside the whole program, and the choice between them
+forms.py         FormContest: times the forms of a program and of its groups inside the whole program
+chosen_forms.py  ChosenForms: the forms that a task has, by the estimate or by a database
+in_place.py      Contest: times the default and the best record of each group inside the whole program
 """

@@ -1,4 +1,4 @@
-"""`Account`: what is known of a task when batches are given out, and `Turn`: what one batch did, as the log has it."""
+"""`Account`: the state of a task for the allocation of batches; `Turn`: one batch and its gain, a line of the log."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from dataclasses import asdict, dataclass
 from math import log
 
 USUAL = 0.02
-"""How far the logarithm of a task's time falls with a turn, before any has shown it."""
+"""The initial `habit`: the decrease of a task's log time by a turn, before any turn."""
 DECAY = 0.8
-"""The weight of a turn relative to the next one in `habit`."""
+"""The weight of a turn relative to the next one in the mean `habit`."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One batch of a task. `weight`: how often the program calls what is tuned. `promise`: how far the logarithm of its
-    time was expected to fall; None where nothing told. `before`, `after`: seconds of a call under the best, None while
-    nothing was measured. `count` trials took `took` seconds together."""
+    """One batch of a task.
+
+    weight: the number of calls in a run of the program. promise: the expected decrease of the log time; None without a
+    prediction. before, after: seconds of a call under the best; None while nothing was measured. count: the trials.
+    took: their seconds together.
+    """
 
     task: str
     weight: int
@@ -28,24 +31,24 @@ class Turn:
 
     @property
     def gained(self) -> float:
-        """How far the logarithm of the time fell."""
+        """The decrease of the log time of a call; 0 where it rose or is unknown."""
         return 0.0 if self.before is None or self.after is None else max(0.0, log(self.before / self.after))
 
     def line(self) -> str:
-        """Itself as a line of JSON."""
+        """The turn as a line of JSON."""
         return json.dumps(asdict(self))
 
 
 @dataclass
 class Account:
-    """A task that waits for its next turn.
+    """The state of a task between its turns.
 
-    `weight` and `seconds` (of a call under the best; None while nothing was measured) say what it takes of the program,
-    `promise` what the model expects of the next batch, as `Turn` has it. `promised` and `gained` are sums of what was
-    expected of earlier batches and of what came of these; `count` trials took `took` seconds so far, in `turns` turns.
-    `habit` is how far the logarithm of its time usually falls with a turn: USUAL at first, then a mean in which each
-    turn counts DECAY times as much as the next. `estimate` tells tasks apart of which nothing was measured: what a
-    perfect implementation of all calls would take, in any unit.
+    weight: the number of calls in a run of the program. seconds: of a call under the best; None while nothing was
+    measured. promise: see `Turn`, of the next batch. promised, gained: the sums over earlier turns of expected and of
+    actual decreases of the log time. count, took, turns: the trials so far, their seconds, and the turns.
+    habit: the usual decrease of the log time by a turn: USUAL at first, then a mean in which each turn counts DECAY
+    times as much as the next. estimate: the cost of a perfect implementation of all calls, in any unit; it ranks tasks
+    without a measurement.
     """
 
     weight: int
@@ -65,7 +68,7 @@ class Account:
         return 0.0 if self.seconds is None else self.weight * self.seconds
 
     def add(self, turn: Turn) -> None:
-        """Count a turn."""
+        """Add a finished turn to the sums and the means."""
         if turn.promise is not None and turn.before is not None:
             self.promised += turn.promise
             self.gained += turn.gained

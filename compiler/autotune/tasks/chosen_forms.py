@@ -1,4 +1,4 @@
-"""`ChosenForms`: the forms of a task's program and of its groups, by the estimate or by times inside the program."""
+"""`ChosenForms`: the forms of a task's program and groups, chosen by an estimate or by times inside the program."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 
 class ChosenForms:
-    """The forms that a program and its groups have: those that an estimate prefers, until `follow` asks a database.
+    """The chosen forms of a program and its groups: those that an estimate prefers, until `follow` reads a database.
 
-    name: of the program's task. func: what is built. offers: its forms. arrays: the constants of the program in one of
-    them. partition: the program in the forms of now. timed: the forms that were timed, with their times.
+    name: of the program's task. func: the program as `build` takes it. offers: its forms. arrays: makes the constants
+    of the program in a form. partition: the program in the chosen forms. timed: the chosen forms that were timed, with
+    the relative times of the others.
     """
 
     def __init__(
@@ -52,24 +53,24 @@ class ChosenForms:
         return self._every.programs is not None or self._current.offered is not None
 
     def follow(self, database: Database) -> None:
-        """Take the forms that a database says to be the fastest inside the program."""
+        """Take the forms that a database records as chosen, by times inside the program."""
         current = self._every.chosen_program(database, self._threads, self._policy)
         forms = current.chosen(database, self._threads, self._policy)
         if (current, forms) != (self._current, self._forms):
             self._current, self._forms, self.partition = current, forms, current.under(forms)
         name = self.name
-        made = [
+        maybe_timed = [
             form_of(name, choice.chosen(database), database.forms(choice.key), ProgramForm)
             for choice in self._every.program_choices(self._threads, self._policy).values()
         ] + [
             form_of(f"{name}.{group}", forms[group], database.forms(choice.key))
             for group, choice in current.choices(self._threads, self._policy).items()
         ]
-        self.timed = tuple(form for form in made if form is not None)
+        self.timed = tuple(form for form in maybe_timed if form is not None)
 
     def compare(self, options: TuningOptions) -> bool:
-        """Compare the forms of the program, then those of its groups in the form that is chosen, and follow; False
-        after an interruption."""
+        """Time the forms of the program, then those of its groups in the chosen form, and take the fastest. Return
+        False if interrupted."""
         from compiler.autotune.tasks.forms import SHARE
 
         progress, begun = Progress(self.name, options.trials, options.seconds), perf_counter()
@@ -105,8 +106,8 @@ class ChosenForms:
         return FormContest(self.name, choices, self.groups_in, database, run, say, seconds)
 
     def program_in(self, forms: Mapping[str, str]) -> Formed:
-        """The program in its form of a name, its groups in the forms that the estimate prefers, to be timed: each call
-        is one of the program."""
+        """The program in the form `forms[PROGRAM]`, its groups in the forms that the estimate prefers, ready to time.
+        All its calls count as calls of PROGRAM."""
         from compiler.autotune.tasks.forms import Formed
 
         offers = self._every.of_program(forms[PROGRAM])
@@ -116,23 +117,24 @@ class ChosenForms:
         return Formed(formed.program, [PROGRAM] * len(formed.calls), formed.guarded)
 
     def groups_in(self, forms: Mapping[str, str]) -> Formed:
-        """The program with these forms of its groups, without a trial, to be timed."""
+        """The program with its groups in these forms, under default schedules, ready to time."""
         assert self._current.offered is not None
         return self._formed(self._current.offered.under(forms))
 
-    def _formed(self, whole: Whole) -> Formed:
+    def _formed(self, program: Whole) -> Formed:
         from compiler.autotune.measure.turns import ProfiledProgram
         from compiler.autotune.tasks.forms import Formed
 
-        parts = Partition(whole)
-        sources = {part.name: self.default(part) for part in parts.parts(self._threads, self._policy)}
-        kernel = built(parts, self._func, sources, self._threads, self._policy, self._arrays(whole), profiled=True)
-        calls = [whole.written.get(call.callee, call.callee) for call in whole.running.main.calls]
-        guarded = [n for n, call in enumerate(whole.running.main.calls) if call.guarded is not None]
+        partition = Partition(program)
+        sources = {part.name: self.default(part) for part in partition.parts(self._threads, self._policy)}
+        arrays = self._arrays(program)
+        kernel = built(partition, self._func, sources, self._threads, self._policy, arrays, profiled=True)
+        calls = [program.written.get(call.callee, call.callee) for call in program.running.main.calls]
+        guarded = [n for n, call in enumerate(program.running.main.calls) if call.guarded is not None]
         return Formed(ProfiledProgram(kernel, len(calls)), calls, guarded)
 
     def default(self, part: Schedulable) -> Scheduled:
-        """The schedule of a part without a database, found once."""
+        """The default schedule of a part, memoized by its key."""
         if part.key not in self._defaults:
             self._defaults[part.key] = source_of(part)
         return self._defaults[part.key]

@@ -1,7 +1,7 @@
-"""The finalists of each group, the default and the best record, timed where they will run: inside the whole program.
+"""`Contest`: time the default and the best record of each group inside the whole program.
 
-A group that was timed alone had caches and memory in some state; inside the program they are in another. What is faster
-there is chosen, and kept in the database, so that a program is never slower with its records than without.
+Alone, a group finds caches and memory in another state than inside the program. The faster of the two inside it is
+chosen and recorded in the database, so that a program with its records is never slower than without.
 """
 
 from __future__ import annotations
@@ -16,26 +16,29 @@ from compiler.database import Database, Record
 from compiler.driver.units.unit import Scheduled
 
 MARGIN = 0.97
-"""A record that takes more than this part of the default's time does not replace it."""
+"""A record replaces the default if its time is below this share of the default's."""
 SECONDS = 10.0
 """The most seconds for which two programs take turns."""
 SHARE, MOST_SHARE = 0.1, 0.25
-"""The shares of a run's seconds that are kept for this, at least and at most."""
+"""The least and the largest share of a run's seconds reserved for the comparison."""
 BUILDS = 3
-"""As many seconds are kept as so many builds of all groups take: by default, by records, and turns."""
+"""The reserved time in builds of all groups: one by default, one by records, and as long for the turns."""
 
 
 def kept_seconds(seconds: float, build: float) -> float:
-    """The seconds of a run that are kept for the comparison inside a program whose groups take so long to build."""
+    """The seconds reserved for the comparison, of a run's `seconds`, if all groups take `build` seconds to build.
+
+    With 100 s and builds of 5 s: min(max(10, 15), 25) = 15 s.
+    """
     return min(max(SHARE * seconds, BUILDS * build), MOST_SHARE * seconds)
 
 
 @dataclass(frozen=True)
 class Finals:
-    """What is compared inside a whole program, whose groups go by the names of their tasks.
+    """The set-up of a comparison inside a whole program, whose groups go by the names of their tasks.
 
-    name: the program's. calls: the group of each call of a run, in order. whole: see `Key`. source: the schedule by
-    which a group is built under a record, or without one. built: the program under schedules.
+    name: the program's. calls: the group of each call of a run, in order. whole: see `Key`. source: the schedule of a
+    group under a record, or its default without one. built: builds the program under the schedules of its groups.
     """
 
     name: str
@@ -69,7 +72,7 @@ class _Finalist:
 
     @property
     def differs(self) -> bool:
-        """Whether the record has another script than the default."""
+        """Whether the script of the record differs from the default."""
         return self.default != self.tuned
 
     @property
@@ -78,15 +81,17 @@ class _Finalist:
         return self.differs and self.times.ratio < MARGIN
 
     def told(self, name: str) -> GroupInPlace:
-        """What a person reads of it."""
+        """The finalist as a row for people."""
         default, tuned = self.times.seconds
         return GroupInPlace(name, default, tuned, self.times.ratio, self.is_tuned, self.differs)
 
 
 @dataclass(frozen=True)
 class Contest:
-    """The comparison of the finalists of some groups by one run of the tuner. `left` tells the seconds that are left,
-    `say` is told what is done."""
+    """The comparison of the finalists of some groups by one run of the tuner.
+
+    left: the remaining seconds of the run. say: receives the phases as text.
+    """
 
     finals: Finals
     groups: Mapping[str, TuningProblem]
@@ -96,10 +101,10 @@ class Contest:
     say: Callable[[str], None]
 
     def hold(self) -> Iterator[InPlace]:
-        """Compare, keep in the database what is chosen, and give the times; nothing where no group has a record.
+        """Time the groups inside the program, record the choices, and yield the times; nothing without any record.
 
-        A choice is on disk as soon as the groups were timed; then what was chosen is timed as a whole, and where it is
-        not faster than the default, another choice follows: the default of all.
+        Yields twice: first once the groups are timed and their choices are on disk, then once the program with all the
+        chosen schedules is timed as a whole. If that is slower than the default, the default is chosen for all groups.
         """
         self.say("building the program by default")
         defaults = {name: self.finals.source(name, None) for name in self.groups}
@@ -111,8 +116,8 @@ class Contest:
             name: (defaults[name].script or self.groups[name].written(), str(source.script))
             for name, source in tuned.items()
         }
-        every = {**defaults, **{name: tuned[name] for name, (default, best) in scripts.items() if default != best}}
-        turns = self._turns(plain, every, 3)
+        all_tuned = {**defaults, **{name: tuned[name] for name, (default, best) in scripts.items() if default != best}}
+        turns = self._turns(plain, all_tuned, 3)
         finalists = {
             name: _Finalist(*both, turns.of(self.finals.calls_of(name)), records[name].script)
             for name, both in scripts.items()
@@ -123,7 +128,7 @@ class Contest:
         chosen = {**defaults, **{name: tuned[name] for name, finalist in finalists.items() if finalist.is_tuned}}
         ratio = 1.0
         if chosen != defaults:
-            ratio = (turns if chosen == every else self._turns(plain, chosen, 2)).whole.ratio
+            ratio = (turns if chosen == all_tuned else self._turns(plain, chosen, 2)).whole.ratio
         if ratio > 1:
             self._keep(finalists, set())
             groups = tuple(replace(group, is_tuned=False) for group in groups)
@@ -137,18 +142,18 @@ class Contest:
         sources = {name: self.finals.source(name, record) for name, record in records.items()}
         return records, {name: source for name, source in sources.items() if source.origin == "record"}
 
-    def _turns(self, plain: Runnable, sources: Mapping[str, Scheduled], share: int) -> Turns:
-        """The turns of the default program and another one, in a share of the seconds that are left."""
-        other = self.finals.built(sources)
+    def _turns(self, plain: Runnable, sources: Mapping[str, Scheduled], parts: int) -> Turns:
+        """The times of the default program and of one under `sources`, in turns, in 1/`parts` of the seconds left."""
+        scheduled = self.finals.built(sources)
         self.say("timing groups inside the program")
-        return in_turns(plain, other, min(SECONDS, self.left() / share))
+        return in_turns(plain, scheduled, min(SECONDS, self.left() / parts))
 
     def _keep(self, finalists: Mapping[str, _Finalist], tuned: Set[str]) -> None:
-        """Keep what was measured, and that some groups are tuned."""
-        kept = (self._kept(name, finalist, name in tuned) for name, finalist in finalists.items())
-        self.database.choose([record for both in kept for record in both])
+        """Record the times of all finalists, choosing the records of the groups `tuned` and the defaults of others."""
+        by_group = (self._records(name, finalist, name in tuned) for name, finalist in finalists.items())
+        self.database.choose([record for records in by_group for record in records])
 
-    def _kept(self, name: str, finalist: _Finalist, is_tuned: bool) -> Iterator[Record]:
+    def _records(self, name: str, finalist: _Finalist, is_tuned: bool) -> Iterator[Record]:
         """The records of both schedules of a group, the chosen one last."""
         group, times = self.groups[name], finalist.times
         key = replace(group.key, whole=self.finals.whole)

@@ -1,4 +1,4 @@
-"""`tune_together`: tasks that share the trials and the seconds of one run."""
+"""`tune_together`: tune several tasks that share the trials and seconds of one run."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from compiler.database.schema import MEMORY
 from compiler.driver.reference.subject import cycles
 
 SHORT = 4
-"""The trials of a task's first turn, which shows where time goes."""
+"""The trials of a task's first turn, which measures its share of the program's time."""
 
 
 @dataclass(frozen=True)
 class Weighted:
-    """A task, and how often a run of the program calls what it tunes."""
+    """A task, and the number of calls of its group in a run of the program."""
 
     problem: TuningProblem
     weight: int
 
     @cached_property
     def estimate(self) -> float:
-        """What a perfect implementation of all its calls takes, in cycles of one core."""
+        """The cycles of one core that a perfect implementation takes for all its calls."""
         return self.weight * cycles(self.problem.subject.program, self.problem.machine)
 
 
 def tune_together(tasks: Sequence[Weighted], options: TuningOptions, finals: Finals | None = None) -> dict[str, Record]:
-    """Tune tasks that share one budget, and give the best records by the names of their tasks.
+    """Tune tasks that share one budget, and return their best records by task name.
 
-    Each task has a short turn first, the largest tasks first; then turns go where `options.allocation` says, until the
-    budget is spent or nothing more is promised. At the end `finals` are compared. An interruption ends the run and
-    keeps all.
+    Each task has a short turn first, the largest tasks first; then `options.allocation` picks the tasks of turns, until
+    the budget is spent or no task promises a gain. At the end the groups of `finals` are compared inside the program.
+    An interruption ends the run; its records stay.
     """
     if not tasks:
         return {}
@@ -58,7 +58,7 @@ def tune_together(tasks: Sequence[Weighted], options: TuningOptions, finals: Fin
 
 @dataclass(frozen=True)
 class _Begun:
-    """A turn under way: its task, its start, and the state of the task then."""
+    """A turn under way: its task, its start on perf_counter, and the state of the task at the start."""
 
     name: str
     at: float
@@ -97,7 +97,7 @@ class _Tasks:
         self.current = next(iter(self.runs.values()))
 
     def go(self) -> None:
-        """A short turn of each task, further turns, then the conclusions; an interruption ends them."""
+        """Run a short turn of each task, then further turns, then the conclusions; an interruption ends them."""
         try:
             with until(lambda: self.whole_budget.is_over):
                 self.keep_seconds()
@@ -114,11 +114,11 @@ class _Tasks:
 
     @property
     def ready(self) -> dict[str, Account]:
-        """The tasks that may have a turn now."""
+        """The accounts of the tasks that have proposals, while the budget lasts."""
         return {name: self.accounts[name] for name, run in self.runs.items() if run.proposals and self.budget.wanted}
 
     def begin(self, name: str) -> None:
-        """Prepare a task; an unmeasured one has a short turn."""
+        """Prepare a task, and begin a short turn of it if it has no measurement."""
         self.current = run = self.runs[name]
         run.prepare()
         is_new = self.seconds(name) is None
@@ -135,7 +135,7 @@ class _Tasks:
         return SHORT if trials is None else max(1, min(SHORT, trials // (2 * len(self.runs))))
 
     def choose(self, name: str, most: int | None = None) -> None:
-        """Let a task choose its next batch, of at most so many, and note what that promises."""
+        """Choose the next batch of a task, at most `most` candidates, and update its account with the promise."""
         run, account = self.runs[name], self.accounts[name]
         account.seconds = self.seconds(name)
         run.choose(most)
@@ -144,14 +144,14 @@ class _Tasks:
         run.say("waiting for its turn" if run.proposals else run.why_nothing())
 
     def seconds(self, name: str) -> float | None:
-        """The time of a call under the best, on a machine as fast as it was when the task was first measured."""
+        """The seconds of a call under the best, at the machine's rate of the task's first measurement."""
         best = self.runs[name].progress.best
         if best is None or not best.ranks:
             return None
         return best.cost * self.scales.setdefault(name, median(best.seconds) / best.cost)
 
     def fly(self, timed: bool) -> bool:
-        """Begin turns of tasks until as many are under way as may be; whether there is one."""
+        """Begin turns up to the limit of batches in flight; return whether one is under way."""
         while len(self.flying) < self.workers.batches:
             chosen = self.allocation(self.ready, self.accounts, timed)
             if chosen is None:
@@ -160,14 +160,14 @@ class _Tasks:
         return bool(self.flying)
 
     def begin_turn(self, name: str) -> None:
-        """Let the workers measure what a task has chosen."""
+        """Hand the chosen batch of a task to the workers."""
         self.current, account = self.runs[name], self.accounts[name]
         run = self.current
         self.flying.append(_Begun(name, perf_counter(), len(run.trials), account.seconds, account.promise))
         run.begin_turn()
 
     def end_turn(self) -> None:
-        """Take what the turn that was begun first has come to, and let its task choose again."""
+        """Record the earliest turn, update its task's account, and choose the task's next batch."""
         begun = self.flying.popleft()
         name, account = begun.name, self.accounts[begun.name]
         self.current = run = self.runs[name]
@@ -187,25 +187,25 @@ class _Tasks:
         self.choose(name)
 
     def conclude(self) -> None:
-        """The leaders' turns of each task, in the time that is left in proportion to its part of the program's."""
-        left = sum(account.together for account in self.accounts.values())
+        """Conclude each task, the remaining seconds divided in proportion to the tasks' time in the program."""
+        remaining = sum(account.together for account in self.accounts.values())
         for name, run in self.runs.items():
             self.current, together = run, self.accounts[name].together
-            run.conclude(together / left if left else 0.0)
-            left -= together
+            run.conclude(together / remaining if remaining else 0.0)
+            remaining -= together
 
     def keep_seconds(self) -> None:
-        """Keep seconds for the comparison at the end, by what trials took to build so far."""
+        """Reserve seconds for the comparison at the end, by the mean build time of the best candidates so far."""
         limit = self.options.seconds
         if self.finals is None or limit is None:
             return
         bests = [run.progress.best for run in self.runs.values()]
-        known = [best.build_seconds for best in bests if best is not None] or [0.0]
-        kept = kept_seconds(limit, len(bests) * mean(known))
-        self.budget.options = replace(self.options, seconds=limit - kept)
+        build_times = [best.build_seconds for best in bests if best is not None] or [0.0]
+        reserved = kept_seconds(limit, len(bests) * mean(build_times))
+        self.budget.options = replace(self.options, seconds=limit - reserved)
 
     def compare(self) -> None:
-        """Compare the finalists, if something was measured or nothing was chosen yet."""
+        """Compare default and record of each group inside the program, if this run measured or none was chosen yet."""
         groups, current = {name: run.task for name, run in self.runs.items()}, self.current
         if self.finals is None:
             return
@@ -216,10 +216,10 @@ class _Tasks:
             current.say("done")
 
     def seconds_left(self) -> float:
-        """The seconds that are left of all."""
+        """The remaining seconds of the whole run; infinite without a limit."""
         return inf if self.options.seconds is None else self.whole_budget.last_turns()
 
 
 def log_of(log: object, name: str) -> Path | None:
-    """The file of a task's log, where one is stated for several: `LOG.group_3` of `layer.group_3`."""
+    """The log file of one of several tasks: `LOG.group_3` for `layer.group_3`; None without a log."""
     return None if log is None else Path(f"{log}.{name.rpartition('.')[2]}")
