@@ -1,4 +1,4 @@
-"""The builder: a script to an artefact, or to the outcome of a failure."""
+"""The builder process: from a script to an artefact, or to the outcome of a failure."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ from compiler.targets.gpus import GpuKernel
 
 @dataclass(frozen=True)
 class GpuArtefact:
-    """A candidate for a GPU that was simulated: its kernels, and the seconds that they are thought to take."""
+    """A simulated candidate for a GPU: its kernels, and their estimated seconds."""
 
     kernel: GpuKernel
     estimate: float
 
 
-TargetArtefact: TypeAlias = Any  # a Unit, or GpuArtefact: a runner gets what its target's builders made
+TargetArtefact: TypeAlias = Any  # a Unit for a CPU, a GpuArtefact for a GPU: builder and runner are of one target
 
 
 @dataclass(frozen=True)
 class Built:
-    """A candidate that is proved and compiled, for a runner, and the seconds that this took."""
+    """A proved and compiled candidate, and the seconds that proof and compilation took."""
 
     artefact: TargetArtefact
     seconds: float
 
 
 BuildScript: TypeAlias = Callable[[str], Built | Outcome]
-"""What builds the candidate of a script."""
+"""A function that builds the candidate of a script."""
 
 
 def cpu_building(subject: Subject) -> BuildScript:
-    """What builds the scripts of a subject for a CPU."""
+    """Make the function that builds the scripts of a subject for a CPU."""
 
     def compiled(schedule: Schedule) -> Unit:
         return build_unit(schedule, subject.threads, subject.policy, subject.name)
@@ -60,8 +60,11 @@ def cpu_building(subject: Subject) -> BuildScript:
 
 @dataclass(frozen=True)
 class BuilderSetup:
-    """The setup of a builder, by what builds the scripts of a subject: its jobs are the texts of scripts, its replies
-    Built or an Outcome; or the job is a ReferenceJob, which may take all memory."""
+    """The setup of a builder process.
+
+    A job is the text of a script; its reply is Built or an Outcome. A job may also be a ReferenceJob, which is exempt
+    from the limit of memory. building: makes the function that builds the scripts of a subject.
+    """
 
     subject: Subject
     memory_bytes: int
@@ -88,7 +91,7 @@ def _write_reference(subject: Subject, job: ReferenceJob) -> None:
 
 
 Compile = Callable[[Schedule], TargetArtefact | Outcome]
-"""What makes an artefact of a proved schedule, or says why there is none."""
+"""A function that compiles a proved schedule to an artefact, or returns the outcome of its failure."""
 
 
 def built(subject: Subject, script: str, compile: Compile) -> Built | Outcome:
@@ -111,7 +114,7 @@ def _artefact(subject: Subject, script: str, compile: Compile) -> TargetArtefact
 
 
 def _proved(subject: Subject, script: str) -> Schedule | Outcome:
-    """A script applied to the program and proved as a whole; the steps are judged only to say which one is at fault."""
+    """Apply a script and prove the result as a whole; if that fails, judge step by step to name the illegal one."""
     schedule = applied(subject, script, judged=False)
     verdict = None if isinstance(schedule, Outcome) else schedule.verify()
     if verdict:
@@ -121,39 +124,39 @@ def _proved(subject: Subject, script: str) -> Schedule | Outcome:
 
 
 def applied(subject: Subject, script: str, judged: bool = True) -> Schedule | Outcome:
-    """A script applied to the program, or the outcome that says which step was refused. See `Schedule.apply`."""
+    """The program under a script, or an outcome with the refused step and its reason. See `Schedule.apply`."""
     try:
         return original(subject).fork()[0].apply(parse(script, "the script"), judged)
     except ScheduleError as error:
         return Outcome("refused", reason=_step(error) + str(error))
     except (StrataError, ParseError, VerifyException) as error:
-        return Outcome("refused", reason=f"the script cannot be read: {_said(error)}")
+        return Outcome("refused", reason=f"the script cannot be read: {_sentence(error)}")
 
 
 @contextmanager
 def _sentences() -> Iterator[None]:
-    """Raise InputError, with one sentence, where a text cannot be parsed or verified."""
+    """Convert errors of parsing and verification inside the block to InputError, with one sentence."""
     try:
         yield
     except StrataError:  # some verify, too
         raise
     except (ParseError, VerifyException) as error:
-        raise InputError(_said(error)) from error
+        raise InputError(_sentence(error)) from error
 
 
-def _said(error: Exception) -> str:
-    """The error of a text or a program, in one sentence."""
+def _sentence(error: Exception) -> str:
+    """The last sentence of an error of parsing or verification, without its location."""
     return last_sentence(error.msg if isinstance(error, ParseError) else str(error))
 
 
 @lru_cache(maxsize=1)
 def original(subject: Subject) -> Schedule:
-    """The schedule of a program without a step, which those of all candidates begin as copies of."""
+    """The unscheduled program of a subject; each candidate's schedule is a fork of it."""
     return Schedule(subject.module, subject.name)
 
 
 def _step(error: ScheduleError) -> str:
-    """Which op of the script was refused, counted from 1."""
+    """The prefix `step N: ` of a refusal, N the position of the refused op in its script, from 1; else empty."""
     op = error.op
     if not isinstance(op, Operation) or (block := op.parent_block()) is None:
         return ""

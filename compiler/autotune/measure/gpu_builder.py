@@ -1,8 +1,8 @@
-"""The builder of a GPU: candidates are proved, compiled and simulated in part; their time is estimated.
+"""The builder of a GPU: prove, compile and partly simulate candidates, and estimate their time.
 
-A candidate is simulated on a smaller program, whose reductions make a few rounds, by a few blocks of each kernel's
-grid: the first, its neighbours and the last. What these blocks write is compared with the reference of the smaller
-program. Which block writes which element is computed for all blocks: each that has to be written is, and by one block.
+The simulated program is smaller: its reductions make a few rounds. Of each kernel's grid a few blocks run: the first,
+its neighbours and the last. Their results are compared with the reference of the smaller program. The elements written
+by each block are computed for all blocks, to check that each required element is written by exactly one block.
 """
 
 from __future__ import annotations
@@ -34,23 +34,22 @@ from compiler.targets.gpus import GpuKernel
 from compiler.targets.registry import gpu_of
 
 SAMPLE = simt.Sample(blocks=3, steps=40_000)
-"""The sample of each kernel that runs on numpy."""
+"""The blocks and the steps of each kernel that are simulated on numpy."""
 PATIENCE = 2.0
-"""How many times as long as others such builders may take: they run candidates, too."""
+"""The factor on the build limit for GPU builders, which simulate as well."""
 HELD = 4
-"""Smaller programs whose references are held at most."""
+"""The most smaller programs whose references are cached."""
 
 
 class GpuBuilder:
-    """Builds and simulates candidates of a subject, each with a GpuArtefact; keeps the references of some smaller
-    programs."""
+    """Builds and simulates candidates of a subject to GpuArtefacts; caches the references of HELD smaller programs."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self._cases: dict[str, Case] = {}
 
     def __call__(self, script: str) -> Built | Outcome:
-        """Apply a script to the program, prove the schedule, compile it, run some of it, and estimate its time."""
+        """Apply a script to the program, prove and compile the schedule, simulate part of it, and estimate its time."""
         return built(self.subject, script, lambda schedule: self._simulated(schedule, script))
 
     def _simulated(self, schedule: Schedule, script: str) -> GpuArtefact | Outcome:
@@ -60,7 +59,7 @@ class GpuBuilder:
         return wrong or GpuArtefact(kernel, estimate(schedule.program, gpu_of(subject.target, subject.arch)))
 
     def _spills(self, kernel: GpuKernel) -> Outcome | None:
-        """What the compiler of the machine code says against it; nothing where there is no compiler."""
+        """The outcome for a kernel whose registers spill; None if none does, or without a compiler to machine code."""
         if not kernel.can_compile:
             return None
         for name, used in kernel.resources().items():
@@ -69,7 +68,7 @@ class GpuBuilder:
         return None
 
     def _run(self, schedule: Schedule, script: str) -> Outcome | None:
-        """What some blocks of a smaller program do wrong."""
+        """The outcome of a fault or a wrong result in the simulated blocks of the smaller program; None if right."""
         original = self.subject.program
         small = shrunk(original, rounds(schedule.program, original))
         subject = replace(self.subject, text=str(ModuleOp([write(small)])))
@@ -92,7 +91,7 @@ class GpuBuilder:
         return None
 
     def _case(self, subject: Subject) -> Case:
-        """A set of inputs of a program, and the expected results."""
+        """The inputs and expected results of a smaller program, from the cache or computed."""
         if subject.text not in self._cases:
             if len(self._cases) >= HELD:
                 self._cases.clear()
@@ -102,22 +101,25 @@ class GpuBuilder:
 
 @dataclass(frozen=True)
 class Between:
-    """The buffers between kernels and the outputs, by name: their expected elements, if there are several kernels, and
-    which elements are written."""
+    """The buffers between kernels, by name.
+
+    arrays: their expected elements; empty for a single kernel. written: masks of the elements that must be written, of
+    these buffers and of the outputs.
+    """
 
     arrays: Mapping[str, Array]
     written: Mapping[str, Array]
 
 
 def _temporaries(schedule: Schedule, case: Case) -> Between:
-    """The buffers between kernels: the scheduled program on the CPU gives them as results."""
+    """The buffers between kernels, computed by the scheduled program on the CPU, which returns them as results."""
     program = read(find_function(unbound(schedule.module), None))
     outputs = program.arguments[len(program.arguments) - program.outputs :]
     all_written = {buffer.name: np.ones(buffer.shape, np.bool_) for buffer in outputs}
-    kept = [node for node in program.body if isinstance(node, Alloc)]
-    if len(program.body) - len(kept) < 2:
+    allocs = [node for node in program.body if isinstance(node, Alloc)]
+    if len(program.body) - len(allocs) < 2:
         return Between({}, all_written)
-    exposed = _exposed(program, kept)
+    exposed = _exposed(program, allocs)
     kernel = strict(ModuleOp([write(exposed)]), None)
     buffers = exposed.arguments[len(case.inputs) :]
     with_zeros, with_ones = (tuple(np.full(b.shape, number, dtype_of(b.element)) for b in buffers) for number in (0, 1))
@@ -129,16 +131,16 @@ def _temporaries(schedule: Schedule, case: Case) -> Between:
 
 
 def _same(a: Array, b: Array) -> Array:
-    """Where two arrays have the same bits: unwritten elements keep the poison that differs between the arrays."""
+    """A mask of the elements with the same bits in two arrays: unwritten elements keep their poison, 0 and 1."""
     bits = f"u{a.dtype.itemsize}"
     return np.asarray(a.reshape(-1).view(bits) == b.reshape(-1).view(bits)).reshape(a.shape)
 
 
-def _exposed(program: Program, kept: Sequence[Alloc]) -> Program:
-    """The program with temporaries as further results."""
+def _exposed(program: Program, allocs: Sequence[Alloc]) -> Program:
+    """The program with the temporaries of `allocs` as further results."""
     return replace(
         program,
-        arguments=(*program.arguments, *(node.buffer for node in kept)),
-        outputs=program.outputs + len(kept),
-        body=tuple(node for node in program.body if node not in kept),
+        arguments=(*program.arguments, *(node.buffer for node in allocs)),
+        outputs=program.outputs + len(allocs),
+        body=tuple(node for node in program.body if node not in allocs),
     )

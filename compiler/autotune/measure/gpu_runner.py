@@ -1,4 +1,4 @@
-"""The runner of a GPU: kernels to checked results and times, in a process that may die of them."""
+"""The runner of a GPU: check and time kernels, in a process that a faulty kernel may end."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from compiler.targets.gpus import KernelArrays
 
 @dataclass(frozen=True)
 class GpuRunnerSetup:
-    """What makes a worker the runner of a GPU: its jobs are about a GpuArtefact, its replies an Outcome.
+    """The setup of a GPU's runner process: a job has a GpuArtefact, its reply is an Outcome.
 
-    An access outside of the device's memory, or a kernel that never ends, costs the process, which is replaced.
+    An access outside of the device's memory, or a kernel that does not terminate, ends the process; a new one starts.
     """
 
     subject: Subject
@@ -34,20 +34,20 @@ class GpuRunnerSetup:
     memory_bytes: int = 1 << 46
 
     def start(self) -> Callable[[RunnerJob], Outcome]:
-        """Read the reference."""
+        """Read the reference, and return the function that does jobs."""
         reference: ReferenceCases = pickle.loads(Path(self.path).read_bytes())
         return GpuRunner(reference, self.limits.sampling, Random(self.subject.seed))
 
 
 class GpuRunner:
-    """Runs candidates on the GPU, each on arrays of its own. The rate beside each sample is 1: costs are seconds."""
+    """Runs candidates on the GPU, each on arrays of its own. The rate of each sample is 1: costs are seconds."""
 
     def __init__(self, reference: ReferenceCases, sampling: Sampling, random: Random) -> None:
         self._reference, self._sampling, self._random = reference, sampling, random
         self._arrays: dict[str, KernelArrays] = {}
 
     def __call__(self, job: RunnerJob) -> Outcome:
-        """Do a job."""
+        """Check an artefact, then time it (MeasureJob) or take one sample (SampleJob)."""
         artefact: GpuArtefact = job.artefact
         kernel = artefact.kernel
         try:
@@ -80,12 +80,12 @@ class GpuRunner:
         return None
 
     def _calls(self, arrays: KernelArrays) -> int:
-        """How many calls last as long as a sample should."""
+        """The number of calls that take `sampling.min_seconds`, at least one."""
         once = arrays.seconds(1)
         return max(1, round(self._sampling.min_seconds / max(once, 1e-7)))
 
     def _samples(self, arrays: KernelArrays) -> list[float]:
-        """Seconds of a call, as often as it takes until their median is known."""
+        """Seconds of a call, sampled until the standard error is below `sampling.spread` of the median, or `most`."""
         calls = self._calls(arrays)
         samples: list[float] = []
         while len(samples) < self._sampling.most:

@@ -1,4 +1,4 @@
-"""`Limits`: what a candidate may cost; `Sampling`: how long it is timed."""
+"""`Limits`: the time and memory limits of a candidate; `Sampling`: the number and length of its samples."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a candidate is timed.
+    """The parameters of timing a candidate.
 
-    A sample is as many calls as last `min_seconds`, at least one. There are `least` samples; more are taken, at most
-    `most`, until the standard error of the median is below `spread` of it. None begins after `seconds`.
+    A sample is the mean of as many calls as take `min_seconds`, at least one. At least `least` and at most `most`
+    samples are taken, until the standard error of the median is below `spread` of it. No sample begins after `seconds`.
     """
 
     min_seconds: float = 0.01
@@ -26,7 +26,7 @@ class Limits:
 
     build_seconds: to apply, prove and compile it. run_seconds: to load, check and time it, or to take one sample of a
     comparison. memory_bytes: memory that its process may map beyond its size at the start. start_seconds: to start a
-    worker, and for the reference.
+    worker, or to compute the reference.
     """
 
     build_seconds: float = 30.0

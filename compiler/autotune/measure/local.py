@@ -1,7 +1,7 @@
-"""The executors of this machine: builders work side by side; then one runner, alone.
+"""The executors of this machine: builders in parallel, then one runner alone.
 
-During timing nothing is built, no worker starts and no reference is computed: with one processor they would take its
-time, with several its caches and its memory bandwidth.
+During timing nothing is built, no worker starts and no reference is computed: these would take the runner's processor
+time, or with several processors its caches and memory bandwidth.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from compiler.targets.registry import target_named
 
 @dataclass(frozen=True)
 class Builders:
-    """The builders of a family of targets: what builds scripts, and in how many times the usual seconds."""
+    """The builders of a family of targets: `building` makes the function that builds the scripts of a subject, and
+    `patience` is a factor on the build limit."""
 
     building: Callable[[Subject], BuildScript]
     patience: float = 1.0
@@ -40,8 +41,8 @@ def builders_of(
     environment: Mapping[str, str] | None = None,
     files: Sequence[int] = (),
 ) -> WorkerPool:
-    """The builders of a subject's target, as many as cores where not stated; `environment` is added to theirs, and they
-    inherit the open `files`."""
+    """Start `count` builders of a subject, by default one a core. They inherit the open `files`, and `environment` is
+    added to theirs."""
     builders = BUILDERS[target_named(subject.target).family]
     setup, seconds = builder_of(subject, limits), builders.patience * limits.build_seconds
     environment = {**caps(1), **(environment or {})}
@@ -49,12 +50,12 @@ def builders_of(
 
 
 def builder_of(subject: Subject, limits: Limits) -> Setup:
-    """What makes a worker a builder of a subject's candidates."""
+    """The setup of a worker as a builder of a subject's candidates."""
     return BuilderSetup(subject, limits.memory_bytes, BUILDERS[target_named(subject.target).family].building)
 
 
 class EstimatingExecutor:
-    """The executor where the GPU is not at hand: candidates are built and simulated; see `Executor`."""
+    """The executor without a GPU at hand: builds and simulates candidates, and estimates their times."""
 
     def __init__(
         self, subject: Subject, limits: Limits, builders: int | None = None, files: Sequence[int] = ()
@@ -72,16 +73,16 @@ class EstimatingExecutor:
             yield number, outcome_of(reply)
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
-        """The estimate."""
+        """The estimates of the candidates."""
         for number, built in enumerate(candidates):
             yield number, Outcome(ESTIMATED, (built.artefact.estimate,), (1.0,), build_seconds=built.seconds)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
-        """The estimate."""
+        """The estimates of the candidates; turns do not change them."""
         return [outcome for _, outcome in self.run(candidates)]
 
     def calibrate(self, built: Built, cost: float) -> None:
-        """Nothing is timed."""
+        """Do nothing: estimates need no yardstick."""
 
     def close(self) -> None:
         """End all workers."""
@@ -89,7 +90,7 @@ class EstimatingExecutor:
 
 
 class LocalExecutor(EstimatingExecutor):
-    """Worker processes of this machine: builders, and a `Timer`, whose docstring says what is timed beside what."""
+    """The executor of a machine at hand: builder processes, and a `Timer` with the runner process."""
 
     def __init__(self, subject: Subject, limits: Limits, builders: int | None = None) -> None:
         self.timer = Timer(subject, limits, lambda: self.builders.settle())
@@ -105,14 +106,14 @@ class LocalExecutor(EstimatingExecutor):
         self.timer.turn_to(subject)
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
-        """See `Executor`; before the first candidates of a subject the reference begins."""
+        """See `Executor`; the first batch of a subject includes the job of its reference."""
         job = self.timer.reference_job
-        before = [] if job is None else [job]
-        for number, reply in self.builders.map([*before, *scripts]):
-            if number < len(before):
+        reference_jobs = [] if job is None else [job]
+        for number, reply in self.builders.map([*reference_jobs, *scripts]):
+            if number < len(reference_jobs):
                 self.timer.referenced(reply)
             else:
-                yield number - len(before), outcome_of(reply)
+                yield number - len(reference_jobs), outcome_of(reply)
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
         """See `Executor`."""
@@ -128,7 +129,7 @@ class LocalExecutor(EstimatingExecutor):
 
     @property
     def runner(self) -> WorkerPool:
-        """The process that times, once there is a reference."""
+        """The runner process, once the reference is computed."""
         return self.timer.runner
 
     def close(self) -> None:

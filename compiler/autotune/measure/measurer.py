@@ -1,4 +1,4 @@
-"""`Measurer`: scripts to outcomes, by an executor that builds candidates and runs them."""
+"""`Measurer`: from scripts to outcomes, by an `Executor` that builds and runs candidates."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ from compiler.targets.cpu.openmp import cores
 from compiler.targets.registry import target_named
 
 Say = Callable[[str], object]
-"""What is told in a few words how far a batch is."""
+"""A callback that receives the step of a batch, such as `building 3 of 8`."""
 
 
 def silent(words: str) -> None:
-    """Take no notice."""
+    """Ignore the step of a batch."""
 
 
 class Executor(Protocol):
-    """Where candidates are built and run; a candidate that fails is an outcome, never an exception.
+    """Builds and runs candidates. A candidate that fails is an outcome, never an exception.
 
-    Positions are positions in the given sequence. Nothing is built during timing on one machine.
+    Positions refer to the argument sequence. Nothing is built during timing on one machine.
     """
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
-        """The position of each script with its artefact, or the outcome of its failure, as they finish."""
+        """Build scripts: yield the position of each with its artefact or the outcome of its failure, as they finish."""
 
     def run(self, candidates: Sequence[Built]) -> Iterator[tuple[int, Outcome]]:
-        """The position of each candidate with its outcome, in their order."""
+        """Time candidates one after the other: yield the position of each with its outcome, in order."""
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
-        """The outcomes of candidates that take turns, that many rounds, on one machine."""
+        """Time candidates in turns on one machine, each once a round, and return their outcomes."""
 
     def calibrate(self, built: Built, cost: float) -> None:
-        """Time what follows beside a candidate whose cost is known."""
+        """Make a candidate of a known cost the yardstick of the following ones."""
 
     def turn_to(self, subject: Subject) -> None:
-        """From now on candidates are of another subject, of the same target and as many threads."""
+        """Switch to candidates of another subject, of the same target and number of threads."""
 
     def close(self) -> None:
-        """End all that was begun."""
+        """End all workers and jobs."""
 
 
 class Measurer:
-    """Measures candidates of one subject; a context manager, whose workers end with it.
+    """Measures candidates of one subject; a context manager that ends its workers.
 
         with Measurer(Subject(str(compiler.lower(function)))) as measurer:
             for position, outcome in measurer.measure(scripts): ...
 
-    The default executor is this machine's processes, with that many builders (as many as cores where not stated); they
-    check candidates for a GPU, and estimate their times. Its work raises InputError for a program that cannot be
-    compiled, TargetError where workers cannot start.
+    The default executor is processes of this machine, with `builders` builders, by default one a core. Candidates for a
+    GPU that is not at hand are simulated, and their times estimated. Methods raise InputError for a program that cannot
+    be compiled, TargetError where workers cannot start.
     """
 
     def __init__(
@@ -76,13 +76,12 @@ class Measurer:
         self.close()
 
     def close(self) -> None:
-        """End the workers; once is enough."""
+        """End the workers. Idempotent."""
         self._executor.close()
 
     @property
     def places(self) -> int:
-        """How many candidates may be in flight beside those of one batch: none, since nothing is built while something
-        is timed."""
+        """The number of candidates that workers hold beyond one batch: 0, since nothing is built during timing."""
         return 0
 
     @property
@@ -95,10 +94,10 @@ class Measurer:
         self._executor.turn_to(subject)
 
     def measure(self, scripts: Sequence[str], say: Say = silent) -> Generator[tuple[int, Outcome]]:
-        """The position of each script and its outcome, in their order; `say` is told what is done meanwhile.
+        """Build and time scripts: yield the position of each and its outcome, in order; `say` receives the steps.
 
-        As many as there are builders are built together, and measured before the next: nothing waits for a whole batch,
-        and nothing is built while something is measured.
+        As many scripts as there are builders are built together and timed before the next are built: outcomes arrive
+        before the whole batch is built, and nothing is built during timing.
         """
         for first in range(0, len(scripts), self._wave):
             wave = scripts[first : first + self._wave]
@@ -111,7 +110,7 @@ class Measurer:
                 yield first + position, failed[position] if position in failed else next(measured)[1]
 
     def _built(self, scripts: Sequence[str], built: dict[int, Built]) -> Iterator[tuple[int, Outcome]]:
-        """The outcomes of scripts that cannot be built; `built` gains the others."""
+        """Build scripts: yield the outcomes of those that fail, and insert the others into `built` by position."""
         for position, build in self._executor.build(scripts):
             if isinstance(build, Outcome):
                 yield position, build
@@ -119,15 +118,15 @@ class Measurer:
                 built[position] = build
 
     def calibrate(self, script: str, cost: float) -> None:
-        """Time the next candidates beside a script whose cost is known from an earlier run: costs then compare with
-        that run's, whatever other guests of the machine do now. Nothing changes if it cannot be built."""
+        """Make a script of a known cost the yardstick of the next candidates, so that their costs compare with those of
+        the earlier run that measured it. Has no effect if the script cannot be built."""
         built: dict[int, Built] = {}
         list(self._built([script], built))
         for build in built.values():
             self._executor.calibrate(build, cost)
 
     def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
-        """The outcomes of a few scripts, in turns: A B C A B C ..., a sample of each a round."""
+        """Time a few scripts in turns, A B C A B C ..., one sample of each a round, and return their outcomes."""
         built: dict[int, Built] = {}
         outcomes = dict(self._built(scripts, built))
         positions = sorted(built)

@@ -1,7 +1,7 @@
-"""Operands where a network has them: constants in memory, other inputs just written.
+"""Operands placed as in a network: constants in memory, other inputs just written.
 
-A repeated call finds its weights in the caches. In a network the weights of all other groups have passed through the
-caches since, and the producer of its inputs has just written them.
+A call that is repeated alone finds its weights in the caches. Between two calls in a network, the weights of all other
+groups evict them, and the producer of the inputs has just written these.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from compiler.targets.cpu.presence import timed_each, undisturbed
 from compiler.types.machines import Machine
 
 PASSED = 2
-"""What passes through the caches before a constant is read again, in sizes of the last-level cache."""
+"""The bytes read between two reads of a constant, in sizes of the last-level cache."""
 MOST_BYTES = 256 << 20
-"""The most that this may be, and that copies of constants may take."""
+"""The upper limit of these bytes, and of the copies of constants."""
 COPIES = 64
-"""The most copies of constants; of small ones other memory passes as well."""
+"""The most copies of constants; where these are too few bytes, other memory is read as well."""
 CALLS = 15
-"""Of how many calls a whole program's time is the median."""
+"""The number of calls whose median is the time of a whole program."""
 
 
 class NetworkCall(ArrangedCall):
-    """A kernel on arrays, among them constants, and inputs that a producer has just written.
+    """A call of a kernel whose operands are placed as in a network.
 
-    Each call reads the next of several copies of the constants, at most `most`. Where these are less than what should
-    pass through the caches meanwhile, other memory is read before the call. Then the inputs are written, unless they
-    are larger than the last-level cache together: nobody finds those there. The copies are made by `refresh`.
+    constants, inputs: positions in `arrays`. Each call reads the next of at most `most` copies of the constants. If the
+    copies are too small to evict each other, other memory is read before the call. Then the inputs are written, unless
+    together they exceed the last-level cache. `refresh` fills the copies.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class NetworkCall(ArrangedCall):
         return sum(array.nbytes for constant_copies in self._copies for array in constant_copies)
 
     def refresh(self) -> None:
-        """Give the copies the values of the constants of now."""
+        """Copy the current values of the constants into the copies."""
         for constant_copies in self._copies:
             for copy, original in zip(constant_copies, self._originals, strict=True):
                 np.copyto(copy, original)
@@ -82,8 +82,8 @@ class NetworkCall(ArrangedCall):
 
 
 def seconds_of(kernel: Kernel, machine: Machine) -> float:
-    """Seconds of a call of a kernel whose constants are its own, on random inputs: all of the caches is other memory
-    when it begins, but for the inputs. The median of CALLS."""
+    """Seconds of a call of a kernel with constants of its own, on random inputs, `network` timing: the caches hold
+    other memory before each call, then the inputs. The median of CALLS calls."""
     _, arrays = on_random(kernel)
     call = NetworkCall(kernel, arrays, (), range(len(arrays) - kernel.outputs), machine, most=1)
     threads = kernel.threads or 1
@@ -92,13 +92,15 @@ def seconds_of(kernel: Kernel, machine: Machine) -> float:
 
 
 def _copies(size: int, passing: int, most: int = COPIES) -> int:
-    """The number of copies of some bytes of constants: enough bytes to pass through the caches, and the copy that is
-    read."""
+    """The number of copies of constants of `size` bytes such that `passing` bytes lie between two reads of a copy.
+
+    4 MiB of constants and 32 MiB passing: ceil(32 / 4) + 1 = 9 copies, at most `most` and MOST_BYTES together.
+    """
     return max(1, min(most, MOST_BYTES // size, ceil(passing / size) + 1)) if size else 1
 
 
 def _slices(memory: int, size: int) -> list[Array]:
-    """Slices of some bytes that together cover memory of other bytes; one empty slice for no bytes."""
+    """Views of `size` bytes each that cover a block of `memory` bytes; one empty view if `size` is not positive."""
     words = _memory(memory // 8)
     step = max(size, 0) // 8
     return [words[start : start + step] for start in range(0, len(words), step)] if step else [words[:0]]
@@ -110,11 +112,11 @@ def _memory(words: int) -> Array:
 
 
 def _with(kernel: Kernel, arrays: Sequence[Array], constants: Sequence[int], copies: Sequence[Array]) -> Call:
-    """The native call on arrays, copies in the place of the constants."""
-    given = list(arrays)
+    """The native call on arrays, with copies instead of the constants."""
+    operands = list(arrays)
     for position, copy in zip(constants, copies, strict=True):
-        given[position] = copy
-    return on(kernel, given)
+        operands[position] = copy
+    return on(kernel, operands)
 
 
 def on(kernel: Kernel, arrays: Sequence[Array]) -> Call:
@@ -124,15 +126,15 @@ def on(kernel: Kernel, arrays: Sequence[Array]) -> Call:
 
 
 def on_random(kernel: Kernel) -> tuple[Call, list[Array]]:
-    """The native call of a kernel on random inputs, always the same, and its arrays."""
+    """The native call of a kernel on random inputs of a fixed seed, and its arrays."""
     random, inputs = np.random.default_rng(0), len(kernel.arguments) - kernel.outputs
     arrays = [draw(a, random) for a in kernel.arguments[:inputs]] + [room(a) for a in kernel.arguments[inputs:]]
     return on(kernel, arrays), arrays
 
 
 def random_weights(arguments: Sequence[Argument]) -> dict[str, Array]:
-    """Random constants by their names, always the same. Weights of more than one dimension are smaller, the more
-    elements a result sums, so that values stay of one size from layer to layer."""
+    """Random constants by name, of a fixed seed. Weights with several dimensions are divided by the square root of the
+    elements a result sums, so that the scale of values is the same in all layers."""
     random = np.random.default_rng(0)
     arrays = {argument.name: draw(argument, random) for argument in arguments}
     for array in arrays.values():
@@ -142,10 +144,10 @@ def random_weights(arguments: Sequence[Argument]) -> dict[str, Array]:
 
 
 def like(array: Array) -> Array:
-    """A new array of the shape and dtype of another, aligned as arguments may be."""
+    """A new array of the shape and dtype of another, aligned to SLOT_ALIGNMENT."""
     return room(Argument("", array.shape, array.dtype, alignment=SLOT_ALIGNMENT))
 
 
 def _words(array: Array) -> Array:
-    """The bytes of an array as the largest integers that they are."""
+    """A flat view of an array as u64, or as u8 if its size is no multiple of 8 bytes."""
     return array.reshape(-1).view(np.uint64 if array.nbytes % 8 == 0 else np.uint8)

@@ -1,4 +1,4 @@
-"""The runner: an artefact to checked results and times."""
+"""The runner process: check the results of an artefact, then time it."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 CHECKED = 2
 """The number of sets of inputs on which a candidate is checked."""
 REPROBES = 2
-"""How often a candidate that is faster than the ceiling is timed again."""
+"""How often a candidate whose rate is above the ceiling is timed again."""
 HELD = 32
-"""Candidates that are held at most while they take turns."""
+"""The most candidates that stay loaded while they take turns."""
 HELD_BYTES = 1 << 30
-"""The most bytes that the copies of their constants take."""
+"""The most bytes of copies of their constants."""
 
 
 @dataclass(frozen=True)
 class Yardstick:
-    """A candidate of a known cost, beside which others are timed; `number` tells it from other such."""
+    """A candidate of a known cost, beside which others are timed. `number` identifies it among others of a subject."""
 
     number: int
     artefact: Unit
@@ -54,7 +54,7 @@ class Yardstick:
 
 @dataclass(frozen=True)
 class RunnerJob:
-    """What a runner is asked about an artefact, which is timed beside a yardstick or, without one, the ceiling."""
+    """A job of a runner: an artefact, timed beside a yardstick or, without one, the machine's ceiling."""
 
     artefact: TargetArtefact
     yardstick: Yardstick | None = None
@@ -65,12 +65,13 @@ class MeasureJob(RunnerJob):
 
 
 class SampleJob(RunnerJob):
-    """The job to take one sample of an artefact, which is loaded and checked where it is not held."""
+    """The job to take one sample of an artefact, which is loaded and checked the first time."""
 
 
 @dataclass(frozen=True)
 class RunnerSetup:
-    """The setup of a runner: its jobs are Measure and Sample, its replies an Outcome."""
+    """The setup of a runner process: a job is a MeasureJob or a SampleJob, its reply an Outcome. `path` is the file of
+    the reference."""
 
     subject: Subject
     limits: Limits
@@ -78,44 +79,47 @@ class RunnerSetup:
 
     @property
     def memory_bytes(self) -> int:
-        """What a candidate may map."""
+        """The memory that a candidate may map."""
         return self.limits.memory_bytes
 
     def start(self) -> Runner:
-        """Keep to as many cores as there are threads, and read the reference."""
+        """Restrict the process to as many cores as threads, read the reference, and warm the probe."""
         threads = self.subject.threads
-        place = Affinity(threads)
+        affinity = Affinity(threads)
         reference: ReferenceCases = pickle.loads(Path(self.path).read_bytes())
         kind = Arithmetic if reference.limit == "flops" else Bandwidth
-        clock = Clock(kind(threads), self.limits.sampling, threads, place.move)
+        clock = Clock(kind(threads), self.limits.sampling, threads, affinity.move)
         clock.ceiling.probe(0.0)
         return Runner(reference, clock, Random(self.subject.seed), self.subject.timing == NETWORK)
 
 
 class Affinity:
-    """The processors of this process, one a thread: at first the last that it may use, since the first serves
+    """The affinity mask of this process: one processor a thread, at first the last allowed ones, since the first serves
     interrupts."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        self._stay()
+        self._pin()
 
     def move(self) -> None:
-        """Go on to others, where there are others: these are busy."""
+        """Move to other allowed processors, if there are any.
+
+        One thread, allowed [0, 1, 2]: it runs on 2, then on 1 of [2, 0, 1], then on 0 of [1, 2, 0].
+        """
         if self._threads < len(self._allowed):
             self._allowed = self._allowed[-self._threads :] + self._allowed[: -self._threads]
-            self._stay()
+            self._pin()
 
-    def _stay(self) -> None:
-        """Keep all threads of the process to the processors."""
+    def _pin(self) -> None:
+        """Set the affinity mask of all threads of the process to the last allowed processors."""
         for task in _tasks() if self._allowed else ():
             with suppress(ProcessLookupError):  # a thread may have ended
                 os.sched_setaffinity(task, self._allowed[-self._threads :])
 
 
 def _tasks() -> list[int]:
-    """The numbers of the threads of this process; 0 is the calling one."""
+    """The thread ids of this process; [0], the calling thread, where /proc is missing."""
     try:
         return [int(name) for name in os.listdir("/proc/self/task")]
     except OSError:
@@ -124,7 +128,7 @@ def _tasks() -> list[int]:
 
 @dataclass(frozen=True)
 class _Checked:
-    """A candidate whose results are right: the call, about how many seconds it takes, and how many make a sample."""
+    """A candidate with right results: its call, the approximate seconds of one, and the number of calls of a sample."""
 
     call: Call
     seconds: float
@@ -133,13 +137,13 @@ class _Checked:
 
 @dataclass(frozen=True)
 class _Calls:
-    """What times a candidate, and what prepares its constants, where anything does."""
+    """The timed call of a candidate, and the call that prepares its constants, if there is one."""
 
     call: Call
     prepare: Call | None = None
 
     def fill(self) -> None:
-        """Let all that depends on the inputs of now be there before the call."""
+        """Recompute what depends on the constant inputs: the prepared constants and the copies of `network` timing."""
         if self.prepare is not None:
             self.prepare()
         if isinstance(self.call, NetworkCall):
@@ -147,8 +151,8 @@ class _Calls:
 
 
 class Runner:
-    """Runs candidates on the same buffers, which it fills for each; `in_network` says that these are where a network
-    has them when a candidate is timed."""
+    """Checks and times candidates, all on the same buffers, which are filled anew for each. With `in_network` the
+    operands of timed calls are placed as in a network, see network.py."""
 
     def __init__(self, reference: ReferenceCases, clock: Clock, random: Random, in_network: bool = False) -> None:
         self._reference = reference
@@ -162,7 +166,7 @@ class Runner:
         self._clocks: dict[int, Clock] = {}
 
     def __call__(self, job: RunnerJob) -> Outcome:
-        """Do a job."""
+        """Do a job: check and time an artefact, or sample it. TargetError and lack of memory become outcomes."""
         try:
             return self._measured(job) if isinstance(job, MeasureJob) else self._sampled(job)
         except TargetError as error:
@@ -185,10 +189,10 @@ class Runner:
             if self._is_credible(samples):
                 break
             samples = clock.samples(checked.call, checked.seconds)
-        return _known(samples)
+        return _outcome(samples)
 
     def _is_credible(self, samples: Samples) -> bool:
-        """Whether samples beside the ceiling are not above it; else its probe was broken."""
+        """Whether samples beside the ceiling are not above it; if they are, a probe was disturbed."""
         work, cost = self._reference.work, median(sample.cost for sample in samples.kept)
         return work is None or cost <= 0 or credible(work / cost) is not None
 
@@ -203,16 +207,17 @@ class Runner:
             candidate = self._checked_artefacts[job.artefact] = replace(
                 checked, calls=self._clock.calls(checked.call, checked.seconds)
             )
-        return _known(chosen([self._beside(job.yardstick).sample(candidate.call, candidate.calls)], 1))
+        return _outcome(chosen([self._beside(job.yardstick).sample(candidate.call, candidate.calls)], 1))
 
     def _beside(self, yardstick: Yardstick | None) -> Clock:
-        """The clock beside a candidate, which is loaded once."""
+        """The clock whose probe is a yardstick, loaded once; that of the ceiling without a yardstick, or if a call of
+        the yardstick is too long."""
         if yardstick is None:
             return self._clock
         if yardstick.number not in self._clocks:
             try:
                 calls = self._bound(yardstick.artefact)
-            except (TargetError, MemoryError, OSError):  # none of it is the fault of the candidate that is timed
+            except (TargetError, MemoryError, OSError):  # the yardstick's failure is not that of the timed candidate
                 return self._clock
             calls.fill()
             probe = YardstickProbe(calls.call, yardstick.cost, self._clock.threads)
@@ -220,7 +225,7 @@ class Runner:
         return self._clocks[yardstick.number]
 
     def _check(self, artefact: Unit) -> _Checked | Outcome:
-        """Run a candidate on random sets of inputs, and compare."""
+        """Run a candidate on CHECKED random sets of inputs, and compare its results with the reference."""
         calls = self._bound(artefact)
         inputs, outs = self._inputs, self._outs
         seconds = 0.0
@@ -234,37 +239,37 @@ class Runner:
         return _Checked(calls.call, seconds)
 
     def _bound(self, artefact: Unit) -> _Calls:
-        """A candidate on the buffers, and on the arrays of its preparation."""
+        """The calls of a candidate on the shared buffers and on arrays for its prepared constants."""
         kernel, arrays = artefact.call.load(), [*self._inputs, *self._outs]
         outs = range(len(self._inputs), len(arrays))
         if artefact.prepare is None:
             return _Calls(self._call(kernel, arrays, [*artefact.takes, *outs]))
         prepare = artefact.prepare.load()
-        made = list(map(_room, prepare.arguments[len(artefact.prepares) :]))
-        first = on(prepare, [*(arrays[n] for n in artefact.prepares), *made])
-        passes = [*artefact.takes, *range(len(arrays), len(arrays) + len(made)), *outs]
-        return _Calls(self._call(kernel, [*arrays, *made], passes), first)
+        prepared = list(map(_room, prepare.arguments[len(artefact.prepares) :]))
+        first = on(prepare, [*(arrays[n] for n in artefact.prepares), *prepared])
+        passes = [*artefact.takes, *range(len(arrays), len(arrays) + len(prepared)), *outs]
+        return _Calls(self._call(kernel, [*arrays, *prepared], passes), first)
 
     def _call(self, kernel: Kernel, arrays: Sequence[Array], passes: Sequence[int]) -> Call:
-        """The call of a kernel on some of the arrays: the inputs, the outputs, and the prepared arrays."""
+        """The call of a kernel on the arrays at the positions `passes`; `arrays` are inputs, outputs, prepared."""
         passed = [arrays[n] for n in passes]
         if not self._in_network:
             return on(kernel, passed)
         inputs, outputs = len(self._inputs), len(self._inputs) + len(self._outs)
-        constants = [at for at, n in enumerate(passes) if n in self._reference.constants or n >= outputs]
-        written = [at for at, n in enumerate(passes) if n < inputs and at not in constants]
+        constants = [i for i, n in enumerate(passes) if n in self._reference.constants or n >= outputs]
+        written = [i for i, n in enumerate(passes) if n < inputs and i not in constants]
         return NetworkCall(kernel, passed, constants, written, host())
 
     @property
     def _held_bytes(self) -> int:
-        """What the candidates that are held take for copies of their constants."""
+        """The bytes of the copies of constants of all loaded candidates."""
         return sum(
             checked.call.nbytes for checked in self._checked_artefacts.values() if isinstance(checked.call, NetworkCall)
         )
 
 
-def _known(samples: Samples) -> Outcome:
-    """Samples as an outcome."""
+def _outcome(samples: Samples) -> Outcome:
+    """The outcome with the samples that count."""
     kept = samples.kept
     return Outcome(
         MEASURED, tuple(s.seconds for s in kept), tuple(s.rate for s in kept), disturbance=samples.disturbance
@@ -279,7 +284,7 @@ _MEMORY = Outcome("memory", reason="it needs more memory to run than it is allow
 
 
 def _fill(case: Case, inputs: Sequence[Array], outs: Sequence[Array]) -> None:
-    """Put a set of inputs into the buffers, and poison into the outputs."""
+    """Copy a set of inputs into the input buffers, and poison the outputs."""
     for buffer, array in zip(inputs, case.inputs, strict=True):
         np.copyto(buffer, array)
     for out, expected in zip(outs, case.expected, strict=True):
@@ -287,6 +292,6 @@ def _fill(case: Case, inputs: Sequence[Array], outs: Sequence[Array]) -> None:
 
 
 def wrong_result(case: Case, outs: Sequence[Array]) -> str | None:
-    """A sentence about wrong results for a set of inputs; None for right ones."""
+    """A sentence about the first wrong output of a case; None if all are right."""
     faults = (fault(out, expected) for out, expected in zip(outs, case.expected, strict=True))
-    return next((fault_there for fault_there in faults if fault_there is not None), None)
+    return next((sentence for sentence in faults if sentence is not None), None)

@@ -10,12 +10,15 @@ from compiler.dialects.access import AxisAttr
 from compiler.program.tree import Block, Loop, Node, Program
 
 FEWEST = 2
-"""The iterations that are left of the outermost loop over a reduce axis."""
+"""The iterations of the outermost loop over a shortened reduce axis."""
 
 
 def rounds(program: Program, original: Program) -> dict[str, dict[int, int]]:
-    """Shorter lengths for the reduce axes of a scheduled program's blocks, by label and axis position. The remainder of
-    the last tile stays."""
+    """Shorter extents for the reduce axes of a scheduled program, by block label and axis position. The length of the
+    partial last tile stays the same.
+
+    k = 100 split into 7 tiles of 16: the extent FEWEST * 16 + 100 % 16 = 36 is 3 tiles, the last of 4 iterations.
+    """
     lengths: dict[str, dict[int, int]] = {}
     for label, block in program.blocks.items():
         if label not in original.blocks or original.blocks[label].axes != block.axes:
@@ -23,8 +26,8 @@ def rounds(program: Program, original: Program) -> dict[str, dict[int, int]]:
         for position, (axis, form) in enumerate(zip(block.axes, block.bindings, strict=True)):
             if not axis.is_reduce:
                 continue
-            mine = [loop.extent for loop in program.enclosing(label) if loop.number in form.variables()]
-            inner = prod(mine[1:])
+            extents = [loop.extent for loop in program.enclosing(label) if loop.number in form.variables()]
+            inner = prod(extents[1:])
             short = FEWEST * inner + axis.size % inner
             if short < axis.size:
                 lengths.setdefault(label, {})[position] = short
@@ -32,10 +35,9 @@ def rounds(program: Program, original: Program) -> dict[str, dict[int, int]]:
 
 
 def shrunk(program: Program, sizes: Mapping[str, Mapping[int, int]]) -> Program:
-    """The program with reduce axes of some blocks, by label and position, at these sizes.
+    """The program with the extents of reduce axes set to `sizes`, by block label and axis position.
 
-    Requires a program whose axes are each bound to a loop of their own, as lowering makes them; others stay as they
-    are.
+    Axes are shortened only if they are bound to one loop, as in an unscheduled program; others stay unchanged.
     """
     lengths: dict[int, int] = {}
     changed: dict[str, Block] = {}

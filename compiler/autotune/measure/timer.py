@@ -1,4 +1,4 @@
-"""`Timer`: checks and times candidates that are built, one at a time, on this machine."""
+"""`Timer`: checks and times built candidates on this machine, one at a time."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from compiler.targets.cpu.openmp import cores
 from compiler.targets.registry import target_named
 
 RUNNERS: Mapping[str, Callable[[Subject, Limits, str], Setup]] = {"cpu": RunnerSetup, "gpu": GpuRunnerSetup}
-"""What makes a worker a runner, by families of targets."""
+"""The setup of a runner process, by families of targets."""
 Result = TypeVar("Result")
 SHORTER = 0.7
 """A candidate cheaper than this part of the yardstick's cost becomes the yardstick."""
 
 
 class Timer:
-    """One runner process of this machine, and the reference that it compares with.
+    """One runner process of this machine, and the reference with which it compares results.
 
-    The first candidate is timed beside the machine's ceiling, the others beside that candidate, the yardstick, where a
-    call of it is short, unless `calibrate` has named one. `quiet` is called before anything is timed.
+    The first candidate is timed beside the machine's ceiling. Then it is the yardstick, beside which others are timed
+    if a call of it is short; `calibrate` sets another one. `quiet` is called before anything is timed.
 
-    The reference of a subject is computed once, by a builder that has `file` open, and handed to each runner in that
-    file without a name, which ends with the last process that has it open: whoever has builders lets one of them do
-    `reference_job` beside the first candidates, and gives the reply to `referenced`; else a builder starts for it. Work
-    raises InputError for a program that cannot be compiled, TargetError where workers cannot start.
+    The reference of a subject is computed once, by a builder process, and passed to runners in `file`, an unnamed file
+    that builder and runners inherit. A caller with builders lets one of them do `reference_job` beside the first
+    candidates, and passes the reply to `referenced`; else a builder starts for it. Methods raise InputError for a
+    program that cannot be compiled, TargetError where workers cannot start.
     """
 
     def __init__(self, subject: Subject, limits: Limits, quiet: Callable[[], None] = lambda: None) -> None:
@@ -51,17 +51,17 @@ class Timer:
         self._subject, self._is_referenced, self._is_turned = subject, False, False
 
     def turn_to(self, subject: Subject) -> None:
-        """From now on candidates are of another subject."""
+        """Switch to candidates of another subject."""
         if subject != self._subject:
             self._subject, self._is_referenced, self._is_turned = subject, False, False
 
     @property
     def reference_job(self) -> ReferenceJob | None:
-        """What a builder of the subject has to do before anything is timed; None where it is done."""
+        """The job that computes the subject's reference, to be done before anything is timed; None once done."""
         return None if self._is_referenced else ReferenceJob(self._path, cores(), self.limits.start_seconds)
 
     def referenced(self, reply: Reply) -> None:
-        """Take the reply to `reference_job`."""
+        """Check the reply to `reference_job`. Raises InputError or TargetError if it failed."""
         if isinstance(reply, Refused):
             raise InputError(reply)
         if isinstance(reply, Unable | Death):
@@ -71,7 +71,7 @@ class Timer:
 
     @property
     def runner(self) -> WorkerPool:
-        """The runner, once there is a reference."""
+        """The runner process of the subject; computes the reference first if it is missing."""
         if (job := self.reference_job) is not None:
             with closing(self._worker(BuilderSetup(self._subject, self.limits.memory_bytes), 1)) as builder:
                 ((_, reply),) = builder.map([job])
@@ -90,11 +90,11 @@ class Timer:
 
     @property
     def _path(self) -> str:
-        """Where the workers find the file of the reference."""
+        """The path of the reference's file, as workers open it."""
         return f"/dev/fd/{self.file}"
 
     def _worker(self, setup: Setup, threads: int) -> WorkerPool:
-        """One worker that has the file of the reference."""
+        """Start one worker that inherits the file of the reference."""
         limits = self.limits
         pool = WorkerPool(setup, 1, caps(threads), limits.run_seconds, limits.start_seconds, (self.file,))
         self._opened.callback(pool.close)
@@ -117,15 +117,15 @@ class Timer:
         return self._yardsticks.get(self._subject)
 
     def _consider(self, built: Built, outcome: Outcome) -> None:
-        """Make a candidate the yardstick: the first that is right, and one that is much faster."""
+        """Make a candidate the yardstick if it is the first right one, or costs less than SHORTER times the current."""
         yardstick = self._yardstick
         if outcome.ranks and (yardstick is None or outcome.cost < SHORTER * yardstick.cost):
             number = 0 if yardstick is None else yardstick.number + 1
             self._yardsticks[self._subject] = Yardstick(number, built.artefact, outcome.cost)
 
     def compare(self, candidates: Sequence[Built], rounds: int) -> list[Outcome]:
-        """See `Executor`; one that fails takes no further turns. What the machine can do is the same for all samples of
-        a round, the median of what was found beside each: noise of probes does not tell candidates apart."""
+        """See `Executor`; a candidate that fails takes no further turns. All samples of a round get the same rate, the
+        median over the round, so that noise of the probes does not rank candidates."""
         self._quiet()
         outcomes = [Outcome(MEASURED, build_seconds=built.seconds) for built in candidates]
         for _ in range(rounds):
@@ -145,12 +145,12 @@ class Timer:
 
 
 def caps(threads: int) -> dict[str, str]:
-    """The environment of a worker: threads of parallel loops; numpy's libraries get one thread."""
+    """The environment of a worker: `threads` threads for parallel loops, one for numpy's libraries."""
     return {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def outcome_of(reply: Result | Death) -> Result | Outcome:
-    """A worker's reply about a candidate; of a worker that has died, the outcome that says so."""
+    """A worker's reply, or the outcome of its death."""
     return Outcome(reply.kind, reason=reply.reason) if isinstance(reply, Death) else reply
 
 
@@ -159,7 +159,7 @@ def _of(reply: Outcome | Death, built: Built) -> Outcome:
 
 
 def _with(so_far: Outcome, sample: Outcome) -> Outcome:
-    """An outcome with one more sample, or the failure instead."""
+    """An outcome with the samples of another one added, or that other one if it is a failure."""
     if not sample.ok:
         return sample
     return replace(

@@ -1,7 +1,7 @@
-"""Samples of a call until their median is known, each beside a probe of the machine's rate at that moment.
+"""Samples of a call until their median is precise enough, each beside a probe of the machine's current rate.
 
-A sample whose threads were off their processors is repeated; see `compiler.targets.cpu.presence`. The time of a call on
-one thread is that on its processor, so that what remains of a disturbance does not count.
+A sample whose threads were preempted is repeated; see `compiler.targets.cpu.presence`. The time of a call on one thread
+is the time on its processor, so that a remaining disturbance does not count.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ Call = Callable[[], None]
 
 
 class ArrangedCall(ABC):
-    """A call whose operands are set up before each call: `arrange` does that, and gives the call to time."""
+    """A call whose operands are set up before each execution, outside the timed region."""
 
     @abstractmethod
     def arrange(self) -> Call:
-        """Put the operands in place, and give the call."""
+        """Set up the operands, and return the call to time."""
 
     def __call__(self) -> None:
-        """Both."""
+        """Set up the operands and call."""
         self.arrange()()
 
 
 _OF_MEDIAN = 1.2533 * 1.4826
-"""The standard error of a median is 1.25 deviations over the root of the count; a deviation 1.48 median ones."""
+"""The factor from the median absolute deviation, over the root of the count, to the standard error of the median, for
+normal samples: the error is 1.2533 standard deviations over that root, and a standard deviation 1.4826 median ones."""
 
 
 LONGEST = 0.02
-"""Seconds after which a probe of the ceiling has seen enough: a short one reads too little, a long one costs trials."""
+"""The most seconds of a probe: a shorter one is less precise, a longer one delays trials."""
 
 
 class Probe(Protocol):
-    """What tells how fast the machine is just now."""
+    """A measurement of the machine's current rate."""
 
     def probe(self, seconds: float) -> Reading:
-        """Operations (or bytes) per second, measured over about that many seconds."""
+        """Measure operations (or bytes) per second, over about that many seconds."""
 
 
 class YardstickProbe:
-    """A candidate of a known cost as a probe: its time says what the machine can do for such programs now.
+    """A candidate of a known cost as a probe: the rate is its cost over its current time.
 
-    Whatever slows the machine, the cores, the caches or the memory, slows two candidates of one program more alike than
-    a candidate and a loop in registers. It takes several calls for a probe: where one `is_long`, it is no better than
-    the machine's ceiling, whose probes are steadier.
+    Contention for cores, caches or memory slows two candidates of one program more alike than a candidate and a loop in
+    registers. A probe takes several calls. If one call `is_long`, the probe of the machine's ceiling is steadier.
     """
 
     def __init__(self, call: Call, cost: float, threads: int = 1) -> None:
@@ -66,7 +66,7 @@ class YardstickProbe:
         return self._taken > LONGEST
 
     def probe(self, seconds: float) -> Reading:
-        """Operations per second, now: its cost over what a call takes."""
+        """Measure the rate: the known cost over the current seconds of a call."""
         calls = max(1, round(min(seconds, LONGEST) / max(self._taken, 1e-7)))
         sampled = undisturbed(lambda repeat: taken(self._call, max(1, calls >> repeat), self._threads))
         self._taken = sampled.taken.present
@@ -75,7 +75,7 @@ class YardstickProbe:
 
 @dataclass(frozen=True)
 class TimedSample:
-    """Seconds of a call, the probe's rate beside it, and how both were disturbed, repeats included."""
+    """Seconds of a call, the rate of the probe beside it, and the disturbance of both, repeats included."""
 
     seconds: float
     rate: float
@@ -83,13 +83,13 @@ class TimedSample:
 
     @property
     def cost(self) -> float:
-        """What the machine could have done meanwhile, in operations (or bytes)."""
+        """The operations (or bytes) that the machine could have done in the time of a call."""
         return self.seconds * self.rate
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The samples that count, and how all that were taken were disturbed."""
+    """The samples that count, and the disturbance of all samples that were taken."""
 
     kept: tuple[TimedSample, ...]
     disturbance: Disturbance
@@ -97,8 +97,11 @@ class Samples:
 
 @dataclass(frozen=True)
 class Clock:
-    """The method of timing calls: the probe beside them, the number of threads (several sleep between samples), and the
-    action before a disturbed sample is repeated."""
+    """A method of timing calls.
+
+    ceiling: the probe beside each sample. threads: of the call; several sleep between samples. between: called before a
+    disturbed sample is repeated.
+    """
 
     ceiling: Probe
     sampling: Sampling
@@ -106,7 +109,7 @@ class Clock:
     between: Callable[[], object] = bool
 
     def samples(self, call: Call, seconds: float) -> Samples:
-        """Samples of a call whose first took those seconds."""
+        """Sample a call whose first execution took `seconds`, until the median is precise enough or time is spent."""
         start = time.perf_counter()
         calls = self.calls(call, seconds)
         samples: list[TimedSample] = []
@@ -118,14 +121,17 @@ class Clock:
         return chosen(samples, self.sampling.least)
 
     def calls(self, call: Call, seconds: float) -> int:
-        """How many calls a sample takes; where a first one was short, by another that finds the caches warm. What is
-        done before each call counts here: many of them would take long."""
+        """The number of calls of a sample: `min_seconds` over the time of a call.
+
+        If the first call was short, a second one with warm caches is timed, its `arrange` included, since that is
+        repeated with each call.
+        """
         once = seconds if seconds >= self.sampling.min_seconds else max(timed(call).present, 1e-7)
         return max(1, ceil(self.sampling.min_seconds / once))
 
     def sample(self, call: Call, calls: int) -> TimedSample:
-        """A sample of so many calls, fewer where it is repeated: a short one finds a quiet moment sooner. The probe
-        takes as long a time, or LONGEST."""
+        """Take a sample of `calls` calls, and a probe as long, at most LONGEST. A repeat of a disturbed sample has half
+        as many calls: a short one fits into a quiet moment sooner."""
 
         def take(repeat: int) -> Taken:
             if self.threads > 1 or repeat:
@@ -137,22 +143,22 @@ class Clock:
         return TimedSample(sampled.taken.present, beside.rate, sampled.disturbance + beside.disturbance)
 
     def _is_known(self, samples: list[TimedSample]) -> bool:
-        """Whether there are enough samples, and their spread says so; a few of a busy machine may agree by chance."""
+        """Whether there are enough samples, twice as many if one was disturbed, and their median is precise enough."""
         disturbed = any(sample.disturbance.matters for sample in samples)
         enough = len(samples) >= self.sampling.least * (2 if disturbed else 1)
         return enough and standard_error([sample.cost for sample in samples]) <= self.sampling.spread
 
 
 def taken(call: Call, calls: int = 1, threads: int = 1) -> Taken:
-    """What some calls take; of arranged ones, without what that takes."""
+    """Time `calls` calls, without the `arrange` of an ArrangedCall."""
     if isinstance(call, ArrangedCall):
         return timed_each(call.arrange, calls, threads)
     return timed(call, calls, threads)
 
 
 def chosen(samples: Sequence[TimedSample], fewest: int) -> Samples:
-    """The clean samples, if there are enough; else the less disturbed half of all, but enough. Rejected samples count
-    as repeated."""
+    """The undisturbed samples if they are at least `fewest`; else the less disturbed half, at least `fewest`. Rejected
+    samples count as repeated."""
     clean = [sample for sample in samples if not sample.disturbance.used]
     ranked = sorted(samples, key=lambda sample: (sample.disturbance.used, sample.disturbance.share))
     kept = clean if len(clean) >= fewest else ranked[: max(fewest, len(samples) // 2)]
@@ -162,6 +168,9 @@ def chosen(samples: Sequence[TimedSample], fewest: int) -> Samples:
 
 
 def standard_error(costs: list[float]) -> float:
-    """The standard error of the median, as a part of it."""
+    """The standard error of the median, relative to the median.
+
+    Of 1.0, 1.1, 1.3, 1.0: median 1.05, median deviation 0.05, so 1.858 * 0.05 / 2 / 1.05 = 0.044.
+    """
     middle = median(costs)
     return _OF_MEDIAN * median(abs(cost - middle) for cost in costs) / sqrt(len(costs)) / middle

@@ -1,4 +1,4 @@
-"""Whole programs that take turns, timed call by call."""
+"""Two whole programs run in turns, timed call by call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAST, MOST = 7, 50
 
 @dataclass(frozen=True)
 class RunTimes:
-    """Seconds of one run of a whole program, those of each of its calls, and whether its thread had its core."""
+    """Seconds of one run of a whole program and of each of its calls; `is_clean` if its thread was not preempted."""
 
     whole: float
     calls: Array
@@ -38,7 +38,7 @@ class Runnable(Protocol):
 
 
 class ProfiledProgram:
-    """The kernel of a whole program on random inputs, built so that main adds up the ticks of each of its calls."""
+    """The kernel of a whole program on random inputs, built with a profile: main adds up the ticks of each call."""
 
     def __init__(self, kernel: Kernel, calls: int) -> None:
         self._call, self._threads = on_random(kernel)[0], kernel.threads or 1
@@ -47,8 +47,7 @@ class ProfiledProgram:
         self._began, self._ticked = time.perf_counter(), self._clock()
 
     def run(self) -> RunTimes:
-        """See `Runnable`. The seconds of a call are those on the clock: where its thread loses the core, that call
-        alone is long."""
+        """See `Runnable`. The seconds of a call are wall-clock time: a preempted thread lengthens that call alone."""
         self._profile[:] = 0
         taken = timed(self._call, 1, self._threads)
         tick = (time.perf_counter() - self._began) / max(1, self._clock() - self._ticked)
@@ -57,15 +56,14 @@ class ProfiledProgram:
 
 @dataclass(frozen=True)
 class TurnTimes:
-    """Seconds of two contenders that took turns: by position those of one round."""
+    """Seconds of two contenders that took turns, a pair of times each round."""
 
     default: tuple[float, ...]
     tuned: tuple[float, ...]
 
     @cached_property
     def ratio(self) -> float:
-        """The time of the second relative to the first: the median over the rounds, so that a slow moment slows
-        both."""
+        """The time of the second relative to the first: the median over the rounds, since a slow moment slows both."""
         return self.outcome(self.tuned).cost
 
     @property
@@ -75,13 +73,13 @@ class TurnTimes:
         return first, first * self.ratio
 
     def outcome(self, seconds: tuple[float, ...]) -> Outcome:
-        """What one of the two took, beside the first, whose cost is 1."""
+        """The outcome of one of the two, its cost relative to the first, whose cost is 1."""
         return Outcome(MEASURED, seconds, tuple(1 / beside for beside in self.default))
 
 
 @dataclass(frozen=True)
 class Turns:
-    """The runs of two programs: by position those of one round."""
+    """The runs of two programs that took turns, a pair each round."""
 
     default: Sequence[RunTimes]
     tuned: Sequence[RunTimes]
@@ -93,19 +91,19 @@ class Turns:
         return TurnTimes(default, tuned)
 
     def of(self, calls: Sequence[int], tuned: Sequence[int] | None = None) -> TurnTimes:
-        """The times of calls together, by their positions; `tuned` are those in the second program, where it has
-        others."""
+        """The summed times of the calls at some positions; `tuned` are the positions in the second program, if they
+        differ."""
         return TurnTimes(_together(self.default, calls), _together(self.tuned, calls if tuned is None else tuned))
 
 
 def _together(runs: Sequence[RunTimes], calls: Sequence[int]) -> tuple[float, ...]:
-    """The seconds of calls together, run by run."""
+    """The summed seconds of some calls, run by run."""
     return tuple(max(float(run.calls[list(calls)].sum()), SHORTEST) for run in runs)
 
 
 def in_turns(default: Runnable, tuned: Runnable, seconds: float) -> Turns:
-    """Let two programs take turns, A B B A A B ..., for some seconds, but between LEAST and MOST rounds; those in which
-    the machine was busy with other work do not count where there are enough others."""
+    """Run two programs in turns, A B B A A B ..., for `seconds`, between LEAST and MOST rounds. Disturbed rounds are
+    dropped if at least LEAST others remain."""
     for program in (default, tuned):
         program.run()
     begun, rounds = time.perf_counter(), list[tuple[RunTimes, RunTimes]]()
