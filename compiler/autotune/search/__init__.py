@@ -1,16 +1,16 @@
 """The search: fills the open choices of sketches, guided by the cost model, repeatable from its log.
 
 search.py      Search: propose, update, leaders, best; the order of its phases
-options.py     what can be set
-trials.py      the candidates that were measured, or failed: outcomes combined
+options.py     the parameters of a search
+trials.py      the outcomes of each candidate, combined, and the ranking
 model.py       the cost model: a random forest, expected improvement, earlier tasks
-warm_start.py  what earlier tasks of a database say before the first trial
-ranking.py     ranking quality: how well the model ranks
-scorer.py      what the models say of candidates
-supply.py      candidates to choose from, drawn, enumerated, changed from good ones
-batch.py       which of a pool are proposed together
-log.py         what was asked of a search and what it answered
-repetition.py  a search again from its log
+warm_start.py  features and costs of earlier tasks in a database, for the model before the first trial
+ranking.py     ranking quality: pairs in the right order, recall of the best
+scorer.py      predictions of the models for candidates
+supply.py      candidates to choose from: drawn, enumerated, mutated
+batch.py       pick dissimilar candidates of a pool for a batch
+log.py         the calls of a search and their results, as JSON lines
+repetition.py  replay a search from its log
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which candidates of a pool are proposed together: good ones, but not the same one eight times."""
+"""Pick the candidates of a batch from a pool: good ones that differ from each other."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 from compiler.space.candidates import Candidate, Pool, distance
 
 LOOKED = 64
-"""How many candidates, for each wanted, are looked at for one that is unlike those already picked."""
+"""The candidates examined, for each one to pick, to find dissimilar ones."""
 CHOSEN_FROM = 64
-"""How many candidates of a sketch, the first ones, a spread is chosen from."""
+"""The candidates of a sketch, the first ones, from which `spread_out` chooses."""
 UNLIKE = 2
-"""The number of choices in which candidates of a batch differ, where there are such."""
+"""The number of choices in which the candidates of a batch should differ."""
 
 
 def best_first(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The positions of a pool, the highest score first; the sort is stable, so that ties repeat on any machine."""
+    """The positions of a pool, the highest score first; a stable sort, so that ties have one order on any machine."""
     return np.argsort(-scores, kind="stable")
 
 
 def pick(pool: Pool, order: Iterable[int], count: int, beside: Sequence[Candidate] = ()) -> list[int]:
-    """`count` positions of a pool in an order of preference, each unlike those `beside` and those picked before.
+    """Pick `count` positions of a pool in an order of preference, each dissimilar to `beside` and to earlier picks.
 
-    Where too few are unlike, the most preferred of the others make up the number.
+    If too few are dissimilar, the most preferred of the others fill the number.
     """
     ranked = list(order)
     picked: list[int] = []
@@ -42,9 +42,9 @@ def pick(pool: Pool, order: Iterable[int], count: int, beside: Sequence[Candidat
 
 
 def spread_out(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
-    """`count` of some candidates in turns over their sketches, each as unlike those before it as can be.
+    """Choose `count` candidates, round robin over their sketches, each farthest from those chosen before.
 
-    Unlike means the most choices in which it differs from the nearest; of equals the first.
+    The distance is the number of choices in which a candidate differs from the nearest chosen one; ties take the first.
     """
     by_sketch: dict[int, list[Candidate]] = {}
     for candidate in candidates:
@@ -59,7 +59,7 @@ def spread_out(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
 
 
 def _farthest(rows: Sequence[Candidate], chosen: Sequence[Candidate]) -> int:
-    """The position of the candidate that is least like those chosen."""
+    """The position of the row with the largest distance to the nearest chosen candidate."""
 
     def away(candidate: Candidate) -> int:
         apart = [distance(candidate, other_candidate) for other_candidate in chosen]

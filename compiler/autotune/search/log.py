@@ -1,4 +1,4 @@
-"""`Log`: the calls of a search and their answers, one line of JSON a call; `LogFile`: its file."""
+"""`Log`: the calls of a search and their results, one line of JSON a call; `LogFile`: its file."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from compiler.support.files import named, writing
 
 
 class Log:
-    """The calls of a search in their order; the first line says what it was made with, earlier tasks included: a log
-    replays from itself and the space alone."""
+    """The calls of a search in their order. The first line has the constructor's arguments, earlier tasks included, so
+    that a log replays without anything but the space."""
 
     def __init__(
         self, sizes: Sequence[tuple[int, ...]], seed: int, options: Options, warm_starts: Sequence[WarmStart]
     ) -> None:
         self.lines: list[str] = []
-        made = {
+        arguments = {
             "seed": seed,
             "options": asdict(options),
             "sizes": sizes,
             "past": [warm_start_data(warm_start) for warm_start in warm_starts],
         }
-        self._write(search=made)
+        self._write(search=arguments)
 
     def __str__(self) -> str:
         return "".join(line + "\n" for line in self.lines)
 
     def proposed(self, count: int, gave: Sequence[tuple[Candidate, float | None, str]]) -> None:
-        """A call of `propose`, and its answer."""
+        """Log a call of `propose` and its result."""
         self._write(propose=count, gave=[[*candidate, predicted, why] for candidate, predicted, why in gave])
 
     def updated(self, candidate: Candidate, outcome: Outcome) -> None:
-        """A call of `update`."""
-        said = asdict(outcome)
-        del said["disturbance"]  # the search does not look at it
-        self._write(update=candidate, outcome=said)
+        """Log a call of `update`."""
+        fields = asdict(outcome)
+        del fields["disturbance"]  # the search does not read it
+        self._write(update=candidate, outcome=fields)
 
     def called(self, name: str) -> None:
-        """A call without arguments."""
+        """Log a call without arguments, by the name of its method."""
         self._write(call=name)
 
     def _write(self, **entry: object) -> None:
@@ -58,9 +58,9 @@ class Log:
 
 
 class LogFile:
-    """The file of a log, written line by line as its search goes on; nothing where no file is asked for.
+    """The file of a log, written line by line while its search runs; without a path nothing is written.
 
-    A context manager: leaving it closes the file. Raises InputError where the file cannot be written.
+    A context manager that closes the file. Raises InputError if the file cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
@@ -79,18 +79,18 @@ class LogFile:
             self._file.close()
 
     def write(self, lines: Sequence[str]) -> None:
-        """Write further lines; whoever reads the file finds them at once."""
+        """Append lines, unbuffered: readers of the file see them at once."""
         self.written += len(lines)
         if self._file is None or self._path is None:
             return
-        left = memoryview("".join(f"{line}\n" for line in lines).encode())
+        unwritten = memoryview("".join(f"{line}\n" for line in lines).encode())
         with writing(self._path):
-            while left:
-                left = left[self._file.write(left) :]
+            while unwritten:
+                unwritten = unwritten[self._file.write(unwritten) :]
 
 
 def warm_start_data(warm_start: WarmStart) -> dict[str, object]:
-    """What an earlier task measured, as JSON data; features as the bytes of little-endian f32 in base 64."""
+    """A warm start as JSON data; the features are little-endian f32 in base 64."""
     values = warm_start.values.astype("<f4", copy=False)
     text = b64encode(np.ascontiguousarray(values).tobytes()).decode()
     return {"shape": values.shape, "values": text, "costs": warm_start.costs.tolist()}

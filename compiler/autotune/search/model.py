@@ -1,4 +1,4 @@
-"""The cost model: a random forest on log cost, what earlier tasks add to it, and the improvement to expect."""
+"""The cost model: a random forest on log cost over a prior from earlier tasks, and the expected improvement."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ Values = NDArray[np.float32]
 Costs = NDArray[np.float64]
 
 TREES = 64
-"""Trees of a forest: prediction and refit take time in proportion; more rank no better."""
+"""The trees of a forest: the times of prediction and refit are proportional to them; more do not rank better."""
 ROWS = 512
 """The most rows that a forest is fitted to, so that a refit stays well below a second however long the search runs."""
 SLOW = np.log(2.0)
-"""Above the best by more than this (log cost), a candidate is slow: it matters that it is, less how much."""
+"""The excess over the best log cost above which a candidate is slow: its exact cost then matters less."""
 FLATTER = 0.25
-"""The weight of a cost's excess over SLOW. Failing tiles cost twenty times the best, and would dominate both the splits
-of the trees and their spread; better than the plain log and than clipping, on synthetic spaces."""
+"""The weight of a cost's excess over SLOW. Bad tiles cost twenty times the best; unweighted they would dominate the
+splits of the trees and their spread. On synthetic spaces it ranks better than the plain log and than clipping."""
 MEMBERS = 8
-"""The most earlier tasks that a model listens to, the last ones given."""
+"""The most earlier tasks of a model; of more the last ones."""
 CHANCE_TREES = 16
-"""Trees of the forest that tells what fails: yes or no needs fewer."""
+"""The trees of the forest that predicts failures: a binary target needs fewer."""
 LEAST_CHANCE = 0.02
-"""The least chance that anything is given."""
+"""The least predicted chance of success."""
 JUDGED = 8
-"""Trials of the task before an earlier one can be judged by them."""
+"""The trials of a task from which on earlier tasks are judged by their ranking of these."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Log cost of some candidates (n,), flatter where it is slow: the mean over the trees, and their deviation."""
+    """The predicted log cost of candidates (n,), flattened above SLOW: the mean over the trees, and their deviation."""
 
     mean: Costs
     spread: Costs
@@ -43,15 +43,15 @@ class Prediction:
 
 @dataclass(frozen=True)
 class WarmStart:
-    """What an earlier task measured: `values` (n, features) f32 with the columns of this task, `costs` (n,) positive,
-    in whatever unit: only their ratios count."""
+    """The measurements of an earlier task: `values` (n, features) f32 with the columns of this task, `costs` (n,)
+    positive, in any unit, since only their ratios count."""
 
     values: Values
     costs: Costs
 
 
 class CostForest:
-    """A random forest on whatever it is given (n,), usually log costs. The same rows and seed give the same forest."""
+    """A random forest on targets (n,), usually log costs. The same rows and seed give the same forest."""
 
     def __init__(self, values: Values, targets: Costs, seed: int, trees: int = TREES) -> None:
         from sklearn.ensemble import RandomForestRegressor  # takes seconds to load: runs of few trials need none
@@ -63,24 +63,30 @@ class CostForest:
         self._width = values.shape[1]
 
     def predict(self, values: Values) -> Prediction:
-        """Mean and spread over the trees, each asked directly (a forest's own prediction checks its input once a tree)
-        and summed in a fixed order: threads that add up as they finish would make runs differ."""
+        """The mean and the spread over the trees.
+
+        Each tree is evaluated directly, since scikit-learn's forest checks its input once a tree, and summed in a fixed
+        order, since threads that add up as they finish make runs differ.
+        """
         rows = np.ascontiguousarray(values, dtype=np.float32)
-        if rows.shape[1] != self._width:  # a tree asked directly would read past the end
+        if rows.shape[1] != self._width:  # a tree evaluated directly would read past the end
             raise InputError(f"a cost model of {self._width} features is asked about rows of {rows.shape[1]}")
-        each = np.stack([tree.predict(rows)[:, 0] for tree in self._trees])
-        return Prediction(each.mean(axis=0), each.std(axis=0))
+        by_tree = np.stack([tree.predict(rows)[:, 0] for tree in self._trees])
+        return Prediction(by_tree.mean(axis=0), by_tree.std(axis=0))
 
 
 def flattened(logs: Costs) -> Costs:
-    """Log costs (n,), n above 0, in the same order: near the best as they are, flatter beyond."""
+    """Log costs (n,), n above 0, with the excess over the best beyond SLOW scaled by FLATTER; the order stays.
+
+    [0, 0.5, log 2 + 1] becomes [0, 0.5, log 2 + 0.25].
+    """
     above = logs - logs.min()
     near = np.minimum(above, SLOW)
     return np.asarray(logs.min() + near + FLATTER * (above - near))
 
 
 def representative(targets: Costs) -> NDArray[np.int64]:
-    """At most ROWS of the rows, in their order: the better half of the rows, and the latest of the others."""
+    """The positions of at most ROWS rows, ascending: the ROWS / 2 best, and the latest of the others."""
     if len(targets) <= ROWS:
         return np.arange(len(targets))
     order = np.argsort(targets, kind="stable")
@@ -89,8 +95,8 @@ def representative(targets: Costs) -> NDArray[np.int64]:
 
 
 class CostModel:
-    """Predicts log cost from features, flattened where it is slow; learns online, and from earlier tasks as long as
-    their ranking helps.
+    """Predicts log cost, flattened above SLOW, from features. It learns online, and from earlier tasks while their
+    ranking helps.
 
     An earlier task is a forest of its own, on log costs about their median, so that tasks of different size are
     comparable. The prior is the mean of the earlier tasks that rank this task's trials better than chance. The forest
@@ -100,9 +106,9 @@ class CostModel:
 
     def __init__(self, seed: int, warm_starts: Sequence[WarmStart] = ()) -> None:
         self._seed = seed
-        told = [warm_start for warm_start in warm_starts if len(warm_start.costs) > 1][-MEMBERS:]
-        trees = TREES // max(len(told), 1)
-        self._members = [CostForest(p.values, _centred(p.costs), seed + 1 + i, trees) for i, p in enumerate(told)]
+        past_tasks = [warm_start for warm_start in warm_starts if len(warm_start.costs) > 1][-MEMBERS:]
+        trees = TREES // max(len(past_tasks), 1)
+        self._members = [CostForest(p.values, _centred(p.costs), seed + 1 + i, trees) for i, p in enumerate(past_tasks)]
         self._heard = list(self._members)
         self._scale = 1.0
         self._forest: CostForest | None = None
@@ -114,41 +120,41 @@ class CostModel:
 
     @property
     def fitted(self) -> bool:
-        """Whether it has learned trials of this task; before that its predictions are relative."""
+        """Whether it has learned trials of this task; before, its predictions compare with each other only."""
         return self._forest is not None
 
     @property
     def heard(self) -> int:
-        """The number of earlier tasks that it listens to."""
+        """The number of earlier tasks in the prior."""
         return len(self._heard)
 
     def fit(self, values: Values, costs: Costs) -> None:
         """Learn the trials of this task anew: `values` (n, features), `costs` (n,) positive and finite, n above 0."""
         targets = flattened(np.log(costs))
-        each = [(member, member.predict(values).mean) for member in self._members]
+        priors = [(member, member.predict(values).mean) for member in self._members]
         if len(costs) >= JUDGED:
             latest = slice(-ROWS, None)
-            each = [(m, said) for m, said in each if (pairs(said[latest], costs[latest]).accuracy or 0.0) > 0.5]
-        self._heard = [member for member, _ in each]
-        prior = np.mean([said for _, said in each], axis=0) if each else np.zeros(len(costs))
+            priors = [(m, mean) for m, mean in priors if (pairs(mean[latest], costs[latest]).accuracy or 0.0) > 0.5]
+        self._heard = [member for member, _ in priors]
+        prior = np.mean([mean for _, mean in priors], axis=0) if priors else np.zeros(len(costs))
         self._scale = _slope(prior, targets) if len(costs) >= JUDGED else 1.0
         self._forest = CostForest(values, targets - self._scale * prior, self._seed)
 
     def predict(self, values: Values) -> Prediction:
-        """Mean and spread of the log cost of candidates with these features; relative while it knows no trials."""
+        """The mean and the spread of the log cost of candidates (n, features); relative while it is not `fitted`."""
         rows = np.ascontiguousarray(values, dtype=np.float32)
         prior = np.mean([m.predict(rows).mean for m in self._heard], axis=0) if self._heard else np.zeros(len(rows))
         if self._forest is None:
             return Prediction(prior, np.zeros(len(rows)))
-        left = self._forest.predict(rows)
-        return Prediction(left.mean + self._scale * prior, left.spread)
+        residual = self._forest.predict(rows)
+        return Prediction(residual.mean + self._scale * prior, residual.spread)
 
 
 class Chance:
     """The chance (n,) that a candidate does not fail, by a small forest on the trials; 1 while nothing failed.
 
-    Failures are not rows of the cost model, which needs costs; so it does not know where they lie, and a search that
-    follows it alone would enter regions where everything fails. The chance is never zero, so that nothing is ruled out.
+    Failures have no cost and are not rows of the cost model. A search that follows that model alone would enter regions
+    where everything fails. The chance is never zero, so that no candidate is ruled out.
     Source: Gelbart, Snoek and Adams, Bayesian optimization with unknown constraints, 2014.
     """
 
@@ -165,9 +171,9 @@ class Chance:
 
 
 def expected_improvement(prediction: Prediction, best: float) -> Costs:
-    """How much below `best` (a log cost) each candidate is expected to come, its cost a Gaussian of mean and spread.
+    """The expected decrease below `best` (a log cost) by each candidate, its log cost a Gaussian of mean and spread.
 
-    Over the trees alone it would always be zero: no tree predicts beyond the best that it has seen.
+    An expectation over the trees would always be zero: no tree predicts below the best cost that it has learned.
     Source: Jones, Schonlau and Welch, Efficient global optimization of expensive black-box functions, 1998.
     """
     from scipy.special import ndtr  # type: ignore[import-untyped]
@@ -184,7 +190,10 @@ def _centred(costs: Costs) -> Costs:
 
 
 def _slope(prior: Costs, targets: Costs) -> float:
-    """How far a prior explains the targets, by least squares, between not at all and fully."""
+    """The least-squares slope of the targets over a prior, clipped to 0..1; 0 for a constant prior.
+
+    Prior [0, 1, 2] and targets [0, 0.5, 1]: 0.5.
+    """
     about = prior - prior.mean()
     variance = float(about @ about)
     return min(max(float(about @ targets) / variance, 0.0), 1.0) if variance > 0 else 0.0

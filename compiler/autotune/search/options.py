@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from compiler.support.validation import integer, share
 
 LEAST = {"start": 1, "pool": 1, "parents": 1, "repeats": 1, "mutants": 0, "generations": 0}
-"""The options that count, and the least of each."""
+"""The integer options with their lower limits."""
 MOST = 1_000_000
-"""The most that each may be."""
+"""The upper limit of each of them."""
 
 
 @dataclass(frozen=True)
 class Options:
     """The parameters of a search.
 
-    `start`: trials of the first round, the space's defaults included. `random`: the share of later proposals that are
-    drawn at random. `greedy`: the share of the model's picks that go by the mean alone, the others by the improvement
-    to expect. `pool`: candidates drawn for each round; a space of no more than that is enumerated. `mutants`:
-    candidates made from good ones for each round and generation. `parents`: how many good ones. `generations`: how
-    often; the first from what was measured best, each further one from the best scored so far. `repeats`: measurements
-    that a leader has before it is trusted. `trials`: the budget, where there is one, of which the last `descent`
-    share goes to the neighbours of the best.
+    start: trials of the first round, the space's defaults included. random: the share of later proposals drawn at
+    random. greedy: the share of the model's picks by predicted mean; the others are by expected improvement.
+    pool: candidates drawn for each round; a space of at most that many is enumerated.
+    mutants: candidates mutated from `parents` good ones, for each round and generation. generations: the first mutates
+    the best measured candidates, each further one the best scored so far.
+    repeats: the measurements after which a leader is trusted.
+    trials: the budget, if there is one; its last `descent` share goes to the neighbours of the best.
     """
 
     start: int = 16
@@ -45,7 +45,7 @@ class Options:
             self._set("trials", integer("the search option trials", self.trials, 0))
 
     def _set(self, name: str, value: float) -> None:
-        """Keep a value in its plain type, as a log has it."""
+        """Set a field to its plain type, as a log has it."""
         object.__setattr__(self, name, value)
 
     @property

@@ -1,4 +1,4 @@
-"""How well a cost model ranks: shares of pairs in the right order, and whether the best were among those promised."""
+"""The ranking quality of a cost model: the share of pairs in the right order, and the recall of the best."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 APART = 0.05
-"""Two costs count as different when they are further apart than this share of the lower one; less is noise."""
+"""Two costs differ if their difference exceeds this share of the lower one; less is noise."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of candidates whose costs differ, and how many of them a prediction has in the right order; a tie in the
+    """The number of pairs of candidates with different costs, and of those predicted in the right order; a tie in the
     prediction counts half."""
 
     right: float = 0.0
@@ -21,7 +21,7 @@ class Pairs:
 
     @property
     def accuracy(self) -> float | None:
-        """The share in the right order: 0.5 is a coin. None without pairs."""
+        """The share in the right order; 0.5 is chance. None without pairs."""
         return self.right / self.total if self.total else None
 
     def __add__(self, other: Pairs) -> Pairs:
@@ -31,7 +31,7 @@ class Pairs:
 def against(
     predicted: float, cost: float, others_predicted: NDArray[np.float64], other_costs: NDArray[np.float64]
 ) -> Pairs:
-    """The pairs of one candidate with each of others."""
+    """The pairs of one candidate with each of some others."""
     apart = np.maximum(cost, other_costs) > (1 + APART) * np.minimum(cost, other_costs)
     agreement = np.sign(predicted - others_predicted[apart]) * np.sign(cost - other_costs[apart])
     return Pairs(float(np.sum(agreement + 1) / 2), int(np.count_nonzero(apart)))
@@ -45,10 +45,10 @@ def pairs(predicted: ArrayLike, costs: ArrayLike) -> Pairs:
 
 @dataclass
 class RankingQuality:
-    """The ranking quality of predictions made before their candidates were measured, kept as trials come in.
+    """The ranking quality of predictions made before their candidates were measured, updated trial by trial.
 
-    Each candidate enters once, with the cost of its first measurement. Candidates picked at random enter like those
-    that the model picked, so that the model is not judged by its favourites alone.
+    Each candidate counts once, with the cost of its first measurement. Randomly picked candidates count as well, so
+    that the model is not judged by its own picks alone.
     """
 
     pairs: Pairs = field(default_factory=Pairs)
@@ -59,7 +59,7 @@ class RankingQuality:
         return len(self._costs)
 
     def add(self, predicted: float, cost: float) -> None:
-        """Count one more candidate: its predicted cost (lower is better), then its measured cost (positive)."""
+        """Add a candidate: its predicted cost (lower is better) and its measured cost (positive)."""
         self.pairs += against(predicted, cost, np.array(self._predicted), np.array(self._costs))
         self._predicted.append(predicted)
         self._costs.append(cost)
@@ -72,7 +72,7 @@ class RankingQuality:
         return len(np.intersect1d(measured, predicted)) / count
 
     def line(self, count: int = 8) -> str:
-        """One line for a person who watches: pairs in the right order, and the recall of the best."""
+        """A line for people: pairs in the right order, and the recall of the best `count`."""
         if self.pairs.accuracy is None:
             return "ranking: nothing predicted and measured yet"
         text = f"ranking: {self.pairs.accuracy:.0%} of {self.pairs.total} pairs right"

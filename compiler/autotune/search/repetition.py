@@ -1,4 +1,4 @@
-"""`replay`: a search again from its log, without hardware."""
+"""`replay`: rebuild a search from its log, without hardware."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Call = Callable[[Search], object]
 
 
 def replay(space: Space, log: str) -> Search:
-    """Make the calls of a log again; the search that results goes on as the first one would have.
+    """Repeat the calls of a log on a new search, and return it in the same state.
 
-    `space` is a new instance of the log's space: a space that evaluates candidates lazily answers by the order of
-    requests. Raises InputError for text that is no log, and where the search answers differently than the log says:
-    then the space or the code has changed.
+    `space` must be a new instance of the log's space: one that evaluates candidates lazily depends on the order of
+    requests. Raises InputError for text that is no log, and if a result differs from the log, because the space or the
+    code has changed.
     """
     lines = log.splitlines()
     try:
@@ -43,7 +43,7 @@ def replay(space: Space, log: str) -> Search:
 
 
 def _call(entry: Json) -> Call:
-    """The call that a line of the log says."""
+    """The call of a search that a line of the log records. Raises InputError for damaged values."""
     if "propose" in entry:
         count = integer("a number of proposals", entry["propose"], 0, MOST)
         return lambda search: search.propose(count)

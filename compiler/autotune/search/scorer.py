@@ -1,4 +1,4 @@
-"""`Scorer`: what the models say of the candidates of a space, learned from the trials."""
+"""`Scorer`: predictions for the candidates of a space, by models learned from the trials."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FITTED = 4
 
 @dataclass(frozen=True)
 class Scored:
-    """Candidates (n) with the log cost predicted of each, and the chance (n,) that it does not fail."""
+    """Candidates (n) with their predicted log costs, and the chance (n,) that each does not fail."""
 
     pool: Pool
     prediction: Prediction
@@ -32,19 +32,20 @@ class Scored:
 
     @property
     def promise(self) -> NDArray[np.float64]:
-        """Higher is better: by the mean, a candidate that fails half the time as good as one of twice the cost."""
+        """Log chance minus log cost (n,), higher is better: half the chance of success counts as twice the cost."""
         return np.asarray(np.log(self.chance) - self.prediction.mean)
 
     def improvement(self, best: float | None) -> NDArray[np.float64]:
-        """Higher is better: the expected improvement on the best cost; without a best cost, the predicted promise."""
+        """The chance times the expected improvement on the best cost (n,), higher is better; without a best cost the
+        `promise`."""
         if best is None:
             return self.promise
         return np.asarray(self.chance * expected_improvement(self.prediction, float(np.log(best))))
 
 
 class Scorer:
-    """Keeps the features of trials, fits the models to them, and scores candidates. A space that knows costs itself is
-    asked for them (see `SketchSpace.costs`)."""
+    """Stores the features of trials, fits the models to them, and scores candidates; the costs of a space that
+    estimates them come from the space (see `SketchSpace.costs`)."""
 
     def __init__(self, space: Space, seed: int, warm_starts: Sequence[WarmStart]) -> None:
         self._space = space
@@ -57,11 +58,11 @@ class Scorer:
 
     @property
     def ready(self) -> bool:
-        """Whether it can score: there are enough trials, or earlier tasks, or costs are known."""
+        """Whether it can score: by enough trials, by earlier tasks, or by the estimates of the space."""
         return self.model.ready or self._costs is not None
 
     def learn(self, trials: Trials[Candidate]) -> None:
-        """Fit the models anew if there are new outcomes, to all outcomes."""
+        """Refit the models to all outcomes if there are new ones."""
         if self._learned == trials.changed:
             return
         self._learned = trials.changed
@@ -84,6 +85,6 @@ class Scorer:
         return Scored(pool, self.model.predict(pool.values), chance)
 
     def _look_at(self, candidates: Iterable[Candidate]) -> None:
-        """Ask for missing features; infeasible candidates that were tried all the same have none."""
+        """Compute the missing features of candidates; infeasible ones, tried all the same, have none."""
         pool = sift_all(self._space, [c for c in candidates if c not in self._values]).feasible
         self._values.update(zip(pool.candidates, pool.values, strict=True))

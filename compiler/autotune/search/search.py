@@ -21,15 +21,18 @@ from compiler.space.candidates import Candidate, Space, belongs, defaults_of, ne
 from compiler.support.errors import InputError
 
 LIKELY = 16
-"""How many candidates are drawn for each of the random start; dissimilar ones are chosen."""
+"""The candidates drawn for each one of the random start; dissimilar ones of them are chosen."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A candidate to measure. `predicted` is its log cost by the model (flattened where it is slow), None without a
-    prediction; `relative` says that the prediction rests on earlier tasks only, whose costs compare with each other
-    alone. `why` names the source of the choice: default, start, improvement, mean, random or neighbour. `improvement`
-    is the expected decrease of the best log cost, None while it is unknown."""
+    """A candidate to measure.
+
+    predicted: its log cost by the model, flattened above SLOW; None without a prediction. why: the source of the
+    choice: default, start, improvement, mean, random or neighbour. relative: whether the prediction rests on earlier
+    tasks only, so that it compares with others of this kind alone. improvement: the expected decrease of the best log
+    cost; None while it is unknown.
+    """
 
     candidate: Candidate
     predicted: float | None
@@ -39,19 +42,18 @@ class Proposal:
 
     @property
     def cost(self) -> float | None:
-        """The log cost that it is predicted to have, if there is one to compare with others."""
+        """The predicted log cost; None if it is relative or missing."""
         return None if self.relative else self.predicted
 
 
 class Search:
-    """Chooses what to measure next in a space; the same seed and the same calls give the same proposals.
+    """Proposes candidates of a space to measure; the same seed and the same calls give the same proposals.
 
     Its phases: the space's defaults and a random start, spread over the sketches; rounds in which the model scores
     thousands of candidates, drawn and mutated from good ones; at the end of the budget, or after `descend()`, the
-    neighbours of the best until none of them is better. What was proposed or has an outcome is not proposed again; to
-    measure leaders again, ask `leaders`. What is infeasible is counted, never proposed. `warm_starts` are trials of
-    earlier tasks: they rank candidates before there are trials of this one, and as long as they rank better than a
-    coin.
+    neighbours of the best until none of them is better. A candidate is proposed at most once; `leaders` returns those
+    to measure again. Infeasible candidates are counted, never proposed. `warm_starts` are trials of earlier tasks. They
+    rank candidates before the first trials of this task, and then as long as they rank better than chance.
 
     The design follows Ansor (Zheng et al., 2020): a learned model ranks, evolution proposes, a share stays random.
     Raises InputError for options out of range, a candidate that is not of the space, and warm starts whose features
@@ -78,7 +80,7 @@ class Search:
 
     @property
     def best(self) -> Candidate | None:
-        """The candidate with the lowest cost, all its outcomes combined; None while none was measured."""
+        """The candidate with the lowest combined cost; None while none was measured."""
         return next(iter(self._trials.best(1)), None)
 
     @property
@@ -93,12 +95,12 @@ class Search:
 
     @property
     def infeasible(self) -> Counter[str]:
-        """How many of the candidates that were looked at are infeasible, by reason."""
+        """The number of infeasible candidates so far, by reason."""
         return self._supply.infeasible
 
     @property
     def heard(self) -> int:
-        """The number of earlier tasks whose ranking helps so far."""
+        """The number of earlier tasks whose ranking is in use."""
         return self._scorer.model.heard
 
     @property
@@ -141,49 +143,51 @@ class Search:
         self._log.updated(candidate, outcome)
 
     def leaders(self, count: int) -> list[Candidate]:
-        """Those of the `count` best that were measured fewer than `options.repeats` times, the least measured first.
+        """The candidates among the `count` best with fewer than `options.repeats` measurements, the fewest first.
 
-        The first best is often a lucky measurement: measure these again, in turns, and `update` until there are none.
+        The first best is often a lucky measurement. Measure the leaders again, in turns, and `update`, until there are
+        none.
         """
         best = self._trials.best(count)
         return sorted((c for c in best if self._trials.times(c) < self.options.repeats), key=self._trials.times)
 
     def descend(self) -> None:
-        """From now on the neighbours of the best come first, as at the end of a budget."""
+        """Begin the final descent: from now on the neighbours of the best come first."""
         self._descending = True
         self._log.called("descend")
 
     def release(self) -> None:
-        """Forget proposals without an outcome: they will not be measured now, and may be proposed again."""
+        """Forget the proposals without an outcome, so that they may be proposed again."""
         self._pending.clear()
         self._exhausted = False
         self._log.called("release")
 
     def log(self) -> str:
-        """All calls that influenced the proposals so far; `replay` rebuilds the search from them."""
+        """The text of all calls that influenced the proposals so far; `replay` rebuilds the search from it."""
         return str(self._log)
 
     def log_lines(self, start: int = 0) -> list[str]:
-        """The lines of the log from one on, counted from zero."""
+        """The lines of the log from number `start` on, counted from zero."""
         return self._log.lines[start:]
 
     def _plan_start(self) -> list[Proposal]:
-        """The defaults, then dissimilar candidates; with earlier tasks, half are those that these rank best."""
+        """The proposals of the first round: the defaults, then dissimilar candidates; with earlier tasks, half of these
+        are the ones that they rank best."""
         named = dict.fromkeys(defaults_of(self._space))
         for candidate in named:
             self._check(candidate)
         feasible = set(sift_all(self._space, named).feasible.candidates)
         defaults = [c for c in named if c in feasible]
-        wanted = min(max(self.options.start, len(self._sizes)), 2 * self.options.start)
-        count = max(wanted - len(defaults), wanted // 2)
+        total = min(max(self.options.start, len(self._sizes)), 2 * self.options.start)
+        count = max(total - len(defaults), total // 2)
         drawn = self._supply.drawn(LIKELY * count, named)
-        told = self._told(count // 2, named)
+        ranked = self._ranked(count // 2, named)
         shuffled = [drawn.candidates[i] for i in self._rng.permutation(len(drawn))]
-        spread = spread_out([c for c in shuffled if c not in told], count - len(told))
-        return [Proposal(c, None, "default") for c in defaults] + [Proposal(c, None, "start") for c in told + spread]
+        spread = spread_out([c for c in shuffled if c not in ranked], count - len(ranked))
+        return [Proposal(c, None, "default") for c in defaults] + [Proposal(c, None, "start") for c in ranked + spread]
 
-    def _told(self, count: int, named: Collection[Candidate]) -> list[Candidate]:
-        """What earlier tasks rank best; nothing without any."""
+    def _ranked(self, count: int, named: Collection[Candidate]) -> list[Candidate]:
+        """The candidates that earlier tasks rank best, without those `named`; none without earlier tasks."""
         if not self._scorer.ready:
             return []
         scored = self._scorer.score(self._supply.drawn(self.options.pool, named))
@@ -191,14 +195,14 @@ class Search:
 
     def _from_start(self, count: int) -> list[Proposal]:
         """The remainder of the first round, with predictions if there is a model by now."""
-        left = [p for p in self._start if p.candidate not in self]
-        now, self._start = left[:count], left[count:]
+        untried = [p for p in self._start if p.candidate not in self]
+        batch, self._start = untried[:count], untried[count:]
         if not self._scorer.ready:
-            return now
-        scored = self._scorer.score(sift(self._space, (p.candidate for p in now)).feasible)
-        whys = {proposal.candidate: proposal.why for proposal in now}
-        places = {candidate: place for place, candidate in enumerate(scored.pool.candidates)}
-        return self._proposals(scored, {places[candidate]: why for candidate, why in whys.items()})
+            return batch
+        scored = self._scorer.score(sift(self._space, (p.candidate for p in batch)).feasible)
+        whys = {proposal.candidate: proposal.why for proposal in batch}
+        positions = {candidate: position for position, candidate in enumerate(scored.pool.candidates)}
+        return self._proposals(scored, {positions[candidate]: why for candidate, why in whys.items()})
 
     def _from_neighbours(self, count: int) -> list[Proposal]:
         """In the final descent, the untried neighbours of the best, best predicted first."""
@@ -212,7 +216,7 @@ class Search:
         return self._proposals(scored, dict.fromkeys(best_first(scored.promise)[:count].tolist(), "neighbour"))
 
     def _from_model(self, count: int) -> list[Proposal]:
-        """A round: a pool, scored, and of it a batch by improvement, by mean, and at random."""
+        """A batch of a round: draw a pool, evolve and score it, pick by improvement, by mean, and at random."""
         drawn = self._supply.drawn(self.options.pool, self)
         if not self._scorer.ready:
             order = self._rng.permutation(len(drawn))
@@ -229,16 +233,15 @@ class Search:
         parents = self._trials.best(self.options.parents)
         for _ in range(self.options.generations):
             scored_before = set(scored.pool.candidates)
-            made = self._supply.mutants(parents, self)
-            scored += self._scorer.score(
-                made.subset([i for i, c in enumerate(made.candidates) if c not in scored_before])
-            )
+            mutants = self._supply.mutants(parents, self)
+            unscored = [i for i, c in enumerate(mutants.candidates) if c not in scored_before]
+            scored += self._scorer.score(mutants.subset(unscored))
             order = best_first(scored.improvement(self._best_cost))[: self.options.parents]
             parents = [scored.pool.candidates[i] for i in order]
         return scored
 
     def _batch(self, scored: Scored, drawn: int, count: int) -> list[Proposal]:
-        """A batch of a pool whose first `drawn` were drawn at random."""
+        """Pick a batch from a scored pool whose first `drawn` candidates were drawn at random."""
         random = self._share(self.options.random, count)
         mean = self._share(self.options.greedy, count - random)
         self._chosen += count
@@ -262,11 +265,14 @@ class Search:
             raise InputError(f"the candidate {candidate} is not one of the space")
 
     def _share(self, share: float, count: int) -> int:
-        """How many of the next `count` are of a share, so that small batches keep it over time."""
+        """The number of the next `count` proposals that belong to a share, so that small batches add up to it.
+
+        A share of 0.1 and batches of 4: 0, 0, 1, 0, 1, ... of them.
+        """
         return int((self._chosen + count) * share) - int(self._chosen * share)
 
     def _proposals(self, scored: Scored, whys: Mapping[int, str]) -> list[Proposal]:
-        """Scored candidates, by their positions."""
+        """The proposals of scored candidates, by position with the source of the choice."""
         candidates, means = scored.pool.candidates, scored.prediction.mean.tolist()
         gains: list[float | None] = [None] * len(means)
         if self._best_cost is not None and self._scorer.model.fitted:

@@ -1,4 +1,4 @@
-"""Candidates to choose from: drawn at random over all sketches, enumerated, or changed from good ones."""
+"""Candidates to choose from: drawn at random over all sketches, enumerated, or mutated from good ones."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ Sizes = Sequence[tuple[int, ...]]
 CROSSED = 0.3
 """The share of mutants that take each choice from either of two parents of one sketch."""
 NEAR = 0.5
-"""The share of changes that go to the next option, up or down: options are in order as a rule. Others go anywhere."""
+"""The share of changes to the next or the previous option, since options are usually ordered; others are uniform."""
 WAVES = 8
-"""How often more candidates are drawn for a round when too few of them are feasible and new."""
+"""The most draws for a round, repeated while too few candidates are feasible and new."""
 
 
 class Supply:
-    """Feasible candidates of a space that were not tried yet, drawn or mutated; counts the infeasible ones.
+    """A source of untried feasible candidates of a space, drawn or mutated.
 
-    A space of at most `options.pool` candidates is enumerated, and `everything` holds the candidates whose features are
-    known: features that the space defers are asked for again in each round, so that no round waits for all.
-    `infeasible` counts the rejected candidates by reason; where the space is not enumerated, a candidate drawn twice
-    counts twice.
+    everything: the feasible candidates of a space of at most `options.pool`, which is enumerated; else None. The space
+    may defer features; those are requested again in each round, so that no round waits for all.
+    infeasible: the number of rejected candidates by reason; without enumeration a candidate drawn twice counts twice.
     """
 
     def __init__(self, space: Space, options: Options, rng: np.random.Generator) -> None:
@@ -45,13 +44,13 @@ class Supply:
             self.everything, self._later = sifted.feasible, sifted.later
 
     def _sifted(self, candidates: Iterable[Candidate]) -> Sifted:
-        """The feasible candidates among some; infeasible ones are counted, deferred ones are not."""
+        """Sift candidates into feasible, infeasible and deferred ones, and count the infeasible ones."""
         sifted = sift(self._space, candidates)
         self.infeasible.update(sifted.refused)
         return sifted
 
     def drawn(self, count: int, tried: Container[Candidate]) -> Pool:
-        """About `count` candidates drawn over all sketches and not tried; of an enumerated space all that are known,
+        """About `count` untried candidates drawn over all sketches; of an enumerated space all that are not deferred,
         and at least one while there is one."""
         if self.everything is not None:
             return self._left(self.everything, tried)
@@ -67,15 +66,15 @@ class Supply:
         return pool if len(pool) else self._first_of(later)
 
     def _first_of(self, later: tuple[Candidate, ...]) -> Pool:
-        """The first feasible candidates among deferred ones, asked for as often as that takes."""
-        sifted = self._told(later)
+        """The first feasible candidates among deferred ones, requested until there are some or none is deferred."""
+        sifted = self._resift(later)
         while sifted.later and not len(sifted.feasible):
-            sifted = self._told(sifted.later)
+            sifted = self._resift(sifted.later)
         return sifted.feasible
 
-    def _told(self, later: tuple[Candidate, ...]) -> Sifted:
-        """What a space tells now of candidates that it put off: of all, or where that is nothing, of the first few;
-        none are left where it tells nothing even of these."""
+    def _resift(self, later: tuple[Candidate, ...]) -> Sifted:
+        """Sift deferred candidates again: all, or if the space still defers all of them, the first few alone. If it
+        defers even these, give all up: `later` of the result is empty."""
         sifted = self._sifted(later)
         if len(sifted.later) < len(later) or not later:
             return sifted
@@ -86,40 +85,40 @@ class Supply:
         )
 
     def exhausted(self, tried: Container[Candidate]) -> bool:
-        """Whether an enumerated space has nothing left that was not tried."""
+        """Whether all candidates of an enumerated space were tried."""
         return self.everything is not None and not self._later and all(c in tried for c in self.everything.candidates)
 
     def _left(self, pool: Pool, tried: Container[Candidate]) -> Pool:
-        """The untried candidates of an enumerated space, after asking again for deferred ones."""
+        """The untried candidates of an enumerated space, after a new request for deferred ones."""
         while True:
-            sifted = self._told(self._later)
+            sifted = self._resift(self._later)
             self.everything = pool = pool + sifted.feasible
             self._later = sifted.later
-            left = [i for i, c in enumerate(pool.candidates) if c not in tried]
-            if left or not self._later:
-                return pool.subset(left)
+            untried = [i for i, c in enumerate(pool.candidates) if c not in tried]
+            if untried or not self._later:
+                return pool.subset(untried)
 
     def mutants(self, parents: Sequence[Candidate], tried: Container[Candidate]) -> Pool:
-        """Candidates made from good ones, best first, and not tried."""
-        made = mutate(self._sizes, parents, self._options.mutants, self._rng)
-        return self._sifted(c for c in made if c not in tried).feasible
+        """The feasible untried mutants of some parents, which come best first."""
+        mutants = mutate(self._sizes, parents, self._options.mutants, self._rng)
+        return self._sifted(c for c in mutants if c not in tried).feasible
 
 
 def draw(sizes: Sizes, count: int, rng: np.random.Generator) -> list[Candidate]:
-    """About `count` different candidates, every sketch with the same share; one with fewer is enumerated.
+    """Draw about `count` different candidates, an equal share of each sketch; a smaller sketch is enumerated.
 
-    What small sketches leave of their share goes to the others.
+    The unused share of small sketches goes to the others: 10 of sketches with 2 and 100 candidates are 2 and 8.
     """
     candidates: list[Candidate] = []
     order = sorted(range(len(sizes)), key=lambda sketch: (prod(sizes[sketch]), sketch))
-    for place, sketch in enumerate(order):
-        share = -(-max(count - len(candidates), 0) // (len(order) - place))
+    for rank, sketch in enumerate(order):
+        share = -(-max(count - len(candidates), 0) // (len(order) - rank))
         candidates += draw_sketch(sizes, sketch, share, rng)
     return candidates
 
 
 def draw_sketch(sizes: Sizes, sketch: int, count: int, rng: np.random.Generator) -> list[Candidate]:
-    """At most `count` different candidates of a sketch; all where it has no more."""
+    """Draw at most `count` different candidates of a sketch; all of them if it has no more."""
     if prod(sizes[sketch]) <= count:
         return list(enumerate_sketch(sizes, sketch))
     rows = rng.integers(0, np.array(sizes[sketch]), (count, len(sizes[sketch])))
@@ -127,10 +126,10 @@ def draw_sketch(sizes: Sizes, sketch: int, count: int, rng: np.random.Generator)
 
 
 def mutate(sizes: Sizes, parents: Sequence[Candidate], count: int, rng: np.random.Generator) -> list[Candidate]:
-    """At most `count` different candidates made from parents, best first: good ones have more children.
+    """Mutate parents, which come best first, to at most `count` different candidates; better ones have more children.
 
-    A child is a parent, or a crossing of two of one sketch, with one choice changed and every other one with the
-    chance that changes one more on average.
+    A child is a parent, or a crossing of two of one sketch. One of its choices changes, and each other one of n with
+    the chance 1 / n.
     """
     if not parents:
         return []

@@ -10,14 +10,14 @@ from typing import Generic, TypeVar
 from compiler.database.outcome import Outcome, combine
 
 Name = TypeVar("Name", bound=Hashable)
-"""What candidates are known by: their place in a space, or their script."""
+"""The identity of a candidate: its place in a space, or its script."""
 
 
 @dataclass
 class Trials(Generic[Name]):
-    """The candidates that were tried, each with all its outcomes, and the ranking of the measured ones.
+    """The tried candidates, each with all its outcomes, and the ranking of the measured ones.
 
-    Ties rank by who was tried first. `changed` counts the outcomes, so that a model knows when it is out of date.
+    Ties rank by the order of the first trials. `changed` counts the outcomes: a model is stale once it has grown.
     """
 
     changed: int = 0
@@ -46,7 +46,7 @@ class Trials(Generic[Name]):
         return after
 
     def outcome(self, candidate: Name) -> Outcome:
-        """A candidate's outcome, all of them combined."""
+        """The combined outcome of a candidate."""
         return self._combined[candidate]
 
     def ranks(self, candidate: Name) -> bool:

@@ -1,4 +1,4 @@
-"""Warm starts: what earlier tasks of a database measured, as features and costs, before a new one's first trial."""
+"""Warm starts: the measurements of earlier tasks in a database, as features and costs for a new task's cost model."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from compiler.types.machines import Gpu, Machine
 ROWS = 240
 """The most records of all earlier tasks together; the features of one take some 20 ms."""
 LEAST = 8
-"""The fewest scripts of a task that say something."""
+"""The least number of measured scripts of an earlier task."""
 SECONDS = 4.0
-"""The time after which no further record is read; within it the result does not depend on the time."""
+"""The seconds after which no further record is read; before, the result does not depend on time."""
 
 
 def warm_starts(
     database: Database, key: Key, program: str, machine: Machine | Gpu, seconds: float = SECONDS
 ) -> list[WarmStart]:
-    """What was measured of other programs, or by another timing, under the rest of a key: of at most MEMBERS, the most
-    similar last. Costs of one task are compared with each other alone.
+    """The measurements of at most MEMBERS earlier tasks on the machine, threads and policy of a key, the most similar
+    last. Costs compare within one task only.
 
-    The features are those of the stored programs under the stored scripts, so that it does not matter which rules the
-    candidates came from. Legality is not judged again: they were measured. Scripts that no longer apply are left out.
-    Raises InputError for a damaged file.
+    The features are computed from the stored programs under the stored scripts, whichever rules made these. Legality is
+    not judged again, since the scripts were measured. Scripts that no longer apply are left out. Raises InputError for
+    a damaged file.
     """
     tasks = _tasks(database, key, program)
-    until = time.perf_counter() + seconds
+    deadline = time.perf_counter() + seconds
     starts = []
     for task in reversed(tasks):
-        rows = list(_rows(_chosen(database.records(task), ROWS // len(tasks)), machine, until))
+        rows = list(_rows(_chosen(database.records(task), ROWS // len(tasks)), machine, deadline))
         if len(rows) >= LEAST:
             values, costs = zip(*rows, strict=True)
             starts.append(WarmStart(np.array(values, np.float32), np.array(costs)))
@@ -48,15 +48,15 @@ def warm_starts(
 
 
 def _tasks(database: Database, key: Key, program: str) -> list[Key]:
-    """The last keys with enough trials that differ from a key in the program alone; programs that differ in numbers
-    alone come last."""
+    """The latest MEMBERS other keys of the same machine, threads and policy with enough trials. Those whose programs
+    differ in numbers alone, such as extents, come last."""
     conditions = (key.machine, key.threads, key.policy)
     summaries = database.keys()
-    told = [summary.key for summary in summaries if summary.ok >= LEAST and summary.key != key]
-    kept = [task for task in told if (task.machine, task.threads, task.policy) == conditions]
+    measured = [summary.key for summary in summaries if summary.ok >= LEAST and summary.key != key]
+    comparable = [task for task in measured if (task.machine, task.threads, task.policy) == conditions]
     texts, shape = database.programs, _without_numbers(program)
-    alike = {task: _without_numbers(texts.get(task.program, "")) == shape for task in kept}
-    return sorted(kept, key=alike.__getitem__)[-MEMBERS:]
+    alike = {task: _without_numbers(texts.get(task.program, "")) == shape for task in comparable}
+    return sorted(comparable, key=alike.__getitem__)[-MEMBERS:]
 
 
 def _without_numbers(program: str) -> str:
@@ -64,8 +64,8 @@ def _without_numbers(program: str) -> str:
 
 
 def _chosen(records: Iterable[Record], count: int) -> list[tuple[Record, float]]:
-    """Some scripts, a record of each, with the cost of all that was measured of it: half of them the best, half of them
-    from all the others."""
+    """About `count` scripts, a record of each with the script's combined cost: half are the best, half are spread
+    evenly over the others."""
     scripts = by_script(record for record in records if record.candidate is not None)
     combined = [(script.records[0], script.outcome) for script in scripts]
     ranked = sorted(((record, o.cost) for record, o in combined if o.ranks), key=lambda row: (row[1], row[0].id))
@@ -74,11 +74,11 @@ def _chosen(records: Iterable[Record], count: int) -> list[tuple[Record, float]]
 
 
 def _rows(
-    chosen: Iterable[tuple[Record, float]], machine: Machine | Gpu, until: float
+    chosen: Iterable[tuple[Record, float]], machine: Machine | Gpu, deadline: float
 ) -> Iterator[tuple[tuple[float, ...], float]]:
-    """The features and the cost of each record whose script still applies, while there is time."""
+    """The features and the cost of each record whose script still applies, until the deadline."""
     for record, cost in chosen:
-        if time.perf_counter() > until:
+        if time.perf_counter() > deadline:
             return
         try:
             original, scheduled = planned(record)
