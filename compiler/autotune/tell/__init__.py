@@ -1,14 +1,14 @@
-"""What a person reads of tuning.
+"""Text and tables about tuning, for people.
 
-progress.py     how far a run is; the times that are shown
-breakdown.py    what the groups of a whole program take together, beside the whole
-forms.py        what the forms of groups take inside the whole program, and which of them is chosen
-in_place.py     what the groups take inside the whole program, and which schedules were chosen
-subject.py      what is asked of a task
-facts.py        what is known of a run, as rows, sentences and data
-board.py        the tasks of a whole program beside each other
-operator.py     what a program computes, in a few words
-views.py        a run under way: a table on a terminal, lines elsewhere
-description.py  a program in words
-listing.py      a search space in words: sketches, candidates, scripts and their differences
+progress.py     the progress of a run, and the times that are shown
+breakdown.py    the times of the groups of a whole program, beside the time of the whole
+forms.py        the times of the forms of groups inside the whole program, and the chosen form
+in_place.py     the times of the groups inside the whole program, by default and by records, and the choice
+subject.py      the interface of a task to this folder
+facts.py        the state of a run as rows, sentences and data
+board.py        the tasks of a whole program, a row each
+operator.py     the operator of a program, such as `convolution 3x3`
+views.py        the display of a run: a table on a terminal, lines elsewhere
+description.py  a program as text, a statement a line
+listing.py      a search space as text: sketches, candidates, scripts and their differences
 """

@@ -1,4 +1,4 @@
-"""`Board`: the tasks of a whole program side by side: where its time goes, and the expected gains."""
+"""`Board`: a table of the tasks of a whole program: their shares of its time, and the expected gains."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 HEADINGS = ("task", "operator", "calls", "share", "one call", "bound", "trials", "to gain")
-"""Of the columns; all but the first two are numbers."""
+"""The headings of the columns; all but the first two columns are numbers."""
 
 
 @dataclass(frozen=True)
 class TaskRow:
     """The state of a task.
 
-    `calls` of a run of the program; `seconds` of one call under the best, None while nothing was measured; `share` of
-    the time that the program is known to take; `bound`, the share of the machine's ceiling that the best reaches;
-    `promise`, the seconds of a run that the next batch is expected to save.
+    calls: in a run of the program. share: of the measured time of all tasks. seconds: of one call under the best; None
+    while nothing was measured. bound: the share of the machine's ceiling that the best reaches. promise: the seconds of
+    a run that the next batch is expected to save.
     """
 
     name: str
@@ -40,7 +40,7 @@ class TaskRow:
     promise: float | None
 
     def cells(self) -> tuple[str, ...]:
-        """Itself in words, as `HEADINGS` has it; empty where nothing is known."""
+        """The row as text, a cell for each of HEADINGS; empty for unknown values."""
         return (
             self.name,
             self.operator,
@@ -54,14 +54,14 @@ class TaskRow:
 
 
 class Board:
-    """The groups of a whole program as tasks, with what their runs have come to, by their names."""
+    """The groups of a whole program as tasks; `runs` is the progress of each, by name."""
 
     def __init__(self, task: RunSubject, runs: Mapping[str, Progress]) -> None:
         self._task, self._runs = task, runs
         self._operators: dict[str, str] = {}
 
     def rows(self) -> list[TaskRow]:
-        """A row a task, longest total time first; then tasks without a measurement."""
+        """A row for each task, the longest total time first; tasks without a measurement last."""
         seconds = {name: run.standing.seconds for name, run in self._runs.items() if run.standing is not None}
         total = sum(group.occurrences * seconds.get(group.name, 0.0) for group in self._task.groups)
         rows = [self._row(group, seconds.get(group.name), total) for group in self._task.groups]
@@ -98,7 +98,7 @@ class Board:
         return f"{self._task.name}: {len(rows)} tasks, {time}{trials} trials{before} in {seconds:.0f} s"
 
     def table(self, most: int | None = None) -> Table:
-        """The rows as a table, at most so many, and how many more there are."""
+        """The rows as a table of at most `most` rows; the last one counts the rows left out."""
         from rich.table import Table
 
         table = Table(title=printable(self.heading()), title_justify="left", title_style="bold", box=None)
@@ -114,5 +114,5 @@ class Board:
         return table
 
     def data(self) -> Iterator[Mapping[str, object]]:
-        """The rows as JSON has them."""
+        """The rows as JSON data."""
         return map(asdict, self.rows())

@@ -1,4 +1,4 @@
-"""`Breakdown`: what the groups of a whole program take together, beside what the whole takes."""
+"""`Breakdown`: the times of the groups of a whole program, and their sum beside the time of the whole."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupTime:
-    """A group: how often a run calls it, and the seconds of a call under its best record; None without one."""
+    """A group: its calls in a run of the program, and the seconds of one under its best record; None without one."""
 
     name: str
     occurrences: int
@@ -22,33 +22,35 @@ class GroupTime:
 
     @property
     def together(self) -> float | None:
-        """The seconds of all calls of a run."""
+        """The seconds of all calls of a run; None without a record."""
         return None if self.seconds is None else self.occurrences * self.seconds
 
 
 @dataclass(frozen=True)
 class Breakdown:
-    """The groups of a whole program in the order of their first calls, and the seconds of a run of the whole that is
-    made of their best records, measured: both as in a network."""
+    """The times of the groups of a whole program, in the order of their first calls, and of the whole.
+
+    whole: the measured seconds of a run under the best records of the groups. Both are with `network` timing.
+    """
 
     groups: tuple[GroupTime, ...]
     whole: float
 
     @property
     def total(self) -> float | None:
-        """The seconds of all calls of all groups; None if that of a group is not known."""
+        """The seconds of all calls of all groups; None if a group has no record."""
         times = [group.together for group in self.groups if group.together is not None]
         return sum(times) if len(times) == len(self.groups) else None
 
     @property
     def difference(self) -> float | None:
-        """The seconds of the whole program beyond the sum of its groups: passing values, and the groups' effects on
-        each other. Negative if the whole is faster."""
+        """The seconds of the whole beyond the sum of its groups: the cost of calls, and the groups' effects on each
+        other. Negative if the whole is faster."""
         return None if self.total is None else self.whole - self.total
 
     def rows(self) -> Iterator[tuple[str, str, str, str, str]]:
-        """Name, calls, time of a call, time of all calls, and its share of the whole; the sum, the whole, and the
-        difference, last."""
+        """The rows of the table: name, calls, time of a call, time of all calls, and its share of the whole. The last
+        three are the sum, the whole and the difference."""
         for group in self.groups:
             yield group.name, str(group.occurrences), _time(group.seconds), *self._part(group.together)
         yield "sum of groups", "", "", *self._part(self.total)
@@ -56,7 +58,7 @@ class Breakdown:
         yield "difference", "", "", *self._part(self.difference)
 
     def table(self) -> Table:
-        """The rows under headings."""
+        """The rows as a table with headings."""
         from rich.table import Table
 
         table = Table(box=None)
@@ -67,7 +69,7 @@ class Breakdown:
         return table
 
     def data(self) -> Mapping[str, object]:
-        """The same as JSON has it, in seconds."""
+        """The breakdown as JSON data, in seconds."""
         return {
             "groups": [asdict(group) for group in self.groups],
             "sum_seconds": self.total,

@@ -1,4 +1,4 @@
-"""A program in words, a statement a line: what a person reads to see what will be tuned."""
+"""A program as text, a statement a line, to show people what will be tuned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compiler.schedule.show import sign
 
 
 def described(program: Program) -> str:
-    """Buffers with their shapes, then blocks in order.
+    """List the buffers with their shapes, then the blocks in order.
 
     A: input 1024x2048 f32
     T: temporary 1024x1024 f32
@@ -20,7 +20,7 @@ def described(program: Program) -> str:
 
 
 def indented(text: str) -> str:
-    """The lines of a text, two spaces further to the right."""
+    """Indent the lines of a text by two spaces."""
     return textwrap.indent(text, "  ")
 
 

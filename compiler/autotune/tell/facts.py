@@ -20,7 +20,7 @@ from compiler.support.text import counted, duration
 from compiler.targets.cpu.ceilings import credible
 
 GAIN = 1.01
-"""A lower ratio to the program as written is no gain: the medians are known to that."""
+"""The least speedup over the program as written that counts as a gain; below it is noise of the medians."""
 WRITTEN = "as written"
 """The name of the sketch that is the program as written."""
 UNKNOWN = "the ceiling could not be measured"
@@ -28,12 +28,12 @@ UNKNOWN = "the ceiling could not be measured"
 INTERRUPTED = "interrupted"
 """The phase of a run that was ended from outside."""
 ENOUGH = 3
-"""How many trials of a run tell how long the others will take."""
+"""The new trials of a run from which on the remaining time is extrapolated."""
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The progress of a run of a task and, at its end, its best record; None where nothing could be measured."""
+    """The state of a run of a task: its progress and, at the end, its best record; None if nothing was measured."""
 
     task: RunSubject
     progress: Progress
@@ -51,17 +51,21 @@ class RunFacts:
 
     @property
     def gain(self) -> float | None:
-        """How many times as fast as the program as written the best is; None where one of them was not measured."""
+        """The speedup of the best over the program as written; None if one of them was not measured."""
         return None if self.standing is None else self.standing.gain
 
     @property
     def is_gain(self) -> bool:
-        """Whether the best is known to be faster than the program as written."""
+        """Whether the best is faster than the program as written by at least GAIN."""
         return self.gain is not None and self.gain >= GAIN and self.progress.sketch != WRITTEN
 
     @property
     def seconds_left(self) -> float | None:
-        """How many seconds the run still has or needs; None while nothing tells that."""
+        """The remaining seconds of the run: to its limit, or to its last trial at the mean time of a trial if that is
+        less. None without a limit and before ENOUGH trials.
+
+        6 new trials of 10 in 12 s: (10 - 6) * 12 / 6 = 8 s.
+        """
         p = self.progress
         guesses = [] if p.limit is None else [max(0.0, p.limit - p.seconds)]
         new = p.trials - p.earlier
@@ -107,7 +111,7 @@ class RunFacts:
 
     @property
     def busy(self) -> list[str]:
-        """That the machine was busy while the run measured, with figures; nothing where it was quiet."""
+        """A line about the disturbance while the run measured, with figures; empty on a quiet machine."""
         disturbance = self.progress.disturbance
         return [str(disturbance)] if disturbance is not None and disturbance.matters else []
 
@@ -121,30 +125,30 @@ class RunFacts:
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """The rows of a table: a heading and a value, empty while it is unknown."""
-        p, left = self.progress, self.seconds_left
-        every = [
+        p, seconds_left = self.progress, self.seconds_left
+        rows = [
             ("space", f"{p.sketches} sketches, {p.candidates} candidates" if p.sketches else ""),
             ("best", self.best),
             ("gain", self.gained),
             *(("rules", line) for line in p.rules),
             ("sketch", p.sketch),
             ("trials", self.trials + ("" if p.budget is None else f", {p.budget} in all")),
-            ("time", f"{p.seconds:.0f} s" + ("" if left is None else f", about {left:.0f} s left")),
+            ("time", f"{p.seconds:.0f} s" + ("" if seconds_left is None else f", about {seconds_left:.0f} s left")),
             ("phase", p.doing),
             *(("failed", line) for line in self.failures),
             *(("busy", line) for line in self.busy),
             ("infeasible", self.infeasible),
             ("model", p.quality),
         ]
-        return (row for row in every if row[1])
+        return (row for row in rows if row[1])
 
     def sentences(self) -> Iterator[str]:
-        """What the run has come to, a line each."""
-        name, made = self.task.name, self.trials + (" (interrupted)" if self.interrupted else "")
+        """The conclusion of the run, a sentence a line: the best time and the gain, failures, disturbance."""
+        name, trials = self.task.name, self.trials + (" (interrupted)" if self.interrupted else "")
         if self.standing is None:
-            yield f"{name}: nothing was measured in {made}"
+            yield f"{name}: nothing was measured in {trials}"
         else:
-            yield f"{name}: {self.best}, in {made}: {self._compared(self.standing)}"
+            yield f"{name}: {self.best}, in {trials}: {self._compared(self.standing)}"
         yield from self.failures
         yield from self.busy
 
@@ -157,8 +161,11 @@ class RunFacts:
         )
 
     def data(self) -> Mapping[str, object]:
-        """What the run has come to, as JSON has it: times in seconds, the curve as trials and the cost of the best
-        then, costs in the operations or bytes that the ceiling would have done meanwhile."""
+        """The conclusion of the run as JSON data.
+
+        Times are in seconds. The curve has pairs of a number of trials and the best cost by then; costs are the
+        operations or bytes that the machine could have done in the time of a call.
+        """
         p, standing = self.progress, self.standing
         return {
             "name": self.task.name,
@@ -183,7 +190,7 @@ class RunFacts:
 
 
 def ceiling_share(task: RunSubject, outcome: Outcome) -> float | None:
-    """The share of the machine's ceiling that an outcome reached; above 1 where the probe of the ceiling was broken."""
+    """The share of the machine's ceiling that an outcome reached; above 1 if the probe of the ceiling was disturbed."""
     if outcome.cost <= 0:
         return None
     program = task.schedule.program
@@ -194,4 +201,4 @@ SHARES: Mapping[str, Callable[[Program, AnyMachine, float], float | None]] = {
     "cpu": share,
     "gpu": lambda program, machine, cost: ideal(program, work(program), machine) / cost,
 }
-"""By families of machines the share of the ceiling that a program of a cost reaches."""
+"""By family of machines: a function (program, machine, cost) -> the share of the ceiling that a candidate reaches."""

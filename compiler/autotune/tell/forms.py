@@ -1,4 +1,4 @@
-"""`GroupForm`: what the forms of a group take inside a whole program, or the whole, and which of them is chosen."""
+"""`GroupForm`: the chosen form of a group inside a whole program, or of the whole, beside the times of the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler.support.text import counted
 
 @dataclass(frozen=True)
 class GroupForm:
-    """A group, its form, and the times of its other forms inside the program, relative to that of this one."""
+    """A group, its chosen form, and the times of its other forms inside the program, relative to the chosen one's."""
 
     name: str
     form: str
@@ -22,32 +22,33 @@ class GroupForm:
         return f"{self.name} {self.form} ({others})"
 
     def data(self) -> Mapping[str, object]:
-        """The same as JSON has it."""
+        """The fields as JSON data."""
         return asdict(self)
 
 
 class ProgramForm(GroupForm):
-    """The same of a program as a whole."""
+    """A program as a whole, its chosen form, and the relative times of its other forms."""
 
 
 def form_of(name: str, form: str, timed: Sequence[Record], kind: type[GroupForm] = GroupForm) -> GroupForm | None:
-    """A group's form among those that were timed, by the last comparison that timed it; None where none did."""
+    """The GroupForm of a form by the last comparison that timed it; None if none did. `timed` are the records of all
+    forms of the group, in order."""
     run = next((record.run for record in reversed(timed) if record.form == form), None)
     costs = {record.form: record.outcome.cost for record in timed if record.run == run}
     if run is None or not costs[form]:
         return None
-    return kind(name, form, {other: cost / costs[form] for other, cost in costs.items() if other != form})
+    return kind(name, form, {slower: cost / costs[form] for slower, cost in costs.items() if slower != form})
 
 
 def chosen_forms(program: str, timed: Sequence[Record]) -> tuple[GroupForm, ...]:
-    """The forms of a program and its groups that were last chosen, of all records of forms in their order."""
+    """The last chosen forms of a program and its groups; `timed` are all records of forms, in order."""
     by_group: dict[str, list[Record]] = {}
     for record in timed:
         if record.name == program or record.name.startswith(f"{program}."):
             by_group.setdefault(record.name, []).append(record)
     kinds = {program: ProgramForm}
-    made = (form_of(name, last[-1].form, last, kinds.get(name, GroupForm)) for name, last in by_group.items())
-    return tuple(form for form in made if form is not None)
+    forms = (form_of(name, last[-1].form, last, kinds.get(name, GroupForm)) for name, last in by_group.items())
+    return tuple(form for form in forms if form is not None)
 
 
 def sentences(forms: Sequence[GroupForm]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`InPlace`: what the groups of a whole program take inside it, by default and by their records, and the choice."""
+"""`InPlace`: the times of the groups of a whole program inside it, by default and by their records, and the choice."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from compiler.support.text import counted, duration
 
 @dataclass(frozen=True)
 class GroupInPlace:
-    """A group: the seconds of all its calls of a run by default and under its best record, their ratio in turns, and
-    whether the record was chosen; `differs` says whether the record has another script than the default."""
+    """The times of a group inside the program.
+
+    default, tuned: the seconds of all its calls of a run, by default and under its best record. ratio: of the two,
+    measured in turns. is_tuned: whether the record was chosen. differs: whether its script differs from the default.
+    """
 
     name: str
     default: float
@@ -23,9 +26,12 @@ class GroupInPlace:
 
 @dataclass(frozen=True)
 class InPlace:
-    """A whole program by default, with the best records of all groups, and with those that were chosen: seconds of a
-    run, None for the last while they are not known. is_faster: whether the chosen ones together are; else all groups
-    stay as they are by default."""
+    """The times of a whole program and its groups.
+
+    default, tuned, chosen: the seconds of a run by default, under the best records of all groups, and under the chosen
+    ones; None while the last is not measured. is_faster: whether the program with the chosen records is faster than by
+    default; if not, all groups stay with the default.
+    """
 
     name: str
     default: float
@@ -35,7 +41,7 @@ class InPlace:
     is_faster: bool = True
 
     def sentences(self) -> Iterator[str]:
-        """`net as a whole: default 9.1 ms, ...`: the three times; which groups stay with the default, and why."""
+        """`net as a whole: default 9.1 ms, ...`: the three times; then the groups that stay with the default."""
         chosen = "what was chosen was not timed" if self.chosen is None else f"chosen {duration(self.chosen)}"
         yield f"{self.name} as a whole: default {duration(self.default)}, tuned {duration(self.tuned)}, {chosen}"
         slower = [group for group in self.groups if group.differs and not group.is_tuned]
@@ -47,7 +53,7 @@ class InPlace:
             yield f"{count} stay with the default, since their records do not take 3% less time inside: {ratios}"
 
     def data(self) -> Mapping[str, object]:
-        """The same as JSON has it, in seconds."""
+        """The times as JSON data, in seconds."""
         return {
             "default_seconds": self.default,
             "tuned_seconds": self.tuned,

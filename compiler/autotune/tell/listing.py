@@ -1,4 +1,4 @@
-"""A search space in words: its sketches with their choices, some of its candidates, scripts and their differences.
+"""A search space as text: its sketches with their choices, some of its candidates, scripts and their differences.
 
 A candidate is written as the number of its sketch and the positions of its choices, both from zero: `0:3,2,6`.
 """
@@ -27,7 +27,7 @@ Selection = tuple[int, tuple[int, ...] | None]
 """The number of a sketch, and the positions of a candidate; None stands for the sketch with its choices open."""
 
 SHOWN = 32
-"""How many options of a choice are listed."""
+"""The most options of a choice that are listed."""
 WHY = {
     "registers": "its register tile spills",
     "threads": "a block has more threads than the GPU allows",
@@ -38,11 +38,11 @@ WHY = {
     "script": "its script does not apply",
     "later": "nobody has looked at it yet",
 }
-"""What the reasons say for which a candidate is not built."""
+"""The explanations of the reasons for which a candidate is infeasible."""
 
 
 def listed(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
-    """The size of the space, then some sketches: their choices, with the options and the steps that read them.
+    """List the size of the space, then some sketches: their choices, with the options and the steps that read them.
 
     4 sketches, 456 candidates
     sketch 0 (270 candidates): C: gebp ab
@@ -58,7 +58,7 @@ def listed(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
 
 
 def filtered(space: SketchSpace, text: str | None) -> list[int]:
-    """The numbers of the sketches whose names contain a text; of all without one. Raises InputError where none does."""
+    """The numbers of the sketches whose names contain a text; of all sketches for None. Raises InputError for none."""
     numbers = [number for number, sketch in enumerate(space.sketches) if text is None or text in sketch.name]
     if not numbers:
         raise InputError(
@@ -86,12 +86,11 @@ def candidate(space: SketchSpace, number: int, positions: Sequence[int]) -> Cand
 
 
 def sampled(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -> Iterator[str]:
-    """Random candidates of some sketches, drawn uniformly over sketches: their decisions, and whether they are
-    feasible.
+    """List random candidates, drawn uniformly over sketches: their decisions, and whether they are feasible.
 
     0:3,2 (C: gebp ab): %param = 6, %param_1 = 4; feasible
 
-    That a feasible one is legal is judged when it is built.
+    Legality is judged only when a candidate is built.
     """
     drawn = random.Random(seed)
     for _ in range(count):
@@ -107,7 +106,7 @@ def sampled(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -
 
 
 def feasibility(space: SketchSpace, candidate: Candidate) -> str:
-    """`feasible`, or why a candidate is not built."""
+    """`feasible`, or `infeasible` with the reason."""
     number, positions = candidate
     features = space.features(number, np.array([positions], np.int64).reshape(1, len(positions)))
     reason = features.names[int(features.reasons[0])]
@@ -135,7 +134,7 @@ def _titled(space: SketchSpace, place: Selection) -> str:
 
 
 def _names(sketch: Sketch) -> list[str]:
-    """What the script's text calls the results of each choice."""
+    """The names of the choices' results in the text of the script."""
     lines = (line.strip().split(" = sched.sample_") for line in str(sketch.script).splitlines())
     return [parts[0] for parts in lines if len(parts) == 2]
 
@@ -148,7 +147,7 @@ def _options(choice: Choice) -> str:
 
 
 def _option(choice: Choice, position: int) -> str:
-    """What a choice gives at a position: a size, factors, or the number of a loop from outside."""
+    """An option of a choice as text: a size, factors `4x16`, or a loop by its number from outside."""
     option = choice.options[position]
     if choice.is_structural:
         return "root" if option[0] == ROOT else f"loop {option[0]}"
@@ -162,7 +161,7 @@ def _default(sketch: Sketch, position: int) -> str:
 
 
 def _reads(sketch: Sketch, choice: Choice) -> str:
-    """The steps that read a choice, also through multiples and products, in the order of the script."""
+    """The steps that read a choice, directly or through multiples and products, in the order of the script."""
     carried: set[SSAValue] = set(sketch.ops[choice.place].results)
     steps: dict[str, None] = {}
     for op in sketch.ops:
@@ -178,12 +177,12 @@ def _reads(sketch: Sketch, choice: Choice) -> str:
 def _step(op: Operation) -> str:
     """A step and its operand: `split C.m`, `pack A`."""
     buffer = op.properties.get("buffer")
-    what = str(getattr(buffer, "data", "")) or (_handle(op.operands[0]) if op.operands else "")
-    return f"{op.name.removeprefix('sched.')} {what}".rstrip()
+    operand = str(getattr(buffer, "data", "")) or (_handle(op.operands[0]) if op.operands else "")
+    return f"{op.name.removeprefix('sched.')} {operand}".rstrip()
 
 
 def _handle(value: SSAValue) -> str:
-    """A block, or a loop with the block whose loops were asked for."""
+    """A handle as text: a block `C`, or a loop with the block of its `get_loops`, `C.m`."""
     name = value.name_hint or ""
     owner = value.owner
     if isinstance(owner, Operation) and owner.name == "sched.get_loops":

@@ -1,4 +1,4 @@
-"""`operator`: what a program computes, in a few words."""
+"""`operator`: the main operator of a program, in a few words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PRODUCTS = (MulfOp, MuliOp)
 
 
 def operator(program: Program) -> str:
-    """The operator of the block that works most, its window, and its extents.
+    """The operator of the block with the most operations, its window, and its extents.
 
     `convolution 3x3, 64 to 1x128x28x28`, `product 768 to 128x768`, `reduction 768 to 128`, `elementwise 1x64x56x56`.
     """
@@ -39,7 +39,7 @@ def _operations(program: Program, block: Block) -> int:
 
 
 def _kind(block: Block) -> str:
-    """What a block does, by its axes and how it reads."""
+    """The kind of a block's operator, by its axes and reads."""
     multiplies = len(block.reads) > 1 and any(
         isinstance(scalar, Apply) and scalar.kind in PRODUCTS for scalar in block.body
     )
@@ -54,7 +54,11 @@ def _kind(block: Block) -> str:
 
 
 def _windows(block: Block) -> list[int]:
-    """The reduce axes that move beside an axis of the result: those of a window; a filter, if any, has them alone."""
+    """The reduce axes of a window: those in an index together with a spatial axis. With several reads, only those that
+    are also an index alone, as in a filter.
+
+    y[i] += x[i + r] * w[r]: r is in i + r with the spatial i, and alone in w's index, so [r].
+    """
     forms = [form.variables() for access in block.reads for form in access.index]
     spatial = {n for n, axis in enumerate(block.axes) if not axis.is_reduce}
     reduces = [n for n, axis in enumerate(block.axes) if axis.is_reduce]

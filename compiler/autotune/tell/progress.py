@@ -1,4 +1,4 @@
-"""`Progress`: how far a tuning run is; `Standing`: the one place where the times that are shown are computed."""
+"""`Progress`: the state of a tuning run; `Standing`: the times of its best, as they are shown everywhere."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from compiler.targets.cpu.presence import Disturbance
 
 @dataclass(frozen=True)
 class Standing:
-    """The best of a task, all that was measured of it together, and the program as written, where it was measured.
+    """The best of a task and the program as written, if it was measured, each with its combined outcome.
 
-    compared: the program as written and the best, as they were measured in turns with each other.
+    compared: the outcomes of the program as written and of the best, measured in turns with each other.
 
-    Samples of different moments are compared by their costs, which see how fast the machine was then. So the best alone
-    has a measured time, and every other time is that of the best times the ratio of their costs: what is shown as
-    slower ranks lower, and a gain is the ratio of the two times beside it.
+    Samples of different moments compare by cost, which includes the machine's rate at the moment. So only the best has
+    a measured time. Any other time is the time of the best times the ratio of the costs, so that the shown times have
+    the order of the ranking, and a gain is the ratio of the two times beside it.
     """
 
     best: Outcome
@@ -37,8 +37,8 @@ class Standing:
 
     @property
     def gain(self) -> float | None:
-        """How many times as fast as the program as written the best is: in turns with each other where they took such,
-        else by their costs; None where the program as written was not measured."""
+        """The speedup of the best over the program as written, by turns if they took such, else by their costs. None if
+        the program as written was not measured."""
         if self.compared is not None:
             baseline, best = self.compared
             return baseline.cost / best.cost
@@ -46,7 +46,7 @@ class Standing:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the gain was measured in turns, or is an estimate, so that no moment changes it."""
+        """Whether the gain was measured in turns, or both are estimates, which do not depend on the moment."""
         return self.compared is not None or self.best.kind == ESTIMATED
 
     @property
@@ -57,22 +57,23 @@ class Standing:
 
 @dataclass
 class Progress:
-    """How far a run is. `seconds` have passed since it began; times of candidates are seconds of one call.
+    """The state of a run. `seconds` have passed since its begin; times of candidates are seconds of one call.
 
-    trials: scripts in the database for this task, each once however often it was measured; `earlier` of them were there
-    before the run, which has measured `measured`.
-    best: all that was measured of the best so far, and `sketch` the name of its sketch; `baseline` the same of the
-    program as it is written. compared: those two, baseline first, as they were last measured in turns with each other;
-    None while the best of now has not taken such turns.
-    disturbance: how far the machine was busy with other work while the run measured; None while nobody has looked.
-    failed: trials that came to nothing, by kind, and in `reasons` why the first of each did. infeasible: candidates
-    that were not worth building, by reason. heard: earlier tasks of the database whose ranking helps.
-    quality: how well the model ranks, in one line; accuracy: the share of pairs in the right order.
-    phase: what is being done; step: how far a batch is, such as `building 3 of 8`.
-    notes: sentences about the workers of a cluster, as they came. rules: sentences about rules that add nothing.
-    in_place: what the groups of the whole program take inside it, once that is known.
-    promise: how many seconds of a run of the whole program the next batch of this group is expected to save; None
-    while nothing tells, or where the task is the whole program.
+    budget, limit: the trials and the seconds after which it ends; None without.
+    trials: the scripts in the database for this task, repeated measurements counted once. earlier: those from before
+    the run. measured: the trials of this run.
+    best: the combined outcome of the best so far; sketch: the name of its sketch. baseline: the combined outcome of the
+    program as written. compared: the outcomes of baseline and best, last measured in turns with each other; None while
+    the current best has not taken such turns. curve: pairs of a number of trials and the best cost by then.
+    disturbance: by other work while the run measured; None before the first measurement.
+    failed: the failed trials by kind; reasons: of the first failure of each kind. infeasible: the candidates rejected
+    before building, by reason. sketches, candidates: the size of the space. heard: the earlier tasks whose ranking is
+    in use. quality: the ranking quality in one line; accuracy: the share of pairs in the right order.
+    phase: such as `choosing candidates`; step: within a batch, such as `building 3 of 8`.
+    notes: sentences about the workers of a cluster, in order. rules: sentences about rules that add nothing.
+    in_place: the times of the groups inside the whole program, once measured.
+    promise: the seconds of a run of the whole program that the next batch of this group is expected to save; None
+    without a prediction, or if the task is the whole program.
     """
 
     name: str
@@ -105,11 +106,11 @@ class Progress:
 
     @property
     def doing(self) -> str:
-        """The phase, and the step of it."""
+        """The phase, with the step if there is one."""
         return f"{self.phase}: {self.step}" if self.step else self.phase
 
     def record(self, before: Outcome | None, after: Outcome) -> None:
-        """Replace a script's former state, if it was tried before, by its current one in the counts."""
+        """Update the counts of trials and failures by a script's combined outcomes before (None if new) and after."""
         if before is None:
             self.trials += 1
         elif not before.ok:
@@ -125,5 +126,5 @@ class Progress:
 
     @property
     def gain(self) -> float | None:
-        """How many times as fast as the program as it is written the best is; None while either is unknown."""
+        """The speedup of the best over the program as written; None while either is unknown."""
         return None if self.standing is None else self.standing.gain

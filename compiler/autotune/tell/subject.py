@@ -1,4 +1,4 @@
-"""`RunSubject`: what is asked of a task by the words about its runs; `SearchTask` has all of it."""
+"""`RunSubject`: the interface of a task to the tables and texts about its runs; `SearchTask` implements it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class RunSubject(Protocol):
 
     @property
     def key(self) -> Key:
-        """What outcomes are comparable under."""
+        """The key of the task's records: outcomes of the same key are comparable."""
 
     @property
     def schedule(self) -> Schedule:
-        """The program as loops, unscheduled."""
+        """The unscheduled loops of the program."""
 
     @property
     def groups(self) -> Sequence[RunSubject]:
@@ -41,4 +41,4 @@ class RunSubject(Protocol):
         """The script of a record under the names of the program."""
 
     def spoken(self, text: str) -> str:
-        """A text about the program with its names."""
+        """A text with canonical names under the program's names."""

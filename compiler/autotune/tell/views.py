@@ -1,4 +1,4 @@
-"""What a person sees of a tuning run while it is under way: a table on a terminal, lines elsewhere."""
+"""The display of a tuning run under way: a table on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -23,18 +23,20 @@ from compiler.autotune.tell.subject import RunSubject
 from compiler.support.text import counted, printable
 
 PER_SECOND = 1
-"""How often the table's clock is redrawn: drawing runs beside measurements."""
+"""Redraws of the table a second; few, since drawing disturbs measurements."""
 NOTES = 2
-"""How many of the last notes on a cluster's workers stand under the table."""
+"""The number of last notes on a cluster's workers below the table."""
 AROUND = 4
-"""The lines of a terminal that a table of tasks leaves for headings and the current phase."""
+"""The lines of a terminal reserved for headings and the current phase around a table of tasks."""
 ENDS = ("waiting for its turn", "nothing", "done", INTERRUPTED)
-"""How the phases begin that a task of several ends a turn with."""
+"""The prefixes of the phases in which a task of several ends a turn."""
 
 
 class Silent:
-    """A callback of `TuningOptions` that shows nothing, and keeps what it was told `last` as it was then; a context
-    manager around the run. `runs` is what it was told last of each group of a whole program, by its name."""
+    """A callback of `TuningOptions` that stores progress and shows nothing; a context manager around the run.
+
+    last: a copy of the last progress. runs: the last progress of each group of a whole program, by name.
+    """
 
     def __init__(self, task: RunSubject) -> None:
         self.task = task
@@ -43,25 +45,25 @@ class Silent:
         self.board = Board(task, self.runs)
 
     def __call__(self, progress: Progress) -> None:
-        """Take note of how far the run is, and show it."""
+        """Store a copy of the progress, and show it."""
         before, self.last = self.runs.get(progress.name), deepcopy(progress)
         if not self.is_of_all(progress):
             self.runs[progress.name] = self.last
         self.show(before, self.last)
 
     def is_of_all(self, progress: Progress) -> bool:
-        """Whether it is of a whole program, not of one of its groups."""
+        """Whether a progress is of a whole program, not of one of its groups."""
         return bool(self.task.groups) and progress.name == self.task.name
 
     def facts(self, progress: Progress) -> RunFacts:
-        """The name of the program, or of the group, of a run."""
+        """The facts of a run, of the program or of one of its groups."""
         return RunFacts(self.task.group(progress.name) if self.task.groups else self.task, progress)
 
     def show(self, before: Progress | None, now: Progress) -> None:
-        """Show it."""
+        """Show the progress `now` of a run, whose last one was `before`. Shows nothing here."""
 
     def conclusion(self) -> list[str]:
-        """What the run has come to, and how much of that was there before it."""
+        """The conclusion of the run, a sentence a line: times, gains, chosen forms and schedules."""
         if self.last is None:
             return []
         forms = sentences(self.task.forms)
@@ -78,7 +80,7 @@ class Silent:
 
 
 class Lines(Silent):
-    """A line at each change of phase, and where something better was found; of several tasks, one after each turn."""
+    """Prints a line at each change of phase and for each new best; for several tasks, a line after each turn."""
 
     def __init__(self, task: RunSubject, stream: TextIO) -> None:
         super().__init__(task)
@@ -112,30 +114,30 @@ class Lines(Silent):
             self._say(now, f"{now.phase}: {details}" if details else now.phase)
 
     def _turn(self, now: Progress) -> str:
-        """What a task has come to with a turn, and the program with it."""
+        """The state of a task after a turn, and of the whole program."""
         facts = self.facts(now)
-        said = f"{now.name}, {counted(facts.task.occurrences, 'call')}: {facts.best or 'nothing measured'}"
-        return f"{said}, {facts.trials}, {now.phase} | {self.board.heading()}"
+        best = f"{now.name}, {counted(facts.task.occurrences, 'call')}: {facts.best or 'nothing measured'}"
+        return f"{best}, {facts.trials}, {now.phase} | {self.board.heading()}"
 
     def _say(self, progress: Progress, text: str) -> None:
         print(f"[{progress.seconds:6.1f} s] {printable(text)}", file=self._stream, flush=True)
 
 
 class Screen(Silent):
-    """A table that is drawn anew after each trial, and whose clock moves meanwhile."""
+    """Draws a live table, anew after each trial and once a second for its clock."""
 
     def __init__(self, task: RunSubject, console: Console) -> None:
         super().__init__(task)
-        self._at, self._console = time.perf_counter(), console  # a Live draws before it is there
+        self._at, self._console = time.perf_counter(), console  # before the Live, whose constructor draws
         self._live = Live(get_renderable=self.table, console=console, refresh_per_second=PER_SECOND)
 
     def show(self, before: Progress | None, now: Progress) -> None:
-        """Draw."""
+        """Redraw the table."""
         self._at = time.perf_counter()
         self._live.refresh()
 
     def table(self) -> Table:
-        """What there is to see now."""
+        """The current table: of one task, or of the tasks of a whole program."""
         if self.task.groups:
             return self._of_tasks()
         title = printable(self.task.name)
@@ -150,14 +152,14 @@ class Screen(Silent):
         return table
 
     def _of_tasks(self) -> Table:
-        """All tasks, as many as the terminal has lines for, below the current phase."""
+        """A table of the tasks, as many as fit on the terminal, with the current phase as its caption."""
         table = self.board.table(max(1, self._console.height - AROUND))
         if self.last is not None:
             self._caption(table, *self.last.notes[-NOTES:], f"{self.last.name}: {self.last.doing}")
         return table
 
     def _caption(self, table: Table, *lines: str) -> None:
-        """Lines under a table."""
+        """Set the lines below a table."""
         table.caption = "\n".join(map(printable, lines)) or None
         table.caption_justify = "left"
 
@@ -171,7 +173,7 @@ class Screen(Silent):
 
 
 def view(task: RunSubject, stream: TextIO) -> Silent:
-    """The table where a stream is a terminal, lines where it is not."""
+    """The view for a stream: a table on a terminal, lines elsewhere."""
     if stream.isatty():
         return Screen(task, Console(file=stream, highlight=False, markup=False))
     return Lines(task, stream)
@@ -179,8 +181,10 @@ def view(task: RunSubject, stream: TextIO) -> Silent:
 
 @contextmanager
 def watched(task: RunSubject, options: TuningOptions) -> Iterator[TuningOptions]:
-    """The options of a run that somebody may watch: where `options.show` says so, or says nothing and there is a
-    terminal but no callback, they have a view as a callback, and the conclusion is printed at the end."""
+    """Yield the options of a run with a view among the callbacks, and print the conclusion at the end.
+
+    Yields the options unchanged if nothing is to be shown: see `TuningOptions.show`.
+    """
     stream = _stream(options)
     if stream is None:
         yield options
@@ -192,7 +196,7 @@ def watched(task: RunSubject, options: TuningOptions) -> Iterator[TuningOptions]
 
 
 def _stream(options: TuningOptions) -> TextIO | None:
-    """Where a run is shown; None for nowhere."""
+    """The stream on which a run is shown; None to show nothing."""
     if options.show is False or (options.show is None and options.callbacks):
         return None
     terminals = (stream for stream in (sys.stderr, sys.stdout) if stream is not None and stream.isatty())
