@@ -1,7 +1,7 @@
-"""`Cluster`: the workers of a scheduler, those that are trusted, and jobs that the scheduler lets some of them do.
+"""`Cluster`: the workers of a scheduler, which of them are trusted, and their jobs.
 
-Which worker does a job, what a lost worker had, and the way back to a scheduler that was away are dask's business. The
-tuner says who may be asked, and how long.
+dask assigns jobs to workers, repeats the jobs of lost workers, and reconnects to the scheduler. The tuner restricts the
+workers of a job, and limits its time.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import Machine
 
 BUILD, TIME = "build", "time"
-"""The resources of a worker: how many candidates it builds at once, and 1 where it times, one at a time."""
+"""The resources of a worker: the number of candidates that it builds at once, and 1 if it times, one at a time."""
 LOOK = 1.0
-"""Seconds between two looks at which workers there are."""
+"""Seconds between two queries of the list of workers."""
 STRIKES = 3
-"""After so many faults a worker is asked no more."""
+"""The number of faults after which a worker gets no more jobs."""
 RETRIES = 1
 """How often dask repeats a job that an error has ended."""
 Result = TypeVar("Result")
@@ -34,13 +34,16 @@ DaskFuture = Any
 
 
 class Lost(Exception):
-    """Why a job has no result, in one sentence: it may be asked again."""
+    """Raised if a job has no result; the message is a sentence why. The job may be repeated."""
 
 
 @dataclass(eq=False)
 class Member:
-    """A worker of the scheduler. `facts` are None until it has told them; it is asked while `refusal` is None.
-    `meeting` is the call that asks who it is."""
+    """A worker of the scheduler.
+
+    facts: None until it has reported them. refusal: why it gets no jobs; None while it is trusted. strikes: its faults.
+    meeting: the call that requests its facts.
+    """
 
     address: str
     resources: dict[str, float]
@@ -51,25 +54,25 @@ class Member:
 
     @property
     def name(self) -> str:
-        """Itself, for people."""
+        """The address, with the host if it is known, for people."""
         return self.address if self.facts is None else f"{self.address} on {self.facts.host}"
 
 
 @dataclass(eq=False)
 class FleetJob:
-    """A call that is on its way. `able` has the workers that may do it, by its key, and those of the jobs whose results
-    it takes."""
+    """A job in flight. `able` maps its key, and the keys of the jobs whose results it takes, to the workers that may do
+    them."""
 
     future: DaskFuture
     able: dict[str, Sequence[Member]]
 
 
 class Cluster:
-    """The workers of the scheduler at an address, asked by one tuner; `patience` is how many seconds a job may take.
+    """The workers of the scheduler at an address, for one tuner. `patience` is the seconds that a job may take.
 
-    `notes` has a sentence for each worker that joined, left or failed. All but `begin` and `close` runs in a thread
-    of its own. Raises InputError where dask is missing or the address is none, TargetError where nobody answers
-    there for as long as the patience lasts.
+    `notes` has a sentence for each worker that joined, left or failed. All methods but `begin` and `close` run in the
+    cluster's thread. Raises InputError where dask is missing or the address is malformed, TargetError if no scheduler
+    answers within `patience`.
     """
 
     def __init__(self, address: str, patience: float) -> None:
@@ -102,19 +105,19 @@ class Cluster:
             raise InputError(f"no scheduler at {self.address}: {_sentence(error)}") from error
 
     def begin(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
-        """Let a coroutine run beside others."""
+        """Start a coroutine in the cluster's thread."""
         begun = asyncio.run_coroutine_threadsafe(work, self._loop)
         self._begun.add(begun)
         begun.add_done_callback(self._begun.discard)
         return begun
 
     def close(self) -> None:
-        """Forget all that was begun, and the connection."""
+        """Cancel all coroutines, and close the connection."""
         for begun in list(self._begun):
             begun.cancel()
         log = logging.getLogger("distributed.client")
         level = log.level
-        log.setLevel(logging.CRITICAL)  # it calls it an error that a lost connection is not made again
+        log.setLevel(logging.CRITICAL)  # dask logs as an error that a lost connection is not made again
         with suppress(Exception):  # whatever a lost connection is to dask
             self.begin(self._client.close(timeout=1)).result(timeout=1.5)
         log.setLevel(level)
@@ -122,7 +125,7 @@ class Cluster:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the scheduler is there. Raises TargetError where dask has given it up."""
+        """Whether the scheduler is connected. Raises TargetError once dask has given up reconnecting."""
         if self._client.status in ("closing", "closed"):
             raise TargetError(f"no scheduler answers at {self.address}: it was there and has gone")
         return bool(self._client.status == "running")
@@ -131,16 +134,16 @@ class Cluster:
 
     @property
     def trusted(self) -> list[Member]:
-        """The workers that may be asked."""
+        """The workers that get jobs."""
         return [member for member in self.members.values() if member.refusal is None]
 
     @property
     def awaited(self) -> bool:
-        """Whether a worker is being asked who it is."""
+        """Whether the facts of a worker are being requested."""
         return any(member.meeting is not None and not member.meeting.done() for member in self.members.values())
 
     def strike(self, member: Member, why: str, ends: bool = False) -> None:
-        """Note a worker's fault; after some, or one that `ends` it, it is asked no more."""
+        """Count a worker's fault; after STRIKES faults, or one that `ends` its trust, it gets no more jobs."""
         member.strikes += STRIKES if ends else 1
         self.notes.append(f"worker {member.name}: {why}")
         if member.strikes >= STRIKES and member.refusal is None:
@@ -148,7 +151,7 @@ class Cluster:
             self.notes.append(f"worker {member.name} is asked no more: {why}")
 
     async def _watch(self) -> None:
-        """Look who came and who left; jobs that nobody can do any more are lost."""
+        """Update the members once in LOOK seconds, and lose the jobs that no trusted worker can do any more."""
         was_connected = True
         while True:
             if was_connected and self._client.status == "connecting":
@@ -177,7 +180,7 @@ class Cluster:
             member.meeting = self.begin(self._meet(member))
 
     async def _meet(self, member: Member) -> None:
-        """Ask a worker what it is; it is trusted where it is as this process is."""
+        """Request the facts of a worker, and trust it if its versions are those of this process."""
         if not {BUILD, TIME} & member.resources.keys():
             return self._decline(
                 member, "it has neither of the resources build and time: start it with `strata worker`"
@@ -211,7 +214,8 @@ class Cluster:
     def submit(
         self, kind: str, able: Sequence[Member], function: Any, *given: Any, after: Sequence[FleetJob] = ()
     ) -> FleetJob:
-        """Let one of some workers do a job of a kind, with the results of jobs `after` which it comes first."""
+        """Submit a call for one of the workers `able`, which needs the resource `kind`; it runs after the jobs `after`,
+        whose results it takes."""
         future = self._client.submit(
             function,
             *given,
@@ -223,7 +227,7 @@ class Cluster:
         return FleetJob(future, {future.key: able} | {key: others for job in after for key, others in job.able.items()})
 
     async def result(self, job: FleetJob, more: float = 0.0) -> Any:
-        """The result of a job, which may take `more` seconds than others. Raises Lost."""
+        """The result of a job, which may take `more` seconds beyond the patience. Raises Lost."""
         self._asked.add(job)
         try:
             return await job.future.result(timeout=self.patience + more)
@@ -237,12 +241,12 @@ class Cluster:
             await self._lose([job])
 
     async def _strike_late(self, late: FleetJob) -> None:
-        """Ask the worker that has a job who it is; all that it has is lost."""
+        """Strike the worker that has a late job and request its facts again; all its jobs are lost."""
         why = f"it has not answered for {self.patience:g} s"
         with suppress(OSError, TimeoutError):
-            given = await asyncio.wait_for(self._client.scheduler.processing(workers=None), 10)
+            keys_by_worker = await asyncio.wait_for(self._client.scheduler.processing(workers=None), 10)
             for member in self.trusted:
-                keys = given.get(member.address, ())
+                keys = keys_by_worker.get(member.address, ())
                 if late.able.keys().isdisjoint(keys):
                     continue
                 self.strike(member, why)
@@ -252,13 +256,13 @@ class Cluster:
                 await self._lose([job for job in self._asked if not job.able.keys().isdisjoint(keys)])
 
     async def _lose(self, lost: Sequence[FleetJob]) -> None:
-        """Forget jobs; whoever waits for one is told."""
+        """Cancel jobs; their waiters get an error."""
         with suppress(Exception):  # a client that is closed has forgotten them
             await self._client.cancel([job.future for job in lost], msg="its worker has left, or is asked no more")
 
 
 def checked(address: str) -> str:
-    """An address such as `tcp://host:8786`. Raises InputError where dask is missing, or the address is none."""
+    """Check an address such as `tcp://host:8786`. Raises InputError where dask is missing, or for a malformed one."""
     try:
         from distributed.comm import get_address_host_port
         from distributed.comm.addressing import parse_address
@@ -277,8 +281,8 @@ def checked(address: str) -> str:
 
 
 def machines_of(address: str, patience: float) -> list[Machine]:
-    """The machine models that the workers of a scheduler time for, each once, in the order of their names; raises what
-    `Cluster` does, and TargetError where nobody has come for as long as the patience lasts."""
+    """The different machine models of a scheduler's timing workers, sorted by name. Raises what `Cluster` does, and
+    TargetError if no worker joins within `patience`."""
     deadline = time.monotonic() + patience
     with closing(Cluster(address, patience)) as cluster:
         while cluster.awaited or not cluster.trusted:
@@ -291,5 +295,5 @@ def machines_of(address: str, patience: float) -> list[Machine]:
 
 
 def _sentence(error: object) -> str:
-    """The first line of what an error says."""
+    """The first line of an error's message, else the name of its type."""
     return next(iter(str(error).splitlines()), "") or type(error).__name__

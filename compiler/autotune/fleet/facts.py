@@ -1,4 +1,4 @@
-"""What a worker says of itself, as plain data that each version of the package can read."""
+"""The facts of a worker, as plain data that any version of the package can read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from compiler.types.machines import Machine, host
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """A worker's host, machine and builders; `versions` are the package's and what it compiles with, `sources` a digest
-    of the package's files, empty where they cannot be read."""
+    """A worker's host, machine and number of builders.
+
+    versions: of the package and of the tools that it compiles with, by name. sources: a digest of the package's files;
+    empty if they cannot be read.
+    """
 
     host: str
     machine: Machine
@@ -31,7 +34,7 @@ def own_facts(builders: int | None = None) -> dict[str, object]:
 
 
 def read_facts(plain: object) -> WorkerFacts | None:
-    """Facts of their plain data; None for what is none, as another version may give."""
+    """The facts from plain data; None if it is malformed, as another version's may be."""
     try:
         fields = dict(plain)  # type: ignore[call-overload]
         return WorkerFacts(**{**fields, "machine": Machine(**fields["machine"])})
@@ -40,7 +43,7 @@ def read_facts(plain: object) -> WorkerFacts | None:
 
 
 def difference(facts: WorkerFacts, ours: WorkerFacts) -> str | None:
-    """Why a worker cannot measure for this process: the first version that differs; None where all are the same."""
+    """Why a worker cannot measure for this process, a sentence: the first version that differs; None if all agree."""
     for name, version in ours.versions.items():
         theirs = facts.versions.get(name, "none")
         if name != "python" and theirs != version:

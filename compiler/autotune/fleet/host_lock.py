@@ -1,4 +1,4 @@
-"""A lock of a host: any number of builds at once, or one timing alone, over all processes of a user."""
+"""A lock of a host for all processes of a user: any number of builds, or a single timing."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from pathlib import Path
 
 @contextmanager
 def building() -> Iterator[None]:
-    """While nothing is timed on this host."""
+    """Hold the host shared, for a build: waits while anything is timed."""
     with _locked(fcntl.LOCK_SH):
         yield
 
 
 @contextmanager
 def timing() -> Iterator[None]:
-    """While nothing else is built or timed on this host."""
+    """Hold the host exclusively, for a timing: waits while anything is built or timed."""
     with _locked(fcntl.LOCK_EX):
         yield
 
 
 @contextmanager
 def _locked(kind: int) -> Iterator[None]:
-    """Hold the room. Who waits for it alone keeps the door closed meanwhile: newcomers cannot starve it."""
+    """Hold the lock `room`, entered through the lock `door`. An exclusive waiter holds the door, so that later shared
+    holders cannot starve it."""
     with _file("door") as door, _file("room") as room:
         fcntl.flock(door, kind)
         fcntl.flock(room, kind)

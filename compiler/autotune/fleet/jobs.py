@@ -1,4 +1,4 @@
-"""Functions that a scheduler calls on workers; dask sends them by their names."""
+"""The functions that a scheduler calls on workers; dask pickles them by name."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from compiler.driver.reference.subject import Subject
 from compiler.support.worker import Refused, Unable, answered
 
 BUILDERS = 0
-"""How many candidates this worker builds at once; 0 is as many as cores. `strata worker` sets it."""
+"""The number of candidates that this worker builds at once; 0 is one a core. `strata worker` sets it."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a job, and on which worker: a value, or why a worker can do no job of the subject. `builder` is the
-    worker that has built what is timed."""
+    """The result of a job: its value, or why the worker can do no job of the subject.
+
+    worker: the address of the worker. builder: that of the worker that built the timed candidate.
+    """
 
     worker: str
     value: Any
@@ -29,7 +31,7 @@ class Answer:
 
     @property
     def refusal(self) -> str | None:
-        """Why the worker can do no job of the subject; None where it can."""
+        """Why the worker can do no job of the subject; None if it can."""
         return str(self.value) if isinstance(self.value, Refused | Unable) else None
 
 
@@ -40,24 +42,24 @@ def station() -> Station:
 
 
 def facts_of_worker() -> dict[str, object]:
-    """What this worker is."""
+    """The facts of this worker, as plain data."""
     return facts.own_facts(BUILDERS or None)
 
 
 def build(subject: Subject, script: str, machine: str) -> Answer:
-    """Build a candidate for a machine, whose facts are stated: Built, or the outcome that says why not."""
+    """Build a candidate for a machine, stated as text: Built, or the outcome of the failure."""
     return Answer(_worker(), answered(lambda: station().build(subject, script, machine)))
 
 
 def time(built: Answer, subject: Subject) -> Answer:
-    """Check and time what was built; an outcome that says why it was not built, or a refusal, is passed on."""
+    """Check and time a built candidate; the outcome of a failed build, or a refusal, is passed on."""
     if not isinstance(built.value, Built):
         return Answer(_worker() if built.refusal is None else built.worker, built.value, built.worker)
     return Answer(_worker(), answered(lambda: station().time(subject, built.value)), built.worker)
 
 
 def compare(candidates: Sequence[Answer], subject: Subject, rounds: int) -> Answer:
-    """Time candidates in turns; the outcomes that say why some were not built are passed on."""
+    """Time candidates in turns; the outcomes of failed builds are passed on at their positions."""
     refused = next((built for built in candidates if built.refusal is not None), None)
     if refused is not None:
         return refused

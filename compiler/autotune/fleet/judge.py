@@ -1,8 +1,8 @@
-"""Which outcomes a second worker must confirm, and whom to believe where two differ.
+"""The outcomes that a second worker must confirm, and the one that counts if workers disagree.
 
-A failure of a candidate whose rules are sound is rare, and so is a new best: both are asked of a second worker where
-there is one. A right result is no accident, since results are checked on random inputs with poisoned outputs: a worker
-that finds the same candidate wrong computes wrongly itself. Of two times that differ by far the longer one counts.
+Failures and new bests are rare, since the rules are sound: both are confirmed by a second worker if there is one.
+Results are checked on random inputs with poisoned outputs, so that a right one is no accident. A worker that reports
+the same candidate wrong computes wrongly itself. Of two times that differ by more than AGREE the longer one counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ AGREE = 2.0
 
 @dataclass(frozen=True)
 class Said:
-    """What a worker said of a candidate, and who built it."""
+    """A worker's claim about a candidate: the outcome, and the worker that built it."""
 
     worker: str
     builder: str
@@ -29,14 +29,13 @@ class Said:
 
     @property
     def blamed(self) -> str:
-        """Whose fault the failure is, if it is not the candidate's."""
+        """The worker at fault if the failure is not the candidate's: the builder of a failed build, else the worker."""
         return self.builder if self.outcome.kind in ("refused", "unproved", "build") else self.worker
 
 
 @dataclass(frozen=True)
 class AgreedOutcome:
-    """The outcome that counts. `accused` are workers that said otherwise, and why; `liars` those whose results are
-    wrong."""
+    """The outcome that counts. accused: the workers that disagree, with reasons; liars: those that compute wrongly."""
 
     outcome: Outcome
     accused: dict[str, str] = field(default_factory=dict)
@@ -45,16 +44,17 @@ class AgreedOutcome:
 
 @dataclass
 class Judge:
-    """The costs of the best candidates so far, by which new ones are doubted."""
+    """Decides which outcomes to confirm and which count, by the best cost of each subject so far."""
 
     best: dict[Subject, float] = field(default_factory=dict)
 
     def known(self, subject: Subject, cost: float) -> None:
-        """Take note of the cost of a candidate that counts."""
+        """Lower the best cost of a subject to `cost` if that is less."""
         self.best[subject] = min(cost, self.best.get(subject, cost))
 
     def verdict(self, subject: Subject, said: Sequence[Said], can_ask: bool) -> AgreedOutcome | None:
-        """What counts of what workers said of one candidate; None where another one, who can be asked, must tell."""
+        """The outcome that counts, of the claims about one candidate; None if another worker must confirm. `can_ask`
+        states whether there is another worker."""
         verdict = _between(said, can_ask) if len(said) > 1 else self._alone(subject, said[0], can_ask)
         if verdict is not None and verdict.outcome.ranks:
             self.known(subject, verdict.outcome.cost)
@@ -67,7 +67,7 @@ class Judge:
 
 
 def impossible(outcome: Outcome, subject: Subject, machine: Machine) -> str | None:
-    """Why no machine of a model can have measured an outcome; None where one may have."""
+    """Why no machine of a model can have measured an outcome, a sentence; None if one may have."""
     if not outcome.ok:
         return None
     shortest = least_seconds(subject.program, machine, subject.threads)
@@ -79,9 +79,14 @@ def impossible(outcome: Outcome, subject: Subject, machine: Machine) -> str | No
     return None if outcome.seconds and len(outcome.seconds) == len(outcome.rates) else "it says nothing of the time"
 
 
-def _between(said: Sequence[Said], can_ask: bool) -> AgreedOutcome | None:
-    right = [claim for claim in said if claim.outcome.ranks]
-    failed = [claim for claim in said if not claim.outcome.ranks]
+def _between(claims: Sequence[Said], can_ask: bool) -> AgreedOutcome | None:
+    """The outcome that counts of several claims; None if two times disagree and another worker can decide.
+
+    Times cost 1.0, 1.1 and 5.0: the slowest neighbours within AGREE are 1.0 and 1.1, which count together; the worker
+    of 5.0 is accused.
+    """
+    right = [claim for claim in claims if claim.outcome.ranks]
+    failed = [claim for claim in claims if not claim.outcome.ranks]
     if not right:
         return AgreedOutcome(failed[0].outcome)
     liars = {claim.blamed: _wrongly(claim, right[0]) for claim in failed if claim.outcome.kind == "wrong"}

@@ -1,4 +1,4 @@
-"""`Fleet`: the measurer whose candidates are built and timed by the workers of a scheduler."""
+"""`Fleet`: a measurer that builds and times candidates on the workers of a scheduler."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import Machine, stated
 
 LOSSES = 8
-"""So often a candidate is asked again whose job was lost; then it is to blame."""
+"""The lost jobs of one candidate after which the candidate is blamed, with the outcome `crash`."""
 PAUSE = 0.05
-"""Seconds between two looks for a free place, or for a worker where there is none."""
+"""Seconds between two polls for a free place or a worker."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class _Crew:
 class Fleet:
     """Measures candidates of one machine model on the workers of a scheduler; has the methods of `Measurer`.
 
-    Candidates are built by any worker, timed by those of the model. `measure` begins at once: its candidates are in
-    flight while others are chosen, each a coroutine in the cluster's thread. What workers say is judged, see
-    judge.py; one that leaves, hangs or lies costs nothing but time, and `notes` name it. Raises TargetError where for
-    as long as the patience lasts no worker can be asked, InputError for a program that cannot be compiled.
+    Any worker builds candidates; workers of the model time them. `measure` begins at once: its candidates are in flight
+    while others are chosen, each a coroutine in the cluster's thread. Outcomes are judged, see judge.py. A worker that
+    leaves, hangs or computes wrongly costs time only, and has a sentence in `notes`. Methods raise TargetError if no
+    worker is trusted for `patience` seconds, InputError for a program that cannot be compiled.
     """
 
     def __init__(self, address: str, machine: Machine, patience: float, cluster: Cluster | None = None) -> None:
@@ -51,44 +51,44 @@ class Fleet:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said of the workers."""
+        """Sentences about the workers, in order."""
         return self.cluster.notes
 
     @property
     def places(self) -> int:
-        """How many candidates the workers can have at once, those included that wait there."""
+        """The number of candidates that the workers hold at once: those being built, and one waiting at each worker."""
         return sum(int(member.resources.get(BUILD, 0)) + 1 for member in self.cluster.trusted)
 
     def turn_to(self, subject: Subject) -> None:
-        """From now on candidates are of another subject."""
+        """Switch to candidates of another subject."""
         self._subject = subject
         _ = subject.program  # read here, since it is used in another thread
 
     def measure(self, scripts: Sequence[str], say: Say = silent) -> Generator[tuple[int, Outcome]]:
-        """The position of each script and its outcome, as they come; all are begun now."""
+        """Begin all scripts now, and yield the position of each and its outcome as they finish."""
         assert self._subject is not None
         begun = [self.cluster.begin(self._placed(self._subject, script)) for script in scripts]
         return _outcomes({future: position for position, future in enumerate(begun)})
 
     def calibrate(self, script: str, cost: float) -> None:
-        """Take note of the cost of the best that is known: what is better is confirmed."""
+        """Set the best cost so far; a second worker confirms lower ones."""
         assert self._subject is not None
         self._judge.known(self._subject, cost)
 
     def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
-        """The outcomes of a few scripts, in turns on one worker; on another one where that is lost."""
+        """Time a few scripts in turns on one worker, on another one if that is lost, and return their outcomes."""
         assert self._subject is not None
         return self.cluster.begin(self._compared(self._subject, scripts, rounds)).result()
 
     def close(self) -> None:
-        """Forget all that was begun."""
+        """Cancel all jobs, and close the connection."""
         self.cluster.close()
 
     # --- candidates -------------------------------------------------------------------------------------------------
 
     async def _placed(self, subject: Subject, script: str) -> Outcome:
-        """The outcome of a candidate, begun when the workers have a place for it, first come, first served: what takes
-        too long is then a worker's fault, and not that of a queue."""
+        """The outcome of a candidate, begun once the workers have a free place, first come, first served: a late job is
+        then the fault of its worker, not of a queue."""
         async with self._first:
             while self._flying >= max(1, self.places):
                 await asyncio.sleep(PAUSE)
@@ -99,12 +99,12 @@ class Fleet:
             self._flying -= 1
 
     async def _measured(self, subject: Subject, script: str) -> Outcome:
-        """The outcome of a candidate that counts."""
-        said: list[Said] = []
+        """The agreed outcome of a candidate: built, timed, and confirmed by further workers where it is doubted."""
+        claims: list[Said] = []
         losses: list[str] = []
         built: FleetJob | None = None
         while len(losses) <= LOSSES:
-            crew = await self._crew({claim.worker for claim in said} | {claim.blamed for claim in said})
+            crew = await self._crew({claim.worker for claim in claims} | {claim.blamed for claim in claims})
             built = built or self._build(crew, subject, script)
             try:
                 reply = await self._timed(crew, built, subject)
@@ -112,8 +112,8 @@ class Fleet:
                 losses.append(str(loss))
                 built = None
                 continue
-            said.append(Said(reply.worker, reply.builder, reply.value))
-            verdict = self._judged(subject, said)
+            claims.append(Said(reply.worker, reply.builder, reply.value))
+            verdict = self._judged(subject, claims)
             if verdict is not None:
                 return verdict.outcome
             built = built if reply.value.ok else None
@@ -123,7 +123,7 @@ class Fleet:
         return self.cluster.submit(BUILD, crew.builders, jobs.build, subject, script, self._stated)
 
     async def _timed(self, crew: _Crew, built: FleetJob, subject: Subject) -> jobs.Answer:
-        """What a worker found of what is built. Raises Lost where that cannot be believed, too."""
+        """A worker's answer about a built candidate. Raises Lost for a lost job and for an impossible time."""
         job = self.cluster.submit(TIME, crew.timers, jobs.time, built.future, subject, after=[built])
         reply = self._believed(await self.cluster.result(job))
         member = self.cluster.members.get(reply.worker)
@@ -135,7 +135,7 @@ class Fleet:
         return reply
 
     def _believed(self, reply: jobs.Answer) -> jobs.Answer:
-        """A reply of a worker that is trusted. Raises Lost for others, InputError for a program that all refuse."""
+        """The reply of a trusted worker. Raises Lost for another worker's, InputError for a program that all refuse."""
         member = self.cluster.members.get(reply.worker)
         if reply.refusal is not None:
             if member is not None:
@@ -147,11 +147,12 @@ class Fleet:
             raise Lost(member.refusal)
         return reply
 
-    def _judged(self, subject: Subject, said: Sequence[Said]) -> AgreedOutcome | None:
-        """What counts of what workers said of a candidate; None where another one has to be asked."""
-        avoided = {claim.worker for claim in said} | {claim.blamed for claim in said}
-        others = [member for member in self.cluster.trusted if member.address not in avoided and self._times(member)]
-        verdict = self._judge.verdict(subject, said, bool(others))
+    def _judged(self, subject: Subject, claims: Sequence[Said]) -> AgreedOutcome | None:
+        """The outcome that counts of the claims about a candidate, its accused workers struck; None if another worker
+        must confirm."""
+        avoided = {claim.worker for claim in claims} | {claim.blamed for claim in claims}
+        unasked = [member for member in self.cluster.trusted if member.address not in avoided and self._times(member)]
+        verdict = self._judge.verdict(subject, claims, bool(unasked))
         if verdict is not None:
             for blamed, ends in ((verdict.liars, True), (verdict.accused, False)):
                 for address, why in blamed.items():
@@ -174,7 +175,7 @@ class Fleet:
     # --- workers ----------------------------------------------------------------------------------------------------
 
     async def _crew(self, avoided: Collection[str] = ()) -> _Crew:
-        """The workers that may be asked, those that are avoided only where there are no others; when there are some."""
+        """Wait for the trusted workers that may build and time, without those `avoided` unless there are no others."""
         begun = time.monotonic()
         while True:
             builders = [member for member in self.cluster.trusted if BUILD in member.resources]
@@ -194,7 +195,7 @@ class Fleet:
         return TIME in member.resources and member.facts is not None and member.facts.machine == self.machine
 
     def _why(self) -> str:
-        """Why no worker is asked."""
+        """Why no worker gets jobs, in words."""
         refused = [
             f"{member.name}: {member.refusal}" for member in self.cluster.members.values() if member.refusal is not None
         ]
@@ -208,7 +209,7 @@ def _but(avoided: Collection[str], members: Sequence[Member]) -> Sequence[Member
 
 
 def _outcomes(begun: dict[Future[Outcome], int]) -> Generator[tuple[int, Outcome]]:
-    """The positions and outcomes of candidates, as they come; the others are forgotten with the generator."""
+    """The positions and outcomes of candidates, as they finish; closing the generator cancels the others."""
     try:
         for future in as_completed(begun):
             yield begun[future], future.result()

@@ -1,4 +1,4 @@
-"""`serve`: a worker of a dask scheduler with the right resources, and nothing else to do."""
+"""`serve`: run a worker of a dask scheduler, with the resources `build` and `time`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from compiler.targets.cpu.openmp import cores
 AGAIN = 2.0
 """Seconds between two attempts to reach the scheduler."""
 SPARE = 2
-"""Threads beside those that build: one that times, one that answers who this is."""
+"""Threads beside the builders: one for timing, one for the facts of the worker."""
 
 
 def serve(address: str, builders: int | None = None, is_timing: bool = True, once: bool = False) -> None:
-    """Serve the scheduler at an address; when it ends wait for another one there, unless `once`.
+    """Serve the scheduler at an address; when it ends, wait for another one there, unless `once`.
 
-    Raises InputError where dask is missing or the address is none.
+    builders: the candidates built at once, by default one a core. is_timing: whether the worker times as well. Raises
+    InputError where dask is missing or the address is malformed.
     """
     checked(address)
     from distributed import Worker

@@ -1,4 +1,4 @@
-"""`Station`: what one worker builds and times with."""
+"""`Station`: the processes with which one worker builds and times candidates."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from compiler.types.machines import VARIABLE, host, stated
 
 
 class Station:
-    """Processes that build and one that times, for the jobs of one worker; several threads may call its methods.
+    """Builder processes and a runner process, for the jobs of one worker; thread-safe.
 
-    A process builds one candidate at a time and is kept for the next; candidates for another machine are built by
-    processes that are told its facts. Timing waits until nothing is built on the host, by any station.
-    Work raises InputError for a program that cannot be compiled, TargetError where processes cannot start.
+    A builder process has one candidate at a time and is reused. Candidates for another machine are built by processes
+    whose environment states its facts. Timing waits until no station builds on the host. Methods raise InputError for a
+    program that cannot be compiled, TargetError where processes cannot start.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Station:
         self._timer: Timer | None = None
 
     def build(self, subject: Subject, script: str, machine: str) -> Built | Outcome:
-        """Apply a script, prove and compile it for a machine, whose facts are stated."""
+        """Apply a script, prove it, and compile it for a machine, stated as text."""
         with host_lock.building(), self._builder(subject, machine) as builder:
             ((_, reply),) = builder.map([script])
         return outcome_of(reply)
@@ -62,7 +62,7 @@ class Station:
 
     @contextmanager
     def _builder(self, subject: Subject, machine: str) -> Iterator[WorkerPool]:
-        """A process that nobody uses; it is kept afterwards, unless its work raised an error."""
+        """An idle builder process for a machine, or a new one; it is reused afterwards, unless its work raised."""
         idle = self._idle.setdefault(machine, [])
         try:
             pool = idle.pop()  # which no other thread gets
