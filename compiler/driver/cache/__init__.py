@@ -1,11 +1,11 @@
-"""The cache of machine code: entries on disk by the digests of their keys, which several processes read and write.
+"""The cache of machine code: entries on disk by the digests of their keys, shared by processes.
 
-An entry is code that will run. The folder is this user's alone, each entry is checked by its digests, and anything else
-in the folder is ignored. Failures to read or write are not errors: the cache is then empty.
+An entry is code that will run. So the folder is private to the user, each entry is checked by its digests, and other
+files in the folder are ignored. Failures to read or write are not errors but misses.
 
-place.py       where the folder is, or why there is none
-store.py       entries in a folder: read, written in one step, the least recently used removed
-fingerprint.py what every key has: a digest of the package's sources, and the versions of what it compiles with
+place.py       the folder of the cache, or why caching is off
+store.py       entries in a folder: atomic writes, checked reads, eviction of the least recently used
+fingerprint.py the part of every key: digests of the package's sources and plugins, versions of libraries
 record.py      dataclasses as bytes, and back
 entries.py     `get` and `put`: dataclasses by words
 """

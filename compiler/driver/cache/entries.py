@@ -1,4 +1,4 @@
-"""`get` and `put`: dataclasses cached by words; without a cache folder `get` finds none."""
+"""`get` and `put`: dataclasses cached under keys of words; without a cache folder every `get` is a miss."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Kind = TypeVar("Kind")
 
 
 def get(kind: type[Kind], words: Sequence[object]) -> Kind | None:
-    """The dataclass that was cached under these words; None for a miss."""
+    """The cached dataclass of a class under these words; None for a miss."""
     entry = _entry(kind, words)
     payload = None if entry is None else entry.store.get(entry.key)
     return None if payload is None else from_bytes(kind, payload)
 
 
 def put(value: object, words: Sequence[object]) -> None:
-    """Keep a dataclass under words: texts, numbers, and tuples and dataclasses of these."""
+    """Cache a dataclass under words: texts, numbers, and tuples and dataclasses of these."""
     entry = _entry(type(value), words)
     if entry is not None:
         entry.store.put(entry.key, to_bytes(value))
 
 
 def kept() -> bool:
-    """Whether anything is cached: keys need not be written where nothing is."""
+    """Whether caching is on; if not, callers need not build keys."""
     return place().path is not None
 
 
@@ -44,10 +44,10 @@ class _Entry:
 
 
 def _entry(kind: type, words: Sequence[object]) -> _Entry | None:
-    """Where a dataclass is kept, by its words, its class, and what all machine code of this process depends on."""
+    """The entry of a class under words, whose key includes the fingerprint; None without a folder or fingerprint."""
     path = place().path
-    here = None if path is None else fingerprint()
-    return None if path is None or here is None else _Entry(_opened(path), repr((here, kind.__name__, *words)))
+    package = None if path is None else fingerprint()
+    return None if path is None or package is None else _Entry(_opened(path), repr((package, kind.__name__, *words)))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""`fingerprint`: what machine code depends on beside its program: the package's sources, what compiles it, plugins."""
+"""`fingerprint`: a digest of the compiler itself: the package's sources, its libraries, scheduling plugins."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ import compiler
 from compiler.support import plugins
 
 SCHEDULING = ("primitive", "search rule", "grouping rule")
-"""The kinds of parts of plugins on which schedules depend."""
+"""The kinds of plugin parts on which schedules depend."""
 _BEGAN = time.time()
-"""When this process had read its first sources."""
+"""The time at which this process imported this file; sources that changed later may differ from the running code."""
 
 
 def fingerprint() -> str | None:
-    """A digest of all files of the package, sources and data, of the versions of its compilers and libraries, and of
-    the files of plugins that take part in scheduling.
+    """A digest of all files of the package, of the versions of its compilers and libraries, and of the files of plugins
+    that take part in scheduling.
 
-    None where sources cannot be read, or one is younger than this process, which then may run another one.
+    None if sources cannot be read, or if one is younger than this process, which may run an older version of it.
     """
     functions = [part.value for kind in SCHEDULING for part in plugins.parts(kind).values()]
-    own = _of_package()
-    added = _of_functions(tuple(map(inspect.unwrap, functions))) if functions else ""
-    return None if own is None or added is None else own + added
+    package_digest = _of_package()
+    plugin_digest = _of_functions(tuple(map(inspect.unwrap, functions))) if functions else ""
+    return None if package_digest is None or plugin_digest is None else package_digest + plugin_digest
 
 
 @cache
 def _of_functions(functions: Sequence[object]) -> str | None:
-    """A digest of the files that functions are in, and of all modules of their packages."""
+    """A digest of the files that define functions, and of all modules of their top-level packages; None if one cannot
+    be read or is younger than this process."""
     digest, files = sha256(), set[Path]()
     try:
         for function in functions:
@@ -69,7 +70,7 @@ def _of_package() -> str | None:
 
 
 def _files(folder: str) -> Iterator[os.DirEntry[str]]:
-    """All files below a folder but bytecode; pathlib takes three times as long, in every process that builds."""
+    """All files below a folder but bytecode. pathlib takes three times as long, in every process that builds."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if not entry.is_dir(follow_symlinks=False):

@@ -1,4 +1,4 @@
-"""`place`: the folder of the cache, or why caching is off, by the environment."""
+"""`place`: the folder of the cache by the environment, or why caching is off."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ SWITCH = "STRATA_CACHE"
 
 @dataclass(frozen=True)
 class CacheFolder:
-    """The folder of the cache, which need not exist; None if caching is off, and then the reason."""
+    """The folder of the cache, which need not exist; None with a reason `why` if caching is off."""
 
     path: Path | None
     why: str = ""
 
 
 def place() -> CacheFolder:
-    """What STRATA_CACHE_DIR names, else `strata` in $XDG_CACHE_HOME, else in ~/.cache."""
+    """The folder STRATA_CACHE_DIR, else `strata` in $XDG_CACHE_HOME, else in ~/.cache; none if STRATA_CACHE is off."""
     if os.environ.get(SWITCH, "").strip().lower() == "off":
         return CacheFolder(None, f"{SWITCH} is off")
-    stated, caches = os.environ.get(FOLDER, ""), os.environ.get("XDG_CACHE_HOME", "")
-    if stated:
-        return CacheFolder(Path(stated).absolute())
+    folder, caches = os.environ.get(FOLDER, ""), os.environ.get("XDG_CACHE_HOME", "")
+    if folder:
+        return CacheFolder(Path(folder).absolute())
     if os.path.isabs(caches):
         return CacheFolder(Path(caches) / "strata")
     home = os.path.expanduser("~")

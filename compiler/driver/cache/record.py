@@ -1,7 +1,7 @@
 """Dataclasses as bytes, and back: JSON for their fields, followed by the bytes of their blobs.
 
-Fields may be texts, numbers, truth values, None, bytes, tuples, mappings of texts, dataclasses, types of elements and
-numpy's dtypes. Nothing that is read runs: what a class does not declare is refused.
+Fields may be texts, numbers, booleans, None, bytes, tuples, mappings with text keys, dataclasses, element types and
+numpy dtypes. Decoding executes no code from the bytes; values that the class does not declare are refused.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from compiler.types.elements import DTYPES
 
 Kind = TypeVar("Kind")
 _LENGTH = 8
-"""The bytes that say how long the JSON is."""
+"""The bytes of the length of the JSON."""
 
 
 def to_bytes(value: object) -> bytes:
-    """A dataclass as bytes."""
+    """Encode a dataclass."""
     blobs = bytearray()
     head = json.dumps(_plain(value, blobs), separators=(",", ":")).encode()
     return b"".join((len(head).to_bytes(_LENGTH, "little"), head, blobs))
 
 
 def from_bytes(kind: type[Kind], payload: bytes) -> Kind:
-    """The dataclass of a kind that became these bytes. Raises ValueError for others."""
+    """Decode a dataclass of class `kind`. Raises ValueError for other bytes."""
     end = _LENGTH + int.from_bytes(payload[:_LENGTH], "little")
     record: Kind = _of(kind, json.loads(payload[_LENGTH:end]), memoryview(payload)[end:])
     return record
@@ -62,8 +62,8 @@ def _plain(value: Any, blobs: bytearray) -> object:
 def _of(kind: Any, plain: Any, blobs: memoryview) -> Any:
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        (some,) = (part for part in inner if part is not types.NoneType)
-        return None if plain is None else _of(some, plain, blobs)
+        (inner_kind,) = (option for option in inner if option is not types.NoneType)
+        return None if plain is None else _of(inner_kind, plain, blobs)
     if kind is bytes:
         start, length = _checked(list, plain)
         return bytes(blobs[start : start + length])
@@ -72,7 +72,7 @@ def _of(kind: Any, plain: Any, blobs: memoryview) -> Any:
     if origin is tuple:
         members = _checked(list, plain)
         kinds = [inner[0]] * len(members) if inner[1:] == (...,) else inner
-        return tuple(_of(part, member, blobs) for part, member in zip(kinds, members, strict=True))
+        return tuple(_of(member_kind, member, blobs) for member_kind, member in zip(kinds, members, strict=True))
     if origin is not None and issubclass(origin, Mapping):
         return {name: _of(inner[1], member, blobs) for name, member in _checked(dict, plain).items()}
     if isinstance(kind, type) and issubclass(kind, Attribute):

@@ -1,4 +1,4 @@
-"""`Store`: entries in a folder that is this user's alone, by the digests of their keys."""
+"""`Store`: entries in a private folder, by the digests of their keys."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from pathlib import Path
 from compiler.support.files import NEW
 
 MOST_BYTES = 512 << 20
-"""The most bytes that the entries of a folder take; several processes may exceed it by the bytes written between two
-counts."""
+"""The limit of the bytes of a folder; several processes may exceed it by the bytes written between two counts."""
 _BETWEEN_COUNTS = 64
-"""A process counts again when it has written this part of the most bytes."""
+"""A process counts the bytes of the folder after it has written 1/64 of the limit."""
 _LEFT = 7 / 8
-"""The part of the most bytes that is left when entries have been removed."""
+"""The share of the limit to which eviction shrinks the folder."""
 _ABANDONED = 600.0
 """Seconds after which a partial file counts as abandoned."""
 _MAGIC = b"strata cache 01\n"
@@ -34,12 +33,12 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class _Unusable(OSError):
-    """A folder or a file that someone else may have written; its text says why."""
+    """Raised for a folder that another user may have written; the message states why."""
 
 
 @dataclass(frozen=True)
 class CacheSummary:
-    """How many entries a folder has, and the bytes of its files."""
+    """The number of entries of a folder, and the bytes of its files."""
 
     entries: int
     bytes: int
@@ -47,7 +46,7 @@ class CacheSummary:
 
 @dataclass(frozen=True)
 class _File:
-    """A file of the folder: its name, its bytes, and when it was last used."""
+    """A file of the folder: its name, its size in bytes, and the time of its last use."""
 
     name: str
     bytes: int
@@ -55,21 +54,21 @@ class _File:
 
 
 class Store:
-    """Entries in a folder: a magic, the digests of key and payload, the payload. The folder is made with the first one.
+    """Entries in a folder, which the first one creates. Each is a magic, the digests of key and payload, the payload.
 
-    An entry is read only from a regular file of this user that no one else may write, under its only name, in a folder
-    that no one else may enter, and with the right digests; any other file counts as a miss and is replaced by the next
-    entry of its name. Files are written beside their names and renamed. Errors of the system count as misses.
+    An entry is read only from a regular file with the right digests that only this user may write, without further hard
+    links, in a folder that only this user may enter. Any other file is a miss, and the next entry of its name replaces
+    it. Files are written under a temporary name and renamed. System errors are misses.
     """
 
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
         self.path = path
         self.most_bytes = most_bytes
         self._written: float = most_bytes
-        """Bytes written since files were counted: at first unknown."""
+        """Bytes written since the last count; initially the limit, so that the first write counts."""
 
     def get(self, key: str) -> bytes | None:
-        """The payload that was stored under a key; None without one."""
+        """The payload of a key; None for a miss."""
         digest = sha256(key.encode())
         try:
             with self._folder() as folder:
@@ -78,7 +77,7 @@ class Store:
             return None
 
     def put(self, key: str, payload: bytes) -> bool:
-        """Store a payload; whether that succeeded."""
+        """Store a payload under a key; return whether that succeeded."""
         digest = sha256(key.encode())
         content = b"".join((_MAGIC, digest.digest(), sha256(payload).digest(), payload))
         if len(content) > self.most_bytes:
@@ -96,8 +95,8 @@ class Store:
         return True
 
     def summary(self) -> CacheSummary:
-        """The content of the folder, which is made if needed. Raises OSError for a folder that cannot be made or must
-        not be used."""
+        """The number and bytes of the entries; creates the folder if needed. Raises OSError for a folder that cannot be
+        created or is not private."""
         self._make()
         with self._folder() as folder:
             files = list(_files(folder))
@@ -105,7 +104,7 @@ class Store:
         return CacheSummary(len(entries), sum(file.bytes for file in files))
 
     def clear(self) -> CacheSummary:
-        """Remove all entries; which these were. Raises OSError for a folder that is not used."""
+        """Remove all entries, and return their summary. Raises OSError for a folder that is not private."""
         before = self.summary()
         with self._folder() as folder:
             for file in list(_files(folder)):
@@ -120,7 +119,7 @@ class Store:
 
     @contextmanager
     def _folder(self) -> Iterator[int]:
-        """The open folder. Raises OSError if it does not exist, or someone else may enter it."""
+        """Open the folder. Raises OSError if it does not exist, or another user may enter it."""
         folder = os.open(self.path, _FOLDER)
         try:
             status = os.fstat(folder)
@@ -136,16 +135,16 @@ class Store:
     def _bound(self, folder: int) -> None:
         """Remove the least recently used files beyond the limit, and abandoned partial files."""
         files = sorted(_files(folder), key=lambda file: file.used)
-        left = total = sum(file.bytes for file in files)
+        remaining = total = sum(file.bytes for file in files)
         for file in files:
             is_abandoned = _PARTIAL.fullmatch(file.name) and file.used < time.time() - _ABANDONED
-            if is_abandoned or (total > self.most_bytes and left > self.most_bytes * _LEFT):
+            if is_abandoned or (total > self.most_bytes and remaining > self.most_bytes * _LEFT):
                 _remove(folder, file.name)
-                left -= file.bytes
+                remaining -= file.bytes
 
 
 def _checked(folder: int, name: str, key: bytes) -> bytes | None:
-    """The payload of a file, which becomes the most recently used; None for a file that is no entry of that key."""
+    """The payload of a file, marked as most recently used; None if the file is no valid entry of the key."""
     file = os.open(name, _FILE, dir_fd=folder)
     try:
         content = _read(file) if _is_ours(os.fstat(file)) else b""
@@ -160,7 +159,7 @@ def _checked(folder: int, name: str, key: bytes) -> bytes | None:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether only this user can have written a file; one that was replaced since it was opened has no name."""
+    """Whether only this user can have written a file. A file that was replaced since it was opened has no links."""
     is_own = status.st_uid == os.geteuid() and not status.st_mode & 0o022
     return stat.S_ISREG(status.st_mode) and is_own and status.st_nlink <= 1
 
@@ -188,7 +187,7 @@ def _remove(folder: int, name: str) -> None:
 
 
 def _files(folder: int) -> Iterator[_File]:
-    """The files of a store in its folder, and no others."""
+    """The entries and partial files in a folder; other files are skipped."""
     with os.scandir(folder) as files:
         for file in files:
             if _ENTRY.fullmatch(file.name) or _PARTIAL.fullmatch(file.name):

@@ -30,13 +30,13 @@ from compiler.targets.cpu.tiles import uses_tiles
 from compiler.types.machines import host
 
 UNIT = "unit"
-"""The name that all functions have in the text of a key, and what the symbols of their machine code begin with."""
+"""The common name of functions in the text of a key, and the prefix of the symbols of their machine code."""
 
 
 @dataclass(frozen=True)
 class CompileJob:
-    """A unit to be compiled, the name of its function in the program, and its loops, where they are at hand: else those
-    that its script makes of the text of the key."""
+    """A unit to compile: its key, the name of its function in the program, and its scheduled loops if they are at hand;
+    else the key's script is applied to the key's text."""
 
     key: UnitKey
     name: str
@@ -44,13 +44,12 @@ class CompileJob:
 
     @property
     def symbol(self) -> str:
-        """The symbol of its function, whatever its name: programs that call it by other names have the same machine
-        code."""
+        """The symbol of its function, by the key alone: programs with other names of it have the same machine code."""
         return f"{UNIT}.{sha256(repr(self.key).encode()).hexdigest()[:32]}"
 
 
 def key_text(function: FuncOp) -> str:
-    """The text of a te function under the name that all share."""
+    """The text of a te function under the common name UNIT."""
     alone = function.clone()
     alone.properties["sym_name"] = StringAttr(UNIT)
     alone.properties.pop("sym_visibility", None)
@@ -59,7 +58,7 @@ def key_text(function: FuncOp) -> str:
 
 @dataclass(frozen=True)
 class LoweredCode:
-    """One native function as LLVM IR text, and what else its `Code` has."""
+    """One native function as LLVM IR text, with the other fields of its `Code`."""
 
     name: str
     interface: Interface
@@ -74,7 +73,7 @@ class LoweredCode:
 
 @dataclass(frozen=True)
 class LoweredUnit:
-    """A unit as LLVM IR: the preparation, if there is one, and the function of each call; the rest is as in `Unit`."""
+    """A unit as LLVM IR. codes: the preparation, if there is one, and the function of each call. Others: see `Unit`."""
 
     codes: Sequence[LoweredCode]
     takes: tuple[int, ...]
@@ -89,11 +88,11 @@ class LoweredUnit:
         return tuple(code.text for code in self.codes)
 
     def compiled(self) -> Unit:
-        """The unit with its machine code. Raises TargetError for what LLVM refuses."""
+        """Compile the texts to a unit. Raises TargetError if LLVM refuses one."""
         return self.with_objects(object_codes(self.texts, host()))
 
     def with_objects(self, codes: ObjectCodes) -> Unit:
-        """The unit with the machine code of its texts."""
+        """The unit with the machine code `codes` of its texts."""
         *before, call = [code.with_object(part) for code, part in zip(self.codes, codes.objects, strict=True)]
         prepare, seconds = before[0] if before else None, self.seconds + codes.seconds
         return Unit(call, self.takes, prepare, self.prepares, self.prepared, self.shared, seconds)
@@ -121,15 +120,15 @@ def functions_of(job: CompileJob) -> list[FuncOp]:
 
 
 def _parts(job: CompileJob) -> tuple[SplitProgram, list[str]]:
-    """What a unit prepares and what each call of it runs, and the names of its arguments as the function is written."""
+    """The scheduled loops of a unit, split into preparation and call, and the names of its arguments as written."""
     program = replace(job.tree or _replayed(job), name=job.name, constants=(), values=())
     names = [buffer.name for buffer in program.arguments]
     return split_program(program, [names[position] for position in job.key.constants]), names
 
 
 def compiled(parts: SplitProgram, names: Sequence[str], policy: str, threads: int) -> Unit:
-    """Compile the scheduled loops of a function whose arguments have these names, what is prepared apart. Raises what
-    the lowerings do."""
+    """Compile the scheduled loops of a function, split into preparation and call; `names` are those of its arguments as
+    written. Raises what the lowerings do."""
     return _lowered_unit(parts, names, policy, threads, None, (), perf_counter()).compiled()
 
 
@@ -142,10 +141,10 @@ def _lowered_unit(
     shared: tuple[tuple[int, int], ...],
     start: float,
 ) -> LoweredUnit:
-    """Lower the scheduled loops of a function whose arguments have these names.
+    """Lower the scheduled loops of a function, whose arguments as written have these names, to LLVM IR.
 
-    `symbol` is that of its machine code, where that has another name; `shared` are the inputs and outputs that are one
-    array; `start` is when that began, on the clock perf_counter.
+    symbol: of its machine code; None for its name. shared: pairs of positions of an input and an output that are one
+    array. start: of its compilation, on perf_counter.
     """
     codes = [_code(function, parts.main.name, policy, threads, symbol) for function in parts.written()]
     takes = _positions(parts.main.arguments[: len(parts.main.arguments) - parts.main.outputs], names)
@@ -157,18 +156,21 @@ def _lowered_unit(
 
 
 def _positions(buffers: Sequence[Buffer], names: Sequence[str]) -> tuple[int, ...]:
-    """Where the inputs among some buffers stand in the function as it was written."""
+    """The positions, among the arguments as written, of those buffers that are such arguments."""
     return tuple(names.index(buffer.name) for buffer in buffers if buffer.name in names)
 
 
 def _sharing(
-    parts: SplitProgram, names: Sequence[str], wished: Sequence[tuple[int, int]]
+    parts: SplitProgram, names: Sequence[str], candidates: Sequence[tuple[int, int]]
 ) -> tuple[SplitProgram, tuple[tuple[int, int], ...]]:
-    """The parts whose function of each call writes outputs where inputs stand, where its loops allow it; which these
-    are."""
+    """Let the function of each call write outputs into inputs, for those candidate pairs of positions for which the
+    loops allow it. Return the new parts and these pairs.
+
+    Candidates (0, 0), (1, 0): if input 0 can be overwritten, output 0 is taken, so only (0, 0) is shared.
+    """
     program, shared = parts.main, list[tuple[int, int]]()
     first = len(names) - program.outputs
-    for source, target in wished:
+    for source, target in candidates:
         free = all(source != i and target != j for i, j in shared)
         if free and may_overwrite(program, names[source], names[first + target]):
             program = in_place(program, names[source], names[first + target])
@@ -177,8 +179,8 @@ def _sharing(
 
 
 def _replayed(job: CompileJob) -> Program:
-    """The loops of a unit whose tree is not at hand, under its script, else in the default order. Raises ScheduleError
-    for a script that does not apply."""
+    """The loops of a unit from its key: its text under its script, in the default order without one. Raises
+    ScheduleError for a script that does not apply."""
     module = Parser(universe.context(), job.key.text, f"@{job.name}").parse_module()
     if job.key.script is None:
         return reordered(program_of(find_function(module)))
@@ -187,14 +189,14 @@ def _replayed(job: CompileJob) -> Program:
 
 
 def lowered(function: FuncOp, policy: str) -> ModuleOp:
-    """A loop function at the low level, its buffers planned."""
+    """Lower a loop function to the low level, with its buffers planned, in a module of its own."""
     module = ModuleOp([function])
     to_code(module, "loop", policy)
     return module
 
 
 def _code(function: FuncOp, unit: str, policy: str, threads: int, symbol: str | None) -> LoweredCode:
-    """The native function of a loop function of a unit; `symbol` stands for the name of the unit."""
+    """Lower a loop function of a unit to LLVM IR; `symbol` replaces the name of the unit in the function's symbol."""
     module = lowered(function, policy)
     low = find_function(module)
     name = low.sym_name.data
@@ -205,8 +207,11 @@ def _code(function: FuncOp, unit: str, policy: str, threads: int, symbol: str | 
 
 
 def code_of(module: ModuleOp, name: str | None, policy: str, threads: int) -> Code:
-    """The function of a low-level module, its buffers planned, for callers that give arrays. Raises LoweringError for
-    what has no native form, TargetError for arguments that numpy lacks, and for inputs that are written."""
+    """Compile a function of a low-level module, whose buffers are planned, for callers with numpy arrays.
+
+    Raises LoweringError for ops without a native form, TargetError for argument types that numpy lacks and for inputs
+    that are written.
+    """
     code = _checked(module, name, policy, threads)
     return code.with_object(object_code(code.text, host()))
 

@@ -1,7 +1,7 @@
-"""`LlvmProcess`: LLVM's part of units, done by another process while this one lowers the units that follow.
+"""`LlvmProcess`: LLVM's part of units, done by another process while this one lowers the following units.
 
-It is a process and not a thread: llvmlite releases the interpreter lock at each of its calls, about 90 a unit. A thread
-that waits for it as often takes twice as long as LLVM, or delays the one that lowers.
+It is a process and not a thread, since llvmlite releases the interpreter lock at each of its calls, about 90 a unit. A
+thread that reacquires it as often takes twice as long, or delays the lowering thread.
 """
 
 from __future__ import annotations
@@ -22,52 +22,52 @@ from compiler.targets.cpu.compile import object_codes
 from compiler.types.machines import host
 
 AHEAD = 3
-"""The most units that the process has at a time. What else waits this process can do when it has lowered all."""
+"""The most units sent to the process at a time; this process does waiting ones itself once it has lowered all."""
 LOOK = 1.0
-"""Seconds after which it is looked whether the process was stopped."""
+"""Seconds between two checks whether the process was stopped."""
 
 
 @dataclass(frozen=True)
 class _Task:
-    """A lowered unit, what is told the unit when it is compiled, and where it goes then."""
+    """A lowered unit, the callback for the compiled unit, and its future."""
 
     lowered: LoweredUnit
     done: Callable[[Unit], object]
     future: Future[Unit] = field(default_factory=Future)
 
     def do(self) -> None:
-        """Do LLVM's part here. Raises what that does."""
+        """Run LLVM in this process. Raises what that does."""
         self.finish(self.lowered.compiled())
 
     def finish(self, unit: Unit) -> None:
-        """Give the unit."""
+        """Pass the compiled unit to the callback and the future."""
         self.done(unit)
         self.future.set_result(unit)
 
 
 class LlvmProcess:
-    """A process that has imported LLVM and no more, which takes a tenth of a second.
+    """A process that imports only LLVM, which takes 0.1 s.
 
-    It is sent units, and its replies are taken, between two calls of `add`: no thread of this process waits for it.
-    What it does not give, because it died, was stopped, or because LLVM refuses it, this process does itself.
+    Units are sent and replies received in calls of `add` and `wait`, without a thread. If the process dies or is
+    stopped, or LLVM refuses a unit, this process does the unit itself.
     """
 
     def __init__(self) -> None:
         self._worker: Worker | None = Worker(Calls())
         self._worker.send(partial(answered, partial(object_codes, ("",), host())))
         self._silent = 2
-        """How many replies are still to come that are of no unit: that it is ready, and that it has imported LLVM."""
+        """The outstanding replies that belong to no unit: that the process is ready, and that it has imported LLVM."""
         self._sent, self._waiting = deque[_Task](), deque[_Task]()
 
     def add(self, lowered: LoweredUnit, done: Callable[[Unit], object]) -> Future[Unit]:
-        """Let a unit be compiled, and `done` be told it."""
+        """Queue a unit; `done` is called with the compiled unit."""
         task = _Task(lowered, done)
         self._waiting.append(task)
         self.exchange(0.0)
         return task.future
 
     def wait(self) -> None:
-        """Wait for all units; this process does its part of them, and meanwhile frees what lowering has left. Raises
+        """Wait for all units, doing queued ones in this process and freeing the garbage of lowering meanwhile. Raises
         what LLVM's part does."""
         if self._sent:
             collect_young()
@@ -77,7 +77,7 @@ class LlvmProcess:
             self.exchange(0.0 if self._waiting else LOOK)
 
     def exchange(self, seconds: float) -> None:
-        """Take the replies that come within so many seconds, and send what waits."""
+        """Receive the replies that arrive within some seconds, and send queued units."""
         if self._worker is not None and self._worker.is_stopped:
             self.end()
         self._send()
@@ -92,7 +92,7 @@ class LlvmProcess:
         return self._worker is not None and self._silent > 0
 
     def end(self) -> None:
-        """End the process, whatever it does; what it has not done this process does."""
+        """Kill the process, and queue its unfinished units again for this process."""
         self._waiting.extendleft(reversed(self._sent))
         self._sent.clear()
         if self._worker is not None:

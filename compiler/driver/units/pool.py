@@ -1,4 +1,4 @@
-"""`Team`: the calls of a build, made by this process and, where that pays, by others beside it; units by such calls."""
+"""`Team`: the calls of a build, shared by this process and, if that pays, others; `compiled`: units by such calls."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from compiler.support.worker_pool import WorkerPool
 from compiler.targets.cpu.openmp import cores
 
 PAYS = 2.0
-"""Seconds of work left from which on a further process pays: one takes about a second to start."""
+"""The least seconds of remaining work for a further process, which takes about a second to start."""
 LLVM_PAYS = 0.5
-"""Seconds of work from which on a process for LLVM's part pays: it starts in 0.1 s."""
+"""The least seconds of work for a process for LLVM's part, which starts in 0.1 s."""
 HELPED = 3
-"""The cores from which on other processes take whole calls. On two, one for LLVM's part alone saves more."""
+"""The least cores for processes that take whole calls; on two, a process for LLVM's part alone saves more."""
 LEAST = 0.1
-"""Seconds that a call takes at least, on average; what is left is judged by it until one has been timed."""
+"""The estimated seconds of a call until one has been timed."""
 
 Result = TypeVar("Result")
 
 
 def compiled(jobs: Iterable[CompileJob], team: Team) -> list[Unit]:
-    """The units of jobs, in their order. What the cache has took no second; what is compiled is kept there."""
+    """The units of jobs, in order, from the cache with `seconds` 0, or compiled and then cached."""
     return _one_by_one(jobs, team.llvm) if team.alone else _largest_first(list(jobs), team)
 
 
 def _one_by_one(jobs: Iterable[CompileJob], llvm: LlvmProcess | None) -> list[Unit]:
-    """The units of jobs, each of which is lowered as soon as it comes: LLVM has it while the next one is made."""
+    """The units of jobs, each lowered as soon as it is generated; LLVM compiles it while the next one is generated."""
     units: list[Future[Unit]] = []
     for job in jobs:
         unit = _kept(job)
@@ -58,16 +58,16 @@ def _one_by_one(jobs: Iterable[CompileJob], llvm: LlvmProcess | None) -> list[Un
 
 
 def _largest_first(jobs: Sequence[CompileJob], team: Team) -> list[Unit]:
-    """The units of jobs, which a team of processes shares."""
+    """The units of jobs, compiled by a team of processes, those with the longest texts first."""
     units = {n: unit for n, job in enumerate(jobs) if (unit := _kept(job)) is not None}
-    left = [n for n in range(len(jobs)) if n not in units]
-    sizes = [len(jobs[n].key.text) + len(jobs[n].key.script or "") for n in left]
+    missing = [n for n in range(len(jobs)) if n not in units]
+    sizes = [len(jobs[n].key.text) + len(jobs[n].key.script or "") for n in missing]
 
     def done(position: int, unit: Unit) -> None:
-        _keep(jobs[left[position]], unit)
+        _keep(jobs[missing[position]], unit)
 
-    made = team.map([partial(compile_unit, jobs[n]) for n in left], sizes, done)
-    units |= zip(left, made, strict=True)
+    new_units = team.map([partial(compile_unit, jobs[n]) for n in missing], sizes, done)
+    units |= zip(missing, new_units, strict=True)
     return [units[n] for n in range(len(jobs))]
 
 
@@ -76,20 +76,20 @@ def _keep(job: CompileJob, unit: Unit) -> None:
 
 
 def _kept(job: CompileJob) -> Unit | None:
-    """The unit of a job that the cache has."""
+    """The cached unit of a job, under the job's name; None for a miss."""
     unit = entries.get(Unit, [job.key])
     return None if unit is None else replace(unit.named(job.name), seconds=0.0)
 
 
 class Team:
-    """This process and others, at most so many; None is as many as there are cores.
+    """At most `most` processes, this one included, that share calls; None is one a core.
 
-    Of two, the other one does LLVM's part of what is compiled: it starts in a tenth of the time that one takes which
-    lowers, too. Of more, all take whole calls. These start as soon as that pays, as many as it pays for: at once where
-    there are many calls, else when the time of what is left can be told from the time of what is done.
+    In a team of two the other process only runs LLVM, and so starts in a tenth of the time. In a larger team all take
+    whole calls. Processes start when the estimated remaining work pays for them: at once for many calls, else once some
+    calls have been timed.
 
-    They stay for further calls. What they give is what this process would; what one does not give, because it died or
-    because the call is refused, this process does itself.
+    They stay for further calls. Results do not depend on the process. If a process dies or refuses a call, this process
+    makes the call itself.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -102,7 +102,7 @@ class Team:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """End the others; this process does what is asked for later, such as the texts of a kernel."""
+        """End the other processes; later work, such as the texts of a kernel, is done by this one."""
         self._limit = 1
         while self._helpers:
             self._helpers.pop().end()
@@ -111,7 +111,7 @@ class Team:
             self.llvm = None
 
     def expect(self, seconds: float) -> None:
-        """Start as many others as pay for so much work that is to come, while this process still prepares it."""
+        """Start the processes that pay for `seconds` of future work, while this process still prepares it."""
         if self.alone and self._limit > 1 and seconds > LLVM_PAYS and self.llvm is None:
             self.llvm = LlvmProcess()
         while self._pays(seconds):
@@ -119,11 +119,14 @@ class Team:
 
     @property
     def alone(self) -> bool:
-        """Whether no other process takes whole calls: there are too few cores for what it costs to start one."""
+        """Whether no other process takes whole calls, since there are fewer than HELPED cores."""
         return self._limit < HELPED
 
     def _pays(self, seconds: float) -> bool:
-        """Whether a further process pays for so much work that is left."""
+        """Whether a further process pays for `seconds` of remaining work.
+
+        PAYS = 2, no helper so far, 4 cores: 5 s pay for a first (5 > 2) and a second helper (5 > 4), not for a third.
+        """
         count = len(self._helpers)
         return not self.alone and count + 1 < self._limit and seconds > PAYS * (count + 1)
 
@@ -133,8 +136,10 @@ class Team:
         sizes: Sequence[int],
         done: Callable[[int, Result], object] = lambda position, result: None,
     ) -> list[Result]:
-        """The results of calls, which pickle, in their order; the largest are made first. `done` is told each, with its
-        position, as soon as it is there. Raises what the calls do."""
+        """Make calls, which must pickle, the largest `sizes` first, and return their results in order.
+
+        `done` receives the position and the result of each call as it finishes. Raises what the calls do.
+        """
         work = _Work(calls, sizes, done)
         for helper in self._helpers:
             helper.works.put(work)
@@ -153,7 +158,7 @@ class Team:
 
 
 class _Work(Generic[Result]):
-    """The calls that nobody has taken, the largest first, and the results of those that are done."""
+    """A queue of calls shared by threads, the largest first, and the results of finished ones."""
 
     def __init__(
         self,
@@ -169,27 +174,27 @@ class _Work(Generic[Result]):
         self._lent, self._change = set[int](), Condition()
 
     def take(self) -> int | None:
-        """The position of a call that nobody has taken; None where all are."""
+        """Take the largest call left: its position, or None if all are taken."""
         try:
             return self._left.popleft()
         except IndexError:
             return None
 
     def lend(self) -> int | None:
-        """The position of a call that a helper takes: `returned` follows."""
+        """Take a call for a helper, which calls `returned` afterwards: its position, or None."""
         with self._change:
             position = self.take()
             self._lent |= set() if position is None else {position}
         return position
 
     def returned(self, position: int) -> None:
-        """A helper has made a call, or cannot."""
+        """Give back a lent call, whether its helper has made it or not."""
         with self._change:
             self._lent.discard(position)
             self._change.notify_all()
 
     def wait(self) -> None:
-        """Wait for what helpers have taken."""
+        """Wait until no call is lent to a helper."""
         with self._change:
             self._change.wait_for(lambda: not self._lent)
 
@@ -200,26 +205,29 @@ class _Work(Generic[Result]):
         self.finish(position, result, perf_counter() - start)
 
     def finish(self, position: int, result: Result, seconds: float) -> None:
-        """Keep a result that took so long."""
+        """Store the result of a call that took some seconds, and call `done`."""
         self.results[position] = result
         self._finished += self._sizes[position]
         self._seconds += seconds
         self._done(position, result)
 
     def seconds_left(self) -> float:
-        """What the calls that nobody has taken would take here, judged by their sizes."""
+        """The estimated seconds of the calls not yet taken, by the seconds per size of finished ones.
+
+        Sizes 4 done in 2 s, 3 and 1 left: 2 * (3 + 1) / 4 = 2 s.
+        """
         if not self._finished:
             return LEAST * len(self._left)
         return self._seconds * sum(self._sizes[n] for n in list(self._left)) / self._finished
 
 
 def _ready() -> bool:
-    """Import what calls need."""
+    """Import the compiler, as the first call of a helper process."""
     return bool(import_module("compiler.driver.building"))
 
 
 def _tried(call: Callable[[], Result]) -> tuple[Result, ...]:
-    """The result; nothing for what the parent has to refuse itself, with the place."""
+    """The result of a call in a tuple; empty for a StrataError, which the parent then raises itself, with its place."""
     try:
         return (call(),)
     except StrataError:
@@ -227,7 +235,7 @@ def _tried(call: Callable[[], Result]) -> tuple[Result, ...]:
 
 
 class _Helper:
-    """Another process, and the thread that gives it the calls of one work after the other."""
+    """Another process, and the thread that sends it the calls of queued works."""
 
     def __init__(self, work: _Work[Any]) -> None:
         self._pool = WorkerPool(Calls(), 1, task="compile")
@@ -237,7 +245,7 @@ class _Helper:
         self._thread.start()
 
     def _serve(self) -> None:
-        """Give calls until there is no further work, or the process cannot start."""
+        """Send calls until `works` has None, or the process cannot start."""
         while (work := self.works.get()) is not None:
             while (position := work.lend()) is not None:
                 try:
@@ -254,7 +262,7 @@ class _Helper:
                 work.finish(position, reply[0], perf_counter() - start)
 
     def end(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, interrupting its call."""
         self.works.put(None)
         self._pool.interrupt()
         self._thread.join()

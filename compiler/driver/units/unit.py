@@ -1,4 +1,4 @@
-"""`UnitKey`: what the machine code of a group depends on; `Unit`: that machine code, and how it is called."""
+"""`UnitKey`: the dependencies of a group's machine code; `Unit`: the machine code and its calling convention."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from compiler.types.machines import host, lacking
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """What holds for a program: the floating-point policy, the threads of parallel loops, and when its build began.
+    """The settings of the build of a program.
 
-    in_place: whether a group may write its result where an input stands that nothing reads afterwards. slices: whether
-    groups write the parts of concatenations into their slices. profiled: whether main adds up the ticks of each of its
-    calls, see `emit_profiled`.
+    policy: of floating point. threads: of parallel loops. start: of the build, on perf_counter. in_place: whether a
+    group may overwrite an input that is not read afterwards with its result. slices: whether groups write the parts of
+    concatenations into their slices. profiled: whether main adds up the ticks of each call, see `emit_profiled`.
     """
 
     policy: str
@@ -33,11 +33,11 @@ class BuildSettings:
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A schedule of a group, and where it is from.
+    """A schedule of a group, and its origin.
 
-    script: its text, without open choices; None for the loops as they are written. origin: "written", or what gave the
-    script, such as "record". verdict: what verify-schedule said of it. tree: the loops under the script, where they are
-    at hand; else they are made of the script again.
+    script: its text, without open choices; None for the loops as written. origin: the source of the script: "written",
+    "record" or "model". verdict: of verify-schedule. tree: the loops under the script, if they are at hand; else the
+    script is applied again.
     """
 
     script: str | None = None
@@ -47,19 +47,19 @@ class Scheduled:
 
 
 WRITTEN = Scheduled()
-"""The loops as they are written."""
+"""The schedule of the loops as written."""
 
 
 @dataclass(frozen=True)
 class UnitKey:
-    """All that machine code of a group depends on; calls that agree in it run the same code.
+    """All dependencies of a group's machine code; calls with equal keys run the same code.
 
-    text: the te function under a name that all share. script: of its schedule. constants: the positions of inputs that
-    are the same in all calls of the kernel, so that what depends on them alone is prepared. shared: the inputs and
-    outputs, by their positions, that may be one array where the loops allow it. policy: of floating point. threads: for
-    how many threads the schedule is. machine: whose instructions.
+    text: of the te function, under the common name UNIT. script: of its schedule. constants: the positions of inputs
+    that are the same in all calls of the kernel, so that values that depend on them alone are prepared. shared: pairs
+    of positions of an input and an output that may be one array, if the loops allow it. policy: of floating point.
+    threads: of the schedule. machine: the name of the CPU and its features.
 
-    Arrays are whole and in row-major order, aligned as their elements are; others than those shared do not overlap.
+    Arrays are contiguous, in row-major order, aligned to their elements; those that are not shared do not overlap.
     """
 
     text: str
@@ -73,10 +73,10 @@ class UnitKey:
 
 @dataclass(frozen=True)
 class Code:
-    """One native function: its name in the program, what a caller of its symbol knows, its machine code, the policy
-    that it was compiled under, and whether it uses tile registers.
+    """One native function. It pickles, and runs on machines of the kind that it was compiled for.
 
-    It pickles, and holds for machines of the same kind as the one that it was made for.
+    name: in the program. interface: its symbol and arguments. object: its machine code. policy: of floating point.
+    tiles: whether it uses tile registers.
     """
 
     name: str
@@ -91,9 +91,9 @@ class Code:
         fixed: FixedArguments = NOTHING,
         facts: Facts = UNKNOWN,
     ) -> Kernel:
-        """The kernel of the function; `fixed` are arrays that no call gives.
+        """Load the function as a kernel; `fixed` are the arguments that are the same in every call.
 
-        Raises TargetError where a function that it calls is in no library here, and where tile registers are refused.
+        Raises TargetError if no library here has a function that it calls, or if the system refuses tile registers.
         """
         machine = host()
         if self.tiles and not lacking(machine):
@@ -105,9 +105,10 @@ class Code:
 class Unit:
     """A compiled program of one nest or group. It pickles.
 
-    call: what each call runs; it takes the inputs at the positions `takes`, then `prepared`, then the outputs. prepare:
-    what is run once, if anything is; it takes the inputs at the positions `prepares` and fills `prepared`. shared: the
-    inputs and outputs, by their positions, that must be one array.
+    call: the function of each call; its arguments are the inputs at the positions `takes`, then `prepared`, then the
+    outputs. prepare: the function that runs once, if there is one; it reads the inputs at the positions `prepares` and
+    fills `prepared`. shared: pairs of positions of an input and an output that must be one array. seconds: of the
+    compilation.
     """
 
     call: Code
