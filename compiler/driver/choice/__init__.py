@@ -1,9 +1,9 @@
-"""Which schedule each part of a program gets, by the rules or by its records, and why it may.
+"""The choice of the schedule of each part of a program, by the rules or by its records, and its verdict.
 
-mode.py      "auto", "written", the database of a path, or a script: what a caller asks for
-preferred.py the preferred schedule by the rules, its sizes by the forest
-estimate.py  a cheap estimate: whether a schedule is worth having
-forest.py    the forest that ships, as arrays: it compares candidates of one program
-data/        that forest, and the records that it was made of; tools/train.py makes both
-verdict.py   a schedule that is proved, or was tried beside the program as it is written
+mode.py      the `schedule` argument of `build`: "auto", "written", the path of a database, or a script
+preferred.py the schedule that the rules prefer, its sizes chosen by the forest
+estimate.py  a cheap estimate of time, to reject schedules that do not pay
+forest.py    the shipped forest, as arrays: it compares candidates of one program
+data/        that forest, and the records of its training; tools/train.py makes both
+verdict.py   proof of a schedule or, if undecided, a run beside the program as written
 """

@@ -1,4 +1,4 @@
-"""A cheap estimate of the time of a program's loops, with data in a cache: whether a schedule is worth having."""
+"""A cheap estimate of the time of a program's loops, with data in a cache, to reject schedules that do not pay."""
 
 from __future__ import annotations
 
@@ -14,60 +14,71 @@ from compiler.types.elements import element_bytes
 from compiler.types.machines import Machine
 
 FUNCTION = 12
-"""Operations of a mathematical function, roughly."""
+"""The approximate operations of a mathematical function."""
 MASKED, SELECTED, CHOSEN = 2.0, 3.0, 1.3
-"""How many times as long a vector takes whose lanes are masked, one that reads some lanes alone, each time with a mask
-that is computed, and one that LLVM makes of such a condition."""
+"""The factors on the time of a vector: with masked lanes, with a computed mask for each read, and with a condition that
+LLVM vectorizes by a select."""
 STRIDED = 8.0
-"""How many accesses one counts for that does not step by one element, for each lane."""
+"""The cost of a strided access, in unit-stride accesses, for each lane."""
 BEYOND = 8.0
-"""How many accesses one counts for that passes a vector on beyond L2: to be written, and to be read again."""
+"""The cost of a vector of a temporary beyond L2, in accesses: to write it and to read it again."""
 WORSE = 1.75
-"""The part of the written program's estimate from which a schedule is worse: below, it is more often better."""
+"""The ratio to the written program's estimate from which a schedule is rejected; below, it is more often faster."""
 
 
 def gains_nothing(original: Schedule, scheduled: Program, machine: Machine) -> bool:
-    """Whether a program is better off as it is written: no block reads elements several times, as products and windows
-    do, and the schedule's estimate is worse."""
+    """Whether to keep a program as written: no block reuses elements, as products and windows do, and the estimate of
+    the schedule is WORSE times that of the written program or more."""
     if any(map(_reuses, original.program.blocks.values())):
         return False
     return estimate(scheduled, machine) >= WORSE * estimate(in_default_order(original, machine).program, machine)
 
 
 def _reuses(block: Block) -> bool:
-    """Whether a reduction reads an element for several of its results, and another for each step."""
-    bound = {n for n, axis in enumerate(block.axes) if axis.size > 1}
-    steps = {n for n in bound if block.axes[n].is_reduce}
-    read = [set().union(*(form.variables() for form in access.index)) for access in block.reads]
+    """Whether a reduction reuses read elements: a read indexed by a reduce axis lacks another axis, or an index mixes
+    axes, as in a window.
+
+    C[i, j] += A[i, k] * B[k, j]: the index of A has the reduce axis k and lacks j, so A is reused.
+    y[i] += A[i, k]: the only read has both axes, so nothing is reused.
+    """
+    all_axes = {n for n, axis in enumerate(block.axes) if axis.size > 1}
+    reduce_axes = {n for n in all_axes if block.axes[n].is_reduce}
+    reads = [set().union(*(form.variables() for form in access.index)) for access in block.reads]
     mixed = any(len(form.variables()) > 1 for access in block.reads for form in access.index)
-    return bool(block.combiners) and (mixed or any(moved & steps and bound - moved for moved in read))
+    return bool(block.combiners) and (mixed or any(axes & reduce_axes and all_axes - axes for axes in reads))
 
 
 def _strided(s: BlockView) -> int:
-    """How many accesses of a block step by several elements along its innermost loop."""
+    """The number of a block's accesses that are strided along its innermost loop."""
     inner = s.vector or s.loops[-1]
     return sum(touch.stride(inner.number) == 2 and not _is_fused(touch, inner.number) for touch in s.touches)
 
 
 def _is_fused(touch: Touch, loop: int) -> bool:
-    """Whether an access steps by one element along a loop that is of several dimensions side by side: the place is its
-    quotient times the divisor and its remainder."""
-    place = lin.offset(touch.index, [int(size) for size in touch.shape])
-    atoms = [(atom, by) for atom, by in place.terms if not isinstance(atom, int) and loop in atom.form.variables()]
+    """Whether an access has unit stride along a loop that fuses several dimensions.
+
+    T[i // 8, i % 8] of shape (n, 8): the offset is 8 * (i // 8) + i % 8 = i, the quotient times the divisor plus the
+    remainder, so the access steps by one element.
+    """
+    offset = lin.offset(touch.index, [int(size) for size in touch.shape])
+    atoms = [(atom, by) for atom, by in offset.terms if not isinstance(atom, int) and loop in atom.form.variables()]
     pairs = {(atom.form, atom.divisor, by * (atom.divisor if atom.is_mod else 1)) for atom, by in atoms}
     steps_by_one = all(atom.form.coefficient(loop) == 1 and (by == 1 or not atom.is_mod) for atom, by in atoms)
     return steps_by_one and len(atoms) == 2 and len(pairs) == 1
 
 
 def estimate(program: Program, machine: Machine) -> float:
-    """Operations and accesses of all blocks, those of vectors counted once for all lanes: where the innermost loop is
-    one that LLVM vectorizes, or is vectorized, and steps by one element in all that it touches."""
+    """The estimated time of a program: the operations and accesses of all blocks.
+
+    A vector counts once for all lanes. A block is a vector's if its innermost loop is vectorized, or if LLVM vectorizes
+    it: unguarded, with unit strides and at least as many iterations as lanes.
+    """
     view = ProgramView(program)
     return sum(_cost(statement, machine) for statement in view.statements.values()) + _passed_on(program, machine)
 
 
 def _passed_on(program: Program, machine: Machine) -> float:
-    """The time to write, and to read again, temporaries that L2 does not hold."""
+    """The estimated time to write and read again the temporaries larger than L2."""
     sizes = [prod(a.buffer.shape) * element_bytes(a.buffer.element) for a in program.allocs.values()]
     return sum(BEYOND * size * 8 / machine.vector_bits for size in sizes if size > machine.l2_bytes)
 
@@ -87,8 +98,11 @@ def _cost(s: BlockView, machine: Machine) -> float:
 
 
 def _conditions(s: BlockView) -> float:
-    """The factor that conditions add to a block's time: conditions that are the same for all lanes cost nothing, and a
-    row whose last vector is partial pays for that vector alone."""
+    """The factor of conditions on a block's time.
+
+    A condition that is uniform over the lanes is free. A guard masks only the partial last vector of a row: 100
+    elements by 16 are 7 vectors, so 1 + (MASKED - 1) / 7.
+    """
     reads = [condition.form for access in s.block.reads for condition in access.where]
     if s.vector is None:
         return CHOSEN if reads else 1.0
@@ -102,7 +116,7 @@ def _conditions(s: BlockView) -> float:
 
 
 def _work(scalar: Scalar) -> int:
-    """The operations of an expression."""
+    """The number of operations of an expression."""
     if not isinstance(scalar, Apply):
         return 0
     return (FUNCTION if scalar.kind.name.startswith("math.") else 1) + sum(map(_work, scalar.operands))

@@ -1,5 +1,4 @@
-"""`Forest`: the random forest that ships with the package, as arrays, and its prediction without the library that made
-it."""
+"""`Forest`: the random forest shipped with the package, as arrays, and its prediction without scikit-learn."""
 
 from __future__ import annotations
 
@@ -25,12 +24,13 @@ LEAF = -1
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees of yes or no: at a node, a row whose `feature` is at most `threshold` goes to `left`, any other to `right`.
+    """Binary decision trees: at a node, a row whose `feature` is at most `threshold` goes to `left`, any other to
+    `right`.
 
-    All arrays (nodes,) but `roots` (trees,), the nodes at which trees begin: `feature` i16, LEAF where `value` f32 is
-    what the tree says; `threshold` f32; `left`, `right`, `roots` i32. What the trees say is log time about the median
-    of a program's candidates, so that it compares candidates of one program. `units` i32 (machines, 2) are the vector
-    bits and registers of the machines that were measured.
+    feature i16 (nodes,): a column, LEAF at a leaf. threshold f32 (nodes,). left, right i32 (nodes,): nodes. value f32
+    (nodes,): the prediction of a leaf, log time relative to the median of a program's candidates, so that it compares
+    candidates of one program. roots i32 (trees,): the first node of each tree. units i32 (machines, 2): the vector bits
+    and registers of the machines of the training data.
     """
 
     feature: NDArray[np.int16]
@@ -42,28 +42,28 @@ class Forest:
     units: NDArray[np.int32]
 
     def knows(self, machine: Machine) -> bool:
-        """Whether a machine with such vector units was measured: of others a forest only guesses."""
+        """Whether a machine with the same vector bits and registers was in the training data."""
         return (machine.vector_bits, machine.registers) in {tuple(row) for row in self.units.tolist()}
 
     def predict(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
-        """What the trees say (n,) of rows (n, features), on average."""
+        """The mean prediction of the trees (n,) for rows (n, features). Raises ValueError for infinite features."""
         if not np.isfinite(rows).all():
             raise ValueError("features are finite")
-        at = np.broadcast_to(self.roots, (len(rows), len(self.roots))).copy()
-        every = np.arange(len(rows))[:, None]
-        while (inner := self.feature[at] != LEAF).any():
-            low = rows[every, self.feature[at]] <= self.threshold[at]
-            at = np.where(inner, np.where(low, self.left[at], self.right[at]), at)
-        return np.asarray(self.value[at].mean(axis=1, dtype=np.float64))
+        nodes = np.broadcast_to(self.roots, (len(rows), len(self.roots))).copy()
+        row_numbers = np.arange(len(rows))[:, None]
+        while (inner := self.feature[nodes] != LEAF).any():
+            low = rows[row_numbers, self.feature[nodes]] <= self.threshold[nodes]
+            nodes = np.where(inner, np.where(low, self.left[nodes], self.right[nodes]), nodes)
+        return np.asarray(self.value[nodes].mean(axis=1, dtype=np.float64))
 
     def save(self, file: IO[bytes]) -> None:
-        """Write the arrays, with the hash of the features that they are asked about."""
+        """Write the arrays, with the hash of the code that computes their features."""
         arrays = {field.name: getattr(self, field.name) for field in fields(self)}
         np.savez_compressed(file, features=np.frombuffer(bytes.fromhex(features_hash()), np.uint8), **arrays)
 
 
 def opened(file: IO[bytes]) -> Forest | None:
-    """The forest of a file; None where it was made for other features, or is damaged."""
+    """Read a forest from a file; None if it was trained on other features, or is damaged."""
     try:
         with np.load(file, allow_pickle=False) as arrays:
             if arrays["features"].tobytes().hex() != features_hash():
@@ -75,7 +75,7 @@ def opened(file: IO[bytes]) -> Forest | None:
 
 
 def _is_sound(forest: Forest) -> bool:
-    """Whether every path ends: children stand behind their parents, and features are columns."""
+    """Whether prediction terminates in bounds: children have larger numbers than parents, and features are columns."""
     inner = np.flatnonzero(forest.feature != LEAF)
     nodes = len(forest.feature)
     even = {len(array) for array in (forest.threshold, forest.left, forest.right, forest.value)} == {nodes}
@@ -90,7 +90,7 @@ def _is_sound(forest: Forest) -> bool:
 
 @cache
 def shipped() -> Forest | None:
-    """The forest of the package; None where it has none for its features."""
+    """The shipped forest; None if the package has none for its current features."""
     place = files("compiler.driver.choice").joinpath(NAME)
     if not place.is_file():
         return None
@@ -100,7 +100,7 @@ def shipped() -> Forest | None:
 
 @cache
 def features_hash() -> str:
-    """A hash of how features are computed: of the code without its comments and docstrings."""
+    """A hash of the code that computes features, without its comments and docstrings."""
     tree = ast.parse(inspect.getsource(cpu_features))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

@@ -1,4 +1,4 @@
-"""The preferred schedule of a program: what the rules begin a search with, its sizes chosen by a forest."""
+"""The preferred schedule of a program: the first sketch of the rules, its sizes chosen by a forest."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ from compiler.types.elements import element_bytes
 from compiler.types.machines import Machine
 
 FLOPS, BYTES = 50e9, 10e9
-"""What a core does in a second at least, roughly, where code is good."""
+"""The approximate rates of a core with good code, in operations and bytes per second; lower limits."""
 PAYS = 50e-6
-"""Seconds of work from which on a second thread pays: to wake and to await one takes some microseconds."""
+"""The least seconds of work for further threads: to wake and to join them takes some microseconds."""
 CANDIDATES = 192
-"""Candidates that a forest is asked about: their features take some tens of milliseconds."""
+"""The candidates that the forest predicts; their features take some tens of milliseconds."""
 MARGIN = 0.1
-"""By how much (log time) a forest must prefer other sizes than the rules'."""
+"""The least predicted gain (log time) for which the forest's sizes replace the rules'."""
 
 
 def preferred_schedule(task: Schedulable, judged: bool = True) -> Schedule | None:
-    """The schedule that the rules of a task prefer; None where they leave the program as it is written, and where
-    nothing is to be gained on one thread. Without `judged` its steps are not judged: the caller proves it.
+    """The schedule that the rules of a task prefer; None for the program as written, if the rules change nothing or if
+    their schedule gains nothing on one thread.
 
-    It runs on the task's threads if the whole program is long enough for that. The shipped forest chooses open sizes if
-    its preference is clear and it knows such machines.
+    It uses the task's threads if the program takes more than PAYS seconds, else one. The shipped forest chooses the
+    sizes if its preference is clear and it knows the machine. Without `judged` the steps are not judged: the caller
+    proves the schedule.
     """
     program = task.schedule.program
     threads = task.threads if seconds(program) > PAYS else 1
     schedule = preferred(task.schedule, task.rules, task.machine, threads, judged).draft.schedule
-    machine = cast("Machine", task.machine)  # what is compiled in units is for CPUs
+    machine = cast("Machine", task.machine)  # units are compiled for CPUs only
     if schedule.program is program:
         return None
     if threads == 1 and gains_nothing(task.schedule, schedule.program, machine):
@@ -52,7 +53,7 @@ def preferred_schedule(task: Schedulable, judged: bool = True) -> Schedule | Non
 
 
 def filled(original: Schedule, schedule: Schedule, machine: Machine, forest: Forest, judged: bool = True) -> Schedule:
-    """A schedule with the open choices that a forest clearly prefers; unchanged if those are its own."""
+    """A schedule with its choices decided as a forest clearly prefers; the same schedule if it already has these."""
     sketch = Sketch.of("preferred", original.program, schedule)
     positions = best_positions(sketch, machine, forest)
     if positions == sketch.recorded:
@@ -61,7 +62,7 @@ def filled(original: Schedule, schedule: Schedule, machine: Machine, forest: For
 
 
 def best_positions(sketch: Sketch, machine: Machine, forest: Forest) -> tuple[int, ...]:
-    """The positions at the choices of a sketch that a forest prefers by MARGIN, else those recorded."""
+    """The positions of a sketch's choices that a forest prefers to the recorded ones by MARGIN, else the recorded."""
     if not sketch.choices:
         return sketch.recorded
     positions = candidates(sketch)
@@ -69,26 +70,26 @@ def best_positions(sketch: Sketch, machine: Machine, forest: Forest) -> tuple[in
     feasible = np.flatnonzero(features.reasons == 0)
     if 0 not in feasible:
         return sketch.recorded
-    said = forest.predict(features.values[feasible])
-    best = int(np.argmin(said))
-    better = said[0] - said[best] > MARGIN
+    log_times = forest.predict(features.values[feasible])
+    best = int(np.argmin(log_times))
+    better = log_times[0] - log_times[best] > MARGIN
     return tuple(int(n) for n in positions[feasible[best]]) if better else sketch.recorded
 
 
 def candidates(sketch: Sketch) -> NDArray[np.int64]:
-    """Positions (n, choices) to be compared, at most CANDIDATES: those recorded, what differs from them in one choice,
-    and others at random, always the same."""
+    """Positions (n, choices) to compare, n at most CANDIDATES: the recorded ones, those that differ from them in one
+    choice, and random ones of a fixed seed."""
     rows = [sketch.recorded]
-    for place, size in enumerate(sketch.sizes):
-        around = [n for n in range(size) if n != sketch.recorded[place]]
-        rows += [(*sketch.recorded[:place], n, *sketch.recorded[place + 1 :]) for n in around]
+    for choice, size in enumerate(sketch.sizes):
+        around = [n for n in range(size) if n != sketch.recorded[choice]]
+        rows += [(*sketch.recorded[:choice], n, *sketch.recorded[choice + 1 :]) for n in around]
     random = np.random.default_rng(0)
     drawn = random.integers(0, sketch.sizes, (CANDIDATES, len(sketch.sizes)))
-    every = dict.fromkeys([*rows[: CANDIDATES // 2], *(tuple(int(n) for n in row) for row in drawn)])
-    return np.array(list(every)[:CANDIDATES], np.int64)
+    unique = dict.fromkeys([*rows[: CANDIDATES // 2], *(tuple(int(n) for n in row) for row in drawn)])
+    return np.array(list(unique)[:CANDIDATES], np.int64)
 
 
 def seconds(program: Program) -> float:
-    """What an unscheduled program takes on one thread, roughly, when it is done well."""
+    """The approximate seconds of a program on one thread under a good schedule."""
     moved = sum(prod(buffer.shape) * element_bytes(buffer.element) for buffer in program.arguments)
     return max(total_flops(program, program.body) / FLOPS, moved / BYTES)

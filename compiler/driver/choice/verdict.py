@@ -1,4 +1,4 @@
-"""A schedule is used where it is proved; where that is undecided, one run beside the program as it is written tells."""
+"""The verdict of a schedule: its proof or, if that is undecided, one run beside the program as written."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ UNDECIDED = "undecided"
 
 
 def proved(schedule: Schedule, original: Schedule) -> Verdict:
-    """What verify-schedule says of a schedule."""
+    """The verdict of verify-schedule: proved, refuted or undecided."""
     return verify_schedule(schedule.program, original.program)
 
 
 def judged(
     schedule: Schedule, original: Schedule, policy: str, threads: int, proof: Verdict | None = None
 ) -> tuple[bool, str]:
-    """Whether a schedule may be used, and the verdict: its proof, or what verify-schedule says, and where that is
-    undecided what a run on random inputs gave, with poisoned outputs, beside the program as it is written."""
+    """Return whether a schedule may be used, and the verdict in words.
+
+    It may if it is proved (`proof`, by default computed here), or if the proof is undecided and its results agree with
+    the program as written on random inputs, with poisoned outputs.
+    """
     verdict = proof or proved(schedule, original)
     if verdict.answer != UNDECIDED:
         return bool(verdict), str(verdict)
@@ -36,7 +39,7 @@ def judged(
 
 
 def differs(schedule: Schedule, original: Schedule, policy: str, threads: int) -> str | None:
-    """How the results of a schedule differ from those of its original on random inputs; None if they agree."""
+    """A sentence about a difference of a schedule's results from its original's on random inputs; None without one."""
     subject = Subject(str(original.module), original.name, policy, threads)
     case: Case = reference(subject).cases[0]
     module = schedule.module.clone()

@@ -1,7 +1,7 @@
-"""What a program must compute: inputs at random, and what the program as it is written gives for them.
+"""The reference of a program: random inputs, and the results of the program as written.
 
-subject.py    what is measured: a program, its policy, its threads; its work and the least time that it takes
-cases.py        inputs and expected results
+subject.py    Subject: a program, its policy, its threads; its work and a lower bound of its time
+cases.py      random inputs and their expected results
 retype.py     a program in another float dtype
-tolerance.py  whether results are right
+tolerance.py  the comparison of results
 """

@@ -1,8 +1,8 @@
 """The expected results of random inputs, and their tolerance: the unscheduled program is the oracle (law 3).
 
-It is compiled twice under the policy `strict`: in its own floats, whose error gives the tolerance, and in float64,
-which gives the exact results. Its sums are tiled and run on all cores, so that large programs take a second; each sum
-keeps its order, and so its value.
+It is compiled twice under the policy `strict`: in its own floats, whose error sets the tolerance, and in float64, for
+the exact results. Its loops are tiled and run on all cores, so that large programs take a second; each sum keeps its
+order, and so its value.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 Arrays = tuple[Array, ...]
 
 SETS = 3
-"""Sets of inputs of a task."""
+"""The number of input sets of a task."""
 SMALLEST = 2.0**-8
-"""The smallest deviation of normal inputs; the first that is tried is 1."""
+"""The smallest standard deviation of normal inputs; the first one tried is 1."""
 SHARP = 2.0**-7
-"""The part of a middling result that its tolerance should be below, or faults hide in it."""
+"""The relative tolerance to aim for: faults could hide in a larger one."""
 ROWS, COLUMNS = 32, 256
-"""The tile of the reference's sums: its partial results stay in L1."""
+"""The tile of the reference's reductions: its partial results stay in L1."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,11 @@ class Case:
 
 @dataclass(frozen=True)
 class ReferenceCases:
-    """The cases of a task; `limit` is the ceiling that candidates are timed beside: flops or bytes. `work` is how many
-    of these a perfect candidate takes, None where the ceiling counts others. `constants` are the positions of the
-    inputs that never change."""
+    """The cases of a task.
+
+    limit: the ceiling beside which candidates are timed: flops or bytes. work: the flops or bytes of a perfect
+    candidate; None if the ceiling counts other operations. constants: the positions of the constant inputs.
+    """
 
     cases: tuple[Case, ...]
     limit: str
@@ -63,8 +65,8 @@ class ReferenceCases:
 
 @dataclass(frozen=True)
 class ReferenceJob:
-    """The job of a builder to compute the reference of its subject on some threads, and to write it to a file, in so
-    many seconds."""
+    """The job of a builder to compute the reference of its subject on some threads and write it to a file, within a
+    limit of seconds."""
 
     path: str
     threads: int
@@ -72,12 +74,13 @@ class ReferenceJob:
 
 
 def write_reference(subject: Subject, job: ReferenceJob) -> None:
-    """Do a job. Raises InputError for a program without outputs, and what building it raises."""
+    """Compute and write the reference of a subject. Raises InputError for a program without outputs, and what building
+    it raises."""
     Path(job.path).write_bytes(pickle.dumps(reference(subject, job.threads), pickle.HIGHEST_PROTOCOL))
 
 
 def reference(subject: Subject, threads: int | None = None) -> ReferenceCases:
-    """The cases of a subject: deterministic for its seed."""
+    """Compute the cases of a subject, deterministic for its seed."""
     oracle = Oracle(subject.module, subject.name, threads)
     random = np.random.default_rng(subject.seed)
     drawn = [oracle.draw(random) for _ in range(SETS)]
@@ -97,7 +100,7 @@ def _expected(case_results: Results, worst: Sequence[float]) -> tuple[Expected, 
 
 @dataclass(frozen=True)
 class Results:
-    """Of each output the strict result, the exact one, and the largest error of the former."""
+    """For each output: the strict result, the exact one, and the largest error of the strict one."""
 
     own: Arrays
     exact: Arrays
@@ -105,11 +108,12 @@ class Results:
 
     @property
     def dullness(self) -> float:
-        """What part of a middling result its tolerance is, of the output where that is most."""
-        return max(map(_dullness, self.exact, self.errors), default=0.0)
+        """The largest relative tolerance of any output."""
+        return max(map(_relative_tolerance, self.exact, self.errors), default=0.0)
 
 
-def _dullness(exact: Array, error: float) -> float:
+def _relative_tolerance(exact: Array, error: float) -> float:
+    """The tolerance for an error, relative to the median magnitude of an output; 0 for integers."""
     if not is_float(exact.dtype):
         return 0.0
     sizes = np.abs(exact[(exact != 0) & np.isfinite(exact)])
@@ -117,7 +121,7 @@ def _dullness(exact: Array, error: float) -> float:
 
 
 class Oracle:
-    """The unscheduled program in its own floats and in float64; where these are its own, in float32 beside them."""
+    """The unscheduled program in its own floats and in float64; a program in float64 also in float32."""
 
     def __init__(self, module: ModuleOp, name: str | None, threads: int | None = None) -> None:
         module = module.clone()
@@ -138,26 +142,27 @@ class Oracle:
         return self._strict.arguments[: len(self._strict.arguments) - self._strict.outputs]
 
     def draw(self, random: np.random.Generator) -> list[Array]:
-        """Random inputs, and the elements of constants."""
+        """Draw random inputs; constants have their own elements."""
         return [self._stated[n] if n in self._stated else draw(a, random) for n, a in enumerate(self.inputs)]
 
     def scaled(self, inputs: Sequence[Array], scale: float) -> list[Array]:
-        """The inputs with their floats times a power of two, but for constants."""
+        """Multiply the float inputs by a power of two, constants excepted."""
         return [a if n in self._stated else scaled([a], scale)[0] for n, a in enumerate(inputs)]
 
     def own(self, inputs: Sequence[Array]) -> Arrays:
-        """The results in its own floats."""
+        """The results in the program's own floats."""
         return _called(self._strict, inputs)
 
     def __call__(self, inputs: Sequence[Array], strict_outputs: Arrays | None = None) -> Results:
-        """The results for some inputs; those in the program's own floats may be given."""
+        """The results for some inputs; `strict_outputs` are those in the program's own floats, if at hand."""
         native = strict_outputs or self.own(inputs)
         if self._strict_in_other_floats is None:
             return Results(native, native, (0.0,) * len(native))
         in_other_floats = _called(self._strict_in_other_floats, inputs)
         exact = native if self._is_wide else in_other_floats
-        part = epsilon(np.dtype(np.float64)) / epsilon(np.dtype(np.float32)) if self._is_wide else 1.0
-        return Results(native, exact, tuple(part * _error(a, b) for a, b in zip(native, in_other_floats, strict=True)))
+        factor = epsilon(np.dtype(np.float64)) / epsilon(np.dtype(np.float32)) if self._is_wide else 1.0
+        errors = tuple(factor * _error(a, b) for a, b in zip(native, in_other_floats, strict=True))
+        return Results(native, exact, errors)
 
 
 def _called(kernel: Kernel, inputs: Sequence[Array]) -> Arrays:
@@ -176,7 +181,7 @@ def _error(actual: Array, exact: Array) -> float:
 
 
 def draw(argument: Argument, random: np.random.Generator) -> Array:
-    """Random elements: standard normal floats, truth values, integers up to 8 that are not 0, since they may divide."""
+    """Draw random elements: standard normal floats, booleans, integers of magnitude 1 to 8: they may be divisors."""
     dtype, shape = argument.dtype, argument.shape
     if is_float(dtype):
         return np.asarray(random.standard_normal(shape), dtype)
@@ -187,16 +192,16 @@ def draw(argument: Argument, random: np.random.Generator) -> Array:
 
 
 def scaled(inputs: Sequence[Array], scale: float) -> list[Array]:
-    """The inputs with their floats times a power of two."""
+    """Multiply the float inputs by a power of two."""
     return [np.asarray(a * a.dtype.type(scale)) if is_float(a.dtype) else a for a in inputs]
 
 
 def _scaled(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Results]:
-    """The scale of inputs, and the results at it.
+    """Find the scale of the inputs, and return it with the results at it.
 
-    Halved until all results are finite, or as many as can be, and further while that sharpens the check by half or
-    more: where errors grow with values, as through exp, large inputs leave a tolerance in which faults of small results
-    hide.
+    The scale is halved until all results are finite, or as many as possible. Then it is halved further while that at
+    least halves the relative tolerance: where errors grow with values, as through exp, large inputs give a tolerance in
+    which faults of small results hide.
     """
     scale, outputs = _finite(oracle, inputs)
     best = scale, oracle(oracle.scaled(inputs, scale), outputs)
@@ -210,7 +215,7 @@ def _scaled(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Results]:
 
 
 def _finite(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Arrays]:
-    """The first scale at which all results are finite, or that with the fewest which are not; and the results at it."""
+    """The largest scale with the fewest results that are not finite, and the results at it."""
     scale, outputs = 1.0, oracle.own(inputs)
     best, fewest = (scale, outputs), special(outputs)
     while fewest and scale > SMALLEST:
@@ -222,14 +227,14 @@ def _finite(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Arrays]:
 
 
 def special(arrays: Arrays) -> int:
-    """How many floats are not finite."""
+    """The number of floats that are not finite."""
     return sum(int((~np.isfinite(array)).sum()) for array in arrays if is_float(array.dtype))
 
 
 def strict(module: ModuleOp, name: str | None, threads: int | None = None) -> Kernel:
-    """A loop-level program under the policy `strict`: tiled for the caches, on all cores where no count of threads is
-    stated, each sum in its order."""
-    from compiler import universe  # a runner, which is given a reference, does without all of these
+    """Compile a loop-level program under the policy `strict`, each sum in its order, tiled for the caches; `threads`
+    None is all cores."""
+    from compiler import universe  # not needed by a runner, which reads the reference from a file
     from compiler.driver.kernels import build_as_written
     from compiler.pipeline import parse_passes, run
     from compiler.schedule import Schedule
@@ -243,7 +248,8 @@ def strict(module: ModuleOp, name: str | None, threads: int | None = None) -> Ke
 
 
 def _tile(schedule: Schedule, label: str) -> None:
-    """Tile the two innermost spatial loops of a reduction, its last loop being one; as it is, where that is refused."""
+    """Tile the two innermost spatial loops of a reduction whose last loop is spatial; leave others unchanged, and those
+    whose tiling is refused."""
     block = schedule.program.blocks[label]
     loops = schedule.get_loops(schedule.get_block(label))
     numbers = [loop.number for loop in schedule.program.enclosing(label)]

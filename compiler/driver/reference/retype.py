@@ -1,4 +1,4 @@
-"""A program in other floats: in float64 it is the reference of itself in narrower ones."""
+"""`retyped`: a program in another float type; in float64 it is the exact reference of itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _collect(attribute: Attribute, floats: set[AnyFloat]) -> None:
 
 
 def retyped(module: ModuleOp, to: AnyFloat) -> ModuleOp:
-    """A copy of a loop-level module in which every float is of one type; conversions between floats are gone.
+    """Copy a loop-level module with all floats of one type, without conversions between floats.
 
       %0 = arith.extf %a : f16 to f32    %1 = arith.mulf %0, %b : f32    // to f64
     ->

@@ -1,4 +1,4 @@
-"""`Subject`: what candidates are candidates of."""
+"""`Subject`: the program of which candidates are schedules."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from compiler.types.elements import element_bytes
 from compiler.types.machines import Gpu, Machine
 
 FMAS = 2
-"""Vector FMA that a core issues in a cycle."""
+"""The vector FMAs that a core issues in a cycle."""
 FASTEST = 8e9
-"""Cycles in a second that no processor has."""
+"""An upper limit of the clock rate of any processor, in Hz."""
 BYTES = 6
-"""Bytes that a core gets from memory in a cycle: 20 GB/s at 3.3 GHz."""
+"""The bytes that a core reads from memory in a cycle: 20 GB/s at 3.3 GHz."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A program to be scheduled: its text at the te or loop level, and how it is compiled, run and checked.
+    """A program to schedule, and the settings of compiling, running and checking it.
 
-    name: which of several functions.
-    policy: the liberties of floating point: strict, contract or fast.
-    threads: how many threads parallel loops run on; the runner gets as many cores.
+    text: at the te or loop level. name: of the function, one of several.
+    policy: of floating point: strict, contract or fast.
+    threads: of parallel loops; the runner gets as many cores.
     seed: of the random inputs.
-    target, arch: what it is compiled for: the CPU at hand, or a GPU of some architecture.
-    timing: where calls find their operands: see `compiler.database.outcome`.
+    target, arch: the CPU at hand, or a GPU of some architecture.
+    timing: the place of the operands of timed calls, see `compiler.database.outcome`.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Subject:
     @cached_property
     def module(self) -> ModuleOp:
         """The unscheduled loops. Raises ParseError, VerifyException or InputError for text that is no such program."""
-        from compiler.pipeline import lower, parse  # a runner, which gets machine code, does without them
+        from compiler.pipeline import lower, parse  # not needed by a runner, which gets machine code
 
         return lower(parse(self.text, "the program"))
 
@@ -62,9 +62,11 @@ class Subject:
 
 
 def ceiling(program: Program, machine: Machine) -> str:
-    """`flops` or `bytes`: what bounds a perfect implementation, by the machine's balance; the same for each schedule.
+    """The bound of a perfect implementation on a machine, for any schedule: `flops` or `bytes`.
 
-    Bytes are the arguments', each counted once. Integer operations count if there are no floating-point ones.
+    Compares operations per byte with the machine's balance. Bytes are the arguments', each counted once; integer
+    operations count if there are no floating-point ones. With 8 lanes the balance is 2 * 2 * 8 / 6 = 5.3 operations a
+    byte: an f32 matmul of n = 1024 has 2 n^3 / (3 * 4 n^2) = 171, so flops.
     """
     moved = sum(map(_bytes, program.arguments))
     balance = 2 * FMAS * (machine.vector_bits // 32) / BYTES
@@ -72,8 +74,8 @@ def ceiling(program: Program, machine: Machine) -> str:
 
 
 def work(program: Program, machine: Machine) -> float | None:
-    """The cost of a perfect implementation: the bytes or operations that its ceiling counts. None if its operations
-    differ from the ceiling's probe, which is float32 FMA."""
+    """The cost of a perfect implementation: its bytes or operations, as its ceiling counts them. None if its operations
+    are not those of the ceiling's probe, f32 FMA."""
     if ceiling(program, machine) == "bytes":
         return float(sum(map(_bytes, program.arguments)))
     if any(buffer.element != f32 for buffer in program.arguments):
@@ -84,23 +86,26 @@ def work(program: Program, machine: Machine) -> float | None:
 
 
 def cycles(program: Program, machine: Machine | Gpu) -> float:
-    """About how many cycles of one core a perfect implementation takes: what moves its bytes or does its operations,
+    """The approximate cycles of one core of a perfect implementation: to move its bytes or to do its operations,
     whichever takes longer."""
     moved = sum(map(_bytes, program.arguments))
     return max(moved / BYTES, _operations(program) / (2 * FMAS * machine.lanes))
 
 
 def least_seconds(program: Program, machine: Machine, threads: int) -> float:
-    """Less than what any call takes on a machine: four times the multiply-adds that processors of today issue in a
-    cycle, 64 times for other elements than f32 and f64, which have units of their own; FASTEST cycles a second."""
+    """A lower bound of the seconds of a call on any machine with these vectors.
+
+    It assumes FASTEST cycles a second and 4 times the FMAs that current processors issue in a cycle; 64 times for other
+    elements than f32 and f64, which have units of their own.
+    """
     is_wide = all(buffer.element in (f32, f64) for buffer in program.arguments)
-    each = 2 * FMAS * (machine.vector_bits // 32) * (4 if is_wide else 64)
-    return _operations(program) / each / (FASTEST * threads)
+    per_cycle = 2 * FMAS * (machine.vector_bits // 32) * (4 if is_wide else 64)
+    return _operations(program) / per_cycle / (FASTEST * threads)
 
 
 def share(program: Program, machine: Machine, cost: float) -> float | None:
-    """The share of its ceiling that a candidate of some cost reaches: 1 is a perfect implementation. None where it
-    has no ceiling."""
+    """The share of its ceiling that a candidate of a cost reaches; 1 is a perfect implementation. None without a
+    ceiling for its operations."""
     operations = work(program, machine)
     return None if operations is None else operations / cost
 

@@ -1,4 +1,4 @@
-"""A result beside the expected one: poison before it is computed, and a sentence about wrong elements."""
+"""The comparison of results: `poison` an output before it is computed, `fault` describes wrong elements."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from compiler.dialects.numbers import BF16, DType, is_float
 from compiler.targets.arguments import Array
 
 FACTOR = 16.0
-"""How many times the error of the strict program a result may have: other orders of a sum, fused operations and
-polynomials are worse than it by less, a missing term of a sum of a thousand is worse by more."""
+"""The factor of the tolerance on the error of the strict program. Other orders of a sum, fused operations and
+polynomials stay below it; a missing term of a sum of a thousand exceeds it."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Expected:
     """The expected result of one output.
 
     own: the result of the unscheduled program under the policy `strict`, in its own dtype.
-    exact: floats in float64; others as the program in float64 has them.
-    worst: the largest error of such results, over all inputs.
+    exact: the result of the program in float64; floats are float64.
+    worst: the largest difference between the two, over all sets of inputs.
     """
 
     own: Array
@@ -29,7 +29,7 @@ class Expected:
 
 
 def poison(out: Array, expected: Expected) -> None:
-    """Set each element to a wrong value: NaN, or the complement of the expected one."""
+    """Fill an output with wrong values: NaN (0 where NaN is expected), or the complement of the expected integers."""
     if not is_float(out.dtype):
         np.invert(expected.own, out=out)
         return
@@ -39,11 +39,11 @@ def poison(out: Array, expected: Expected) -> None:
 
 
 def fault(output: Array, expected: Expected) -> str | None:
-    """A sentence about a wrong result; None for a right one.
+    """Compare an output with the expected result: a sentence about the first wrong element, None if all are right.
 
-    A float is within `FACTOR * (worst + eps * |exact|)` of the exact one; where either result is not finite it may be
-    that of the strict program as well. Others equal the strict program's, or the exact ones: a comparison of floats
-    may fall either way where these two differ.
+    A float is right within `FACTOR * (worst + eps * |exact|)` of the exact one, e.g. 16 * (1e-6 + 1.2e-7 * 1) = 1.8e-5
+    for 1 in f32; if the exact or the strict one is not finite, it may also equal either. Other elements must equal the
+    strict or the exact one: a comparison of floats may fall either way where these differ.
     """
     with np.errstate(all="ignore"):
         close = _close(output, expected)
@@ -59,14 +59,14 @@ def _close(output: Array, expected: Expected) -> Array:
     strict, exact = expected.own, expected.exact
     if not is_float(output.dtype):
         return np.asarray((output == strict) | (output == exact))
-    wide = output.astype(np.float64)
+    difference = output.astype(np.float64)
     tolerance = np.abs(exact)
     tolerance *= epsilon(output.dtype)
     tolerance += expected.worst
     tolerance *= FACTOR
-    wide -= exact
-    np.abs(wide, out=wide)
-    close = np.asarray(wide <= tolerance) & np.isfinite(exact)
+    difference -= exact
+    np.abs(difference, out=difference)
+    close = np.asarray(difference <= tolerance) & np.isfinite(exact)
     if close.all():
         return np.asarray(close)
     special = ~(np.isfinite(exact) & np.isfinite(strict))
