@@ -1,4 +1,4 @@
-"""`assembled`: main beside its units, as data that makes a kernel; `build_program`: that kernel."""
+"""`assembled`: compile main and its units to data; `build_program`: the kernel of such data."""
 
 from __future__ import annotations
 
@@ -37,13 +37,17 @@ from compiler.targets.cpu.load import interface
 from compiler.types.machines import host
 
 MAIN_LEVEL = 1
-"""The level of LLVM's optimisations for main, which only calls: higher ones find nothing and take twice as long."""
+"""LLVM's optimization level for main, which is only calls: higher levels gain nothing and take twice as long."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """Main as it is compiled, its units, what fills the constants, and the numbers of the units that only do that,
-    and of those that a guard skips."""
+    """A program ready to link.
+
+    main: with its calls, copies and constants as compiled. compiled: the unit of each job of `units`. preparing: the
+    calls that fill the constants. runs_once: the numbers of the units that run only there. skipped: the numbers of the
+    units that a guard may skip.
+    """
 
     main: Main
     units: Units
@@ -61,7 +65,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Assembled:
-    """A program as data that makes a kernel, and its texts by level, most of them produced on demand."""
+    """A linked program as data, and its texts by level, most of them made on demand."""
 
     linked: Linked
     texts: Mapping[str, Text]
@@ -75,8 +79,8 @@ def build_program(
     name: str | None = None,
     hashes: Mapping[str, str] = MappingProxyType({}),
 ) -> Kernel:
-    """The kernel of a program that `assembled` compiles; `constants` are arrays of inputs that never change, contiguous
-    and of the inputs' types, by the names of the inputs. Raises what `assembled` does."""
+    """Compile a program by `assembled` and load its kernel. `constants` are contiguous arrays of the constant inputs,
+    of the inputs' types, by name. Raises what `assembled` does."""
     elements = read_tensors(find_function(module, name)).elements
     with Team() as team:
         assembled_program = assembled(module, sources, settings, team, tuple(constants), name, hashes)
@@ -93,12 +97,11 @@ def assembled(
     name: str | None = None,
     hashes: Mapping[str, str] = MappingProxyType({}),
 ) -> Assembled:
-    """Compile a te module whose function calls others, each once, by a team of processes.
+    """Compile a te module whose function calls others, each different call once, by a team of processes.
 
-    `sources` are the schedules of functions by their names; those of others are as written. `constants` are the names
-    of inputs that never change. `hashes` are canonical hashes of functions, by their names, where they are known.
-
-    Raises InputError where a function that is called calls others itself, and what compiling it raises.
+    sources: the schedules of functions by name; missing ones are as written. constants: the names of the constant
+    inputs. hashes: the known canonical hashes of functions by name. Raises InputError if a called function calls others
+    itself, and what the compilation raises.
     """
     require(module, "te", "build")
     function = find_function(module, name)
@@ -158,20 +161,20 @@ def _planned(
     preparing = Preparing(called_main, parts.main, standing(pairs, fixed))
     for call, number in zip(parts.before, before, strict=True):
         preparing.run_before(call, units_done[number])
-    left = iter(after)
+    unit_numbers = iter(after)
     steps = [
-        preparing.step(step, units_done[next(left)]) if isinstance(step, Call) else preparing.copy(step)
+        preparing.step(step, units_done[next(unit_numbers)]) if isinstance(step, Call) else preparing.copy(step)
         for step in parts.main.steps
     ]
-    given = {name: called_main.buffers[name] for name in constants}
-    main = complete(parts.main, steps, given | preparing.filled)
+    constant_buffers = {name: called_main.buffers[name] for name in constants}
+    main = complete(parts.main, steps, constant_buffers | preparing.filled)
     temporaries_bytes = sum(map(size, parts.main.temporaries))
     skipped = {number for number, step in zip(after, parts.main.calls, strict=True) if step.guarded}
     return Planned(main, units, units_done, preparing, temporaries_bytes, set(before) - set(after), skipped)
 
 
 def _hash(callee: FuncOp, hashes: Mapping[str, str]) -> str:
-    """The canonical hash of a function."""
+    """The canonical hash of a function, computed if it is not among `hashes`."""
     return hashes.get(callee.sym_name.data) or canonical_hash(ModuleOp([callee.clone()]))
 
 
@@ -181,7 +184,7 @@ def _constant(call: Call, parts: Once) -> tuple[int, ...]:
 
 
 def _module(main: Main, codes: Sequence[Code]) -> ModuleOp:
-    """Main at the low level, its temporaries planned, beside declarations of its callees by their symbols."""
+    """Lower main, with its temporaries planned, to a module with declarations of its callees by their symbols."""
     function, by_name = empty(main.name), {code.name: code for code in codes}
     called = {call.callee: call for call in main.calls}
     declarations = [_declaration(main, call, by_name[name]) for name, call in called.items()]
@@ -194,7 +197,7 @@ def _module(main: Main, codes: Sequence[Code]) -> ModuleOp:
 
 
 def _declaration(main: Main, call: Call, code: Code) -> FuncOp:
-    """A function that is elsewhere, by one of its calls."""
+    """The declaration of a compiled function, with the types of one of its calls."""
     buffers = [main.buffers[name] for name in (*call.inputs, *call.outputs)]
     types = [memref_type(buffer.scalar, buffer.shape) for buffer in buffers]
     function, face = FuncOp.external(code.interface.name, types, []), code.interface
@@ -207,7 +210,7 @@ def _declaration(main: Main, call: Call, code: Code) -> FuncOp:
 
 
 def _law(function: FuncOp) -> str:
-    """The name of the law that gave a function its form, if one did."""
+    """The name of the law that gave a function its form; empty for none."""
     law = function.attributes.get(LAW)
     return law.data if isinstance(law, StringAttr) else ""
 
@@ -216,8 +219,8 @@ def _groups(
     planned: Planned, sources: Mapping[str, Scheduled], hashes: Mapping[str, str], laws: Mapping[str, str]
 ) -> Iterator[GroupFacts]:
     units = planned.units
-    every = zip(units.jobs, units.callees, units.occurrences, planned.compiled, strict=True)
-    for number, (job, callee, occurrences, unit) in enumerate(every):
+    rows = zip(units.jobs, units.callees, units.occurrences, planned.compiled, strict=True)
+    for number, (job, callee, occurrences, unit) in enumerate(rows):
         source = sources.get(callee, WRITTEN)
         runs = RUN_ONCE if number in planned.runs_once else RUN_SELDOM if number in planned.skipped else ""
         verdict = source.verdict or runs

@@ -28,8 +28,11 @@ class Preparation:
 
 @dataclass(frozen=True)
 class ConstantBlock:
-    """The block of constants of main: where each stands in it, its bytes, what is run once to fill it, and the buffers
-    that this fills."""
+    """The block of memory with the constants of main.
+
+    constants: with their offsets in the block. bytes: its size. preparations: the calls that run once, in order.
+    filled: the buffers that they fill, by name.
+    """
 
     constants: tuple[Constant, ...]
     bytes: int
@@ -38,10 +41,11 @@ class ConstantBlock:
 
 
 class Preparing:
-    """The calls of main become calls of units; what these prepare of equal constants is prepared once."""
+    """Rewrites the calls of main to calls of units, and collects the preparations, equal ones once."""
 
     def __init__(self, main: Main, remaining: Main, stands: Mapping[str, str]) -> None:
-        """`remaining` is main without what runs once, `stands` the buffers that stand in the place of others."""
+        """`remaining` is main without the calls that run once. `stands` maps each buffer computed in place to the one
+        whose memory it uses."""
         self.main = main
         self.preparations: list[Preparation] = []
         self.filled: dict[str, Buffer] = {}
@@ -50,25 +54,26 @@ class Preparing:
         self._made: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
 
     def run_before(self, call: Call, unit: Unit) -> None:
-        """A call that reads constants alone."""
+        """Add the preparation by a call that reads constants alone."""
         for name in call.outputs:
             self.filled[name] = self.main.buffers[name]
         inputs = self.step(call, unit).inputs
         self._prepare(unit.call, inputs, call.outputs)
 
     def step(self, call: Call, unit: Unit) -> Call:
-        """A call as it stands in main, where its unit prepares what depends on constants alone."""
+        """Rewrite a call of main to a call of its unit, and add the unit's preparation, if it has one."""
         prepared = self._prepared(call, unit) if unit.prepare is not None else ()
-        inputs = (self._place(call.inputs[n]) for n in unit.takes)
+        inputs = (self._memory(call.inputs[n]) for n in unit.takes)
         skips = call.guarded is not None and (call.guarded.value, 0) in unit.shared
-        unless = self._place(call.inputs[call.guarded.guard]) if call.guarded and skips else ""
-        return Call(unit.call.name, (*inputs, *prepared), tuple(map(self._place, call.outputs)), unless=unless)
+        unless = self._memory(call.inputs[call.guarded.guard]) if call.guarded and skips else ""
+        return Call(unit.call.name, (*inputs, *prepared), tuple(map(self._memory, call.outputs)), unless=unless)
 
     def copy(self, copy: Copy) -> Copy:
-        """A copy as it stands in main."""
-        return Copy(self._place(copy.source), self._place(copy.target))
+        """Rewrite a copy of main to the buffers whose memory it uses."""
+        return Copy(self._memory(copy.source), self._memory(copy.target))
 
-    def _place(self, name: str) -> str:
+    def _memory(self, name: str) -> str:
+        """The buffer whose memory a buffer uses."""
         return self._stands.get(name, name)
 
     def _prepared(self, call: Call, unit: Unit) -> tuple[str, ...]:
@@ -87,7 +92,8 @@ class Preparing:
 
 
 def complete(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer]) -> Main:
-    """Main with other steps and the constants that these read; without elements, and temporaries that no step has."""
+    """Main with new steps and the layout of its constants, without the elements of these and without temporaries that
+    no step uses."""
     used = {name for step in steps for name in (*step.reads, *step.writes)}
     used |= {main.wholes[name] for name in used & main.wholes.keys()}
     temporaries = tuple(buffer for buffer in main.temporaries if buffer.name in used)
@@ -98,9 +104,10 @@ def complete(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer])
 def fill(
     block: ConstantBlock, given: Mapping[str, Array], library: Loaded, threads: int, allocate: Allocate = arena
 ) -> Array:
-    """The memory of a block of constants, by the arrays that are given and what is prepared of them.
+    """Allocate and fill a block of constants, and return it read-only.
 
-    What is prepared and main does not read ends with this call.
+    given: the arrays of the constants by name. The preparations run in order; prepared buffers that main does not read
+    are freed after this call.
     """
     memory = allocate(block.bytes)[: block.bytes]
     arrays = dict(given)

@@ -1,4 +1,4 @@
-"""`Linked`: a program of groups as data, of which any process on a machine of its kind makes a kernel."""
+"""`Linked`: a compiled program of groups as data, for any machine of its kind; `load_linked`: its kernel."""
 
 from __future__ import annotations
 
@@ -19,8 +19,12 @@ from compiler.types.machines import host, lacking
 
 @dataclass(frozen=True)
 class Linked:
-    """Main and its units: machine code, what a caller knows of main, the position of the block of constants among
-    main's arguments, what fills it, on how many threads, and what main knows of the groups by their names."""
+    """Main and its units as machine code.
+
+    interface: of main. objects: main's code, then the units'. tiles: whether a unit uses tile registers. position: of
+    the block of constants among main's arguments. block: its layout and preparations. groups: the facts of each unit.
+    callees: the interfaces of the units by name. temporaries_bytes: of all temporaries, before they share memory.
+    """
 
     interface: Interface
     objects: tuple[ObjectCode, ...]
@@ -42,10 +46,10 @@ def load_linked(
     cached: bool = False,
     allocate: Allocate = arena,
 ) -> Kernel:
-    """The kernel of a program, by its constant arrays, for which memory is allocated; `start` is when its build began,
-    on the clock perf_counter.
+    """Load a program as a kernel, and fill its block of constants.
 
-    Raises TargetError where a function that it calls is in no library here, and where tile registers are refused.
+    arrays: of the constants, by name. start: of the build, on perf_counter. allocate: allocates the block. Raises
+    TargetError if no library here has a function that it calls, or if the system refuses tile registers.
     """
     taken, machine = linked.interface, host()
     if linked.tiles and not lacking(machine):

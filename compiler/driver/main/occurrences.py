@@ -1,4 +1,4 @@
-"""The calls of main: which are done once, since all they read is constant, and which unit each of the others is of."""
+"""The calls of main: those that run once, since they read constants alone; the unit of each; computing in place."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from compiler.program.tree import Buffer
 from compiler.types.machines import host
 
 PREPARE = ".prepare"
-"""What the name of a preparation ends with, see the pass split-constants."""
+"""The suffix of the name of a preparation, see the pass split-constants."""
 
 
 @dataclass(frozen=True)
 class Once:
-    """A main function without what runs once before: `before` are these calls, `constants` what does not change."""
+    """A main split by constants: `main` without the calls `before`, which run once; `constants` are the names of all
+    constant buffers, the results of these calls included."""
 
     main: Main
     before: tuple[Call, ...]
@@ -30,7 +31,10 @@ class Once:
 
 
 def once(main: Main, constants: Collection[str]) -> Once:
-    """Take the calls out of main whose inputs are all constant; one that gives a result of main stays."""
+    """Take the calls with only constant inputs out of main, but for calls that compute a result of main.
+
+    Constant w: `call @pack(w, p)  call @f(x, p, y)` becomes before = [@pack], steps = [@f], constants = {w, p}.
+    """
     constant_names, before, steps = set(constants), list[Call](), list[Step]()
     result_names = {buffer.name for buffer in main.results}
     for step in main.steps:
@@ -50,17 +54,21 @@ Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def replaceable(main: Main) -> dict[str, Pairs]:
-    """By function the inputs in whose place its outputs may stand in all its calls: temporaries that nothing reads
-    afterwards, itself or by a view, and that the call reads once.
+    """For each function the pairs of an input and an output that may be one array in all its calls.
 
-    A view stays where it is: it is no such input. Where it is such an output, the input stands in its place, and so
-    must not stand in the place of a buffer that has views itself. The same holds for a result of main whose call a
-    guard skips: the output of such a call stands in the place of the value that it then has, and of no other input.
+    The input must be a temporary that no later step reads, directly or by a view, and that the call reads once. The
+    output must be a temporary of the same shape and type.
+
+    A view has fixed memory, and cannot be the input. If it is the output, the input moves into its memory, so that the
+    input must have no views itself. The same holds for a result of main of a call that a guard skips; there the only
+    input is the value that the result has if the call is skipped.
+
+        call @f(%a, %b)  call @g(%b, %c)  // temporaries a, b, c of one shape: b may be computed into a, c into b
     """
     temporaries = {buffer.name for buffer in main.temporaries}
     last = {main.wholes.get(name, name): number for number, step in enumerate(main.steps) for name in step.reads}
     fixed = set(main.wholes.values())
-    """The buffers that have views, and what may stand in their places."""
+    """The buffers that have views, and those that may use their memory."""
     by_callee: dict[str, set[tuple[int, int]]] = {}
     for number, call in enumerate(main.steps):
         if not isinstance(call, Call):
@@ -81,22 +89,25 @@ def replaceable(main: Main) -> dict[str, Pairs]:
 
 
 def standing(calls: Iterable[tuple[Call, Pairs]], views: Container[str]) -> dict[str, str]:
-    """The buffers that stand in the place of others, and these; `calls` have the inputs and outputs that must be one
-    buffer. A view is what others stand in the place of."""
+    """Map each buffer computed in place to the buffer whose memory it uses; `calls` have the pairs of input and output
+    that must be one buffer. A view keeps its memory, and the input uses that.
+
+        call @f(%a, %b)  call @g(%b, %c)  // both with the pair (0, 0): {b: a, c: a}
+    """
     stands: dict[str, str] = {}
 
-    def place(name: str) -> str:
+    def memory(name: str) -> str:
         while name in stands:
             name = stands[name]
         return name
 
     for call, pairs in calls:
         for i, j in pairs:
-            source, target = place(call.inputs[i]), call.outputs[j]
+            source, target = memory(call.inputs[i]), call.outputs[j]
             if target in views:
                 source, target = target, source
             stands[target] = source
-    return {name: place(name) for name in stands}
+    return {name: memory(name) for name in stands}
 
 
 def _are_alike(left: Buffer, right: Buffer) -> bool:
@@ -104,17 +115,17 @@ def _are_alike(left: Buffer, right: Buffer) -> bool:
 
 
 class Units:
-    """The different units of a program, found call by call."""
+    """The different units of a program, collected call by call."""
 
     def __init__(
         self, main: str, functions: Sequence[FuncOp], sources: Mapping[str, Scheduled], settings: BuildSettings
     ) -> None:
-        """`functions` are those that `main` calls, `sources` their schedules, by their names."""
+        """`functions` are those that `main` calls; `sources` are their schedules by name."""
         self.jobs: list[CompileJob] = []
         self.callees: list[str] = []
-        """The function of each unit."""
+        """The name of the function of each unit."""
         self.occurrences: list[int] = []
-        """How many calls each unit has."""
+        """The number of calls of each unit."""
         self._functions = {function.sym_name.data: function for function in functions}
         self._texts = {name: key_text(function) for name, function in self._functions.items()}
         self._sources, self._settings = sources, settings
@@ -123,8 +134,11 @@ class Units:
         self._numbers: dict[UnitKey, int] = {}
 
     def number(self, callee: str, constants: tuple[int, ...] = (), shared: Pairs = ()) -> int:
-        """The number of the unit of a call of a function some of whose inputs, by their positions, are constant, and of
-        which some inputs and outputs may be one array."""
+        """Count a call of a function, and return the number of its unit, a new one for the first call of its kind.
+
+        constants: the positions of its constant inputs. shared: pairs of positions of an input and an output that may
+        be one array.
+        """
         source = self._sources.get(callee, WRITTEN)
         policy, threads = self._settings.policy, self._settings.threads
         key = UnitKey(self._texts[callee], source.script, constants, shared, policy, threads, self._machine)
@@ -139,7 +153,7 @@ class Units:
         return number
 
     def _name(self, callee: str) -> str:
-        """A name that is free, and with it the name of what is prepared."""
+        """Take a fresh name for a unit, such that the name of its preparation is free as well."""
         other_names = self._taken - {callee}
         number, name = 0, callee
         while {name, f"{name}{PREPARE}"} & other_names or name in {job.name for job in self.jobs}:

@@ -1,4 +1,4 @@
-"""Concatenations that their producers write: the parts are views of one buffer, and the call that copied them goes."""
+"""Concatenations written by their producers: the parts become views of one buffer, and the copying call is removed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from compiler.program.tree import Buffer
 from compiler.types.elements import element_bytes
 
 Joins: TypeAlias = Mapping[str, tuple[Slot, ...]]
-"""By the names of functions that only put inputs one behind the other, their parts."""
+"""The parts of concatenations, by the names of their functions."""
 
 
 def joins(functions: Iterable[FuncOp]) -> Joins:
-    """Those of some te functions that only put inputs one behind the other in memory."""
+    """The te functions among `functions` that concatenate inputs in memory, with their parts."""
     parts_of = {function.sym_name.data: contiguous_parts(read(function)) for function in functions}
     return {name: parts for name, parts in parts_of.items() if parts is not None}
 
@@ -32,10 +32,10 @@ def sliced(main: Main, joins: Joins, buffers: Mapping[str, Buffer]) -> Main:
       ->
         %a = view of %c  %b = view of %c  call @f(%x, %a)  call @g(%x, %b)
 
-    A part qualifies that a call of main gives, that is no result of main, and that stands in no other concatenation;
-    others are copied into their slices. Where none qualifies the call stays. A concatenation all of whose parts stand
-    in another one, in its order, is a view of that one; so of blocks that each read all earlier results only the last
-    has memory. `buffers` are those of main, and the constants that it reads.
+    A part becomes a slice if it is a temporary, computed by a call of main, in no other concatenation; other parts are
+    copied into their slices. If no part becomes a slice, the call stays. A concatenation whose parts are all in another
+    one, in the same order, is a view of that one: of dense blocks, each of which reads all earlier results, only the
+    last has memory. `buffers` are those of main, and the constants that it reads.
     """
     slices = _Slices(main, buffers)
     for number in reversed(range(len(main.steps))):
@@ -51,14 +51,15 @@ _Place: TypeAlias = tuple[str, int]
 
 @dataclass
 class _Copied:
-    """What stands as a copy in another buffer, and the number of the step before which it is copied."""
+    """A buffer that is copied into a slice, and the number of the step before which it is copied."""
 
     source: str
     step: int
 
 
 class _Slices:
-    """Where the parts of concatenations stand, the last concatenation first: what contains it is then known."""
+    """The places of the parts of concatenations. These are joined from the last to the first, so that one inside
+    another is joined after it."""
 
     def __init__(self, main: Main, buffers: Mapping[str, Buffer]) -> None:
         self._main, self._buffers = main, buffers
@@ -70,7 +71,8 @@ class _Slices:
         self._gone: set[int] = set()
 
     def join(self, number: int, call: Call, parts: Sequence[Slot]) -> None:
-        """Place the parts of the concatenation that a step calls, if any can be placed."""
+        """Place the parts of a step's concatenation and remove the step, if it is within another one or a part can
+        become a slice."""
         target = call.outputs[0]
         width = element_bytes(self._buffers[target].scalar)
         pieces = [(call.inputs[part.input], part.start * width) for part in parts]
@@ -90,17 +92,20 @@ class _Slices:
         return name in self._temporaries and name not in self._places
 
     def _place(self, number: int, within: _Place, pieces: Sequence[tuple[str, int]]) -> None:
-        """Place parts at offsets from a place; those that stand elsewhere are copied."""
+        """Place parts at offsets from a place; parts that cannot become slices are copied."""
         for name, offset in pieces:
-            place = (within[0], within[1] + offset)
+            slot = (within[0], within[1] + offset)
             if self._is_free(name):
-                self._places[name] = place
+                self._places[name] = slot
             else:
-                self._copied[place] = _Copied(name, number)
-                self._copies.setdefault(name, []).append(place)
+                self._copied[slot] = _Copied(name, number)
+                self._copies.setdefault(name, []).append(slot)
 
     def _within(self, target: str, pieces: Sequence[tuple[str, int]]) -> _Place | None:
-        """Where all parts of a concatenation already stand as they would in it."""
+        """The place in another concatenation at which all parts already are, in order and contiguous; None without one.
+
+        Parts a at 0 and b at 64 bytes. In t, a is at 128 and b at 192: the place is (t, 128).
+        """
         first, start = pieces[0]
         for joined, offset in self._all_places(first) if self._is_free(target) else ():
             begin = offset - start
@@ -109,12 +114,12 @@ class _Slices:
         return None
 
     def _all_places(self, name: str) -> list[_Place]:
-        """Where the elements of a buffer stand in others."""
+        """The places of a buffer in others, as a slice or as copies."""
         placed = [self._places[name]] if name in self._places else []
         return placed + self._copies.get(name, [])
 
     def main(self) -> Main:
-        """Main with views and copies for the calls that are gone."""
+        """Main with views and copies instead of the removed calls."""
         main, names = self._main, Names(self._buffers)
         views = [View(self._buffers[name], *place) for name, place in self._places.items()]
         copies: dict[int, list[Copy]] = {}

@@ -1,4 +1,4 @@
-"""The whole program at a level: main, followed by its units. What few ask for is made when it is asked for."""
+"""The texts of a whole program by level: main, followed by its units. Most are made on demand."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from compiler.targets.cpu.compile import assembly
 from compiler.types.machines import host
 
 MOST_BYTES = 1 << 20
-"""The most bytes of constants whose elements are in the text of a program."""
+"""The limit of the bytes of constants; above it the text of a program omits their elements."""
 
 
 def texts(te: str, main: Main, jobs: Sequence[CompileJob]) -> dict[str, str | Callable[[], str]]:
-    """The texts by level."""
+    """The texts of a program by level; those below te are functions that make them."""
     return {
         "te": te,
         "loop": partial(_loop, main, jobs),
@@ -34,15 +34,14 @@ def texts(te: str, main: Main, jobs: Sequence[CompileJob]) -> dict[str, str | Ca
 
 
 def te_text(module: ModuleOp) -> str:
-    """The text of a module at the te level; where its constants are large, without their elements, which would have to
-    be kept for it."""
+    """The text of a module at the te level, without the elements of its constants if these exceed MOST_BYTES."""
     if sum(constant.data.nbytes for constant in constants_in(module)) <= MOST_BYTES:
         return str(module)
     return "\n".join(["builtin.module {", *(textwrap.indent(str(op), "  ") for op in module.ops), "}"])
 
 
 def _functions(job: CompileJob) -> list[FuncOp]:
-    """The scheduled loops of a unit: what is prepared, and what each call runs."""
+    """The scheduled loops of a unit as private functions: the preparation, and the function of each call."""
     functions = functions_of(job)
     for function in functions:
         function.properties["sym_visibility"] = StringAttr("private")
@@ -68,5 +67,5 @@ def _low(main: Main, jobs: Sequence[CompileJob]) -> ModuleOp:
 
 
 def empty(name: str) -> FuncOp:
-    """A function that has nothing yet."""
+    """A function without arguments and with an empty body."""
     return FuncOp(name, FunctionType.from_lists([], []))

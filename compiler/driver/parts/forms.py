@@ -1,4 +1,4 @@
-"""`Offered`: a whole program and the other forms of its groups that laws offer; the program in chosen forms."""
+"""`Offered`: a whole program, the other forms of its groups that laws offer, and the program in chosen forms."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from compiler.types.machines import host
 
 
 def forms_of(x: object) -> Iterator[Group]:
-    """Every form that a law offers of a group of a te program, whichever of its inputs are constant."""
+    """All forms that laws offer for the groups of a te program, as if all its inputs were constant."""
     program = whole_of(x, (), single=True)
     if program is not None:
-        known = replace(program, constants=tuple(range(len(program.names))))
+        constant = replace(program, constants=tuple(range(len(program.names))))
         for law in GROUP_LAWS:
-            yield from with_forms(known, Conditions(host(), "contract"), [law.always]).groups
+            yield from with_forms(constant, Conditions(host(), "contract"), [law.always]).groups
 
 
 @dataclass(frozen=True)
 class GroupForms:
-    """A group as it is written, and the other forms of it that may be faster, the largest estimated gain first."""
+    """A group as written, and its other forms that may be faster, the largest estimated gain first."""
 
     group: Group
     graph: Graph
@@ -45,7 +45,7 @@ class GroupForms:
 
     @property
     def preferred(self) -> str:
-        """The name of the form that the estimate prefers: of a law, or WRITTEN."""
+        """The name of the form that the estimate prefers: that of a law, or WRITTEN."""
         chosen = preferred(self.others)
         return WRITTEN if chosen is None else chosen.law.name
 
@@ -55,37 +55,37 @@ class GroupForms:
         return tuple(dict.fromkeys((self.preferred, WRITTEN, *(other.law.name for other in self.others))))
 
     def named(self, name: str) -> Chosen | None:
-        """The form of a name; None for the written one."""
+        """The form with a name; None for the written one."""
         return next((other for other in self.others if other.law.name == name), None)
 
 
 @dataclass(frozen=True, eq=False)
 class Offered:
-    """A program whose groups are as written, and those of them that have other forms."""
+    """A program with its groups as written, and those groups that have other forms."""
 
     program: Whole
     groups: tuple[GroupForms, ...]
 
     @property
     def preferred(self) -> dict[str, str]:
-        """The form that the estimate prefers, by the name of the group."""
+        """The name of the form that the estimate prefers, by the name of the group."""
         return {group.group.name: group.preferred for group in self.groups}
 
     @cached_property
     def hash(self) -> str:
-        """A hash of the calls of a run in their order, groups as written, names apart."""
-        known = self.program.hashes
+        """A hash of the calls of a run in order, by the canonical hashes of the groups as written."""
+        hashes = self.program.hashes
 
         def digest(callee: str) -> str:
-            return known.get(callee) or canonical_hash(ModuleOp([find_function(self.program.module, callee).clone()]))
+            return hashes.get(callee) or canonical_hash(ModuleOp([find_function(self.program.module, callee).clone()]))
 
         callees = [call.callee for call in self.program.running.main.calls]
         digests = {callee: digest(callee) for callee in dict.fromkeys(callees)}
         return hash_of(" ".join(("forms", *(digests[callee] for callee in callees))))
 
     def under(self, forms: Mapping[str, str]) -> Whole:
-        """The program whose groups have the forms of these names, by the names of the groups; the same object where all
-        are as written.
+        """The program with its groups in `forms`, names of forms by names of groups. Returns the same object if all are
+        as written.
 
             %y = call @group_0(%x, %w)
           ->
@@ -93,8 +93,7 @@ class Offered:
             %form = call @group_0_winograd_2x2(%x, %w)
             %y = call @group_0(%x, %w, %guard, %form)
 
-        Where the guard of a form holds, which is where it is not zero, the group gives what the form does; else it
-        computes it as written.
+        If the guard is not zero, the group returns the result of the form; else it computes its result as written.
         """
         names = Names(function.sym_name.data for function in functions(self.program.module))
         replaced: dict[str, _Replaced] = {}
@@ -106,26 +105,26 @@ class Offered:
 
 
 def offered(program: Whole, conditions: Conditions, laws: Sequence[Law]) -> Offered:
-    """The forms of a program's groups that laws offer, the conditions permit, and may be faster."""
+    """Find the forms of a program's groups that laws offer, that the conditions permit, and that may be faster."""
     groups = list[GroupForms]()
     for group in program.groups:
         graph = read(find_function(program.module, group.name))
-        known = frozenset(graph.inputs[n].name for n in group.constants)
-        others = plausible(graph, replace(conditions, constants=known), laws)
+        constants = frozenset(graph.inputs[n].name for n in group.constants)
+        others = plausible(graph, replace(conditions, constants=constants), laws)
         groups += [GroupForms(group, graph, others)] if others else []
     return Offered(program, tuple(groups))
 
 
 def with_forms(program: Whole, conditions: Conditions, laws: Sequence[Law]) -> Whole:
-    """A program with each group in the form that an estimate prefers; the same object where that is the written one."""
+    """A program with each group in the form that an estimate prefers; the same object if all these are the written."""
     forms = offered(program, conditions, laws)
     return forms.under(forms.preferred)
 
 
 @dataclass(frozen=True)
 class _Replaced:
-    """What stands in the place of a group: its guard and form, and the group, which runs where the guard fails; or, of
-    a form without guard, the form alone."""
+    """The functions that replace a group: guard, form, and the group itself as `otherwise`, which computes if the guard
+    fails; for a form without a guard the form alone."""
 
     guard: Graph | None
     form: Graph
@@ -149,15 +148,16 @@ def _replaced(graph: Graph, chosen: Chosen, names: Names) -> _Replaced:
 
 
 def _otherwise(graph: Graph) -> Graph:
-    """A group that gives what its form does where a guard holds."""
+    """A group with the further inputs `guard` and `form`, which returns `form` if the guard is not zero, else its own
+    result."""
     names = Names(graph.values)
-    result = _like(graph.values[graph.results[0]], graph.results[0])
+    written = _like(graph.values[graph.results[0]], graph.results[0])
     guard = te.placeholder((1,), "f32", names.fresh("guard"))
     form = _like(graph.values[graph.results[0]], names.fresh("form"))
     either = te.compute(
-        result.shape, lambda *i: te.select(te.not_equal(guard[0], 0.0), form[i], result[i]), name="either"
+        written.shape, lambda *i: te.select(te.not_equal(guard[0], 0.0), form[i], written[i]), name="either"
     )
-    return followed(graph, te.function("either", [result, guard, form], either))
+    return followed(graph, te.function("either", [written, guard, form], either))
 
 
 def _like(buffer: Buffer, name: str) -> te.Tensor:
@@ -165,7 +165,7 @@ def _like(buffer: Buffer, name: str) -> te.Tensor:
 
 
 def _calling(program: Whole, replaced: dict[str, _Replaced]) -> Whole:
-    """The program whose main calls what stands in the place of some groups."""
+    """The program with the calls of some groups replaced."""
     graphs = {function.sym_name.data: read(function) for function in functions(program.module)}
     main = graphs.pop(program.function.sym_name.data)
     names = Names(main.values)
@@ -173,8 +173,8 @@ def _calling(program: Whole, replaced: dict[str, _Replaced]) -> Whole:
     for node in main.nodes:
         new = replaced.get(node.callee) if isinstance(node, Call) else None
         nodes += [node] if new is None else _calls(node, new, names)
-    every = [f for name, graph in graphs.items() for f in (replaced[name].functions if name in replaced else [graph])]
-    module = ModuleOp(list(map(write, (replace(main, nodes=tuple(nodes)), *every))), dict(program.module.attributes))
+    callees = [f for name, graph in graphs.items() for f in (replaced[name].functions if name in replaced else [graph])]
+    module = ModuleOp(list(map(write, (replace(main, nodes=tuple(nodes)), *callees))), dict(program.module.attributes))
     parts = {f.name: program.parts[name] for name, r in replaced.items() for f in r.functions if name in program.parts}
     hashes = {name: digest for name, digest in program.hashes.items() if name not in replaced}
     written = {f.name: name for name, r in replaced.items() for f in r.functions}
@@ -182,15 +182,15 @@ def _calling(program: Whole, replaced: dict[str, _Replaced]) -> Whole:
 
 
 def _calls(node: Node, new: _Replaced, names: Names) -> list[Node]:
-    """The calls in the place of one of a group."""
+    """The calls that replace one call of a group."""
     assert isinstance(node, Call)
     if new.guard is None or new.otherwise is None:
         return [replace(node, callee=new.form.name)]
-    given = dict(zip((value.name for value in new.form.inputs), node.operands, strict=True))
+    operands = dict(zip((value.name for value in new.form.inputs), node.operands, strict=True))
     guard = replace(new.guard.values[new.guard.results[0]], name=names.fresh("guard"))
     form = replace(node.results[0], name=names.fresh("form"))
     return [
-        Call(new.guard.name, tuple(given[value.name] for value in new.guard.inputs), (guard,)),
+        Call(new.guard.name, tuple(operands[value.name] for value in new.guard.inputs), (guard,)),
         Call(new.form.name, node.operands, (form,)),
         replace(node, operands=(*node.operands, guard.name, form.name)),
     ]

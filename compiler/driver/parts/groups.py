@@ -1,4 +1,4 @@
-"""A whole program as the different groups that it calls: each alone, with the inputs that never change."""
+"""`Whole`: a whole program as the different groups that it calls; `Group`: one of them, alone."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from compiler.support.text import unknown
 from compiler.targets.arguments import Argument
 
 OWN = Provenance()
-"""Of what has the program's own names."""
+"""The identity mapping of names."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """A group of a program: a module of its function alone, canonical, the positions of the inputs that are constant
-    wherever it is called, and how often a run calls it.
+    """A group of a program.
 
-    names: what the program calls its parts where it is called first. hash: that of what it computes, which sees no
-    name; empty where the program was given in groups.
+    module: its canonical function alone. constants: the positions of the inputs that are constant in all its calls.
+    occurrences: the number of its calls in a run. names: maps canonical names to those at its first call. hash: the
+    canonical hash of its computation, independent of names; empty if the program came in groups.
     """
 
     name: str
@@ -56,29 +56,31 @@ class Group:
 
     @cached_property
     def tree(self) -> Program:
-        """The tuned form: the loops, with constant inputs marked."""
+        """The unscheduled loops, with constant inputs marked."""
         program = tree_of(self.module)
-        wherever = (program.arguments[n].name for n in self.constants)
-        return replace(program, constants=tuple(dict.fromkeys([*program.constants, *wherever])))
+        names = (program.arguments[n].name for n in self.constants)
+        return replace(program, constants=tuple(dict.fromkeys([*program.constants, *names])))
 
     @cached_property
     def loops(self) -> ModuleOp:
-        """The same as IR."""
+        """The `tree` as IR."""
         return ModuleOp([write_loops(self.tree)])
 
     @property
     def spelled(self) -> ModuleOp:
-        """The module under the names of the program: for people to read."""
+        """The module under the names of the program, for people to read."""
         return ModuleOp([write(spelled_graph(read_graph(find_function(self.module)), self.names))])
 
 
 @dataclass(frozen=True)
 class Whole:
-    """A te module whose public function calls groups, and the positions of its inputs that never change. `names` are
-    what users call the inputs, where that is not what the module calls them; `parts` what they call the parts of each
-    function; `hashes` the canonical hashes of groups, where they are known; `written` the group, as written, of each
-    function that is called in its place, with another form of it; `laws` the laws of whole programs that gave its form,
-    in the order in which they were first taken."""
+    """A te module whose public function calls groups.
+
+    constants: the positions of the constant inputs. names: the user's names of the inputs. parts: for each function the
+    mapping of canonical names to the user's. hashes: the known canonical hashes of groups, by name. written: for each
+    function that replaces a group in another form, the name of the group as written. laws: the laws that changed the
+    whole program, in the order of their first use.
+    """
 
     module: ModuleOp
     constants: tuple[int, ...] = ()
@@ -89,65 +91,67 @@ class Whole:
     laws: tuple[str, ...] = ()
 
     def own_names(self, arrays: Mapping[str, object]) -> dict[str, object]:
-        """Arrays of inputs by the names that these have in the module."""
+        """Rename arrays of inputs from the user's names to the module's."""
         inputs = [buffer.name for buffer in read_tensors(self.function).inputs]
         return {inputs[self.names.index(name)]: array for name, array in arrays.items()}
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """The inputs, by the names that users have for them."""
+        """The inputs, under the user's names."""
         inputs = read_tensors(self.function).inputs
         return tuple(Argument(n, b.shape, dtype_of(b.element)) for n, b in zip(self.names, inputs, strict=True))
 
     @cached_property
     def function(self) -> FuncOp:
-        """The public function: constants and calls."""
+        """The public function, of constants and calls."""
         return find_function(self.module)
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The different groups in the order of their first calls, without those that depend on constants alone, which
-        run once, before, concatenations whose parts are written into their slices, and those that a guard skips."""
+        """The different groups in the order of their first calls.
+
+        Excluded are groups that depend on constants alone, which run once; concatenations whose parts are written into
+        their slices; and groups that a guard skips.
+        """
         calls: dict[str, list[tuple[bool, ...]]] = {}
         for name, constants in self._calls():
             calls.setdefault(name, []).append(constants)
-        return tuple(self._group(name, each) for name, each in calls.items())
+        return tuple(self._group(name, constants_of_calls) for name, constants_of_calls in calls.items())
 
     def as_kept(self, name: str) -> WholeProgram:
-        """The program as databases keep it, under a name."""
+        """The program in the form that databases store, under a name."""
         return WholeProgram(name, str(self.module), self.constants)
 
     def group(self, name: str) -> Group:
         """A group by its name. Raises InputError for an unknown name."""
         program, by_name = self.function.sym_name.data, {group.name: group for group in self.groups}
-        wanted = name.removeprefix(f"{program}.").removeprefix("@")
-        if wanted not in by_name:
-            raise InputError(f"{unknown('group', wanted, by_name)} ({program} has {', '.join(by_name)})")
-        return by_name[wanted]
+        short_name = name.removeprefix(f"{program}.").removeprefix("@")
+        if short_name not in by_name:
+            raise InputError(f"{unknown('group', short_name, by_name)} ({program} has {', '.join(by_name)})")
+        return by_name[short_name]
 
     @cached_property
     def running(self) -> Once:
-        """The steps of each run: without those that depend on constants alone, and with parts of concatenations in
-        their slices."""
+        """Main split into the calls that run once and the steps of each run, with parts of concatenations as slices."""
         main = read_tensors(self.function)
         parts = once(main, {main.inputs[n].name for n in self.constants} | main.elements.keys())
         return replace(parts, main=sliced(parts.main, joins(callees(self.function)), main.buffers))
 
     def _calls(self) -> Iterator[tuple[str, tuple[bool, ...]]]:
-        """Each call of a run that no guard skips: its callee, and which of its operands are constant."""
+        """Each call of a run that no guard skips: its callee, and for each operand whether it is constant."""
         for call in self.running.main.calls:
             if call.guarded is None:
                 yield call.callee, tuple(name in self.running.constants for name in call.inputs)
 
     def _group(self, name: str, calls: Sequence[tuple[bool, ...]]) -> Group:
-        constants = tuple(n for n, each in enumerate(zip(*calls, strict=True)) if all(each))
+        constants = tuple(n for n, is_constant in enumerate(zip(*calls, strict=True)) if all(is_constant))
         module = ModuleOp([_public(find_function(self.module, name))])
         return Group(name, module, constants, len(calls), self.parts.get(name, OWN), self.hashes.get(name, ""))
 
 
 def whole_of_kept(kept: WholeProgram) -> Whole:
-    """What a database keeps of a whole program. Raises what `parse` does, and InputError for text that calls no groups
-    or has no such constants."""
+    """The whole program that a database has stored. Raises what `parse` does, and InputError for text that calls no
+    groups or lacks the stated constants."""
     module = parse(kept.text, kept.name)
     if level_of(module) != "te" or not has_groups(module):
         raise InputError(f"{kept.name} calls no groups")
@@ -159,7 +163,7 @@ def whole_of_kept(kept: WholeProgram) -> Whole:
 
 
 def _public(group: FuncOp) -> FuncOp:
-    """A group's function as a program of its own."""
+    """A copy of a group's function as a program of its own."""
     function = group.clone()
     function.attributes.pop("te.group", None)
     function.properties.pop("sym_visibility", None)
@@ -173,10 +177,10 @@ def whole_of(
     conditions: Conditions | None = None,
     laws: Sequence[Law] = PROGRAM_LAWS,
 ) -> Whole | None:
-    """What a te program is cut into; None for one that fits one group, unless `single` is set, or is at another level.
+    """Partition a te program into groups; None if it is a single group, unless `single`, or at another level.
 
-    Under `conditions` the program has the form that `laws` prefer; one that laws change has groups. Raises InputError
-    for constants that are no inputs.
+    constants: the names of the constant inputs. conditions: if set, the program takes the form that `laws` prefer; a
+    program that laws change always has groups. Raises InputError for constants that are no inputs.
     """
     module = te_module(x)
     if module is None:
@@ -188,12 +192,12 @@ def whole_of(
     cut = whole(module, single=single, rewrite=rewrite)
     if not has_groups(cut.module):
         return None
-    names, by = _input_names(x, function), tuple(dict.fromkeys(applied.law for applied in taken))
-    return Whole(cut.module, fixed, names, cut.names, cut.hashes, laws=by)
+    names, law_names = _input_names(x, function), tuple(dict.fromkeys(applied.law for applied in taken))
+    return Whole(cut.module, fixed, names, cut.names, cut.hashes, laws=law_names)
 
 
 def positions_of(x: object, function: FuncOp, constants: Sequence[str]) -> tuple[int, ...]:
-    """The positions of inputs of a te program by their names. Raises InputError for names that no input has."""
+    """The positions, ascending, of the inputs of a te program with some names. Raises InputError for an unknown one."""
     names = _input_names(x, function)
     for name in constants:
         if name not in names:
@@ -204,7 +208,7 @@ def positions_of(x: object, function: FuncOp, constants: Sequence[str]) -> tuple
 
 
 def te_module(x: object) -> ModuleOp | None:
-    """The module of a te program as `compiler.lower` takes it; None for anything else."""
+    """The module of a te program, in any form that `compiler.lower` accepts; None for anything else."""
     if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x):
         module = parse(read(x), str(x))
         return module if level_of(module) == "te" else None
@@ -213,7 +217,7 @@ def te_module(x: object) -> ModuleOp | None:
 
 
 def _input_names(x: object, function: FuncOp) -> tuple[str, ...]:
-    """The names of a program's inputs: a te function's own, or those of its text."""
-    stated = [tensor.name for tensor in getattr(x, "inputs", ())]
+    """The names of a program's inputs: a te function's own, else those of its text."""
+    names = [tensor.name for tensor in getattr(x, "inputs", ())]
     hints = [argument.name_hint or f"arg{n}" for n, argument in enumerate(function.body.block.args)]
-    return (*stated, *hints[len(stated) :])
+    return (*names, *hints[len(names) :])

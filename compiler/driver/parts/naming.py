@@ -1,4 +1,4 @@
-"""The program's own names for the parts of a record's program."""
+"""`names_of`: the program's names for the buffers and axes of a record's program, which is canonical."""
 
 from __future__ import annotations
 
@@ -21,19 +21,17 @@ from compiler.types.machines import host
 
 
 def names_of(x: object, record: Record) -> Provenance:
-    """What a te program calls the parts of what a record is of: of the program, or of one of its groups.
-
-    Which inputs are constant does not matter. Raises InputError where the record is of another program.
-    """
-    wanted = _text(read(find_function(parse(record.program, "the program"))))
+    """The mapping from the canonical names of a record to those of a te program, which is the record's or contains it
+    as a group. The comparison ignores constant inputs. Raises InputError for a record of another program."""
+    record_text = _text(read(find_function(parse(record.program, "the program"))))
     for program, names in _parts(x, record.key.policy):
-        if _text(program) == wanted:
+        if _text(program) == record_text:
             return names
     raise InputError(f"record {record.id}, of {record.name}, is of another program: no part of this one is the same")
 
 
 def _parts(x: object, policy: str) -> Iterator[tuple[Program, Provenance]]:
-    """The loops of a program and of its groups, as records have them, and what the program calls their parts."""
+    """The canonical loops of a program, of its groups and of their forms, each with its mapping of names."""
     program_of_groups = whole_of(x, ())
     preferred = whole_of(x, (), conditions=Conditions(host(), policy))
     for written in filter(None, (program_of_groups, preferred)):
@@ -47,5 +45,5 @@ def _parts(x: object, policy: str) -> Iterator[tuple[Program, Provenance]]:
 
 
 def _text(program: Program) -> str:
-    """The text of loops, whatever they are called and whichever inputs are constant."""
+    """The text of loops, without the name of the function and without constants."""
     return str(write(replace(program, name="", constants=(), values=())))

@@ -1,4 +1,4 @@
-"""`Partition`: a program as parts that have schedules of their own, and the plan of its kernel by these schedules;
+"""`Partition`: a program as parts with schedules of their own, and the plan of its kernel by these schedules;
 `Alternatives`: its partitions by the forms of its groups; `ProgramForms`: its forms as a whole."""
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from compiler.targets.cpu.facts import GroupFacts
 from compiler.types.machines import Gpu, Machine, host
 
 PROGRAM = ""
-"""The name of a program among the names of its groups."""
+"""The key of the whole program in mappings by names of groups."""
 OTHERS = 2
 """The most forms of a program, beside the preferred one, that are built and timed."""
 
 
 class Schedulable(Protocol):
-    """A program that rules find a schedule for, such as an Unscheduled or a SearchTask."""
+    """A program to be scheduled by rules, such as an Unscheduled or a SearchTask."""
 
     @property
     def schedule(self) -> Schedule:
-        """Its loops, unscheduled."""
+        """The unscheduled loops."""
 
     @property
     def key(self) -> Key:
@@ -53,15 +53,15 @@ class Schedulable(Protocol):
 
     @property
     def rules(self) -> Sequence[Rule]:
-        """What derives schedules."""
+        """The rules that derive schedules."""
 
     @property
     def machine(self) -> Machine | Gpu:
-        """What they are derived for."""
+        """The machine for which schedules are derived."""
 
     @property
     def threads(self) -> int:
-        """On how many threads its kernel runs."""
+        """The threads of its kernel."""
 
     @property
     def policy(self) -> str:
@@ -70,7 +70,7 @@ class Schedulable(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Unscheduled:
-    """A part of a program: its name, its unscheduled loops, and what its schedule is chosen by."""
+    """A part of a program to be scheduled: its name, its loops, and the parts of its key. Scheduled for the host."""
 
     name: str
     loops: ModuleOp | Program
@@ -86,17 +86,17 @@ class Unscheduled:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The loops, unscheduled."""
+        """The unscheduled loops."""
         return Schedule(self.loops)
 
     @property
     def size(self) -> int:
-        """How long a schedule takes to find, beside other parts: its blocks."""
+        """The relative time to find a schedule: the number of blocks."""
         return len(self.loops.blocks) if isinstance(self.loops, Program) else 1
 
     @cached_property
     def program(self) -> str:
-        """The text by which databases know it."""
+        """The program text whose hash is its identity in databases."""
         return text_of(find_function(self.schedule.original))
 
     @property
@@ -107,8 +107,11 @@ class Unscheduled:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A program as the parts that have schedules of their own: the groups of a whole program, or one part: the group
-    of a te function, or `given`, a group of a program or loops as they are."""
+    """A program as the parts that have schedules of their own; one of the three fields is set.
+
+    whole: a whole program, whose groups are the parts. single: a te function that is one group. given: one part as the
+    caller gave it, a group of a program or loops.
+    """
 
     whole: Whole | None = None
     single: Single | None = None
@@ -116,48 +119,48 @@ class Partition:
 
     @property
     def laws(self) -> tuple[str, ...]:
-        """The laws of whole programs that gave the program its form."""
+        """The laws that changed the program as a whole."""
         return () if self.whole is None else self.whole.laws
 
     @property
     def group(self) -> Group | None:
-        """The group that is the one part; None of a whole program, and of loops as they are."""
+        """The group of the one part; None for a whole program, and for loops."""
         if self.single is not None:
             return self.single.group
         return self.given if isinstance(self.given, Group) else None
 
     @property
     def loops(self) -> ModuleOp | Program:
-        """What the schedule of the one part begins with."""
+        """The unscheduled loops of the one part."""
         loops = self.group.tree if self.group else self.given
         assert isinstance(loops, ModuleOp | Program)
         return loops
 
     @cached_property
     def module(self) -> ModuleOp:
-        """What is scheduled: the groups and their main, or the loops of the one part."""
+        """The module to schedule: the groups and their main, or the loops of the one part."""
         if self.whole is not None:
             return self.whole.module
         return self.loops if isinstance(self.loops, ModuleOp) else ModuleOp([write(self.loops)])
 
     def parts(self, threads: int, policy: str) -> list[Unscheduled]:
-        """The parts, each to be scheduled for so many threads."""
+        """The parts, to be scheduled for `threads` threads under a policy."""
         if self.whole is not None:
             return [Unscheduled(group.name, group.tree, threads, policy, NETWORK) for group in self.whole.groups]
         name = self.group.name if self.group else find_function(self.module).sym_name.data
         return [Unscheduled(name, self.loops, threads, policy, WARM)]
 
     def inside(self, parts: Mapping[str, Schedulable]) -> str:
-        """What keys of parts inside the whole program have as `whole`: a hash of the calls of a run in their order,
-        names apart. Empty for one part."""
+        """The field `whole` of the keys of times inside the program: a hash of the calls of a run in order, independent
+        of names. Empty for one part."""
         if self.whole is None:
             return ""
         calls = (call for call in self.whole.running.main.calls if call.guarded is None)
         return hash_of(" ".join(parts[call.callee].key.program for call in calls))
 
     def plan(self, sources: Mapping[str, Scheduled], module: ModuleOp) -> BuildPlan:
-        """How the program's module is compiled under the schedules that `sources` have by the names of its parts; as
-        written where they have none. Raises ScheduleError for a script that does not apply."""
+        """The plan of the program's module under schedules; `sources` are these by the names of parts, and missing ones
+        are as written. Raises ScheduleError for a script that does not apply."""
         if self.whole is not None:
             return BuildPlan(self.whole.module, sources, self.whole.hashes)
         source, single = next(iter(sources.values()), WRITTEN), self.single
@@ -173,10 +176,12 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class Alternatives:
-    """The partitions of a program in one form, by the forms of its groups. `written` makes the one with all groups as
-    written; `offered` has the groups that have other forms, of one te function that is called; None where there are
-    none. `called` is the program as one that calls its groups, even a single one; None for no te program. `programs`
-    are the other forms of the program as a whole; None where there are none, or this is one of these."""
+    """The partitions of a program in one form of the whole, by the forms of its groups.
+
+    written: makes the partition with all groups as written. offered: the groups with other forms; None if there are
+    none. called: the program as a main that calls its groups, even a single one; None if it is no te program. programs:
+    the other forms of the program as a whole; None if there are none, or if this is one of them.
+    """
 
     written: Callable[[], Partition]
     offered: Offered | None = None
@@ -185,27 +190,27 @@ class Alternatives:
 
     @property
     def preferred(self) -> Partition:
-        """The partition whose groups have the forms that the estimate prefers."""
+        """The partition with groups in the forms that the estimate prefers."""
         return self.under({} if self.offered is None else self.offered.preferred)
 
     @property
     def laws(self) -> tuple[str, ...]:
-        """The laws of whole programs that gave the program its form."""
+        """The laws that changed the program as a whole."""
         return () if self.called is None else self.called.laws
 
     def under(self, forms: Mapping[str, str]) -> Partition:
-        """The partition whose groups have the forms of these names, by the names of the groups."""
+        """The partition with groups in `forms`, names of forms by names of groups."""
         if self.offered is None:
             return self.written()
         whole = self.offered.under(forms)
         return self.written() if whole is self.offered.program else Partition(whole)
 
     def of_program(self, form: str) -> Alternatives:
-        """The partitions of the program in its form of a name."""
+        """The partitions of the program in another form of the whole, by its name; this object for an unknown name."""
         return self if self.programs is None else self.programs.others.get(form, self)
 
     def program_choices(self, threads: int, policy: str) -> dict[str, FormChoice]:
-        """The choice between the forms of the program as a whole, under the name PROGRAM; empty where there is one."""
+        """The choice between the forms of the program as a whole, under the key PROGRAM; empty without other forms."""
         if self.programs is None:
             return {}
         text = self.programs.text
@@ -213,7 +218,7 @@ class Alternatives:
         return {PROGRAM: FormChoice(self.programs, text, key)}
 
     def choices(self, threads: int, policy: str) -> dict[str, FormChoice]:
-        """The groups that have other forms, by their names."""
+        """The choices between the forms of groups, by the names of the groups that have other forms."""
         forms = self.offered
 
         def choice(group: GroupForms) -> FormChoice:
@@ -223,11 +228,11 @@ class Alternatives:
         return {group.group.name: choice(group) for group in (forms.groups if forms else ())}
 
     def chosen(self, database: Database, threads: int, policy: str) -> dict[str, str]:
-        """The forms that were chosen by times inside the program, by the names of the groups."""
+        """The forms of groups that a database has chosen by times inside the program, by the names of the groups."""
         return {name: choice.chosen(database) for name, choice in self.choices(threads, policy).items()}
 
     def chosen_program(self, database: Database, threads: int, policy: str) -> Alternatives:
-        """The partitions of the program in the form that was chosen by times of the whole."""
+        """The partitions of the program in the form that a database has chosen by times of the whole."""
         choices = self.program_choices(threads, policy).values()
         return next((self.of_program(choice.chosen(database)) for choice in choices), self)
 
@@ -241,16 +246,16 @@ class FormNames(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all of them, the preferred one first."""
+        """The names of all forms, the preferred one first."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramForms:
-    """The forms that laws of whole programs give a program. A form goes by the names of the laws that it takes, or is
-    WRITTEN: the one that the estimate prefers, and those without one of its laws.
+    """The forms of a program by laws of whole programs: the one that the estimate prefers, and that without each of its
+    laws. The name of a form is the names of its laws, or WRITTEN.
 
-    laws: those of the preferred form. by: the partitions of the program where only the laws of these names are taken.
-    digest: see `text`.
+    laws: of the preferred form. by: makes the partitions of the program under the laws of some names. digest: makes the
+    `text`.
     """
 
     laws: tuple[str, ...]
@@ -259,8 +264,8 @@ class ProgramForms:
 
     @cached_property
     def text(self) -> str:
-        """What databases know the program by: a hash of its canonical form, before any law, and the positions of the
-        inputs that never change."""
+        """The identity of the program in databases: a hash of its canonical form, before any law, and the positions of
+        its constant inputs."""
         return self.digest()
 
     @property
@@ -270,10 +275,13 @@ class ProgramForms:
 
     @cached_property
     def others(self) -> dict[str, Alternatives]:
-        """The program without one of its laws at a time, OTHERS at most, the last one that was taken first."""
-        every = [law.name for law in PROGRAM_LAWS]
-        made = [self.by([name for name in every if name != law]) for law in self.laws[::-1][:OTHERS]]
-        return {name: other for other in made if (name := form_name(other.laws)) != self.preferred}
+        """The other forms by name: the program without one of its laws, at most OTHERS of them, the last law first.
+
+        With the laws a, b, c: the programs without c and without b.
+        """
+        law_names = [law.name for law in PROGRAM_LAWS]
+        forms = [self.by([name for name in law_names if name != law]) for law in self.laws[::-1][:OTHERS]]
+        return {name: form for form in forms if (name := form_name(form.laws)) != self.preferred}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -282,29 +290,31 @@ class ProgramForms:
 
 
 def form_name(laws: Collection[str]) -> str:
-    """The name of the form that some laws give a program."""
+    """The name of a program's form by its laws: their names, or WRITTEN without any."""
     return " + ".join(sorted(laws)) or UNCHANGED
 
 
 @dataclass(frozen=True)
 class FormChoice:
-    """A group, or a program, that has other forms: the text of it as written, and the key of the times of its forms
-    inside the program."""
+    """The choice between the forms of a group or a program.
+
+    program: the text as written. key: of the times of the forms inside the program.
+    """
 
     forms: FormNames
     program: str
     key: Key
 
     def chosen(self, database: Database) -> str:
-        """The form that a database says to be the best of those that are permitted here; the one that the estimate
-        prefers where that was not timed."""
+        """The form that a database has chosen last, of those that exist here; the preferred form if that was not
+        timed."""
         preferred, timed = self.forms.preferred, [record.form for record in database.forms(self.key)]
         if preferred not in timed or timed[-1] == preferred:
             return preferred
         return next(form for form in reversed(timed) if form in self.forms.names)
 
     def is_undecided(self, database: Database) -> bool:
-        """Whether one of its forms was not timed yet."""
+        """Whether a form was not timed yet."""
         return not {record.form for record in database.forms(self.key)}.issuperset(self.forms.names)
 
 
@@ -315,7 +325,7 @@ def partition(
     canonical: bool = True,
     conditions: Conditions | None = None,
 ) -> Partition:
-    """The preferred one of the partitions that `alternatives` gives."""
+    """The preferred partition of `alternatives`, with the same arguments."""
     return alternatives(x, constants, in_groups, canonical, conditions).preferred
 
 
@@ -326,9 +336,12 @@ def alternatives(
     canonical: bool = True,
     conditions: Conditions | None = None,
 ) -> Alternatives:
-    """The partitions of a program, some of whose inputs are constant; not in groups, or not in its canonical form,
-    where so asked. Under `conditions` the program has the form that laws prefer, and its groups those that laws offer;
-    without them, and outside groups, their own."""
+    """The partitions of a program.
+
+    constants: the names of the constant inputs. in_groups: whether to cut it into groups. canonical: whether to use its
+    canonical form; if not, it is not cut either. conditions: if set, and the program is cut, it takes the form of the
+    whole that laws prefer, and its groups the forms that laws offer.
+    """
     if isinstance(x, Group):
         return Alternatives(lambda: Partition(given=x))
     in_groups = in_groups and canonical
@@ -345,7 +358,7 @@ def alternatives(
 
 
 def _by_laws(x: object, constants: Sequence[str], conditions: Conditions, laws: Sequence[Law]) -> Alternatives:
-    """The partitions of a program in the form that some laws of whole programs prefer."""
+    """The partitions of a program in the form that the laws `laws` of whole programs prefer."""
     whole = whole_of(x, constants, conditions=conditions, laws=laws)
     written = cache(lambda: _alone(x, constants, True) if whole is None else Partition(whole))
     called = whole or whole_of(x, constants, single=True)
@@ -354,15 +367,15 @@ def _by_laws(x: object, constants: Sequence[str], conditions: Conditions, laws: 
 
 
 def _digest(x: object, constants: Sequence[str]) -> str:
-    """A text by which a te program is known before laws change it."""
+    """The identity of a te program before laws change it: canonical hashes, and the positions of constant inputs."""
     module = te_module(x)
     assert module is not None
-    every = " ".join(canonical_form(read_graph(function)).hash for function in functions(module))
+    hashes = " ".join(canonical_form(read_graph(function)).hash for function in functions(module))
     fixed = ", ".join(map(str, positions_of(x, find_function(module), constants)))
-    return f"the te program {every}, its constant inputs: {fixed or 'none'}"
+    return f"the te program {hashes}, its constant inputs: {fixed or 'none'}"
 
 
 def _alone(x: object, constants: Sequence[str], canonical: bool) -> Partition:
-    """The partition of a program that is one part."""
+    """The partition of a program as one part."""
     single = single_of(x, constants) if canonical else None
     return Partition(single=single) if single else Partition(given=with_constants(x, lower(x), constants))

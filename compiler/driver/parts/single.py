@@ -1,4 +1,4 @@
-"""A te program that is tuned as one: its canonical form, by which records know it, and the form as it is written."""
+"""`Single`: a te program that is tuned as one group, its canonical form, and the mapping to the program as written."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from compiler.schedule import Schedule
 class Single:
     """A te function of one group: its main is one call without copies, which has no code of its own.
 
-    group: its canonical form, whose inputs and results are in canonical order too. arguments, results: where each of
-    these stands in the function. own: the arguments of its loops as it is written: inputs, then results. constants: the
-    inputs that never change, by position, and the elements of those that the function itself knows.
+    group: the canonical form, with inputs and results in canonical order. arguments, results: the position in the
+    function of each canonical input and result. own: the arguments of the loops as written: inputs, then results.
+    constants: the constant inputs by position, with their elements if the function states them.
     """
 
     group: Group
@@ -38,22 +38,24 @@ class Single:
 
     @property
     def unknown(self) -> list[Buffer]:
-        """The arguments that are constant and whose elements the program does not know."""
+        """The constant inputs whose elements the program does not state."""
         return [self.own[n] for n, elements in sorted(self.constants.items()) if elements is None]
 
     def schedule(self, script: ModuleOp) -> Schedule:
-        """The canonical form under a script, with the program's arguments and results in its order. Raises
-        ScheduleError for a script that does not apply."""
+        """The canonical form under a script, with arguments and results in the program's order. Raises ScheduleError
+        for a script that does not apply."""
         return Schedule(self.signed(self.group.tree)).apply(script)
 
     def scheduled(self, script: ModuleOp) -> Program:
-        """The canonical form under a script, with the program's arguments and names. Raises ScheduleError as well."""
+        """The canonical form under a script, with the program's arguments and names. Raises ScheduleError for a script
+        that does not apply."""
         return self.spelled(self.signed(Schedule(self.group.tree).apply(script).program))
 
     def signed(self, program: Program) -> Program:
-        """The canonical loops, scheduled or not, with the program's arguments and results in its order."""
+        """Canonical loops, scheduled or not, with arguments and results in the program's order. Inputs of the program
+        that the canonical form lacks are added as unused."""
         inputs, count = dict(zip(self.arguments, program.arguments, strict=False)), len(self.arguments)
-        results = dict(zip(self.results, program.arguments[-program.outputs :], strict=True))
+        result_at = dict(zip(self.results, program.arguments[-program.outputs :], strict=True))
         taken = Names(program.buffers)
         own = self.own[: len(self.own) - program.outputs]
         arguments = (
@@ -62,12 +64,12 @@ class Single:
                 for n, buffer in enumerate(own)
             ),
             *program.arguments[count : len(program.arguments) - program.outputs],
-            *(results[n] for n in sorted(results)),
+            *(result_at[n] for n in sorted(result_at)),
         )
         return replace(program, arguments=arguments)
 
     def spelled(self, program: Program) -> Program:
-        """Such loops under the names of the program."""
+        """Loops that `signed` returned, under the names of the program."""
         names, count = [buffer.name for buffer in program.arguments], len(self.own) - program.outputs
         interface = [*names[:count], *names[len(names) - program.outputs :]]
         names_written = (buffer.name for buffer in self.own)
@@ -75,13 +77,13 @@ class Single:
 
     @property
     def unscheduled(self) -> Program:
-        """The canonical form, unscheduled, with the program's arguments and names."""
+        """The unscheduled canonical form, with the program's arguments and names."""
         return self.spelled(self.signed(self.group.tree))
 
 
 def single_of(x: object, constants: Sequence[str] = ()) -> Single | None:
-    """A te program as one, some of whose inputs are constant; None for a program at another level, and for one that
-    computes nothing. Raises InputError for constants that are no inputs."""
+    """A te program as one group; `constants` are the names of its constant inputs. None for a program at another level,
+    and for one without computes. Raises InputError for constants that are no inputs."""
     module = te_module(x)
     if module is None:
         return None
@@ -93,10 +95,10 @@ def single_of(x: object, constants: Sequence[str] = ()) -> Single | None:
     if not any(isinstance(node, Compute) for node in form.graph.nodes):
         return None
     elements = constant_values(function)
-    stated = positions(function, "constants") | set(positions_of(x, function, constants))
-    known = {n: elements.get(n) for n in stated}
-    by_position = {n: known[former] for n, former in enumerate(form.arguments) if former in known}
+    constant_positions = positions(function, "constants") | set(positions_of(x, function, constants))
+    by_input = {n: elements.get(n) for n in constant_positions}
+    by_position = {n: by_input[former] for n, former in enumerate(form.arguments) if former in by_input}
     alone = ModuleOp([write(form.graph)])
     state_constants(find_function(alone), by_position)
     group = Group(graph.name, alone, tuple(by_position), names=form.names, hash=form.hash)
-    return Single(group, form.arguments, form.results, arguments_of(function), known)
+    return Single(group, form.arguments, form.results, arguments_of(function), by_input)
