@@ -1,18 +1,18 @@
 """The driver: from a program at any level to a callable kernel, or to machine code as data.
 
-building.py  `build`: the public one, te programs under good schedules
+building.py  `build`: the public entry point; te programs under good schedules
 parts/       a program as the parts that have schedules of their own
-choice/      which schedule each part gets, by the rules or by its records, and why it may
+choice/      the schedule of each part, by the rules or by its records, and its verdict
 kernels.py   `build_as_written`; `build_groups`: with schedules of groups; `build_planned`: by a plan
-plan.py      what is compiled of a program, and how a program of groups is
-nests.py     how a program that calls no others is, what depends on constants apart; `build_unit`: as data
-recipe.py    how a program is compiled, before it is
+plan.py      BuildPlan: the modules and schedules to compile; the recipe of a program of groups
+nests.py     the recipe of a program that calls no others; `build_unit`: such a program as data
+recipe.py    Recipe: the deferred compilation of a program
 memory.py    a kernel from the cache, or by its recipe
-inputs.py    inputs that never change: arrays by their names, and what a build makes of them
+inputs.py    constant inputs: arrays by name, checked and copied
 units/       one group: te, loops, its schedule, low, LLVM, object code; several in several processes
 main/        a program of groups: its calls, its constants, its kernel
-cache/       machine code on disk, by the digests of what it depends on
-reference/   inputs at random, and what is right for them
+cache/       machine code on disk, by digests of its dependencies
+reference/   random inputs and their expected results
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`build`: from any level to a callable kernel, te programs under good schedules."""
+"""`build`: compile a program at any level to a callable kernel, te programs under good schedules."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ from compiler.targets.target import AnyKernel, Target
 from compiler.types.machines import host
 
 UNUSED = "its record is not used"
-"""The beginning of the verdict of a group whose record was refused; the reason follows."""
+"""The prefix of the verdict of a group whose record was refused; the reason follows."""
 STAYS = "its record is not faster inside the program"
-"""The end of the verdict of a group that was tuned and stays as it is without a database."""
+"""The suffix of the verdict of a tuned group that keeps its default schedule."""
 
 
 @overload
@@ -78,7 +78,7 @@ def build(
     arch: str = ...,
     schedule: object = ...,
     error: float | None = ...,
-) -> Any: ...  # what a target makes
+) -> Any: ...  # a kernel of the target
 
 
 @paused()
@@ -93,67 +93,68 @@ def build(
     schedule: object = None,
     error: float | None = None,
 ) -> Any:
-    """Compile a te function, a Schedule, a module, MLIR text, or the path of a file, at whatever level it is; or a
-    model: what a front end has imported, or the path of an ONNX file, whose weights are constants.
+    """Compile a te function, a Schedule, a module, MLIR text or the path of a file, at any level, to a kernel; or a
+    model: the result of a front end, or the path of an ONNX file, whose weights are constants.
 
-    `schedule` says how a te program's loops are scheduled. `auto`, the default: each group as the rules of the tuner
-    prefer it, without a trial, where that is proved, or, where the proof is undecided, agrees with the written program
-    in one run. The path of a database: each group in the form that the tuner found to be the fastest inside this
-    program, and by its best record there; those without one as under `auto`, as those that the tuner found to be faster
-    so inside it.
-    `written`: as it is written. A script, as text, IR, the path of its file or a Schedule that has it: the whole
-    program under that script, as `Schedule.apply` takes it; its names are the program's, such as `print_best` prints.
-    None is what the environment variable STRATA_SCHEDULE says, else `auto`. A Schedule and programs at lower levels
-    stay as they are. `Kernel.groups` says which it was, and the verdict.
+    `schedule` selects the schedule of a te program:
+    - `auto`, the default: each group as the tuner's rules prefer, without a trial, if that is proved or, with an
+      undecided proof, agrees with the written program in one run.
+    - the path of a database: each group in the form and under the record that were fastest inside this program; as
+      under `auto` without a record, or if the tuner found that to be faster inside the program.
+    - `written`: the loops as written.
+    - a script, as text, IR, the path of its file or a Schedule: the whole program under it, see `Schedule.apply`; its
+      names are the program's, as `print_best` prints them.
+    - None: the value of the environment variable STRATA_SCHEDULE, else `auto`.
+    It does not apply to a Schedule or to a program at a lower level. `Kernel.groups` has the origins and the verdicts.
 
-    `policy` says which liberties floating-point operations have: strict, contract or fast (docs/policies.md). `name`
-    picks one of several functions. `threads` is how many threads parallel loops run on where a call does not say: None
-    is what OMP_NUM_THREADS says, or the cores that the process may use. `error`, max|y - exact| / max|y|, is that up to
-    which laws give groups other forms (docs/alternatives.md): None permits the written form's probable one, 0 none.
+    `policy` is the freedom of floating-point code: strict, contract or fast (docs/policies.md). `name` picks one of
+    several functions. `threads` is the number of threads of parallel loops, unless a call states one: None is the value
+    of OMP_NUM_THREADS, else the cores that the process may use. `error`, max|y - exact| / max|y|, limits the rounding
+    error of other forms by laws (docs/alternatives.md): None permits the probable error of the written form, 0 none.
 
-    `constants` are inputs that never change, such as weights: arrays by the names of the inputs. The kernel takes the
-    other inputs only. Nests at the top of the program that depend on constants alone, such as those that pack weights,
-    run here, once; see the pass split-constants, and `Kernel.fixed`. Constants that the rest still reads are copied, so
-    that what happens to the arrays later changes nothing. Other levels than te and loop have no constants.
+    `constants` are arrays of constant inputs, such as weights, by name. The kernel takes the other inputs only. Nests
+    at the top of the program that depend on constants alone, such as packing of weights, run here, once; see the pass
+    split-constants, and `Kernel.fixed`. Constants that other nests read are copied, so that later changes of the arrays
+    have no effect. Programs below the loop level have no constants.
 
-    `target` is cpu, which TVM calls llvm, c for the text of C, or a GPU's (see `compiler.targets.registry`). For a GPU
-    loops bound to blocks and threads become kernels; what is not bound runs on one thread. `arch` is what they are
-    compiled for where no GPU says another; launches that it does not take are refused. `constants` and a database are
-    the CPU's; `threads` are C's, too: how many its loops are cut for.
+    `target` is cpu, which TVM calls llvm, c for the text of C, or a GPU's (see `compiler.targets.registry`). On a GPU
+    loops bound to blocks and threads become kernels, and other loops run on one thread. `arch` is the architecture to
+    compile for if no GPU is at hand; launches beyond its limits are refused. `constants` and a database are for the CPU
+    only; `threads` is also for C, for the schedule of its loops.
 
-    Raises TargetError or InputError, also for constants that are no inputs, are written, or do not fit; and xDSL's
-    ParseError and VerifyException for text that is not a valid program.
+    Raises TargetError or InputError, also for constants that are no inputs, that are written, or that do not fit; and
+    xDSL's ParseError and VerifyException for text that is not a valid program.
     """
     pipeline.check_words(target, policy, name, arch)
     chosen = target_named(target)
     way, error = way_of(schedule), accepted(error)
     x, constants = pipeline.apart(x, constants)
-    given = None if constants is None else dict(named(constants))
+    arrays = None if constants is None else dict(named(constants))
     if isinstance(way, NamedSequenceOp):
         x, name, way = _scripted(pipeline.verified(x, policy, name), way), None, WRITTEN
     if way == WRITTEN or pipeline.level_of(module := pipeline.module_of(x)) != "te":
-        return kernels.build_as_written(x, target, threads, policy, name, given, arch)
+        return kernels.build_as_written(x, target, threads, policy, name, arrays, arch)
     if chosen.in_units and name is None and hasattr(x, "inputs"):
-        return _for_cpu(x, threads, policy, given, way, error)
+        return _for_cpu(x, threads, policy, arrays, way, error)
     verified = pipeline.verified(module, policy, name)
     if chosen.in_units:
-        return _for_cpu(verified, threads, policy, given, way, error)
+        return _for_cpu(verified, threads, policy, arrays, way, error)
     if isinstance(way, Path) and not chosen.takes_databases:
-        said = f"the database '{way}' is the CPU's, not {chosen.name}'s: apply_best of a task has a GPU's records"
-        raise TargetError(said)
-    return _by_rules(verified, chosen, threads, policy, given, arch)
+        sentence = f"the database '{way}' is the CPU's, not {chosen.name}'s: apply_best of a task has a GPU's records"
+        raise TargetError(sentence)
+    return _by_rules(verified, chosen, threads, policy, arrays, arch)
 
 
 def accepted(error: object) -> float | None:
-    """A rounding error that a caller accepts, checked. Raises InputError."""
+    """Check the rounding error that a caller accepts: None, or a number from 0 to 1. Raises InputError."""
     if error is not None and not (isinstance(error, float | int) and 0 <= error < 1 and error is not False):
         raise InputError(f"error is {short(error)}, expected a number from 0 to 1: max|y - exact| / max|y|")
     return None if error is None else float(error)
 
 
 def _scripted(module: ModuleOp, script: NamedSequenceOp) -> ModuleOp | Schedule:
-    """The loops of a program under a script: as they are written, or where that does not apply, of its canonical form
-    under the names of the program, which is what a task prints scripts of. Raises ScheduleError."""
+    """Apply a script to the loops of a program as written, or if that fails to its canonical form under the program's
+    names, to which the scripts printed by a task apply. Raises ScheduleError if both fail."""
     loops = pipeline.lower(module)
     try:
         return Schedule(loops).apply(script)
@@ -190,16 +191,19 @@ def _for_cpu(
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The parts of a program by their names, for each of which a schedule is selected: that of its best record in a
-    database, if there is one that can be used, else the one that rules prefer."""
+    """The parts of a program by name, each to be scheduled by its best usable record in a database, else by the
+    rules."""
 
     program: Partition
     parts: Mapping[str, Schedulable]
     database: Path | None = None
 
     def sources(self, team: Team) -> Mapping[str, Scheduled]:
-        """The schedules by the names of the parts, found by a team of processes; where it has none, and those of tasks,
-        which do not pickle, when they are first looked up."""
+        """The schedules by the names of the parts.
+
+        A team of several processes finds them in parallel. Without one, and for tasks, which do not pickle, each is
+        found on its first look-up.
+        """
         records = {} if self.database is None else records_of(self.parts, self.database, self.program)
         parts = [part for part in self.parts.values() if isinstance(part, Unscheduled)]
         if team.alone or len(parts) < len(self.parts):
@@ -208,21 +212,20 @@ class Selection:
         return dict(zip(self.parts, team.map(calls, [part.size for part in parts]), strict=True))
 
     def refused(self, reason: str) -> dict[str, Scheduled]:
-        """All parts as they are written, for a reason."""
+        """The schedules of all parts as written, with a reason as the verdict."""
         return dict.fromkeys(self.parts, replace(AS_WRITTEN, verdict=reason))
 
 
 def chosen_partition(offers: Alternatives, database: Path, threads: int, policy: str) -> Partition:
-    """The partition of a program in the forms, its own and its groups', that a database says to be the fastest inside
-    it, of those that are permitted."""
+    """The partition of a program in the forms, of the whole and of its groups, that a database has chosen, of those in
+    `offers`."""
     with Database(database, create=False) as opened:
         offers = offers.chosen_program(opened, threads, policy)
         return offers.under(offers.chosen(opened, threads, policy))
 
 
 def records_of(parts: Mapping[str, Schedulable], database: Path, program: Partition | None = None) -> dict[str, Record]:
-    """The best records of parts in a database, by the names of the parts; what was chosen inside a program counts
-    before them."""
+    """The records of parts in a database, by the names of the parts: the one chosen inside `program`, else the best."""
     whole = "" if program is None else program.inside(parts)
     with Database(database, create=False) as opened:
         best = {name: opened.chosen(part.key, whole) for name, part in parts.items()}
@@ -238,12 +241,12 @@ def by_records(
     policy: str,
     constants: Mapping[str, object] | None,
 ) -> Kernel:
-    """The kernel of a program by the records of its parts in a database; a part without one, or whose record is
-    refused, is built as without a database, which a warning says."""
+    """Compile a program by the records of its parts in a database. A part without a record, or whose record is refused,
+    is built as without a database, and a warning counts such parts."""
     words = ("records", _digest(database), *words)
     kernel = _planned(x, lambda: replace(selection(), database=database), words, threads, policy, constants)
-    if (said := untuned(kernel)) is not None:
-        warnings.warn(f"{kernel.name}: {said} ({database})", stacklevel=2)
+    if (sentence := untuned(kernel)) is not None:
+        warnings.warn(f"{kernel.name}: {sentence} ({database})", stacklevel=2)
     return kernel
 
 
@@ -255,7 +258,7 @@ def _planned(
     policy: str,
     constants: Mapping[str, object] | None,
 ) -> Kernel:
-    """The kernel of a program by selected schedules; as written where that is not compiled."""
+    """Compile a program under selected schedules; if that fails to compile, as written, with the reason as verdict."""
 
     def plan(module: ModuleOp, team: Team) -> BuildPlan:
         selected = selection()
@@ -278,31 +281,31 @@ def built(
     constants: Mapping[str, object] | None = None,
     profiled: bool = False,
 ) -> Kernel:
-    """The kernel of a program under the schedules that `sources` have by the names of its parts; as written where they
-    have none. Raises ScheduleError for a script that does not apply."""
+    """Compile a program under schedules; `sources` are these by the names of its parts, missing ones are as written.
+    Raises ScheduleError for a script that does not apply."""
     words, plan = ("sources", program.laws, sorted(sources.items())), partial(program.plan, sources)
     return kernels.build_planned(x, plan, words, threads, policy, constants=constants, profiled=profiled)
 
 
 def untuned(kernel: Kernel) -> str | None:
-    """A sentence about the groups of a kernel that are not built by a record; None if all are."""
+    """A sentence that counts the groups of a kernel that lack a usable record; None if none does."""
     groups = [group for group in kernel.groups if group.verdict not in (RUN_ONCE, RUN_SELDOM)]
     others = [group for group in groups if group.source != "record" and STAYS not in group.verdict]
     refused = sum(UNUSED in group.verdict for group in others)
     counts = {"without a record": len(others) - refused, "with a record that is refused": refused}
-    said = " and ".join(f"{count} of {counted(len(groups), 'group')} {what}" for what, count in counts.items() if count)
-    return f"{said}, built as without a database" if said else None
+    text = " and ".join(f"{count} of {counted(len(groups), 'group')} {what}" for what, count in counts.items() if count)
+    return f"{text}, built as without a database" if text else None
 
 
 def _digest(database: Path) -> str:
-    """A digest of a database, with what SQLite has not moved into its file yet."""
+    """A digest of a database file and of its write-ahead log."""
     log = database.with_name(f"{database.name}-wal")
     return sha256(database.read_bytes() + (log.read_bytes() if log.exists() else b"")).hexdigest()
 
 
 def source_of(task: Schedulable, record: Record | None = None) -> Scheduled:
-    """The schedule of one program: of its record, if there is one that can be used, else the preferred one that can,
-    else as written. The verdict says why a record is not used."""
+    """The schedule of one part: by its record if that is usable, else the preferred one if that is, else as written.
+    The verdict includes why a record is not used."""
     refusal = STAYS if record is not None and record.default else ""
     if record is not None and not record.default:
         try:
@@ -317,8 +320,11 @@ def source_of(task: Schedulable, record: Record | None = None) -> Scheduled:
 
 
 def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | None]) -> Scheduled:
-    """A schedule that may be used, else the program as written; with the verdict. `make` gives it with or without its
-    steps judged, which they are only where it is not proved as a whole. Raises ScheduleError as `make` does."""
+    """A schedule with its verdict if it is proved, or agrees in a run; else the program as written.
+
+    `make(judge_steps)` makes the schedule. Its steps are judged only if it is not proved as a whole. Raises what `make`
+    does.
+    """
     schedule, proof = make(False), None
     if schedule is not None:
         proof = proved(schedule, task.schedule)
@@ -332,7 +338,7 @@ def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | No
 
 
 def _changes(schedule: Schedule) -> str:
-    """A sentence about recipes that have changed since a script was written."""
+    """A clause that names the recipes changed since a script was recorded; empty without any."""
     names = sorted({inclusion.recipe for inclusion in schedule.inclusions if inclusion.changed})
     return f"; changed since it was measured: {', '.join(names)}" if names else ""
 
@@ -340,7 +346,7 @@ def _changes(schedule: Schedule) -> str:
 def _by_rules(
     module: ModuleOp, target: Target, threads: int | None, policy: str, constants: object, arch: str
 ) -> AnyKernel:
-    """The kernel of the schedule that a target's rules prefer; of one that is not proved, that of the default order."""
+    """Compile a module under the schedule that a target's rules prefer, in the default order if that is not proved."""
     target.check(threads, constants)
     here = target.at_hand()
     if is_main(find_function(module)):

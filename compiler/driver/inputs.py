@@ -1,4 +1,4 @@
-"""Inputs that never change: arrays by the names of the inputs, and what a build makes of them."""
+"""Constant inputs: marking them in a program, and checking and copying their arrays."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from compiler.targets.arguments import Array, check_input, copied
 
 @dataclass(frozen=True)
 class Face:
-    """What a caller knows of a program: its name and its arguments, constants among them, the last of them results; and
-    what the address of a constant's array is a multiple of."""
+    """The signature of a program: its name, its arguments, constants included, of which the last `outputs` are results,
+    and the alignment in bytes of the arrays of constants."""
 
     name: str
     arguments: tuple[Buffer, ...]
@@ -32,15 +32,14 @@ class Face:
 
 
 def face_of(program: Program | Main) -> Face:
-    """The face of a program. Groups assume no alignment, and what main reads is copied into a block."""
+    """The signature of a program. Constants of a main need no alignment: groups assume none, and main's are copied."""
     return Face(program.name, program.arguments, program.outputs, 1 if isinstance(program, Main) else SLOT_ALIGNMENT)
 
 
 def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str | None = None) -> ModuleOp:
-    """The loop-level module of a program, with the inputs of these names said to be constant.
+    """A copy of a loop-level module with inputs marked constant; `names` are the names of inputs in its source `x`.
 
-    `x` is the source of the module; its names of inputs are used. Raises InputError for a name that is no input, or an
-    input that is written.
+    Raises InputError for a name that is no input, or an input that is written.
     """
     module = module.clone()
     function = find_function(module, name)
@@ -52,8 +51,7 @@ def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str 
 
 
 def all_constants(given: Mapping[str, object], stated: Mapping[str, DenseAttr]) -> dict[str, object]:
-    """The constants that a caller gives, and those that the program states. Raises InputError for a constant in
-    both."""
+    """The caller's constants and the program's own, by name. Raises InputError for a constant in both."""
     for name in stated.keys() & given:
         raise InputError(f"'{name}' is a constant of the program: its elements are known")
     return {**given, **{name: array_of(value.data) for name, value in stated.items()}}
@@ -62,7 +60,7 @@ def all_constants(given: Mapping[str, object], stated: Mapping[str, DenseAttr]) 
 def fixed_arrays(
     arguments: Sequence[Buffer], constants: Mapping[str, Array], stated: Collection[str]
 ) -> dict[int, Array]:
-    """By position the constants among arguments: copies, or the program's own elements."""
+    """The arrays of the constants among arguments, by position: copies, or the program's own elements."""
     return {
         n: constants[b.name] if b.name in stated else copied(argument(b), constants[b.name])
         for n, b in enumerate(arguments)
@@ -78,11 +76,15 @@ def named(constants: object) -> Mapping[str, object]:
 
 
 def by_name(x: object, program: Program | Face, constants: Mapping[str, object]) -> dict[str, object]:
-    """Constants by the names that arguments have in the program: a te function's own may be told apart by less."""
+    """Rename constants from the names of inputs in the source `x` to those of the program's arguments.
+
+    The names of a te function's tensors may differ from those of its module, which are unique. Raises InputError for an
+    unknown name.
+    """
     constants = named(constants)
     arguments = [buffer.name for buffer in program.arguments]
-    said = [tensor.name for tensor in getattr(x, "inputs", ())]
-    names = dict(zip([*said, *arguments[len(said) :]], arguments, strict=True))
+    input_names = [tensor.name for tensor in getattr(x, "inputs", ())]
+    names = dict(zip([*input_names, *arguments[len(input_names) :]], arguments, strict=True))
     for name in constants:
         if name not in names:
             inputs = ", ".join(list(names)[: len(arguments) - program.outputs]) or "none"
@@ -91,6 +93,6 @@ def by_name(x: object, program: Program | Face, constants: Mapping[str, object])
 
 
 def checked_arrays(program: Face, constants: Mapping[str, object]) -> dict[str, Array]:
-    """The constants as arrays of the shapes and dtypes of their arguments."""
+    """The constants as arrays, checked against the shapes, dtypes and alignment of their arguments."""
     expected = [replace(argument(b), alignment=program.alignment) for b in program.arguments if b.name in constants]
     return {a.name: check_input(program.name, a, constants[a.name]) for a in expected}

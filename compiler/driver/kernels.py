@@ -1,5 +1,5 @@
-"""`build_as_written`: from any level to a callable kernel, as written; `build_groups`: with schedules of groups;
-`build_planned`: by a plan that is made only where the cache does not have the program."""
+"""`build_as_written`: compile a program at any level as written; `build_groups`: with schedules of its groups;
+`build_planned`: by a plan, which is made only on a miss of the cache."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.registry import target_named
 
 EACH = 0.04
-"""Seconds that a program takes to build for each of its ops, roughly."""
+"""The approximate seconds of a build for each op of the program."""
 
 
 @overload
@@ -52,7 +52,7 @@ def build_as_written(
     name: str | None = ...,
     constants: Mapping[str, object] | None = ...,
     arch: str = ...,
-) -> Any: ...  # what a target makes
+) -> Any: ...  # a kernel of the target
 
 
 def build_as_written(
@@ -64,7 +64,7 @@ def build_as_written(
     constants: Mapping[str, object] | None = None,
     arch: str = "sm_80",
 ) -> Any:
-    """Compile what `compiler.build` takes, te programs as they are written; see there for arguments and errors."""
+    """Compile a program as `compiler.build` does, te programs as written; see there for arguments and errors."""
     check_words(target, policy, name, arch)
     chosen = target_named(target)
     if chosen.in_units:
@@ -83,10 +83,11 @@ def build_groups(
     constants: Mapping[str, object] | None = None,
     hashes: Mapping[str, str] = MappingProxyType({}),
 ) -> Kernel:
-    """Compile a te module whose public function calls others, each under the schedule that `sources` have by its name;
-    else as `build`. `hashes` are the canonical hashes of these functions by name, where they are known.
+    """Compile a te module whose public function calls groups, each under its schedule.
 
-    Raises InputError, too, for a name that no group has, ScheduleError for a script that does not apply to its group.
+    sources: the schedules by the names of the groups; missing ones are as written. hashes: the known canonical hashes
+    of the groups, by name. Other arguments and errors are those of `build`; also raises InputError for an unknown name
+    of a group, ScheduleError for a script that does not apply to its group.
     """
 
     def plan(grouped_module: ModuleOp) -> BuildPlan:
@@ -110,14 +111,14 @@ def build_planned(
     constants: Mapping[str, object] | None = None,
     profiled: bool = False,
 ) -> Kernel:
-    """Compile what a plan makes of the verified module of `x`, else as `build`.
+    """Compile the BuildPlan that `plan` makes of the verified module of `x`; other arguments are those of `build`.
 
-    A kernel that was built in the same way, in whatever process, is loaded from the cache: `plan` is called when a text
-    of it is asked for, or never. So the plan must depend on nothing but its module, which it may keep but not change,
-    and on `words`, such as the mode in which schedules are chosen and a digest of the records that they are from. Words
-    are texts, numbers, and lists, tuples and dataclasses of these. The cache adds the rest: the module's text, the
-    function, the names of constants, the settings, the machine, LLVM, the package's sources. Origins and verdicts of
-    schedules are kept with the kernel; `Facts.cached` says that it is a kept one. `profiled` is as in `BuildSettings`.
+    A kernel that any process has built with the same key is loaded from the cache; `plan` is then called only if a text
+    of the kernel is requested. So the plan must depend on nothing but its module, which it may store but not change,
+    and on `words`, such as the mode of choosing schedules and a digest of their records. Words are texts, numbers, and
+    lists, tuples and dataclasses of these. The cache adds to the key: the module's text, the function, the names of
+    constants, the settings, the machine, LLVM, the package's sources. Origins and verdicts of schedules are cached with
+    the kernel; `Facts.cached` is true for a cached kernel. `profiled` is as in `BuildSettings`.
     """
     return build_by_team(x, lambda module, team: plan(module), words, threads, policy, name, constants, profiled)
 
@@ -132,7 +133,7 @@ def build_by_team(
     constants: Mapping[str, object] | None = None,
     profiled: bool = False,
 ) -> Kernel:
-    """`build_planned` by a plan that a team of processes helps to make, the one that compiles it."""
+    """As `build_planned`, but the plan may use the team of processes that compiles the program."""
     start = perf_counter()
     with paused():
         module = verified(x, policy, name)
@@ -145,14 +146,14 @@ def build_by_team(
             team.expect(EACH * sum(1 for function in functions(module) for _ in function.body.ops))
             allocate = arena if team.llvm is None else arena_ahead(_constant_bytes(request))
             with paused():
-                made = plan(module, team)
-            return replace(_recipe(request, made, team), allocate=allocate)
+                build_plan = plan(module, team)
+            return replace(_recipe(request, build_plan, team), allocate=allocate)
 
         return remembered(request, recipe)
 
 
 def written(module: ModuleOp) -> BuildPlan:
-    """A program as it is written, a te program in groups."""
+    """The plan of a program as written, a te program in groups."""
     if level_of(module) != "te":
         return BuildPlan(module)
     cut = whole(module)
@@ -167,15 +168,15 @@ def _recipe(request: Request, plan: BuildPlan, team: Team) -> Recipe:
 
 
 def _constant_bytes(request: Request) -> int:
-    """The bytes of all constants, of those that the caller gives and of those in the module."""
-    given = (getattr(array, "nbytes", 0) for array in (request.constants or {}).values())
-    return sum(given) + sum(constant.data.nbytes for constant in constants_in(request.module))
+    """The bytes of all constants: the caller's arrays and those in the module."""
+    sizes = (getattr(array, "nbytes", 0) for array in (request.constants or {}).values())
+    return sum(sizes) + sum(constant.data.nbytes for constant in constants_in(request.module))
 
 
 def in_groups(x: object, name: str | None = None) -> ModuleOp:
-    """The module that `build` compiles: a te program of several groups cut into these, any other program as it is.
+    """The module that `build` compiles: a te program cut into its groups if there are several, else unchanged.
 
-    `name` picks one of several functions; that of a group is none of the program's, and leaves all groups.
+    `name` picks one of several functions of the program. A name that is no function, such as a group's, is ignored.
     """
     module = module_of(x)
     function_name = name if any(f.sym_name.data == name for f in functions(module)) else None

@@ -1,4 +1,4 @@
-"""`remembered`: a kernel from the cache, or one that is compiled and kept there."""
+"""`remembered`: a kernel from the cache, or one that is compiled and then cached."""
 
 from __future__ import annotations
 
@@ -30,8 +30,11 @@ from compiler.types.machines import host
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be built: what the caller gave, its verified module, the function that is meant, arrays of constants,
-    the settings, and further words that decide about the machine code, such as where schedules are from."""
+    """The input of a build.
+
+    x: the caller's program. module: its verified module. name: of the function to build. constants: arrays by the
+    names of inputs. words: further parts of the cache's key, such as the origin of schedules.
+    """
 
     x: object
     module: ModuleOp
@@ -43,8 +46,7 @@ class Request:
 
 @dataclass(frozen=True)
 class _Elements:
-    """The elements of a constant of the program: the digest of the module's constant with the same bytes, or else the
-    bytes."""
+    """A constant of the program: the digest of the module's constant with the same bytes, else the bytes."""
 
     name: str
     element: Attribute
@@ -55,7 +57,7 @@ class _Elements:
 
 @dataclass(frozen=True)
 class _Program:
-    """What the cache keeps of a program: all that makes a kernel of it but arrays. It is of one unit or linked."""
+    """The cached form of a program: all of its kernel but the arrays of constants. Either `linked` or `unit` is set."""
 
     face: Face | None
     known: tuple[_Elements, ...]
@@ -67,27 +69,28 @@ class _Program:
 
 
 def remembered(request: Request, recipe: Callable[[], Recipe]) -> Kernel:
-    """The kernel of a request: from the cache, or else by its recipe, and then cached.
+    """The kernel of a request, from the cache, or by its recipe and then cached.
 
-    Of a kernel from the cache texts are made by the recipe, when they are first asked for. Raises what that does, and
-    InputError for arrays that are not those of its constants.
+    The texts of a cached kernel are made by the recipe when first requested. Raises what the recipe does, and
+    InputError for arrays that do not fit the program's constants.
     """
     with paused():
         words = _words(request) if entries.kept() else ()
-    kept = entries.get(_Program, words)
-    if kept is not None:
-        stated = _known(kept.known, request.module)
-        arrays = _arrays(request, kept.face, stated)
-        linked = kept.linked and replace(kept.linked, groups=tuple(replace(g, seconds=0.0) for g in kept.linked.groups))
-        return _loaded(request, replace(kept, linked=linked), arrays, stated, _made_again(kept, recipe), True)
-    made = recipe()
-    arrays = _arrays(request, made.face, made.known)
-    code, texts = made.compiled(), made.texts()
+    cached = entries.get(_Program, words)
+    if cached is not None:
+        constants = _known(cached.known, request.module)
+        arrays = _arrays(request, cached.face, constants)
+        groups = () if cached.linked is None else tuple(replace(g, seconds=0.0) for g in cached.linked.groups)
+        linked = cached.linked and replace(cached.linked, groups=groups)
+        return _loaded(request, replace(cached, linked=linked), arrays, constants, _lazy_texts(cached, recipe), True)
+    fresh = recipe()
+    arrays = _arrays(request, fresh.face, fresh.known)
+    code, texts = fresh.compiled(), fresh.texts()
     linked, unit = (code, None) if isinstance(code, Linked) else (None, code)
-    levels, elements = tuple(texts.main), _elements(made.known, request.module)
-    program = _Program(made.face, elements, levels, tuple(texts.preparation), linked, unit, made.group)
+    levels, elements = tuple(texts.main), _elements(fresh.known, request.module)
+    program = _Program(fresh.face, elements, levels, tuple(texts.preparation), linked, unit, fresh.group)
     entries.put(program, words)
-    return _loaded(request, program, arrays, made.known, texts, False, made.allocate)
+    return _loaded(request, program, arrays, fresh.known, texts, False, fresh.allocate)
 
 
 def _loaded(
@@ -107,8 +110,10 @@ def _loaded(
 
 
 def _words(request: Request) -> Sequence[object]:
-    """All that the machine code depends on and that a process does not; names as the caller and the program have them,
-    since text may number what is named alike."""
+    """The key of a request: all dependencies of its machine code but the compiler itself.
+
+    It has the names of values apart from the text, since printing renames values of equal names.
+    """
     module, blocks = request.module, find_function(request.module, request.name).body.blocks
     ends = (block.last_op.operands if block.last_op is not None else () for block in blocks)
     return (
@@ -125,7 +130,7 @@ def _words(request: Request) -> Sequence[object]:
 
 
 def _arrays(request: Request, face: Face | None, elements: Mapping[str, DenseAttr]) -> dict[str, Array]:
-    """The constants by their names: arguments as arrays of their shapes and dtypes, and inner constants."""
+    """The arrays of constants by name: checked arguments, and inner constants, which are no arguments."""
     if face is None:
         return {}
     inner = elements.keys() - {buffer.name for buffer in face.arguments}
@@ -133,7 +138,9 @@ def _arrays(request: Request, face: Face | None, elements: Mapping[str, DenseAtt
     return checked_arrays(face, given) | {name: array_of(elements[name].data) for name in inner}
 
 
-def _made_again(kept: _Program, recipe: Callable[[], Recipe]) -> Texts:
+def _lazy_texts(cached: _Program, recipe: Callable[[], Recipe]) -> Texts:
+    """The texts of a cached program; the first one requested runs the recipe."""
+
     @cache
     def texts() -> Texts:
         return recipe().texts()
@@ -144,40 +151,39 @@ def _made_again(kept: _Program, recipe: Callable[[], Recipe]) -> Texts:
     def before(level: str) -> str:
         return _text(texts().preparation[level])
 
-    return Texts({n: partial(main, n) for n in kept.levels}, {n: partial(before, n) for n in kept.levels_before})
+    return Texts({n: partial(main, n) for n in cached.levels}, {n: partial(before, n) for n in cached.levels_before})
 
 
 def _text(text: Text) -> str:
     return text if isinstance(text, str) else text()
 
 
-def _elements(stated: Mapping[str, DenseAttr], module: ModuleOp) -> tuple[_Elements, ...]:
-    """The constants of a program; those with the same bytes as a constant of the source module are stored as its
-    digest."""
-    constants = list(constants_in(module))
-    digests = {_place(constant): constant.digest for constant in constants} | {
-        constant.digest: constant.digest for constant in constants
+def _elements(constants: Mapping[str, DenseAttr], module: ModuleOp) -> tuple[_Elements, ...]:
+    """Constants in cached form: those with the same bytes as a constant of the source module as its digest."""
+    sources = list(constants_in(module))
+    digests = {_memory(source): source.digest for source in sources} | {
+        source.digest: source.digest for source in sources
     }
 
     def elements(name: str, constant: Dense) -> _Elements:
-        digest = digests.get(_place(constant)) or digests.get(constant.digest, "")
+        digest = digests.get(_memory(constant)) or digests.get(constant.digest, "")
         payload = None if digest else bytes(constant.data)
         return _Elements(name, constant.type.element_type, constant.shape, digest, payload)
 
-    return tuple(elements(name, value.data) for name, value in stated.items())
+    return tuple(elements(name, value.data) for name, value in constants.items())
 
 
-def _place(constant: Dense) -> tuple[int, int]:
-    """The address and the size of elements: views of another shape, such as canonical ones, share them."""
+def _memory(constant: Dense) -> tuple[int, int]:
+    """The address and the size of a constant's bytes; views of other shapes, such as canonical ones, share them."""
     return np.frombuffer(constant.data, np.uint8).ctypes.data, len(constant.data)
 
 
-def _known(kept: Sequence[_Elements], module: ModuleOp) -> dict[str, DenseAttr]:
-    """The constants of a program by their names, with the bytes of the module's own."""
+def _known(cached: Sequence[_Elements], module: ModuleOp) -> dict[str, DenseAttr]:
+    """The inverse of `_elements`: constants by name, with the bytes of the source module's."""
     by_digest = {constant.digest: constant.data for constant in constants_in(module)}
 
     def dense(elements: _Elements) -> DenseAttr:
         payload = by_digest[elements.digest] if elements.data is None else elements.data
         return DenseAttr(Dense(TensorType(elements.element, elements.shape), payload))
 
-    return {elements.name: dense(elements) for elements in kept}
+    return {elements.name: dense(elements) for elements in cached}

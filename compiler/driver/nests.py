@@ -1,4 +1,4 @@
-"""`of_nests`: how a program that calls no others is compiled; `load_unit`: its kernel; `build_unit`: as data."""
+"""`of_nests`: the recipe of a program without calls; `load_unit`: its kernel; `build_unit`: compile it to data."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buf
 
 
 def build_unit(x: object, threads: int | None = None, policy: str = "contract", name: str | None = None) -> Unit:
-    """Compile as `build` does, to data that another process loads: see `Unit`. It pickles.
+    """Compile a program as `build` does, to a Unit, which pickles and can be loaded by another process.
 
-    If the program has constant inputs, what depends on them alone is its preparation. Raises what `build` does.
+    Nests that depend on constant inputs alone are its preparation. Raises what `build` does.
     """
     module, settings = verified(x, policy, name), BuildSettings(policy, thread_count(threads), perf_counter())
     if _is_compiled_whole(module, name):
@@ -56,9 +56,10 @@ def _names(program: Program) -> list[str]:
 def of_nests(
     x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object] | None, settings: BuildSettings
 ) -> Recipe:
-    """How to compile a verified module that calls no others; what depends on its constants alone runs once.
+    """The recipe of a verified module that calls no others; nests that depend on constants alone run once.
 
-    Raises InputError for constants of the low level, and for those that are no inputs, are written, or are known.
+    Raises InputError for constants at the low level, and for constants that are no inputs, that are written, or that
+    the program states itself.
     """
     module = plan.module
     has_none = constants is None and not has_constants(find_function(module, name))
@@ -74,10 +75,10 @@ def of_nests(
     function = None if plan.tree else find_function(_loops(module, fold=not has_none), name)
     program = plan.tree if function is None else read(function)
     assert program is not None
-    face, stated = face_of(program), dict(program.values)
-    given = all_constants(by_name(x, face, constants or {}), stated)
-    apart = bool(given or program.literals)
-    parts = split_program(program, given, apart=apart) if function is None else split(function, given, apart=apart)
+    face, stated_constants = face_of(program), dict(program.values)
+    arrays = all_constants(by_name(x, face, constants or {}), stated_constants)
+    apart = bool(arrays or program.literals)
+    parts = split_program(program, arrays, apart=apart) if function is None else split(function, arrays, apart=apart)
 
     def texts() -> Texts:
         main = _texts("loop", lambda: ModuleOp([parts.written()[-1]]), settings)
@@ -85,11 +86,11 @@ def of_nests(
         return Texts({**te, **main}, before)
 
     compile = partial(compiled, parts, _names(program), settings.policy, settings.threads)
-    return Recipe(face, stated, compile, texts, plan.group)
+    return Recipe(face, stated_constants, compile, texts, plan.group)
 
 
 def _loops(module: ModuleOp, fold: bool) -> ModuleOp:
-    """The loops of a module, a te program's in their default order; `fold` computes what is known of its constants."""
+    """The loops of a module, of a te program in the default order; `fold` first evaluates computes of constants."""
     if level_of(module) != "te":
         return module
     loops = module.clone()
@@ -98,7 +99,7 @@ def _loops(module: ModuleOp, fold: bool) -> ModuleOp:
 
 
 def _is_compiled_whole(module: ModuleOp, name: str | None) -> bool:
-    """Whether a module is compiled as it is: at the low level, or where a function calls others."""
+    """Whether a module is compiled without a split into preparation and call: at the low level, or if it has calls."""
     return level_of(module) == "low" or is_main(find_function(module, name))
 
 
@@ -112,16 +113,19 @@ def load_unit(
     start: float,
     cached: bool,
 ) -> Kernel:
-    """The kernel of a unit, given the arrays of its constants, some of which the program knows; `start` is when its
-    build began, on the clock perf_counter. Raises what `Code.load` does."""
+    """Load a unit as a kernel, and run its preparation.
+
+    constants: the arrays of the constant inputs, by name. stated: the names of those that the program states. start: of
+    the build, on perf_counter. Raises what `Code.load` does.
+    """
     before, fixed = None, dict[int, Array]()
     if face is not None:
         taken = [face.arguments[n] for n in unit.takes]
         fixed = fixed_arrays(taken, constants, stated)
         if unit.prepare is not None:
             before = unit.prepare.load(texts.preparation)
-            made = before(*(constants[face.arguments[n].name] for n in unit.prepares))
-            fixed |= enumerate(made if isinstance(made, tuple) else (made,), len(taken))
+            prepared = before(*(constants[face.arguments[n].name] for n in unit.prepares))
+            fixed |= enumerate(prepared if isinstance(prepared, tuple) else (prepared,), len(taken))
     for array in fixed.values():
         array.flags.writeable = False
     native, seconds = unit.call.interface, perf_counter() - start
@@ -136,15 +140,15 @@ def load_unit(
 
 
 def _of_module(module: ModuleOp, name: str | None, settings: BuildSettings) -> Unit:
-    """The unit of a module whose functions are compiled as they are."""
+    """Compile a module without a split into preparation and call."""
     low = module.clone()
     to_code(low, level_of(module), settings.policy)
     return Unit(code_of(low, name, settings.policy, settings.threads), ())
 
 
 def _texts(level: str, fresh: Callable[[], ModuleOp], settings: BuildSettings) -> dict[str, Text]:
-    """The texts of a module at a level, and of its lowerings, made on demand, since most are never read; `fresh` gives
-    a module that may be changed."""
+    """The texts of a module at a level and of its lowerings, by level, made on demand. `fresh` makes a copy of the
+    module that may be changed."""
     passes = passes_from(level, settings.policy)
 
     def after(count: int) -> ModuleOp:

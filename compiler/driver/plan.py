@@ -1,4 +1,4 @@
-"""`of_groups`: how a program whose function calls others is compiled."""
+"""`BuildPlan`: the modules and schedules to compile; `of_groups`: the recipe of a program of groups."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from compiler.targets.cpu.facts import GroupFacts
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """What is compiled of a program: a module of groups, with their schedules and their canonical hashes by their
-    names, where they have any; or a module of one function at any level.
+    """The input of a compilation: a module of groups, or a module of one function at any level.
 
-    group: what a kernel of one function says of it, its seconds apart; without it the kernel has no groups. tree: its
-    scheduled loops, which have its arguments, where it is not compiled as written.
+    sources, hashes: schedules and canonical hashes of groups, by name; missing ones are as written and computed.
+    group: the facts of the one function, but for its seconds; without them the kernel lists no groups. tree: the
+    scheduled loops of the one function, with its arguments; None compiles it as written.
     """
 
     module: ModuleOp
@@ -40,19 +40,19 @@ class BuildPlan:
 def of_groups(
     x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object], settings: BuildSettings, team: Team
 ) -> Recipe:
-    """How to compile a te module of groups. Raises InputError for constants that are no inputs, or are known, and for
-    regions that are no combiners."""
+    """The recipe of a te module of groups. Raises InputError for constants that are no inputs or are stated by the
+    program, and for regions that are no combiners."""
     check_combiners(plan.module)
     function = find_function(plan.module, name)
     main = read_tensors(function)
     face, values = face_of(main), constant_values(function)
-    stated = {main.inputs[n].name: value for n, value in values.items()}
-    given = all_constants(by_name(x, face, constants), stated)
-    names = [buffer.name for buffer in main.inputs if buffer.name in given]
+    stated_constants = {main.inputs[n].name: value for n, value in values.items()}
+    arrays = all_constants(by_name(x, face, constants), stated_constants)
+    names = [buffer.name for buffer in main.inputs if buffer.name in arrays]
 
     @cache
-    def made() -> Assembled:
+    def program() -> Assembled:
         return assembled(plan.module, plan.sources, settings, team, names, name, plan.hashes)
 
     inner_constants = {name: DenseAttr(dense) for name, dense in main.elements.items()}
-    return Recipe(face, stated | inner_constants, lambda: made().linked, lambda: Texts(made().texts))
+    return Recipe(face, stated_constants | inner_constants, lambda: program().linked, lambda: Texts(program().texts))

@@ -1,4 +1,4 @@
-"""`Recipe`: how a program is compiled, before it is."""
+"""`Recipe`: the deferred compilation of a program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compiler.targets.cpu.facts import GroupFacts
 from compiler.targets.cpu.kernel import Text
 
 Code: TypeAlias = Unit | Linked
-"""What is compiled of a program: a unit, or units that main calls."""
+"""The compiled program: a unit, or units that main calls."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Texts:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a program is compiled.
+    """The deferred compilation of a program.
 
-    face: what a caller knows of it; None where nothing of it can be constant. known: the constants whose elements the
-    program has, by their names. compiled: compile it. texts: its texts, most of which are made when they are asked for.
-    group: what a kernel of one group says of it. allocate: gives the memory of the constants.
+    face: its signature; None for a program that cannot have constants. known: the constants whose elements the program
+    states, by name. compiled: compiles it. texts: makes its texts by level, most of them on demand. group: the facts of
+    the group, for a kernel of one group. allocate: allocates the memory of the constants.
     """
 
     face: Face | None
