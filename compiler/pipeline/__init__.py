@@ -1,11 +1,12 @@
-"""Pipelines: what a caller gives, its level, and the passes from it: pass order is written here, and by targets.
+"""Pipelines: from the program that a caller passes to a module, its level, and the passes that lower it. The order of
+passes is defined here and by targets.
 
-source.py   the verified module of whatever a caller gives, and its level
+source.py   the verified module of a caller's program, and its level
 models.py   models of other tools: `from_onnx`
-loops.py    `lower`: to loops, for a schedule; `lower_for`: to what a target takes; `lower_to_kernels`: to a GPU's
-text.py     the parts of a pipeline's text, each with its place
-options.py  the options of a pass, from their text to the fields of the pass
-passes.py   the passes of a text, named pipelines expanded, and how they run
+loops.py    `lower`: to loops; `lower_for`: to the input of a target; `lower_to_kernels`: to a GPU's kernels
+text.py     the parts of a pipeline's text, with their source locations
+options.py  parse the options of a pass to its fields
+passes.py   parse a pipeline to passes, expand named pipelines, run them
 """
 
 from __future__ import annotations

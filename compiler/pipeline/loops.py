@@ -1,4 +1,4 @@
-"""`lower`: to loops, for a schedule; `lower_for`: to what a target takes; `lower_to_kernels`: to what a GPU runs."""
+"""`lower`: to loops, for a schedule; `lower_for`: to the input of a target; `lower_to_kernels`: to a GPU's kernels."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from compiler.targets.target import Target
 
 
 def lower(x: object) -> ModuleOp:
-    """The loop-level module of a te function, in the order written: what a Schedule begins with.
+    """Lower a program to a loop-level module, with loops in the order written, for a Schedule.
 
-    `x` is what `build` takes, at the te or loop level. Raises InputError for the low level.
+    `x` is a program at the te or loop level, as `build` takes it. Raises InputError for the low level.
     """
     module = module_of(x).clone()
     verify_module(module)
@@ -38,7 +38,7 @@ def lower(x: object) -> ModuleOp:
 
 
 def tree_of(module: ModuleOp, name: str | None = None) -> Program:
-    """The loops of a function at the te or loop level, as a tree: those of `lower`, without writing them."""
+    """The loops of a function at the te or loop level as a tree, the same as those of `lower`, without building IR."""
     function = find_function(module, name)
     if level_of(module) != "te":
         return read(function)
@@ -51,7 +51,7 @@ def tree_of(module: ModuleOp, name: str | None = None) -> Program:
 def lower_to_kernels(
     module: ModuleOp, name: str | None = None, policy: str = "contract"
 ) -> tuple[ModuleOp, FuncOp, list[Argument]]:
-    """A module at the te or loop level, lowered in place to kernels, with its host function and what that takes.
+    """Lower a module at the te or loop level to kernels, in place; return it with its host function and arguments.
 
     Raises InputError for the low level, LoweringError for loops that no kernel can have.
     """
@@ -61,7 +61,7 @@ def lower_to_kernels(
 def lower_for(
     target: Target, module: ModuleOp, name: str | None, policy: str
 ) -> tuple[ModuleOp, FuncOp, list[Argument]]:
-    """A module, lowered in place to what a target makes kernels of, with its function and what that takes.
+    """Lower a module to the input of a target's emission, in place; return it with its function and arguments.
 
     Raises InputError for a level that the target does not take, LoweringError for loops that it cannot have.
     """
@@ -71,7 +71,10 @@ def lower_for(
 def _lowered(
     module: ModuleOp, passes: Mapping[str, str], refusal: str, name: str | None, policy: str
 ) -> tuple[ModuleOp, FuncOp, list[Argument]]:
-    """A module after the passes of its level, te as loops first."""
+    """Run the passes of a module's level on it, after lowering te to loops; return it with its function and arguments.
+
+    `passes` are pipelines by level; `refusal` is the end of the error for a level without one.
+    """
     level = level_of(module)
     if level not in passes:
         raise InputError(f"the program is at the {level} level, {refusal}")
@@ -97,8 +100,8 @@ def _arguments(function: FuncOp) -> list[Argument]:
 
 
 def unbound(module: ModuleOp) -> ModuleOp:
-    """The loops of a module without their bindings to threads, what warps run together among them, and without scopes:
-    the same function, for a CPU."""
+    """A copy of a module for a CPU: all loops serial, whether bound to blocks, threads or warps, and all buffers in
+    global memory."""
     clone = module.clone()
     for op in clone.walk():
         if isinstance(op, loop.ForOp) and op.loop_kind != "serial":

@@ -1,4 +1,4 @@
-"""Models of other tools: files of ONNX by their names, and what a front end has made of a model."""
+"""Models of other tools: ONNX files by name, and the results of front ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUFFIX = ".onnx"
 
 
 def is_model(x: object) -> bool:
-    """Whether something is the path of a file of ONNX."""
+    """Whether a value is the path of an ONNX file, by its suffix."""
     if not isinstance(x, str | PathLike):
         return False
     name = fspath(x)
@@ -22,11 +22,11 @@ def is_model(x: object) -> bool:
 
 
 def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Imported:
-    """A model of ONNX, a ModelProto or the path of a file, as a te function with the arrays of its weights.
+    """Convert an ONNX model, a ModelProto or the path of a file, to a te function with the arrays of its weights.
 
     The function's first inputs are those of the model, in order; then come weights, whose arrays are in `constants`.
     `shapes` are extents of symbolic dimensions by name, such as {"N": 1}, or whole shapes by the names of inputs.
-    Raises InputError, also where the package onnx is not installed; docs/onnx.md says what has a te form.
+    Raises InputError for operators without a te form (see docs/onnx.md), and if the package onnx is not installed.
     """
     if find_spec("onnx") is None:
         raise InputError("models of ONNX need the package onnx: pip install 'strata-compiler[onnx]'")
@@ -36,12 +36,12 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
 
 
 def imported(x: object) -> object:
-    """The program to build: a file of ONNX as an Imported, anything else unchanged."""
+    """The program to build: the path of an ONNX file converted to an Imported, anything else unchanged."""
     return from_onnx(x) if is_model(x) else x
 
 
 def apart(x: object, constants: Mapping[str, Any] | None) -> tuple[object, Mapping[str, Any] | None]:
-    """A program and its constants: a model's own and those that a caller gives. Raises InputError for one in both."""
+    """A program and its constants: a model's weights and the caller's arrays. Raises InputError for a name in both."""
     program = imported(x)
     if not isinstance(program, Imported):
         return program, constants

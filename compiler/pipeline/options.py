@@ -1,4 +1,4 @@
-"""The options of a pass, from their text to the fields of the pass."""
+"""Parse the options of a pass to the fields of the pass."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ESCAPES = {"n": "\n", "t": "\t"}
 
 @dataclass(frozen=True)
 class Option:
-    """An option as it is written: its key, and its values with the place of all of them."""
+    """A parsed option: its key, its values, and the text of all values, for errors."""
 
     key: Substring
     values: ParameterListType
@@ -31,52 +31,56 @@ class Option:
 
     @property
     def field(self) -> str:
-        """The field of the pass that it gives."""
+        """The name of the pass's field that it sets."""
         return str(self.key).replace("-", "_")
 
 
 def made(kind: type[ModulePass], name: Substring, text: Substring) -> ModulePass:
-    """The pass of a class with the options of a text. Raises InputError for options that it does not take."""
+    """Construct a pass of a class with the options in a text. Raises InputError for options that it does not take."""
     from xdsl.utils.arg_spec import ArgSpec
 
-    given: dict[str, ParameterListType] = {}
+    fields_set: dict[str, ParameterListType] = {}
     for option in _options(name, text):
-        if option.field in given:
+        if option.field in fields_set:
             raise option.key.refused(f"the option '{option.key}' of the pass '{name}' is given twice")
-        given[option.field] = _value(kind, option)
+        fields_set[option.field] = _value(kind, option)
     try:
-        return kind.from_spec(ArgSpec(str(name), given))
+        return kind.from_spec(ArgSpec(str(name), fields_set))
     except (TypeError, ValueError) as error:
         raise name.refused(f"the pass '{name}' does not take these options: {error}") from error
 
 
 def _options(name: Substring, text: Substring) -> list[Option]:
+    """Parse `key=value,value key ...`. Raises InputError at the first character that does not fit."""
     options: list[Option] = []
-    at, written = 0, str(text)
-    while written[at:].strip():
-        key = _KEY.match(written, at)
-        if key is None or (at and not written[at].isspace()):
-            raise _unreadable(name, text, at, "expected an option, such as key=value")
-        at = key.end()
+    position, characters = 0, str(text)
+    while characters[position:].strip():
+        key = _KEY.match(characters, position)
+        if key is None or (position and not characters[position].isspace()):
+            raise _unreadable(name, text, position, "expected an option, such as key=value")
+        position = key.end()
         values = list[str]()
         more = key[2] is not None
         while more:
-            value = _VALUE.match(written, at)
+            value = _VALUE.match(characters, position)
             if value is None:
-                raise _unreadable(name, text, at, f"expected a value of '{key[1]}'")
+                raise _unreadable(name, text, position, f"expected a value of '{key[1]}'")
             values.append(value[1])
-            more, at = value[2] is not None, value.end()
-        stated = text[key.end() : at] if values else text.group(key, 1)
+            more, position = value[2] is not None, value.end()
+        stated = text[key.end() : position] if values else text.group(key, 1)
         options.append(Option(text.group(key, 1), tuple(map(_parameter, values)), stated))
     return options
 
 
-def _unreadable(name: Substring, text: Substring, at: int, said: str) -> InputError:
-    return text[at : at + 1].refused(f"the options '{text}' of the pass '{name}' cannot be read: {said}")
+def _unreadable(name: Substring, text: Substring, position: int, expected: str) -> InputError:
+    """The error for the character at a position in the options of a pass."""
+    return text[position : position + 1].refused(
+        f"the options '{text}' of the pass '{name}' cannot be read: {expected}"
+    )
 
 
 def _parameter(text: str) -> ParameterType:
-    """A value as a string, number or truth."""
+    """A value as a string, a number or a boolean."""
     if text.startswith('"'):
         return re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), text[1:-1], flags=re.DOTALL)
     if text in ("true", "false"):
@@ -87,7 +91,7 @@ def _parameter(text: str) -> ParameterType:
 
 
 def _value(kind: type[ModulePass], option: Option) -> ParameterListType:
-    """The values of an option, which the field of a pass takes; a bare flag is true."""
+    """The values of an option, checked against the type of the pass's field; a bare flag is true. Raises InputError."""
     from xdsl.utils.hints import isa, type_repr
 
     hints = get_type_hints(kind)

@@ -1,4 +1,4 @@
-"""The passes of a text, named pipelines expanded, and how they run."""
+"""Parse a pipeline to passes, expand named pipelines, and run them."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ _FROM = {"te": "cpu", "loop": "loop-to-cpu", "low": "low-to-cpu"}
 Watch = Callable[["ModulePass", ModuleOp], None]
 
 VERIFY_EACH = "STRATA_VERIFY_EACH"
-"""The environment variable that, set to 1, has modules verified behind each pass."""
+"""The environment variable that, set to 1, enables verification after each pass."""
 _ANCHOR = re.compile(r"([\w.]+)\s*\((.*)\)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class PipelineStep:
-    """A pass, and what states it in the text of a pipeline."""
+    """A pass, and its text in the pipeline."""
 
     item: ModulePass
     stated: Substring
 
 
 def parse_passes(text: str) -> list[ModulePass]:
-    """The passes of `a{x=1 y=2},b`, named pipelines expanded.
+    """Parse `a{x=1 y=2},b` to passes, with named pipelines expanded.
 
     Raises InputError for a name that neither Strata nor xDSL has, and for options that a pass does not take.
     """
@@ -57,35 +57,35 @@ def parse_passes(text: str) -> list[ModulePass]:
 
 
 def steps(text: str) -> list[PipelineStep]:
-    """The passes of a text as `parse_passes` gives them, with their places."""
+    """Parse a text to passes as `parse_passes` does, each with its text."""
     return [step for part in elements(Substring.of(text)) for step in _steps(part)]
 
 
 @cache
 def passes_from(level: str, policy: str) -> tuple[ModulePass, ...]:
-    """The passes from a level (te, loop or low) to the code that emission takes, under a floating-point policy."""
+    """The passes from a level (te, loop or low) to the input of LLVM emission, under a floating-point policy."""
     return tuple(under(policy, parse_passes(_FROM[level])))
 
 
 def under(policy: str, passes: Sequence[ModulePass]) -> list[ModulePass]:
-    """Passes under a floating-point policy, those that have that option."""
+    """Set the floating-point policy of the passes that have that option."""
     has_policy = [any(field.name == "policy" for field in fields(unset)) for unset in passes]
     return [replace(p, policy=policy) if has else p for p, has in zip(passes, has_policy, strict=True)]  # type: ignore[call-arg]
 
 
 def to_code(module: ModuleOp, level: str, policy: str) -> None:
-    """Lower a module from a level to the code that emission takes, in place."""
+    """Lower a module from a level to the input of LLVM emission, in place."""
     run(_context(), module, passes_from(level, policy))
 
 
 @cache
 def _context() -> Context:
-    """The context of passes that parse nothing."""
+    """A shared context, for passes that parse no text."""
     return universe.context()
 
 
 def nested_steps(text: str) -> list[PipelineStep]:
-    """The passes of `builtin.module(a,func.func(b{x=1}))`, as mlir-opt writes it; all run on the module."""
+    """Parse `builtin.module(a,func.func(b{x=1}))`, the syntax of mlir-opt, to passes; all run on the module."""
     stripped = Substring.of(text).stripped
     anchor = _ANCHOR.fullmatch(str(stripped))
     if anchor is None or anchor[1] not in ("builtin.module", "any"):
@@ -94,37 +94,39 @@ def nested_steps(text: str) -> list[PipelineStep]:
 
 
 def _nested(nested: Substring) -> Iterator[PipelineStep]:
-    for part in elements(nested):
-        anchor = _ANCHOR.fullmatch(str(part))
+    for element in elements(nested):
+        anchor = _ANCHOR.fullmatch(str(element))
         if anchor is None:
-            yield from _steps(part)
+            yield from _steps(element)
         elif anchor[1] in ("func.func", "builtin.module", "any"):
-            yield from _nested(part.group(anchor, 2))
+            yield from _nested(element.group(anchor, 2))
         else:
-            raise part.group(anchor, 1).refused(
-                f"'{part}' is not a pass; passes nest in builtin.module and func.func only"
+            raise element.group(anchor, 1).refused(
+                f"'{element}' is not a pass; passes nest in builtin.module and func.func only"
             )
 
 
-def _steps(part: Substring) -> list[PipelineStep]:
-    if str(part) in PIPELINES:
-        return [PipelineStep(parsed, part) for parsed in parse_passes(PIPELINES[str(part)])]
-    name, options = _name_and_options(part)
+def _steps(element: Substring) -> list[PipelineStep]:
+    """Parse a named pipeline, or one pass with its options."""
+    if str(element) in PIPELINES:
+        return [PipelineStep(parsed, element) for parsed in parse_passes(PIPELINES[str(element)])]
+    name, options = _name_and_options(element)
     if str(name) in PIPELINES:
-        raise part.refused(f"'{name}' is a pipeline, which takes no options")
+        raise element.refused(f"'{name}' is a pipeline, which takes no options")
     kind = universe.find_pass(str(name))
     if kind is None:
         raise name.refused(unknown("pass", str(name), universe.pass_names()))
-    return [PipelineStep(made(kind, name, options), part)]
+    return [PipelineStep(made(kind, name, options), element)]
 
 
-def _name_and_options(part: Substring) -> tuple[Substring, Substring]:
-    """A pass's name, and the text between its braces."""
-    text = str(part)
+def _name_and_options(element: Substring) -> tuple[Substring, Substring]:
+    """Split `name{options}` into the name and the text between the braces, which may be empty."""
+    text = str(element)
     opened = text.find("{")
     if opened < 0:
-        return part, part[len(text) :]
-    name, options, after = part[:opened].stripped, part[opened + 1 : text.rindex("}")], part[text.rindex("}") + 1 :]
+        return element, element[len(text) :]
+    close = text.rindex("}")
+    name, options, after = element[:opened].stripped, element[opened + 1 : close], element[close + 1 :]
     if str(after):
         sentence = f"the options '{options}' of the pass '{name}' cannot be read: there is more after the '}}'"
         raise after.stripped.refused(sentence)
@@ -132,18 +134,17 @@ def _name_and_options(part: Substring) -> tuple[Substring, Substring]:
 
 
 def verifies_each() -> bool:
-    """Whether the environment says that what the compiler makes is verified too."""
+    """Whether STRATA_VERIFY_EACH enables verification after each pass."""
     return os.environ.get(VERIFY_EACH) == "1"
 
 
 def run(
     ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], after: Watch | None = None, each: bool = False
 ) -> None:
-    """Apply passes in order, and show the module to `after` behind each.
+    """Apply passes to a module in order; `after` is called with the pass and the module after each.
 
-    The module is verified behind each pass where `each` says so or the environment variable STRATA_VERIFY_EACH is 1, as
-    in the tests; a build trusts its passes. Raises what the passes do, and InputError for a program that is nested too
-    deeply for them.
+    The module is verified after each pass if `each`, or if the environment variable STRATA_VERIFY_EACH is 1, as in the
+    tests; a build trusts its passes. Raises what the passes do, and InputError for a program nested too deeply.
     """
     verify_each = each or verifies_each()
     try:

@@ -1,4 +1,4 @@
-"""The input of a build: the verified module of whatever a caller gives, and its level."""
+"""The input of a build: the verified module of a caller's program, and its level."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from compiler.targets.arguments import Argument
 from compiler.types.policies import policy_named
 
 TEXT = "\n ({"
-"""Every program has one of these characters; a string without is meant as a path."""
+"""Characters of which every program's text has one; a string without any is taken as a path."""
 LOWER = "check-combiners,lift-constants,te-to-loop"
-"""The passes to loops in the order written."""
+"""The passes from te to loops in the order written."""
 
 
 def verified(x: object, policy: str, name: str | None) -> ModuleOp:
-    """A copy of the module to build: the selected function and its callees. The policy is checked.
+    """The verified module to build: a copy of the selected function and its callees. Also checks the policy.
 
-    A schedule verified the program that it began with, and its steps make no other: it is not verified again.
+    The module of a Schedule is not verified again: it was verified before the first step, and steps preserve validity.
     """
     check_words("cpu", policy, name, "")
     policy_named(policy, TargetError)
@@ -47,7 +47,7 @@ def verified(x: object, policy: str, name: str | None) -> ModuleOp:
 
 
 def check_words(target: object, policy: object, name: object, arch: object) -> None:
-    """Raise TargetError for words of a caller that are no texts."""
+    """Raise TargetError for arguments of a build that are no strings."""
     for what, value in (("target", target), ("policy", policy), ("arch", arch)):
         validation.text(what, value, TargetError)
     if name is not None:
@@ -55,7 +55,7 @@ def check_words(target: object, policy: object, name: object, arch: object) -> N
 
 
 def parse(text: str, source: str = "<text>") -> ModuleOp:
-    """The verified module of MLIR text at any of Strata's levels; `source` is its file, or a name such as <text>."""
+    """Parse and verify MLIR text at any of Strata's levels; `source` is its file, or a name such as <text>."""
     spans.remember(source, text)
     module = Parser(universe.context(), text, source).parse_module()
     verify_module(module)
@@ -63,7 +63,7 @@ def parse(text: str, source: str = "<text>") -> ModuleOp:
 
 
 def level_of(module: ModuleOp) -> str:
-    """te, loop or low: the highest level that occurs in a module."""
+    """The highest level that occurs in a module: te, loop or low."""
     if any("tensor<" in str(op.function_type) for op in module.ops if hasattr(op, "function_type")):
         return "te"
     dialects = {op.name.split(".")[0] for op in module.walk()}
@@ -71,7 +71,8 @@ def level_of(module: ModuleOp) -> str:
 
 
 def module_of(x: object) -> ModuleOp:
-    """The module that a caller gives. Raises InputError for anything without one, and the errors of parsing text."""
+    """The module of a caller's program, parsed from text or a file if needed. Raises InputError for anything that has
+    none, and the errors of parsing."""
     x = imported(x)
     if isinstance(x, Imported):
         return x.function.module
@@ -83,8 +84,8 @@ def module_of(x: object) -> ModuleOp:
     if isinstance(x, PathLike) or (isinstance(x, str) and "\n" not in x and x.endswith(".mlir")):
         return parse(files.read(x), str(x))
     if isinstance(x, str) and not any(char in x for char in TEXT):
-        said = "give the path of an .mlir file or an ONNX model, or a program's text"
-        raise InputError(f"cannot build {short(x)}: {said}")
+        advice = "give the path of an .mlir file or an ONNX model, or a program's text"
+        raise InputError(f"cannot build {short(x)}: {advice}")
     if isinstance(x, str):
         return parse(x)
     raise InputError(
@@ -99,5 +100,5 @@ def check_is_program(module: ModuleOp) -> None:
 
 
 def argument(buffer: Buffer) -> Argument:
-    """A buffer as the argument of a kernel."""
+    """The kernel argument of a buffer."""
     return Argument(buffer.name, buffer.shape, dtype_of(buffer.element), alignment=SLOT_ALIGNMENT)

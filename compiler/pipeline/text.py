@@ -1,4 +1,4 @@
-"""The parts of a pipeline's text, each with its place."""
+"""The parts of a pipeline's text, with their source locations."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from compiler.support.errors import InputError
 from compiler.support.spans import Span
 
 SOURCE = "<passes>"
-"""What the text of a pipeline is called in errors."""
+"""The name of a pipeline's text in errors."""
 STRING = r'"(?:\\.|[^"\\])*"'
 _TOKEN = re.compile(rf'{STRING}|[^",(){{}}]+|.', re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Substring:
-    """Some characters of a text."""
+    """The characters `start` to `end` of the text `whole`; slicing gives a Substring of the same text."""
 
     whole: str
     start: int
@@ -26,7 +26,7 @@ class Substring:
 
     @classmethod
     def of(cls, text: str) -> Substring:
-        """All of a text."""
+        """The Substring of all of a text."""
         return cls(text, 0, len(text))
 
     def __str__(self) -> str:
@@ -38,51 +38,53 @@ class Substring:
 
     @property
     def stripped(self) -> Substring:
-        """The same part without spaces around it."""
+        """The part without surrounding white space."""
         text = str(self)
         start = len(text) - len(text.lstrip())
         return self[start : start + len(text.strip())]
 
     def group(self, match: re.Match[str], number: int) -> Substring:
-        """A group of a match in this part's text."""
+        """A group of a match in the text of this part."""
         return self[slice(*match.span(number))]
 
     @property
     def span(self) -> Span:
-        """Its place."""
+        """The source location of the part."""
         spans.remember(SOURCE, self.whole)
         return spans.inside(SOURCE, self.whole, self.start, self.end)
 
     def refused(self, sentence: str) -> InputError:
-        """An error about this part."""
+        """An InputError located at this part."""
         return InputError(sentence).within(self.span)
 
 
 def elements(part: Substring) -> list[Substring]:
-    """The elements between commas outside brackets and quotes. Raises InputError."""
+    """Split a text at commas outside brackets and quotes. Raises InputError for empty elements, unbalanced brackets."""
     if not str(part).strip():
         return []
-    parts = [part[start:end].stripped for start, end in _between_commas(part)]
-    for element in parts:
+    stripped = [part[start:end].stripped for start, end in _between_commas(part)]
+    for element in stripped:
         if not str(element):
             raise element.refused(f"an empty name in the passes '{part}'")
-    return parts
+    return stripped
 
 
-def _between_commas(part: Substring) -> Iterator[tuple[int, int]]:
+def _between_commas(pipeline: Substring) -> Iterator[tuple[int, int]]:
+    """The start and end of each element between commas outside brackets and quotes."""
     start, opened = 0, list[int]()
-    text = str(part)
+    text = str(pipeline)
     for match in _TOKEN.finditer(text):
-        token, at = match[0], match.start()
+        token, position = match[0], match.start()
         if token == "," and not opened:
-            yield start, at
-            start = at + 1
+            yield start, position
+            start = position + 1
         elif token in ("(", "{"):
-            opened.append(at)
+            opened.append(position)
         elif token in (")", "}") and (not opened or text[opened.pop()] + token not in ("()", "{}")):
-            raise part[at : at + 1].refused(f"unbalanced braces or brackets at a '{token}' in the passes '{part}'")
+            sentence = f"unbalanced braces or brackets at a '{token}' in the passes '{pipeline}'"
+            raise pipeline[position : position + 1].refused(sentence)
     if opened:
-        at = opened[-1]
-        sentence = f"unbalanced braces or brackets: a '{text[at]}' is not closed in the passes '{part}'"
-        raise part[at : at + 1].refused(sentence)
+        unclosed = opened[-1]
+        sentence = f"unbalanced braces or brackets: a '{text[unclosed]}' is not closed in the passes '{pipeline}'"
+        raise pipeline[unclosed : unclosed + 1].refused(sentence)
     yield start, len(text)
