@@ -33,7 +33,7 @@ def workload(make: Make) -> Make:
 
 
 def made(what: object, args: Sequence[object]) -> object:
-    """The program of a task: `what` itself, or, if that is a function or the name of a workload, its result on `args`.
+    """The program of a task: `what`, or the result on `args` of the function or workload that it is.
 
     Raises InputError for a name that is not registered, arguments that the function does not take, and arguments to a
     `what` that is no function.

@@ -310,7 +310,7 @@ def source_of(task: Schedulable, record: Record | None = None) -> Scheduled:
     if record is not None and not record.default:
         try:
             source = _judged(task, "record", partial(replay, record))
-        except ScheduleError as error:  # of an older version
+        except ScheduleError as error:  # a record of an older version may not replay
             source = Scheduled(verdict=str(error))
         if source.script is not None:
             return source
@@ -350,7 +350,7 @@ def _by_rules(
     target.check(threads, constants)
     here = target.at_hand()
     if is_main(find_function(module)):
-        return kernels.build_as_written(module, target.name, policy=policy, arch=arch)  # which refuses it
+        return kernels.build_as_written(module, target.name, policy=policy, arch=arch)  # raises: calls are for CPUs
     original = Schedule(pipeline.lower(module))
     machine = target.machine(here.arch if here else arch)
     schedule = preferred(original, RULES_OF[target.family], machine, target.threads(threads)).draft.schedule

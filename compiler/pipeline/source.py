@@ -28,7 +28,7 @@ from compiler.targets.arguments import Argument
 from compiler.types.policies import policy_named
 
 TEXT = "\n ({"
-"""Characters of which every program's text has one; a string without any is taken as a path."""
+"""The characters that tell text from a path: every program's text has at least one of them."""
 LOWER = "check-combiners,lift-constants,te-to-loop"
 """The passes from te to loops in the order written."""
 

@@ -118,7 +118,7 @@ class Cluster:
         log = logging.getLogger("distributed.client")
         level = log.level
         log.setLevel(logging.CRITICAL)  # dask logs as an error that a lost connection is not made again
-        with suppress(Exception):  # whatever a lost connection is to dask
+        with suppress(Exception):  # dask raises various errors for a lost connection
             self.begin(self._client.close(timeout=1)).result(timeout=1.5)
         log.setLevel(level)
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -165,7 +165,7 @@ class Cluster:
     async def _look(self) -> None:
         try:
             workers = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), 10)
-        except Exception as error:  # whatever a lost connection is to dask, which makes it again
+        except Exception as error:  # dask raises various errors for a lost connection, and reconnects
             if self._client.status == "running":
                 self.notes.append(f"the scheduler at {self.address} does not answer: {_sentence(error)}")
             return
@@ -190,7 +190,7 @@ class Cluster:
             try:
                 plain = await asked.result(timeout=self.patience)
                 break
-            except Exception as error:  # of the worker or of the way there: it is asked again
+            except Exception as error:  # of the worker or of the network: the request is repeated
                 member.strikes += 1
                 self._decline(member, _sentence(error))
                 if member.strikes >= STRIKES:
@@ -234,7 +234,7 @@ class Cluster:
         except TimeoutError as error:
             await self._strike_late(job)
             raise Lost(f"there was no answer for {self.patience:g} s") from error
-        except Exception as error:  # of the job or of the way here: either costs the job, which is asked again
+        except Exception as error:  # of the job or of the network: the job is lost, and may be repeated
             raise Lost(_sentence(error)) from error
         finally:
             self._asked.discard(job)
@@ -257,7 +257,7 @@ class Cluster:
 
     async def _lose(self, lost: Sequence[FleetJob]) -> None:
         """Cancel jobs; their waiters get an error."""
-        with suppress(Exception):  # a client that is closed has forgotten them
+        with suppress(Exception):  # a closed client has cancelled them
             await self._client.cancel([job.future for job in lost], msg="its worker has left, or is asked no more")
 
 

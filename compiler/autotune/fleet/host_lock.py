@@ -43,4 +43,4 @@ def _file(name: str) -> Iterator[int]:
     try:
         yield number
     finally:
-        os.close(number)  # which unlocks it, as the end of the process does
+        os.close(number)  # closing unlocks it, as does the end of the process

@@ -62,7 +62,7 @@ class Fleet:
     def turn_to(self, subject: Subject) -> None:
         """Switch to candidates of another subject."""
         self._subject = subject
-        _ = subject.program  # read here, since it is used in another thread
+        _ = subject.program  # computed here: the cached property is used in another thread
 
     def measure(self, scripts: Sequence[str], say: Say = silent) -> Generator[tuple[int, Outcome]]:
         """Begin all scripts now, and yield the position of each and its outcome as they finish."""

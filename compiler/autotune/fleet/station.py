@@ -65,7 +65,7 @@ class Station:
         """An idle builder process for a machine, or a new one; it is reused afterwards, unless its work raised."""
         idle = self._idle.setdefault(machine, [])
         try:
-            pool = idle.pop()  # which no other thread gets
+            pool = idle.pop()  # atomic: no other thread gets the same one
         except IndexError:
             elsewhere = {} if machine == stated(host()) else {VARIABLE: machine}
             pool = builders_of(subject, self._limits, 1, elsewhere)

@@ -138,7 +138,7 @@ def _sentences() -> Iterator[None]:
     """Convert errors of parsing and verification inside the block to InputError, with one sentence."""
     try:
         yield
-    except StrataError:  # some verify, too
+    except StrataError:  # some derive from VerifyException
         raise
     except (ParseError, VerifyException) as error:
         raise InputError(_sentence(error)) from error

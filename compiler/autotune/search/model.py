@@ -164,7 +164,7 @@ class Chance:
         self._forest = CostForest(values[latest], ok[latest].astype(np.float64), seed, CHANCE_TREES) if mixed else None
 
     def predict(self, values: Values) -> Costs:
-        """The chance of each candidate."""
+        """The chance (n,) that each candidate, of features (n, features), does not fail; at least LEAST_CHANCE."""
         if self._forest is None:
             return np.ones(len(values))
         return np.maximum(self._forest.predict(values).mean, LEAST_CHANCE)

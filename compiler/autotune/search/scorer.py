@@ -76,7 +76,7 @@ class Scorer:
             self._chance = Chance(values, ok, self._seed)
 
     def score(self, pool: Pool) -> Scored:
-        """The models' scores of candidates."""
+        """Predict the log cost and the chance of success of each candidate of a pool."""
         if not len(pool):
             return Scored(pool, Prediction(np.zeros(0), np.zeros(0)), np.zeros(0))
         chance = self._chance.predict(pool.values)

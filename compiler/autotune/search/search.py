@@ -133,8 +133,8 @@ class Search:
 
     def update(self, candidate: Candidate, outcome: Outcome) -> None:
         """Learn the outcome of a candidate, proposed or not. Several outcomes of one candidate are combined: the cost
-        is the median of all samples, and a failure stands; a timeout or a lack of memory after a success counts for
-        nothing."""
+        is the median of all samples, and a failure is final; a timeout or a lack of memory after a success is
+        ignored."""
         self._check(candidate)
         proposal = self._pending.pop(candidate, None)
         combined = self._trials.add(candidate, outcome)

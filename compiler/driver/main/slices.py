@@ -102,7 +102,7 @@ class _Slices:
                 self._copies.setdefault(name, []).append(slot)
 
     def _within(self, target: str, pieces: Sequence[tuple[str, int]]) -> _Place | None:
-        """The place in another concatenation at which all parts already are, in order and contiguous; None without one.
+        """The place in another buffer where all parts already have the offsets of this concatenation; None without one.
 
         Parts a at 0 and b at 64 bytes. In t, a is at 128 and b at 192: the place is (t, 128).
         """

@@ -1,4 +1,4 @@
-"""`Subject`: the program of which candidates are schedules."""
+"""`Subject`: the program that candidates schedule."""
 
 from __future__ import annotations
 
