@@ -1,6 +1,6 @@
 """Canonical te functions: programs that compute the same in the same way have one text and one hash.
 
-Laws make equal programs the same program; structure orders the parts that have no order; names follow from that order.
+Laws rewrite equal programs to one program. Unordered parts are ordered by structure, and names follow from the order.
 """
 
 from __future__ import annotations
@@ -48,8 +48,11 @@ class Canonical:
         return graph_digest(self.graph, self.callees).hex()
 
     def signed(self, former: Graph) -> Graph:
-        """The canonical graph with the inputs and results of the graph that it was made of, in the order that they had
-        there; inputs that nothing reads get names of their own."""
+        """The canonical graph with the signature of `former`, the graph that it was made from: its inputs and results,
+        in their order.
+
+        Inputs that canonicalisation has removed come back under fresh names.
+        """
         by_position, unused = dict(zip(self.arguments, self.graph.inputs, strict=True)), Names(self.graph.values)
         inputs = [
             by_position[n] if n in by_position else replace(value, name=unused.fresh("unused"))
@@ -66,8 +69,8 @@ class Canonical:
 def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None = None) -> Canonical:
     """The canonical form of a te function.
 
-    Unless the signature is kept, inputs and results are ordered by structure, and inputs that nothing reads go.
-    `callees` are the canonical forms of the functions that it calls and whose signatures have changed.
+    Unless the signature is kept, inputs and results are ordered by structure, and unused inputs are removed.
+    `callees`: by name, the canonical forms of called functions whose signatures have changed.
     """
     callees = callees or {}
     called = {node.callee for node in graph.nodes if isinstance(node, Call)}
@@ -84,8 +87,8 @@ def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None
         result_positions = result_order(graph, colours)
         graph = replace(graph, results=tuple(graph.results[n] for n in result_positions))
     graph = ordered(graph, colours)
-    places = {value.name: n for n, value in enumerate(former.inputs)}
-    arguments = tuple(places[value.name] for value in graph.inputs)
+    original_positions = {value.name: n for n, value in enumerate(former.inputs)}
+    arguments = tuple(original_positions[value.name] for value in graph.inputs)
     renamed = _renamed(graph)
     return Canonical(renamed.graph, renamed.names, arguments, tuple(result_positions), hashes)
 
@@ -112,9 +115,9 @@ def canonical_functions(module: ModuleOp) -> dict[str, Canonical]:
 
 
 def canonical_hash(module: ModuleOp, name: str | None = None) -> str:
-    """The hash of a te function of a module, in hexadecimal digits: of the only one, or of that name.
+    """The hash of a te function of a module, in hexadecimal digits; without a name, of the module's only function.
 
-    It depends on what the function computes, how, and on the order of its arguments and results; on no name.
+    It depends on the computation and on the order of arguments and results, and on no names.
     """
     function = find_function(module, name)
     return canonical_functions(module)[function.sym_name.data].hash
@@ -122,20 +125,20 @@ def canonical_hash(module: ModuleOp, name: str | None = None) -> str:
 
 def _callees_first(graphs: Mapping[str, Graph]) -> list[str]:
     """The names of the functions, callees first."""
-    done: dict[str, None] = {}
+    ordered_names: dict[str, None] = {}
     stack = [(name, False) for name in reversed(list(graphs))]
     while stack:
         name, is_complete = stack.pop()
         if is_complete:
-            done[name] = None
-        elif name not in done:
+            ordered_names[name] = None
+        elif name not in ordered_names:
             calls = [node.callee for node in graphs[name].nodes if isinstance(node, Call) and node.callee in graphs]
             stack += [(name, True), *((callee, False) for callee in reversed(calls))]
-    return list(done)
+    return list(ordered_names)
 
 
 def _calling(graph: Graph, callees: Callees) -> Graph:
-    """The graph with its calls as the canonical signatures of the callees say."""
+    """The graph with the operands and results of its calls in the order of the callees' canonical signatures."""
 
     def call(node: Node) -> Node:
         if not isinstance(node, Call) or node.callee not in callees:
@@ -154,7 +157,7 @@ class _Renamed:
 
 
 def _renamed(graph: Graph) -> _Renamed:
-    """The graph under canonical names: a stem that says what a compute is, and a number."""
+    """The graph under canonical names: a stem for the kind of node, such as `product`, and a number."""
     counts = dict[str, int]()
     values: dict[str, str] = {}
     blocks: dict[str, str] = {}
@@ -164,10 +167,10 @@ def _renamed(graph: Graph) -> _Renamed:
         counts[stem] = counts.get(stem, -1) + 1
         return f"{stem}{counts[stem]}"
 
-    def named(values_given: tuple[Buffer, ...], label: str) -> tuple[Buffer, ...]:
-        names = [label] if len(values_given) == 1 else [f"{label}.{n}" for n in range(len(values_given))]
-        values.update((value.name, name) for value, name in zip(values_given, names, strict=True))
-        return tuple(replace(value, name=name) for value, name in zip(values_given, names, strict=True))
+    def named(buffers: tuple[Buffer, ...], label: str) -> tuple[Buffer, ...]:
+        names = [label] if len(buffers) == 1 else [f"{label}.{n}" for n in range(len(buffers))]
+        values.update((value.name, name) for value, name in zip(buffers, names, strict=True))
+        return tuple(replace(value, name=name) for value, name in zip(buffers, names, strict=True))
 
     inputs = tuple(buffer for value in graph.inputs for buffer in named((value,), fresh("a")))
     nodes = []
@@ -192,7 +195,7 @@ def _axis(position: int, axis: AxisAttr, spatial: int) -> AxisAttr:
 
 
 def _stem(node: Node) -> str:
-    """What a node is, in a word."""
+    """The stem of a node's canonical name, by its kind."""
     match node:
         case Call():
             return "call"

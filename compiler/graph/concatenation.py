@@ -1,4 +1,4 @@
-"""Functions that only put their inputs one behind the other in memory: concatenations, reshapes, stacks."""
+"""Functions that only lay out their inputs one after another in memory: concatenations, reshapes, stacks."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ class Slot:
 
 
 def contiguous_parts(graph: Graph) -> tuple[Slot, ...] | None:
-    """The parts of a function whose result is whole inputs one behind the other; None for any other function.
+    """The slots of a function whose result holds whole inputs one after another; None for any other function.
 
         %J = te.compute "J" [i = 8, j = 2] (%a = %A[i, j] where (-i + 3 >= 0) else 0.0,
             %b = %B[i - 4, j] where (i - 4 >= 0) else 0.0) { select i < 4, %a, %b }
       ->
-        Part(A, 0), Part(B, 8)
+        Slot(0, 0), Slot(1, 8)      // A, B
 
-    Parts follow each other along the first axis of more than one element; a part may have another shape than its
-    stretch of the result, in the same order of elements.
+    The slots divide the first axis of extent above 1. An input may be a reshape of its slot.
     """
     node = graph.nodes[0] if len(graph.nodes) == 1 else None
     if not isinstance(node, Compute) or node.block.combiners or node.block.table is not None:
@@ -56,13 +55,15 @@ def contiguous_parts(graph: Graph) -> tuple[Slot, ...] | None:
 
 
 def _read_at(node: Compute, values: Mapping[int, Linear], ranges: lin.Ranges) -> int | None:
-    """The position of the one read whose value a compute gives at all indices where some axes have these values."""
+    """The position of the read that a compute copies wherever its axes have `values`; None if it is not a single
+    read."""
     value = read_at(node.block.body[0], values, ranges)
     return value.position if isinstance(value, Read) else None
 
 
 def _is_whole(graph: Graph, node: Compute, position: int, axis: int, start: int, length: int) -> bool:
-    """Whether a stretch of the result along an axis is a read's buffer, element by element in the order of memory."""
+    """Whether result[start : start + length] along an axis holds all elements of a read's buffer, in row-major
+    order."""
     block, joined = node.block, node.results[0]
     access, source = block.reads[position], graph.values[block.reads[position].buffer]
     values = {d: lin.constant(0) for d, extent in enumerate(joined.shape) if extent == 1}
@@ -72,7 +73,9 @@ def _is_whole(graph: Graph, node: Compute, position: int, axis: int, start: int,
         return False
     if not all(condition.substitute(values, ranges).always(ranges) for condition in access.where):
         return False
+    # %B of `contiguous_parts`: start 4, length 4. Its index [i - 4, j] at i := 4 + i is [i, j], at the offset
+    # 2 * i + j. The result at [4 + i, j] is at 2 * (4 + i) + j, less 2 * 4 for the start: the same, so it is whole.
     index = [lin.substitute(form, values, ranges) for form in access.index]
     target = [values.get(d, lin.variable(d)) for d in range(len(joined.shape))]
-    here = lin.offset(target, joined.shape) - lin.constant(start * prod(joined.shape[axis + 1 :]))
-    return lin.joined(lin.offset(index, source.shape)) == here
+    stretch_offset = lin.offset(target, joined.shape) - lin.constant(start * prod(joined.shape[axis + 1 :]))
+    return lin.joined(lin.offset(index, source.shape)) == stretch_offset

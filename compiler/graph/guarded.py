@@ -1,4 +1,4 @@
-"""Functions that another value stands in for while a guard holds: their calls are skipped then."""
+"""Functions that return one of their inputs while a guard is set, so that their calls can be skipped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ UNEQUAL = CMPF.index("une")
 
 @dataclass(frozen=True)
 class Guarded:
-    """The positions of two inputs of a function: its result is `value` where `guard`, one f32, is not zero."""
+    """Positions of two inputs of a function: while the input `guard`, one f32, is not zero, the result is the input
+    `value`."""
 
     guard: int
     value: int
@@ -44,8 +45,13 @@ def guarded(graph: Graph) -> Guarded | None:
     inputs = {buffer.name: n for n, buffer in enumerate(graph.inputs)}
     guard, form = (last.block.reads[read.position] for read in (flag, then))
     flag_buffer = graph.values[guard.buffer]
-    alone = guard.index == (lin.constant(0),) and flag_buffer.shape == (1,) and flag_buffer.element == f32
-    if not alone or guard.where or form.where or not _is_own(last.block, form.index, graph.values[form.buffer].shape):
+    is_one_f32 = guard.index == (lin.constant(0),) and flag_buffer.shape == (1,) and flag_buffer.element == f32
+    if (
+        not is_one_f32
+        or guard.where
+        or form.where
+        or not _is_own(last.block, form.index, graph.values[form.buffer].shape)
+    ):
         return None
     if not {guard.buffer, form.buffer} <= inputs.keys() or graph.values[form.buffer].shape != last.results[0].shape:
         return None
@@ -53,7 +59,7 @@ def guarded(graph: Graph) -> Guarded | None:
 
 
 def _compared(test: Scalar) -> Scalar | None:
-    """The value that is compared with zero."""
+    """The operand x of a comparison `x != 0.0`; None for any other value."""
     if not isinstance(test, Apply) or test.kind is not CmpfOp:
         return None
     predicate = dict(test.properties)["predicate"]
@@ -65,8 +71,8 @@ def _compared(test: Scalar) -> Scalar | None:
 
 
 def _is_own(block: Block, index: tuple[lin.Linear, ...], shape: tuple[int, ...]) -> bool:
-    """Whether an index is the block's own axes, up to those of one element."""
-    own = [lin.variable(n) if size > 1 else lin.constant(0) for n, size in enumerate(shape)]
+    """Whether an index is the block's spatial axes in order; dimensions of extent 1 are ignored."""
+    identity = [lin.variable(n) if size > 1 else lin.constant(0) for n, size in enumerate(shape)]
     return len(shape) == block.spatial and all(
-        form == at or size == 1 for form, at, size in zip(index, own, shape, strict=True)
+        form == at or size == 1 for form, at, size in zip(index, identity, shape, strict=True)
     )

@@ -1,6 +1,6 @@
 """Structural digests of forms, accesses, bodies and computes; they ignore names.
 
-Sources and axes count by the colours that a caller gives them: digests, equal where two are not told apart.
+The caller assigns colours to sources and axes: digests that are equal for values that it does not distinguish.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _SWAPPED = {
     "arith.cmpi": (0, 1, 4, 5, 2, 3, 8, 9, 6, 7),
     "arith.cmpf": (0, 1, 4, 5, 2, 3, 6, 7, 8, 11, 12, 9, 10, 13, 14, 15),
 }
-"""The number of the predicate that says the same of swapped operands, by the number of each."""
+"""By the number of a comparison's predicate, that of its mirror image: `a < b` is `b > a`."""
 
 
 SAMPLE, SAMPLES = 64, 256
-"""The bytes of a part of a constant that is sampled, and how many such parts there are at most."""
+"""The bytes of each sampled stretch of a constant, and the most stretches."""
 
 
 def digest(*parts: object) -> bytes:
@@ -65,17 +65,17 @@ def digest(*parts: object) -> bytes:
 
 @lru_cache(maxsize=8192)
 def text_of(attribute: Attribute) -> str:
-    """An attribute as text, which says all of it."""
+    """The text of an attribute, which determines the attribute."""
     return str(attribute)
 
 
 def constant_digest(constant: Dense) -> bytes:
-    """The digest of the elements of a constant: all of its bytes are read once."""
+    """The digest of all elements of a constant; it reads all of its bytes once."""
     return digest("constant", text_of(constant.type), constant.digest)
 
 
 def sample_digest(constant: Dense) -> bytes:
-    """The digest of some of the elements of a constant: different ones are different constants."""
+    """The digest of some elements of a constant: constants of different digests differ, those of equal digests may."""
     content, size = constant.data, len(constant.data)
     parts = [content[:SAMPLE], content[size - SAMPLE :]] if size > SAMPLE else [content]
     step = max(SAMPLE, size // SAMPLES)
@@ -93,7 +93,7 @@ class NameColours(dict[str, bytes]):
 
 @lru_cache(maxsize=4096)
 def axis_colour(size: int, is_reduce: bool, place: object) -> bytes:
-    """The colour of an axis that has a place among the axes of its compute, or none yet: ""."""
+    """The colour of an axis; `place` is its position in the canonical order of the axes, "" while it has none."""
     return digest("axis", size, is_reduce, place)
 
 
@@ -103,10 +103,9 @@ def input_colour(value: Buffer, position: object) -> bytes:
 
 
 def swapped(node: Apply) -> Scalar | None:
-    """The same value by its first two operands in reverse order; None for an operation that has no such form.
+    """An operation with its first two operands swapped and the same value; None if swapping changes the value.
 
-    Whichever NaN it is does not count. `maxnumf` and `minnumf` are not commutative: of zeros of both signs they give
-    either.
+    NaN payloads are ignored. `maxnumf` and `minnumf` are not commutative: of zeros of both signs they return either.
     """
     properties, name = dict(node.properties), node.kind.name
     if name in _SWAPPED:
@@ -131,7 +130,7 @@ class Digests:
     _moved: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def form(self, form: Linear) -> bytes:
-        """Of a form over axes, in whatever order its terms stand."""
+        """The digest of a form over axes, independent of the order of its terms."""
         terms = []
         for atom, factor in form.terms:
             if isinstance(atom, int):
@@ -141,17 +140,17 @@ class Digests:
         return digest("form", form.constant, sorted(terms))
 
     def condition(self, condition: Condition) -> bytes:
-        """Of a condition."""
+        """The digest of a condition."""
         return digest("condition", self.form(condition.form), condition.equal)
 
     def access(self, access: Access) -> bytes:
-        """Of a read, in whatever order its conditions stand."""
+        """The digest of a read, independent of the order of its conditions."""
         where = sorted(map(self.condition, access.where))
         otherwise = "" if access.otherwise is None else text_of(access.otherwise)
         return digest("read", self.sources[access.buffer], list(map(self.form, access.index)), where, otherwise)
 
     def scalar(self, node: Scalar) -> bytes:
-        """Of an expression; the order of commutative operands does not count."""
+        """The digest of an expression, independent of the order of commutative operands."""
         digest = self._scalars.get(id(node))
         if digest is None:
             digest = self._scalars[id(node)] = self._scalar(node)
@@ -167,14 +166,14 @@ class Digests:
                 return digest("index", self.axes[axis])
         node = self.ordered(node)
         operands = [self.scalar(operand) for operand in node.operands]
-        stated = [(name, text_of(value)) for name, value in node.properties]
-        return digest(node.kind.name, operands, stated, list(map(text_of, node.types)), node.result)
+        properties = [(name, text_of(value)) for name, value in node.properties]
+        return digest(node.kind.name, operands, properties, list(map(text_of, node.types)), node.result)
 
     def ordered(self, node: Apply) -> Apply:
-        """An operation with its first two operands in order, where they may be swapped.
+        """An operation with its first two operands in canonical order, if they may be swapped.
 
-        What the first spatial axes move stands before what later ones move, such as the rows of a product before its
-        columns, then what none moves, then literals; what is still alike is ordered by digests.
+        Operands that depend on spatial axes come first, by these axes: the rows of a product before its columns.
+        Operands that depend on none follow, then literals. Ties are ordered by digests.
         """
         if node.kind.name not in _COMMUTATIVE and node.kind.name not in _SWAPPED:
             return node
@@ -185,11 +184,11 @@ class Digests:
         return reverse
 
     def _compared(self, first: Scalar, second: Scalar) -> int:
-        """Below, at or above 0: whether the first of two operands stands before the second. Digests decide last, since
-        they are what takes time."""
-        places = self._rank(first), self._rank(second)
-        if places[0] != places[1]:
-            return -1 if places[0] < places[1] else 1
+        """Negative if the first operand precedes the second, positive if it follows, else 0. Digests are compared
+        last, since they take time."""
+        ranks = self._rank(first), self._rank(second)
+        if ranks[0] != ranks[1]:
+            return -1 if ranks[0] < ranks[1] else 1
         digests = self.scalar(first), self.scalar(second)
         return (digests[0] > digests[1]) - (digests[0] < digests[1])
 
@@ -216,29 +215,29 @@ class Digests:
 
 
 def compute_digest(block: Block, elements: Iterable[Attribute], sources: Colours, axes: Sequence[bytes]) -> bytes:
-    """Of a compute or gather whose results have these element types."""
-    inside = Digests(block.reads, sources, axes, block.spatial)
+    """The digest of a compute or gather; `elements` are the element types of its results."""
+    digests = Digests(block.reads, sources, axes, block.spatial)
     return digest(
         "gather" if block.table is not None else "compute",
         [(axis.size, axis.is_reduce) for axis in block.axes[: block.spatial]],
         sorted((axes[n], axis.size) for n, axis in enumerate(block.axes) if axis.is_reduce),
-        list(map(inside.scalar, block.body)) if block.table is None else _gather(block, inside),
+        list(map(digests.scalar, block.body)) if block.table is None else _gather(block, digests),
         [_combiner(combiner) for combiner in block.combiners],
         list(map(text_of, elements)),
         [(name, text_of(value)) for name, value in block.attributes],
     )
 
 
-def _gather(block: Block, inside: Digests) -> list[object]:
+def _gather(block: Block, digests: Digests) -> list[object]:
     table = block.table
     assert table is not None
-    index = [inside.access(block.reads[d]) if isinstance(d, int) else inside.form(d) for d in table.index]
-    return [inside.sources[table.buffer], index, text_of(table.otherwise)]
+    index = [digests.access(block.reads[d]) if isinstance(d, int) else digests.form(d) for d in table.index]
+    return [digests.sources[table.buffer], index, text_of(table.otherwise)]
 
 
 @lru_cache(maxsize=1024)
 def _combiner(combiner: Combiner) -> bytes:
     if not isinstance(combiner, Joint):
         return digest(combiner)
-    inside = Digests((), {}, ())
-    return digest(list(map(text_of, combiner.identities)), list(map(inside.scalar, combiner.body)), combiner.part)
+    digests = Digests((), {}, ())
+    return digest(list(map(text_of, combiner.identities)), list(map(digests.scalar, combiner.body)), combiner.part)

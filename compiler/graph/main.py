@@ -50,8 +50,8 @@ CONSTANTS = "constants"
 class Call:
     """A call of a function: the names of the buffers that it reads, and of the buffers that it writes.
 
-    guarded: where its output is one of its inputs while another one is not zero, the positions of these inputs. unless:
-    the buffer of one element that, where it is not zero, skips the call: the output is that input already.
+    guarded: the positions of a guard and of the input that the output equals while the guard is set, if any. unless: a
+    buffer of one element that skips the call if it is not zero: the output then holds that input already.
     """
 
     callee: str
@@ -73,7 +73,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Copy:
-    """A buffer's elements to another one of its type."""
+    """A copy of a buffer to another one of its type."""
 
     source: str
     target: str
@@ -102,7 +102,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class View:
-    """A buffer in the memory of another one, a temporary or a result: that one's name, and the offset in bytes."""
+    """A buffer that is a part of another one, `whole`, a temporary or a result, at an offset in bytes."""
 
     buffer: Buffer
     whole: str
@@ -113,8 +113,8 @@ class View:
 class Main:
     """Buffers by name, the arguments first; the last `outputs` of the arguments are results. Steps run in order.
 
-    Constants stand in one block of `constant_bytes`, which the loop and the low form take as an argument before the
-    results; `elements` are the elements of constants that the program states.
+    Constants lie in one block of `constant_bytes`, an argument before the results in the loop and the low form.
+    `elements` are the values of constants that the program states.
     """
 
     name: str
@@ -145,7 +145,7 @@ class Main:
 
     @cached_property
     def wholes(self) -> dict[str, str]:
-        """The buffer that each view stands in, by the view's name."""
+        """The buffer that each view is a part of, by the view's name."""
         return {view.buffer.name: view.whole for view in self.views}
 
     @cached_property
@@ -155,7 +155,7 @@ class Main:
 
 
 def placed(main: Main, constants: Iterable[Buffer]) -> Main:
-    """Main with the constants that its steps read, each at an offset in one block."""
+    """Main with the constants that its steps read, each at an aligned offset in one block."""
     read = {name for step in main.steps for name in step.reads}
     offset, stored = 0, list[Constant]()
     for buffer in constants:
@@ -171,7 +171,7 @@ def size(buffer: Buffer) -> int:
 
 
 class _Buffers:
-    """Buffers under construction, and the values that they stand for."""
+    """Buffers under construction, and their names by SSA values."""
 
     def __init__(self) -> None:
         self.names: dict[SSAValue, str] = {}
@@ -179,13 +179,13 @@ class _Buffers:
         self._fresh = Names()
 
     def add(self, value: SSAValue, name: str) -> str:
-        """The name of a new buffer of a value's type; a name that is taken gets a number."""
+        """Add a buffer of a value's type and return its name, numbered if `name` is taken."""
         unique = self._fresh.fresh(name)
         self.buffers[unique] = Buffer(unique, tuple(shape_of(value)), element_type(value))
         return unique
 
     def of(self, value: SSAValue, name: str) -> str:
-        """The name of the buffer that stands for a value; a new one where none does."""
+        """The name of a value's buffer, which is added if there is none."""
         if value not in self.names:
             self.names[value] = self.add(value, name)
         return self.names[value]
@@ -194,87 +194,89 @@ class _Buffers:
 def read_tensors(function: FuncOp) -> Main:
     """The main function of a te function that only calls others: its results become its last arguments.
 
-    A result that a call gives is written there by this call; any other one is copied at the end.
+    A call writes its results in place; any other result is copied at the end.
     """
-    block, made = function.body.block, _Buffers()
+    block, table = function.body.block, _Buffers()
     last = block.last_op
     assert isinstance(last, ReturnOp)
     for number, argument in enumerate(block.args):
-        made.of(argument, argument.name_hint or f"arg{number}")
+        table.of(argument, argument.name_hint or f"arg{number}")
     copied: list[tuple[SSAValue, str]] = []
     for number, value in enumerate(last.operands):
         name = value.name_hint or f"result{number}"
-        if isinstance(value.owner, CallOp) and value not in made.names:
-            made.of(value, name)
+        if isinstance(value.owner, CallOp) and value not in table.names:
+            table.of(value, name)
         else:
-            copied.append((value, made.add(value, name)))
-    count = len(made.buffers)
+            copied.append((value, table.add(value, name)))
+    count = len(table.buffers)
     steps, elements, guards = list[Step](), dict[str, Dense](), dict[str, Guarded | None]()
     for op in block.ops:
         if isinstance(op, te.ConstantOp):
-            elements[made.of(op.output, op.output.name_hint or op.value.data.name)] = op.value.data
+            elements[table.of(op.output, op.output.name_hint or op.value.data.name)] = op.value.data
         elif isinstance(op, CallOp):
             callee = op.callee.string_value()
-            outputs = tuple(made.of(v, v.name_hint or f"{callee}.{n}") for n, v in enumerate(op.results))
-            inputs = tuple(made.names[v] for v in op.arguments)
+            outputs = tuple(table.of(v, v.name_hint or f"{callee}.{n}") for n, v in enumerate(op.results))
+            inputs = tuple(table.names[v] for v in op.arguments)
             steps.append(Call(callee, inputs, outputs, guards.setdefault(callee, guarded(read(called(op))))))
-    steps += [Copy(made.names[value], target) for value, target in copied]
-    every = tuple(made.buffers.values())
-    temporaries = tuple(buffer for buffer in every[count:] if buffer.name not in elements)
-    main = Main(function.sym_name.data, every[:count], len(last.operands), temporaries, tuple(steps), elements=elements)
-    return placed(main, (made.buffers[name] for name in elements))
+    steps += [Copy(table.names[value], target) for value, target in copied]
+    buffers = tuple(table.buffers.values())
+    temporaries = tuple(buffer for buffer in buffers[count:] if buffer.name not in elements)
+    name, number = function.sym_name.data, len(last.operands)
+    main = Main(name, buffers[:count], number, temporaries, tuple(steps), elements=elements)
+    return placed(main, (table.buffers[name] for name in elements))
 
 
 def read_buffers(function: FuncOp, output_counts: Mapping[str, int]) -> Main:
-    """The main function of a loop function that only calls others; `output_counts` says how many outputs each has.
+    """The main function of a loop function that only calls others; `output_counts`: outputs of each.
 
     Raises InputError for other ops than allocations, calls, copies, and views of the block of constants or of buffers.
     """
-    block, made = function.body.block, _Buffers()
+    block, table = function.body.block, _Buffers()
     blocks = {op.source for op in block.ops if isinstance(op, memref.ViewOp) and not _is_cast(op.source)}
     for number, argument in enumerate(block.args):
         if argument not in blocks:
-            made.of(argument, argument.name_hint or f"arg{number}")
-    count = len(made.buffers)
+            table.of(argument, argument.name_hint or f"arg{number}")
+    count = len(table.buffers)
     steps, constants, views = list[Step](), list[Constant](), list[View]()
     for op in block.ops:
         match op:
             case memref.ViewOp() if _is_cast(op.source):
-                views.append(_view_of_buffer(op, made))
+                views.append(_view_of_buffer(op, table))
             case memref.ViewOp():
-                constants.append(Constant(_viewed(op, made), _offset(op)))
+                constants.append(Constant(_viewed(op, table), _offset(op)))
             case ConstantOp() | UnrealizedConversionCastOp():
                 continue
             case loop.AllocOp():
-                made.of(op.buffer, op.label.data)
+                table.of(op.buffer, op.label.data)
             case CallOp():
-                steps.append(_call(op, made, output_counts))
+                steps.append(_call(op, table, output_counts))
             case memref.CopyOp():
-                steps.append(Copy(made.names[op.source], made.names[op.destination]))
+                steps.append(Copy(table.names[op.source], table.names[op.destination]))
             case IfOp():
-                steps.append(_skipped(op, made, output_counts))
+                steps.append(_skipped(op, table, output_counts))
             case ReturnOp() | memref.LoadOp() | CmpfOp():
                 continue
             case _:
                 raise InputError(f"'{op.name}' is not an op of a loop function that calls others")
-    every = tuple(made.buffers.values())
+    buffers = tuple(table.buffers.values())
     placed = {constant.buffer.name for constant in constants} | {view.buffer.name for view in views}
-    temporaries = tuple(buffer for buffer in every[count:] if buffer.name not in placed)
+    temporaries = tuple(buffer for buffer in buffers[count:] if buffer.name not in placed)
     bytes = sum(shape_of(value)[0] for value in blocks)
     name, number = function.sym_name.data, outputs(function)
-    arguments, placed_at = every[:count], tuple(constants)
+    arguments, placed_at = buffers[:count], tuple(constants)
     return Main(name, arguments, number, temporaries, tuple(steps), placed_at, bytes, views=tuple(views))
 
 
-def _call(op: CallOp, made: _Buffers, output_counts: Mapping[str, int], unless: str = "") -> Call:
+def _call(op: CallOp, table: _Buffers, output_counts: Mapping[str, int], unless: str = "") -> Call:
     callee = op.callee.string_value()
-    given = tuple(made.names[value] for value in op.arguments)
-    first = len(given) - output_counts[callee]
-    return Call(callee, given[:first], given[first:], unless=unless)
+    arguments = tuple(table.names[value] for value in op.arguments)
+    first = len(arguments) - output_counts[callee]
+    return Call(callee, arguments[:first], arguments[first:], unless=unless)
 
 
-def _skipped(op: IfOp, made: _Buffers, output_counts: Mapping[str, int]) -> Call:
-    """A call that runs where a buffer of one element is zero. Raises InputError for other conditions and bodies."""
+def _skipped(op: IfOp, table: _Buffers, output_counts: Mapping[str, int]) -> Call:
+    """The call in an `scf.if` that runs it while a buffer of one element is zero. Raises InputError for other
+    conditions and bodies."""
     test, ops = op.cond.owner, list(op.true_region.block.ops)
     load = test.lhs.owner if isinstance(test, CmpfOp) else None
     zero = test.rhs.owner if isinstance(test, CmpfOp) and test.predicate_name == "oeq" else None
@@ -283,7 +285,7 @@ def _skipped(op: IfOp, made: _Buffers, output_counts: Mapping[str, int]) -> Call
     call = ops[0] if len(ops) == 2 and not op.false_region.blocks and not op.results else None
     if not isinstance(load, memref.LoadOp) or not is_guard or not isinstance(call, CallOp):
         raise InputError("'scf.if' of a function that calls others is not one call under a guard")
-    return _call(call, made, output_counts, made.names[load.memref])
+    return _call(call, table, output_counts, table.names[load.memref])
 
 
 def _is_cast(value: SSAValue) -> bool:
@@ -291,18 +293,18 @@ def _is_cast(value: SSAValue) -> bool:
     return isinstance(value.owner, UnrealizedConversionCastOp)
 
 
-def _view_of_buffer(view: memref.ViewOp, made: _Buffers) -> View:
+def _view_of_buffer(view: memref.ViewOp, table: _Buffers) -> View:
     """A view of the bytes of a buffer. Raises InputError where it leaves that buffer."""
     assert isinstance(view.source.owner, UnrealizedConversionCastOp)
-    viewed, offset, cast = _viewed(view, made), _offset(view), view.source.owner
-    viewed_buffer = made.names.get(cast.inputs[0]) if len(cast.inputs) == 1 else None
-    if viewed_buffer is None or not 0 <= offset <= size(made.buffers[viewed_buffer]) - size(viewed):
+    viewed, offset, cast = _viewed(view, table), _offset(view), view.source.owner
+    viewed_buffer = table.names.get(cast.inputs[0]) if len(cast.inputs) == 1 else None
+    if viewed_buffer is None or not 0 <= offset <= size(table.buffers[viewed_buffer]) - size(viewed):
         raise InputError("a view of a function that calls others is not within one of its buffers")
     return View(viewed, viewed_buffer, offset)
 
 
-def _viewed(view: memref.ViewOp, made: _Buffers) -> Buffer:
-    return made.buffers[made.of(view.result, view.result.name_hint or "view")]
+def _viewed(view: memref.ViewOp, table: _Buffers) -> Buffer:
+    return table.buffers[table.of(view.result, view.result.name_hint or "view")]
 
 
 def _offset(view: memref.ViewOp) -> int:
@@ -370,12 +372,12 @@ def _view(body: IrBlock, bytes: SSAValue, offset: int, type: MemRefType) -> SSAV
 
 
 def _unless(call: CallOp, guard: SSAValue) -> list[Operation]:
-    """A call that runs where a buffer of one element is zero."""
-    place = ConstantOp(IntegerAttr(0, IndexType()))
-    load = memref.LoadOp.get(guard, [place.result])
+    """The ops of a call that runs while a buffer of one element is zero."""
+    origin = ConstantOp(IntegerAttr(0, IndexType()))
+    load = memref.LoadOp.get(guard, [origin.result])
     zero = ConstantOp(FloatAttr(0.0, f32))
     test = CmpfOp(load, zero, "oeq")
-    return [place, load, zero, test, IfOp(test, [], Region(IrBlock([call, YieldOp()])))]
+    return [origin, load, zero, test, IfOp(test, [], Region(IrBlock([call, YieldOp()])))]
 
 
 def _fill(
@@ -385,7 +387,7 @@ def _fill(
     allocate: Callable[[str, MemRefType], Operation],
     type_of: Callable[[Buffer], MemRefType],
 ) -> None:
-    """Add the ops of the steps; a temporary is allocated, and a view made, where it is first named."""
+    """Add the ops of the steps; temporaries and views are defined before their first use."""
     views = {view.buffer.name: view for view in main.views}
     casts: dict[str, SSAValue] = {}
 

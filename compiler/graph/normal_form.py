@@ -32,45 +32,46 @@ def node_digest(node: Compute, sources: Colours) -> bytes:
 
 
 def axis_order(node: Compute, sources: Colours) -> list[int]:
-    """The positions of a compute's axes in canonical order: spatial ones as they stand, longer reductions first.
+    """The positions of a compute's axes in canonical order: spatial ones in place, then reduce axes, longer ones first.
 
-    Windows stand behind, in the order of the spatial axes that they move along: channels, rows, columns, as the tuner's
-    rules know convolutions. Of those that are still alike comes first whose place in the compute has the least digest;
-    each that is placed tells the others apart, so that those that are left to tie can be swapped.
+    Axes of windows come last, in the order of the spatial axes that they slide along: channels, rows, columns, as the
+    tuner's rules expect of convolutions. A tie goes to the axis whose next place gives the compute the least digest.
+    Each placed axis changes the colours of the others, so that axes that still tie are interchangeable.
     """
     block = node.block
     order = list(range(block.spatial))
-    left = list(range(block.spatial, len(block.axes)))
+    remaining = list(range(block.spatial, len(block.axes)))
     elements = [value.element for value in node.results]
-    ranks = {n: (_along(block, n), -block.axes[n].size) for n in left} if len(left) > 1 else {}
-    while len(left) > 1:
-        lowest = min(ranks[n] for n in left)
-        tied = [n for n in left if ranks[n] == lowest]
+    ranks = {n: (_along(block, n), -block.axes[n].size) for n in remaining} if len(remaining) > 1 else {}
+    while len(remaining) > 1:
+        lowest = min(ranks[n] for n in remaining)
+        tied = [n for n in remaining if ranks[n] == lowest]
         colours = {n: _axis_colours(block, [*order, n]) for n in tied}
         first = min(tied, key=lambda n: compute_digest(block, elements, sources, colours[n])) if tied[1:] else tied[0]
         order.append(first)
-        left.remove(first)
-    return order + left
+        remaining.remove(first)
+    return order + remaining
 
 
 def _along(block: Block, axis: int) -> list[int]:
-    """The spatial axes that an index adds to an axis, as a window's: in order, each once."""
+    """The spatial axes that occur in an index together with an axis, as in a window `i + r`, in order."""
     forms = [form.variables() for access in block.reads for form in access.index]
     return sorted(n for n in set().union(*(used for used in forms if axis in used)) if n < block.spatial)
 
 
 def _axis_colours(block: Block, placed: Sequence[int]) -> list[bytes]:
-    """The colours of axes, some of which have a position already."""
+    """The colours of a block's axes; `placed` are the axes whose position is decided, in order."""
     ranks = {n: rank for rank, n in enumerate(placed)}
     return [axis_colour(axis.size, axis.is_reduce, ranks.get(n, "")) for n, axis in enumerate(block.axes)]
 
 
 def normal(node: Compute, sources: Colours) -> Compute:
-    """The normal form of a compute, by colours that tell all its sources apart; the same object where it is one."""
+    """The normal form of a compute, the same object if it is normal; `sources` has a different colour for each
+    value."""
     order = axis_order(node, sources)
     block = _with_axes(node.block, order)
-    inside = Digests(block.reads, sources, _axis_colours(block, range(len(order))), block.spatial)
-    reads = [_sorted(access, block, inside) for access in block.reads]
+    digests = Digests(block.reads, sources, _axis_colours(block, range(len(order))), block.spatial)
+    reads = [_sorted(access, block, digests) for access in block.reads]
     if block.table is not None:
         used = [d for d in block.table.index if isinstance(d, int)]  # one dimension each, in order
         numbers = iter(range(len(used)))
@@ -79,19 +80,21 @@ def normal(node: Compute, sources: Colours) -> Compute:
         if table != block.table or values != block.body:
             block = replace(block, table=table, body=values)
     else:
-        first = {access: position for position, access in reversed(list(enumerate(reads)))} if len(reads) > 1 else {}
-        merged = {n: first.get(access, n) for n, access in enumerate(reads)}
-        inside = Digests(reads, sources, inside.axes, block.spatial)
-        values = tuple(_ordered(_moved(value, merged), inside) for value in block.body)
+        first_positions = (
+            {access: position for position, access in reversed(list(enumerate(reads)))} if len(reads) > 1 else {}
+        )
+        merged = {n: first_positions.get(access, n) for n, access in enumerate(reads)}
+        digests = Digests(reads, sources, digests.axes, block.spatial)
+        values = tuple(_ordered(_moved(value, merged), digests) for value in block.body)
         used = _uses(values)
         values = tuple(_moved(value, {old: new for new, old in enumerate(used)}) for value in values)
         combiners = tuple(map(_combiner, block.combiners))
         if values != block.body or combiners != block.combiners:
             block = replace(block, body=values, combiners=combiners)
-    kept = tuple(reads[n] for n in used)
-    if kept != block.reads:
+    used_reads = tuple(reads[n] for n in used)
+    if used_reads != block.reads:
         types = tuple(block.read_types[position] for position in used)
-        block = replace(block, reads=kept, read_types=types)
+        block = replace(block, reads=used_reads, read_types=types)
     return node if block is node.block else replace(node, block=block)
 
 
@@ -110,26 +113,27 @@ def _with_axes(block: Block, order: Sequence[int]) -> Block:
 
 
 def with_axes(block: Block, axes: Sequence[AxisAttr], moved: Mapping[int, Linear]) -> Block:
-    """The block over other axes, by forms for the former ones: a form over one axis, or a constant."""
+    """The block over new axes; `moved` has each old axis as a form over the new ones."""
     new = replace(block, axes=tuple(axes))
     return renumbered(new, moved, new.axis_ranges)
 
 
-def _sorted(access: Access, block: Block, inside: Digests) -> Access:
-    """A read without conditions that always hold, or that another one implies; the others in order."""
+def _sorted(access: Access, block: Block, digests: Digests) -> Access:
+    """A read with its conditions in order, without those that always hold or that a stricter one implies."""
     if not access.where and access.otherwise is None:
         return access
+    # i in 0..7: of i + 2 >= 0, i - 1 >= 0 and i - 3 >= 0 the first always holds, and the last implies the second.
     strictest: dict[object, Condition] = {}
     for condition in access.where:
         key = (condition.form if condition.equal else condition.form.terms, condition.equal)
         if key not in strictest or condition.form.constant < strictest[key].form.constant:
             strictest[key] = condition
-    where = sorted((c for c in strictest.values() if not c.always(block.axis_ranges)), key=inside.condition)
+    where = sorted((c for c in strictest.values() if not c.always(block.axis_ranges)), key=digests.condition)
     return replace(access, where=tuple(where), otherwise=access.otherwise if where else None)
 
 
 def _moved(value: Scalar, places: Mapping[int, int]) -> Scalar:
-    """An expression with its reads at other positions."""
+    """An expression with its reads at other positions, `places` by the old ones."""
     if all(old == new for old, new in places.items()):
         return value
 
@@ -137,20 +141,20 @@ def _moved(value: Scalar, places: Mapping[int, int]) -> Scalar:
     return body.rewrite(value, reads)
 
 
-def _ordered(value: Scalar, inside: Digests) -> Scalar:
-    """An expression with its commutative operands in order."""
-    done: dict[int, Scalar] = {}
+def _ordered(value: Scalar, digests: Digests) -> Scalar:
+    """An expression with its commutative operands in canonical order."""
+    memo: dict[int, Scalar] = {}
 
     def visit(node: Scalar) -> Scalar:
         if not isinstance(node, Apply):
             return node
-        if id(node) not in done:
-            new = inside.ordered(node)
+        if id(node) not in memo:
+            new = digests.ordered(node)
             operands = tuple(map(visit, new.operands))
-            done[id(node)] = new
+            memo[id(node)] = new
             if not all(map(is_, operands, new.operands)):
-                done[id(node)] = body.apply(new.kind, operands, dict(new.properties), new.types, new.result)
-        return done[id(node)]
+                memo[id(node)] = body.apply(new.kind, operands, dict(new.properties), new.types, new.result)
+        return memo[id(node)]
 
     return visit(value)
 
@@ -158,8 +162,8 @@ def _ordered(value: Scalar, inside: Digests) -> Scalar:
 def _combiner(combiner: Combiner) -> Combiner:
     if not isinstance(combiner, Joint):
         return combiner
-    inside = Digests((), {}, ())
-    return replace(combiner, body=tuple(_ordered(value, inside) for value in combiner.body))
+    digests = Digests((), {}, ())
+    return replace(combiner, body=tuple(_ordered(value, digests) for value in combiner.body))
 
 
 def _uses(values: Sequence[Scalar]) -> list[int]:

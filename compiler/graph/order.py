@@ -1,9 +1,9 @@
-"""Canonical order in a graph: arguments and results of private functions, reads and nodes, by structure.
+"""Canonical order in a graph: inputs and results of private functions, reads and nodes, by structure.
 
-Inputs of a public function have positions, so that the values told apart by what they compute are told apart; no two
-computes are equal, since a law merges them. Inputs of a private function are told apart by how they are used: their
-colours are refined by the digests of their readers, up and down the graph, as by Weisfeiler and Leman. What is still
-alike then is told apart one by one: each is tried, and that is taken which gives the least digest of the whole.
+Inputs of a public function are distinguished by their positions, and so are all values by what they compute: no two
+computes are equal, since a law merges them. Inputs of a private function are distinguished by their uses: their colours
+are refined by the digests of their readers, up and down the graph, as by Weisfeiler and Leman. Remaining ties are
+broken by trial: each tied input is marked in turn, and the mark that gives the whole graph the least digest is taken.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from compiler.graph.normal_form import node_digest, normal
 from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 
 ROUNDS = 3
-"""How often colours go up and down the graph before inputs that are alike are tried."""
+"""The most rounds of refinement before ties are broken by trial."""
 MOST_TRIALS = 8
-"""How many inputs that are alike are tried at most, each time."""
+"""The most inputs of a tie that are tried."""
 
 Colours = dict[str, bytes]
 Callees = Mapping[str, bytes]
@@ -27,9 +27,10 @@ Callees = Mapping[str, bytes]
 
 
 def ordered(graph: Graph, colours: Colours) -> Graph:
-    """The graph with what computes read, reduce and combine in normal form, and its nodes in canonical order.
+    """The graph with its computes in normal form and its nodes in canonical order.
 
-    Nodes stand depth first from the results, operands in the order of the reads. `colours` tell all values apart.
+    Nodes are in depth-first order from the results, operands in the order of the reads. `colours` has a different
+    colour for each value.
     """
     nodes = {id(n): normal(n, colours) if isinstance(n, Compute) else n for n in graph.nodes}
     return replace(graph, nodes=tuple(_depth_first(graph, nodes)))
@@ -41,22 +42,22 @@ def result_order(graph: Graph, colours: Colours) -> list[int]:
 
 
 def graph_digest(graph: Graph, callees: Callees) -> bytes:
-    """What a graph computes: of its inputs in order, for its results in order."""
+    """The digest of what a graph computes from its inputs, in order, for its results, in order."""
     colours = upward(graph, positions(graph), callees, is_exact=True)
-    kept = [(name, text_of(value)) for name, value in sorted(graph.attributes.items()) if name != "te.group"]
+    attributes = [(name, text_of(value)) for name, value in sorted(graph.attributes.items()) if name != "te.group"]
     types = [(text_of(value.element), value.shape) for value in graph.inputs]
-    return digest("function", types, [colours[name] for name in graph.results], kept)
+    return digest("function", types, [colours[name] for name in graph.results], attributes)
 
 
 def positions(graph: Graph) -> Colours:
-    """The colours of inputs that their order tells apart."""
+    """The colours of inputs by their types and positions."""
     return {value.name: input_colour(value, n) for n, value in enumerate(graph.inputs)}
 
 
 def upward(graph: Graph, inputs: Mapping[str, bytes], callees: Callees, is_exact: bool = False) -> Colours:
     """The colours of all values by how they are computed, from colours of the inputs.
 
-    Large constants are told apart by some of their elements where that does it, but for an exact digest.
+    Constants count by samples of their elements if these differ, unless `is_exact` is set.
     """
     colours = dict(inputs) | _constants(graph, is_exact)
     for node in graph.nodes:
@@ -101,7 +102,7 @@ def _downward(graph: Graph, colours: Colours, callees: Callees) -> Colours:
 
 
 def input_order(graph: Graph, callees: Callees) -> list[str]:
-    """The names of the inputs in canonical order; by how they are used."""
+    """The names of the inputs in canonical order, by their uses."""
     inputs = {value.name: input_colour(value, "") for value in graph.inputs}
     inputs = _refined(graph, inputs, callees)
     while tied := _first_tie(inputs):
@@ -111,7 +112,7 @@ def input_order(graph: Graph, callees: Callees) -> list[str]:
 
 
 def _refined(graph: Graph, inputs: Colours, callees: Callees) -> Colours:
-    """Colours of the inputs, told apart by how they are used."""
+    """The colours of the inputs, refined by their uses until they are stable, or for ROUNDS rounds."""
     for _ in range(ROUNDS):
         if len(set(inputs.values())) == len(inputs):
             break
@@ -123,7 +124,7 @@ def _refined(graph: Graph, inputs: Colours, callees: Callees) -> Colours:
 
 
 def _first_tie(inputs: Colours) -> list[str]:
-    """The inputs of the least colour that several have."""
+    """The inputs that have the least of the colours that several have; empty if all colours differ."""
     counts = Counter(inputs.values())
     ties = sorted(colour for colour, count in counts.items() if count > 1)
     return [name for name, colour in inputs.items() if colour == ties[0]] if ties else []
@@ -134,13 +135,14 @@ def _marked(inputs: Colours, name: str) -> Colours:
 
 
 def _certificate(graph: Graph, inputs: Colours, callees: Callees) -> bytes:
-    """The digest of the whole under colours of its inputs."""
+    """The digest of the whole graph under colours of its inputs."""
     colours = upward(graph, inputs, callees)
     return digest(sorted(inputs.values()), sorted(colours[name] for name in graph.results))
 
 
 def _depth_first(graph: Graph, nodes: Mapping[int, Node]) -> Sequence[Node]:
-    """The nodes that results need, in depth-first order of operands; nodes are given by the identity of the graph's."""
+    """The nodes that results need, in depth-first order of operands; `nodes`: each in normal form, by the identity
+    of the node."""
     ordered_nodes: dict[int, Node] = {}
     stack = [(graph.producers[name], False) for name in reversed(graph.results) if name in graph.producers]
     while stack:

@@ -1,4 +1,4 @@
-"""What a user calls the parts of a graph whose names are canonical."""
+"""The user's names of the parts of a graph whose names are canonical."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Provenance:
-    """The former name of each canonical one; empty of what has the user's own names.
+    """The user's name of each canonical one; empty for a graph that has the user's names.
 
     blocks: of labels of computes. axes: of the axes of each compute, by its canonical label. values: of inputs and
     results of nodes.
@@ -21,9 +21,9 @@ class Provenance:
     values: Mapping[str, str] = field(default_factory=dict)
 
     def after(self, earlier: Provenance) -> Provenance:
-        """From the canonical names of this to the former names of an earlier step, whose names this one has replaced.
+        """The composition with an earlier renaming: from the names of this one to those before the earlier one.
 
-        A name that the earlier step does not know stays.
+        A name that the earlier renaming lacks stays.
         """
         axes = {
             label: {new: earlier.axes.get(self.blocks[label], {}).get(old, old) for new, old in names.items()}
@@ -33,20 +33,20 @@ class Provenance:
 
     @cached_property
     def labels(self) -> Mapping[str, str]:
-        """Of values and of the labels of computes."""
+        """The user's names of values and of labels of computes, together."""
         return {**self.values, **self.blocks}
 
     def spoken(self, text: str) -> str:
-        """A text for people, such as `product0: gebp ab`, with the former names of computes and values."""
+        """A text for people, such as `product0: gebp ab`, with the user's names of computes and values."""
         return _WORD.sub(lambda word: self.labels.get(word[0], word[0]), text)
 
 
 _WORD = re.compile(r"[A-Za-z]+\d+")
-"""What canonical names are: a word and a number."""
+"""The pattern of canonical names: a word and a number."""
 
 
 def derived(name: str, names: Mapping[str, str]) -> str:
-    """A name, or what a primitive has derived from it, under another: of `product0.init` the part before the dot."""
+    """A name with its part before the first dot renamed: of `product0.init`, which a primitive derived, `product0`."""
     stem, dot, suffix = name.partition(".")
     return f"{names.get(stem, stem)}{dot}{suffix}"
 

@@ -67,6 +67,6 @@ class _Reader:
         raise InputError(f"@{self.function.sym_name.data}: '{op.name}' is not an op of te functions")
 
     def _results(self, op: Operation, stem: str) -> tuple[Buffer, ...]:
-        """The results, named by the op's label: text numbers equal hints anew."""
+        """The results, named by the op's label, not by hints: printing numbers equal hints anew."""
         many = len(op.results) > 1
         return tuple(self._value(v, f"{stem}.{n}" if many else stem) for n, v in enumerate(op.results))

@@ -1,4 +1,4 @@
-"""Nodes that read other values in place of some, and nodes that give other values."""
+"""Nodes with renamed operands or results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compiler.program.tree import Buffer
 
 
 def reading(node: Node, names: Mapping[str, str]) -> Node:
-    """A node that reads the values that names stand for; the same object where it reads none of them."""
+    """A node with its operands renamed by `names`; the same object if that renames none of them."""
     if not any(name in names for name in node.operands):
         return node
     if isinstance(node, Call):
@@ -27,7 +27,7 @@ def reading(node: Node, names: Mapping[str, str]) -> Node:
 
 
 def giving(node: Node, buffers: tuple[Buffer, ...]) -> Node:
-    """A node whose results have other names."""
+    """A node with these buffers as its results: the same ones under other names."""
     if not isinstance(node, Constant):
         return replace(node, results=buffers)
     (value,), dense = buffers, copy(node.value.data)

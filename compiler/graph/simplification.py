@@ -47,10 +47,10 @@ LAWS: tuple[Callable[[Graph], Graph], ...] = (
 
 
 def simplified(graph: Graph) -> Graph:
-    """The graph after all laws, with its own names. It ends: each law leaves fewer nodes, axes, functions, quotients,
-    reads of views, or reads against the layout."""
-    done: dict[int, Node] = {}
-    laws: tuple[Callable[[Graph], Graph], ...] = (partial(_unused_dropped, done=done), *LAWS)
+    """The graph after all laws, until none applies, under its own names. It terminates: each law leaves fewer nodes,
+    axes, functions, quotients, reads of views, or reads against the layout."""
+    normal_nodes: dict[int, Node] = {}
+    laws: tuple[Callable[[Graph], Graph], ...] = (partial(_normalised, normal_nodes=normal_nodes), *LAWS)
     steps, idle = cycle(laws), 0
     while idle <= len(LAWS):
         before, graph = graph, next(steps)(graph)
@@ -58,16 +58,14 @@ def simplified(graph: Graph) -> Graph:
     return graph
 
 
-def _unused_dropped(graph: Graph, done: dict[int, Node]) -> Graph:
-    """The graph with each compute in normal form, which reads nothing that it does not use.
-
-    `done` are the nodes in that form, by identity; it is added to.
-    """
+def _normalised(graph: Graph, normal_nodes: dict[int, Node]) -> Graph:
+    """The graph with each compute in normal form, where each read is used. Adds the nodes of that form to
+    `normal_nodes`, by identity."""
     colours = NameColours()
     nodes: list[Node] = []
     for node in graph.nodes:
-        if isinstance(node, Compute) and id(node) not in done:
+        if isinstance(node, Compute) and id(node) not in normal_nodes:
             node = normal(node, colours)
-            done[id(node)] = node
+            normal_nodes[id(node)] = node
         nodes.append(node)
     return graph if all(map(is_, nodes, graph.nodes)) else replace(graph, nodes=tuple(nodes))

@@ -20,8 +20,8 @@ from compiler.program.tree import Access, Alloc, Block, Buffer, Program, blocks_
 def spelled_graph(graph: Graph, names: Provenance) -> Graph:
     """A te function under the names that a user wrote; duplicates get a number."""
     values = _distinct({name: names.values.get(name, name) for name in graph.values})
-    given = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
-    labels = _distinct({label: names.blocks.get(label, label) for label in given})
+    canonical_labels = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
+    labels = _distinct({label: names.blocks.get(label, label) for label in canonical_labels})
 
     def spelled(node: Node) -> Node:
         node = reading(node, values)
@@ -39,14 +39,14 @@ def spelled_graph(graph: Graph, names: Provenance) -> Graph:
 def spelled(program: Program, names: Provenance, arguments: Mapping[str, str]) -> Program:
     """A loop program, scheduled or not, under the names that a user wrote; `arguments` are the names of its arguments.
 
-    What a primitive has derived from a name, such as `product0.init`, keeps its suffix. Names that the user has not
-    given stay, and those that would be there twice get a number.
+    A name that a primitive has derived, such as `product0.init`, keeps its suffix. Names without a user's name
+    stay, and duplicates get a number.
     """
     return _Speller(program, names, arguments).program()
 
 
 def renamed(script: ModuleOp, names: Provenance) -> ModuleOp:
-    """A copy of a script that calls blocks, buffers and loops what the user calls them.
+    """A copy of a script with its blocks, buffers and loops under the user's names.
 
         %product0 = sched.get_block %f "product0"        // names: product0 is mm, its axes are m, n, k
         %i0, %i1, %r0 = sched.get_loops %product0
@@ -56,17 +56,17 @@ def renamed(script: ModuleOp, names: Provenance) -> ModuleOp:
         %m, %n, %k = sched.get_loops %mm
         %W.pack = sched.pack %mm "W" ...
 
-    What a primitive has derived from a name, such as `product0.init`, keeps its suffix. Names that the user has not
-    given stay. The copy is for reading: laws may have removed computes that the user's program has.
+    A name that a primitive has derived, such as `product0.init`, keeps its suffix. Names without a user's name
+    stay. The copy is for reading: laws may have removed computes that the user's program has.
     """
     copy = script.clone()
     labels = names.labels
-    about: dict[SSAValue, str] = {}
+    subjects: dict[SSAValue, str] = {}
     for op in copy.walk():
-        label = _about(op, about)
+        label = _about(op, subjects)
         user_names = {**labels, **names.axes.get(label, {})}
         for value in op.results:
-            about[value] = label
+            subjects[value] = label
             if value.name_hint is not None:
                 new = derived(value.name_hint, user_names)
                 value.name_hint = new if SSAValue.is_valid_name(new) else value.name_hint
@@ -76,27 +76,28 @@ def renamed(script: ModuleOp, names: Provenance) -> ModuleOp:
 
 class _Speller:
     def __init__(self, program: Program, names: Provenance, arguments: Mapping[str, str]) -> None:
-        self.given, self.names = program, names
+        self.canonical, self.names = program, names
         buffer_names = {n: arguments.get(n) or names.values.get(n) or derived(n, names.labels) for n in program.buffers}
         self.buffers = _distinct(buffer_names)
         self.labels = _distinct({label: derived(label, names.blocks) for label in program.blocks})
 
     def program(self) -> Program:
-        given, buffers = self.given, self.buffers
+        canonical, buffers = self.canonical, self.buffers
         return replace(
-            given,
-            arguments=tuple(map(self._buffer, given.arguments)),
-            body=tuple(self._node(node, {}) for node in given.body),
-            constants=tuple(buffers[name] for name in given.constants),
-            literals=tuple(replace(literal, buffer=self._buffer(literal.buffer)) for literal in given.literals),
-            values=tuple((buffers[name], value) for name, value in given.values),
+            canonical,
+            arguments=tuple(map(self._buffer, canonical.arguments)),
+            body=tuple(self._node(node, {}) for node in canonical.body),
+            constants=tuple(buffers[name] for name in canonical.constants),
+            literals=tuple(replace(literal, buffer=self._buffer(literal.buffer)) for literal in canonical.literals),
+            values=tuple((buffers[name], value) for name, value in canonical.values),
         )
 
     def _buffer(self, buffer: Buffer) -> Buffer:
         return replace(buffer, name=self.buffers[buffer.name])
 
     def _node(self, node: tree.Node, around: Mapping[str, str]) -> tree.Node:
-        """A node inside loops whose names have become others: none in it may have one of these."""
+        """A node under the user's names; `around`: new names of the loops around it, by old ones, which no loop in
+        it may take."""
         match node:
             case Alloc():
                 return Alloc(self._buffer(node.buffer))
@@ -116,12 +117,12 @@ class _Speller:
             case ArrayAttr():
                 return ArrayAttr([self._attribute(each, loops) for each in value])
             case DictionaryAttr():
-                asked = {self.buffers.get(n, n): self._attribute(each, loops) for n, each in value.data.items()}
-                return DictionaryAttr(asked)
+                entries = {self.buffers.get(n, n): self._attribute(each, loops) for n, each in value.data.items()}
+                return DictionaryAttr(entries)
         return value
 
     def _axes_of(self, block: Block) -> Mapping[str, str]:
-        """What the user calls the axes of the compute that a block is of."""
+        """The user's names of the axes of the compute that a block comes from."""
         return self.names.axes.get(block.label.partition(".")[0], {})
 
     def _block(self, block: Block) -> Block:
@@ -145,17 +146,18 @@ def _axes(axes: tuple[AxisAttr, ...], names: Mapping[str, str]) -> tuple[AxisAtt
 
 
 def _distinct(names: Mapping[str, str]) -> dict[str, str]:
-    """The names, each once."""
+    """The names, duplicates numbered."""
     taken = Names()
     return {former: taken.fresh(name) for former, name in names.items()}
 
 
-def _about(op: Operation, about: Mapping[SSAValue, str]) -> str:
-    """The canonical label of the compute that an op is about: what it names, or what its first handle is about."""
+def _about(op: Operation, subjects: Mapping[SSAValue, str]) -> str:
+    """The canonical label of the compute that an op refers to: by its name, or through the first handle in
+    `subjects`."""
     if op.name == "sched.get_block":
         texts = [value.data for value in op.properties.values() if isinstance(value, StringAttr)]
         return texts[0].partition(".")[0] if texts else ""
-    return next((about[value] for value in op.operands if value in about), "")
+    return next((subjects[value] for value in op.operands if value in subjects), "")
 
 
 def _in_script(value: Attribute, names: Mapping[str, str]) -> Attribute:

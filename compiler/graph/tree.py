@@ -33,7 +33,7 @@ class Compute:
         return self.block.sources
 
     def copied(self, position: int) -> Access | None:
-        """The read whose elements a result has; None for a result that is computed."""
+        """The read that a result copies; None for a result that is computed."""
         block, value = self.block, self.block.body[position]
         if block.combiners or block.table is not None or not isinstance(value, Read):
             return None
@@ -74,7 +74,7 @@ class Graph:
     location: LocationAttr = field(default=UNKNOWN_LOC, compare=False)
 
     def with_nodes(self, nodes: Sequence[Node]) -> Graph:
-        """The graph with other nodes; the same object where they are its own."""
+        """The graph with these nodes; the same object if they are its own."""
         same = len(nodes) == len(self.nodes) and all(map(is_, nodes, self.nodes))
         return self if same else replace(self, nodes=tuple(nodes))
 
@@ -85,7 +85,7 @@ class Graph:
 
     @cached_property
     def producers(self) -> dict[str, Node]:
-        """The node that gives each value that is no input."""
+        """The node that computes each value that is no input."""
         return {v.name: node for node in self.nodes for v in node.results}
 
     @cached_property

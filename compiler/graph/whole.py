@@ -1,4 +1,4 @@
-"""A program as the build takes it: canonical, cut into groups, equal groups one function."""
+"""Canonicalise a program, cut it into groups, and make equal groups one function: the first stage of a build."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from compiler.graph.tree import Graph
 from compiler.graph.write import write
 
 GivenNames: TypeAlias = Mapping[str, Provenance]
-"""By the name of a function, what the program calls its parts."""
+"""By the name of a function, the user's names of its parts."""
 
 
 Rewrite: TypeAlias = Callable[[Graph], Canonical | None]
-"""Another form of a canonical graph, with its inputs and results in their order; None where it stays."""
+"""Another form of a canonical graph, with the same inputs and results in the same order; None to keep the graph."""
 
 
 @dataclass(frozen=True)
 class Grouped:
     """A program in groups.
 
-    names: what the program calls the parts of each function, by the function's name; of a group the parts of its first
-    call. Functions that stay as they stand are not in it. hashes: the canonical hashes of the groups, by their names.
+    names: the user's names of the parts of each function, by the function's name; for a group, of its first call. It
+    has no unchanged functions. hashes: the canonical hashes of the groups, by their names.
     """
 
     module: ModuleOp
@@ -45,18 +45,18 @@ class Grouped:
 def grouped(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
     """The module of a te function, canonical and cut into groups that are canonical too.
 
-    Public functions keep the names of their arguments and results. `x` is a module, or has one. What fits one group is
-    returned as it stands, not even canonical; so are programs that have groups, which are verified, and those of
-    another level. Raises what `grouping.group` does.
+    Public functions keep the names of their arguments and results. `x` is a module, or has one. A program that
+    fits one group is returned unchanged, not even canonical. So are programs of another level, and programs with
+    groups, which are verified. Raises InputError and Refusal as `grouping.group`.
     """
     return whole(x, rules).module
 
 
 def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrite: Rewrite | None = None) -> Grouped:
-    """What `grouped` gives, with the names that the program gave.
+    """The module of `grouped`, with the user's names and the hashes of the groups.
 
-    With `single` what fits one group calls that group, too. `rewrite` gives canonical functions other forms before they
-    are cut into groups; then all have groups.
+    With `single`, a function that fits one group calls that group too. `rewrite` may replace canonical functions before
+    they are cut into groups; if it replaces one, all call groups.
     """
     module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
     if not isinstance(module, ModuleOp):
@@ -67,17 +67,17 @@ def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrit
         check_groups(module)
         return Grouped(module, {})
     written = [canonical(read(function)) for function in functions(module)]
-    given = written if rewrite is None else [_rewritten(form, rewrite) for form in written]
-    parts = divided([form.graph for form in given], rules, single or given != written)
+    forms = written if rewrite is None else [_rewritten(form, rewrite) for form in written]
+    parts = divided([form.graph for form in forms], rules, single or forms != written)
     if not any(part.groups for part in parts):
         return Grouped(module, {})
-    made = united([part.main for part in parts], (graph for part in parts for graph in part.groups))
-    names = {form.graph.name: form.names for form in given}
+    merged = united([part.main for part in parts], (graph for part in parts for graph in part.groups))
+    names = {form.graph.name: form.names for form in forms}
     callers = {graph.name: names[part.main.name] for part in parts for graph in part.groups}
-    canonical_parts = _canonical(made, names | {name: callers[origin] for name, origin in made.origins.items()})
-    holding = with_constants(canonical_parts.parts)
-    if holding != canonical_parts.parts:
-        canonical_parts = _canonical(holding, canonical_parts.names)
+    canonical_parts = _canonical(merged, names | {name: callers[origin] for name, origin in merged.origins.items()})
+    with_literals = with_constants(canonical_parts.parts)
+    if with_literals != canonical_parts.parts:
+        canonical_parts = _canonical(with_literals, canonical_parts.names)
     canonical_module = ModuleOp(
         list(map(write, (*canonical_parts.parts.mains, *canonical_parts.parts.groups))), dict(module.attributes)
     )
@@ -86,14 +86,14 @@ def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrit
 
 
 def _rewritten(form: Canonical, rewrite: Rewrite) -> Canonical:
-    """Another form of a canonical function, canonical too; the same object where it has no other one."""
+    """Apply `rewrite` to a canonical function; the same object if it keeps the graph."""
     made = rewrite(form.graph)
     return form if made is None else replace(made, names=made.names.after(form.names))
 
 
 @dataclass(frozen=True)
 class _CanonicalParts:
-    """Functions and groups in canonical form, what the program calls their parts, and the hashes of the groups."""
+    """Functions and groups in canonical form, the user's names of their parts, and the hashes of the groups."""
 
     parts: United
     names: GivenNames
@@ -101,17 +101,17 @@ class _CanonicalParts:
 
 
 def _canonical(parts: United, names: GivenNames) -> _CanonicalParts:
-    """Functions and groups as their canonical forms, those groups united that are then equal."""
+    """Make functions and groups canonical, and groups that are then equal one function."""
     forms = {graph.name: canonical(graph, keep_signature=False) for graph in parts.groups}
     mains = [canonical(graph, callees=forms) for graph in parts.mains]
-    made = united([form.graph for form in mains], [form.graph for form in forms.values()])
+    merged = united([form.graph for form in mains], [form.graph for form in forms.values()])
     provenance = {form.graph.name: form.names.after(names[form.graph.name]) for form in mains}
-    provenance |= {name: forms[origin].names.after(names[origin]) for name, origin in made.origins.items()}
-    return _CanonicalParts(made, provenance, {name: forms[origin].hash for name, origin in made.origins.items()})
+    provenance |= {name: forms[origin].names.after(names[origin]) for name, origin in merged.origins.items()}
+    return _CanonicalParts(merged, provenance, {name: forms[origin].hash for name, origin in merged.origins.items()})
 
 
 def _name_interface(parts: ModuleOp, original: ModuleOp) -> None:
-    """Give the arguments and results of public functions their names again: callers speak of them."""
+    """Restore the names of arguments and results of public functions, by which callers refer to them."""
     by_name = {function.sym_name.data: function for function in functions(original)}
     for function in functions(parts):
         before = by_name.get(function.sym_name.data)
