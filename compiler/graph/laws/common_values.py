@@ -1,4 +1,4 @@
-"""Mathematical functions that a reduction and another compute both compute at the same points."""
+"""Mathematical functions that a reduction and another compute apply to the same values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHORT = frozenset(("math.absf", "math.absi", "math.copysign", "math.fma"))
 
 
 def share_powers(graph: Graph) -> Graph:
-    """Compute a mathematical function once that a reduction and another compute have of the same values.
+    """Compute once a mathematical function that a reduction and another compute apply to the same values.
 
       %S = te.compute "S" [i = 4, reduce k = 8] combine [add] (%x = %X[i, k] ..., %m = %M[i] ...) { exp(%x - %m) }
       %Y = te.compute "Y" [i = 4, j = 8] (%x = %X[i, j] ..., %m = %M[i] ..., %s = %S[i] ...) { exp(%x - %m) / %s }
@@ -32,14 +32,15 @@ def share_powers(graph: Graph) -> Graph:
     uses: dict[object, list[_Use]] = {}
     for use in (use for node in (computes if reduced else ()) for use in _uses(node)):
         uses.setdefault(use.key, []).append(use)
-    wanted = {use.key for use in reduced}
-    shared = [some for key, some in uses.items() if key in wanted and len({id(use.node) for use in some}) > 1]
-    return _shared(graph, max(shared, key=lambda some: len(body.reached([some[0].value])))) if shared else graph
+    reduced_keys = {use.key for use in reduced}
+    shared = [group for key, group in uses.items() if key in reduced_keys and len({id(use.node) for use in group}) > 1]
+    return _shared(graph, max(shared, key=lambda group: len(body.reached([group[0].value])))) if shared else graph
 
 
 @dataclass(frozen=True)
 class _Use:
-    """A value in a compute, the axes along which it moves, and what equal values have in common."""
+    """An application of a mathematical function in a compute, the axes it depends on, and a key that equal values
+    share."""
 
     node: Compute
     value: Apply
@@ -48,7 +49,7 @@ class _Use:
 
 
 def _uses(node: Compute) -> Iterator[_Use]:
-    """The mathematical functions of a compute that move along the axes of one of their reads."""
+    """The uses of mathematical functions in a compute."""
     for value in body.reached(node.block.body):
         if isinstance(value, Apply) and value.kind.name.startswith("math.") and value.kind.name not in _SHORT:
             use = _use(node, value)
@@ -57,6 +58,8 @@ def _uses(node: Compute) -> Iterator[_Use]:
 
 
 def _use(node: Compute, value: Apply) -> _Use | None:
+    """A value as a use; None unless its reads are unconditional, indexed by plain axes, and one has all of the
+    compute's axes."""
     block = node.block
     leaves = body.leaves([value])
     reads = {leaf.position: block.reads[leaf.position] for leaf in leaves if isinstance(leaf, Read)}
@@ -70,29 +73,29 @@ def _use(node: Compute, value: Apply) -> _Use | None:
     moved = {axis for form in forms for axis in form.variables()}
     if len(axes) < 2 or len(set(axes)) < len(axes) or moved != set(axes) or not _covers(block, moved):
         return None
-    places = {axis: place for place, axis in enumerate(axes)}
-    sources = {n: (a.buffer, tuple(places[min(f.variables())] for f in a.index)) for n, a in reads.items()}
+    positions = {axis: place for place, axis in enumerate(axes)}
+    sources = {n: (a.buffer, tuple(positions[min(f.variables())] for f in a.index)) for n, a in reads.items()}
     ordered = sorted(sources.values())
-    same = body.rewrite(value, {n: body.read(ordered.index(sources[n]), block.read_types[n]) for n in sources})
-    return _Use(node, value, axes, (tuple(block.axes[axis].size for axis in axes), *ordered, same))
+    normal_value = body.rewrite(value, {n: body.read(ordered.index(sources[n]), block.read_types[n]) for n in sources})
+    return _Use(node, value, axes, (tuple(block.axes[axis].size for axis in axes), *ordered, normal_value))
 
 
 def _covers(block: Block, moved: set[int]) -> bool:
-    """Whether a compute has each value once: no axis repeats it."""
+    """Whether a compute evaluates each value once: no axis but those in `moved` repeats it."""
     return all(n in moved for n, axis in enumerate(block.axes) if axis.size > 1)
 
 
 def _shared(graph: Graph, uses: list[_Use]) -> Graph:
-    """The graph with a value in a compute of its own, before the first of those that have it."""
+    """The graph with a value in a compute of its own, before its first use."""
     first = uses[0]
     labels = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
     name = Names([*graph.values, *labels]).fresh(f"{first.node.block.label}.shared")
-    made = _compute(first, name)
+    shared = _compute(first, name)
     by_node = {id(use.node): use for use in uses}
     nodes: list[Node] = []
     for node in graph.nodes:
-        nodes += [made] if node is first.node else []
-        nodes.append(_reading(by_node[id(node)], made.results[0]) if id(node) in by_node else node)
+        nodes += [shared] if node is first.node else []
+        nodes.append(_reading(by_node[id(node)], shared.results[0]) if id(node) in by_node else node)
     return graph.with_nodes(nodes)
 
 
@@ -114,7 +117,7 @@ def _at(access: Access, moved: Mapping[int, lin.Linear], ranges: lin.Ranges) -> 
 
 
 def _reading(use: _Use, shared: Buffer) -> Compute:
-    """A compute that reads a value instead of computing it."""
+    """The compute of a use, with a read of `shared` in place of the value."""
     block = use.node.block
     read = body.read(len(block.reads), shared.scalar)
     access = Access(shared.name, tuple(map(lin.variable, use.axes)))

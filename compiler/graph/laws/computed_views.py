@@ -1,4 +1,4 @@
-"""Values of which only a view is read: the view is computed."""
+"""Values that are read through one view only: the view is computed instead."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def compute_views(graph: Graph) -> Graph:
       ->
         %T = te.compute "T" [j = 6, i = 8, reduce k = 4] combine [add] (%a = %A[i, k] ..., %b = %B[k, j] ...) { mulf }
 
-    The view reads each element once at most, so that there is no more work than before. Dimensions keep their order, as
-    schedules know them, but in plain products, and in elementwise computes whose operands lie in the order of the view.
-    A reshape is computed only where it is elementwise.
+    The view reads each element once at most, so that there is no more work than before. Dimensions keep the order that
+    schedules expect, except in plain products and in elementwise computes whose operands lie in the order of the view.
+    Only elementwise computes are reshaped.
     """
     nodes = list(graph.nodes)
     moved: dict[str, Compute] = {}
@@ -33,7 +33,7 @@ def compute_views(graph: Graph) -> Graph:
 
 
 def _computed(node: Compute, graph: Graph, moved: dict[str, Compute]) -> Compute | None:
-    """A view as a compute of what it shows; None where it stays a view."""
+    """A view with the computation of its source; None where it stays a view."""
     (value, *others) = node.results
     view = None if others else view_of(node, 0, value, graph)
     if view is None or view.where or view.source.name in graph.results:
@@ -48,7 +48,7 @@ def _computed(node: Compute, graph: Graph, moved: dict[str, Compute]) -> Compute
 
 
 def _at_view(source: Block, view: Block, access: Access) -> Block:
-    """The block of a value over the axes of a view of it."""
+    """The block of a source over the axes of its view."""
     count = view.spatial
     forms = dict(enumerate(access.index))
     forms |= {n: lin.variable(count + n - source.spatial) for n in range(source.spatial, len(source.axes))}
@@ -57,13 +57,15 @@ def _at_view(source: Block, view: Block, access: Access) -> Block:
 
 
 def _is_no_worse(source: Block, new: Block, view: ReadView, graph: Graph) -> bool:
-    """Whether what a view shows is computed as fast where the view is."""
+    """Whether computing the view takes no longer than computing its source."""
     index = [form for form in view.access.index if not form.is_constant]
     if quotients(view.access) or sum(map(quotients, new.reads)) > sum(map(quotients, source.reads)):
         return False
     if any(len(form.terms) > 1 for form in index):
-        here = lin.offset(tuple(map(lin.variable, range(new.spatial))), [axis.size for axis in new.axes[: new.spatial]])
-        return not source.combiners and lin.offset(view.access.index, view.source.shape) == here
+        result_offset = lin.offset(
+            tuple(map(lin.variable, range(new.spatial))), [axis.size for axis in new.axes[: new.spatial]]
+        )
+        return not source.combiners and lin.offset(view.access.index, view.source.shape) == result_offset
     order = [min(form.variables()) for form in index]
     is_single = len(set(order)) == len(order) and all(
         n in order for n, axis in enumerate(new.axes[: new.spatial]) if axis.size > 1
@@ -76,12 +78,12 @@ def _is_no_worse(source: Block, new: Block, view: ReadView, graph: Graph) -> boo
 
 
 def _is_straight(access: Access, graph: Graph) -> bool:
-    """Whether a read moves along the axes in their order, or may do so: of a value that is made in that order."""
+    """Whether a read moves along axes in their order, or its elementwise producer can be permuted to that order."""
     order = order_of(access)
     if order is None or order == tuple(sorted(order)):
         return order is not None
-    made = graph.producers.get(access.buffer)
-    if not isinstance(made, Compute) or made.block.combiners or made.block.table is not None:
+    producer = graph.producers.get(access.buffer)
+    if not isinstance(producer, Compute) or producer.block.combiners or producer.block.table is not None:
         return False
-    wanted = tuple(order.index(axis) for axis in sorted(order))
-    return {order_of(read) for read in made.block.reads if len(read.index) > 1} == {wanted}
+    permutation = tuple(order.index(axis) for axis in sorted(order))
+    return {order_of(read) for read in producer.block.reads if len(read.index) > 1} == {permutation}

@@ -1,4 +1,4 @@
-"""Reads of one part of several that are joined."""
+"""Reads that stay inside one part of a concatenation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compiler.program.tree import Access
 
 _COMPARED = ("eq", "ne", "slt", "sle", "sgt", "sge")
 _LOGIC = {"arith.andi": False, "arith.ori": True}
-"""The operand that decides alone."""
+"""The operand that decides the result alone, by operation."""
 
 
 def read_parts(graph: Graph) -> Graph:
@@ -52,7 +52,7 @@ def _is_select(value: Scalar) -> bool:
 
 
 def _part(join: Compute, position: int, access: Access, node: Compute, graph: Graph) -> ReadView | None:
-    """The part of a join that a read of it needs."""
+    """The part of a concatenation that a read stays inside, as a view; None if it reads several."""
     if node.block.table is not None and access.buffer == node.block.table.buffer:
         return None
     value = read_at(join.block.body[position], dict(enumerate(access.index)), node.block.axis_ranges)
@@ -65,8 +65,8 @@ def _part(join: Compute, position: int, access: Access, node: Compute, graph: Gr
 
 
 def read_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -> Scalar | None:
-    """What a value is behind its selects at some values of the axes, where these alone decide; `ranges` are those of
-    the variables in them."""
+    """The operand that a value's selects choose where its axes have the values `indices`; None unless they always
+    choose it. `ranges`: of the variables in `indices`."""
     while isinstance(value, Apply) and value.kind.name == "arith.select":
         truth = truth_at(value.operands[0], indices, ranges)
         if truth is None:
@@ -76,8 +76,8 @@ def read_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) ->
 
 
 def truth_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -> bool | None:
-    """Whether a condition over axes holds at some values of these, where they alone decide that; `ranges` are those of
-    the variables in them."""
+    """The truth of a condition where its axes have the values `indices`; None if it varies, or is not known.
+    `ranges`: of the variables in `indices`."""
     if not isinstance(value, Apply):
         return None
     if value.kind.name == "arith.cmpi":
@@ -93,10 +93,12 @@ def truth_at(value: Scalar, indices: Mapping[int, Linear], ranges: lin.Ranges) -
 
 
 def _compared(value: Apply, indices: Mapping[int, Linear], ranges: lin.Ranges) -> bool | None:
+    """The truth of a comparison as in `truth_at`, by the bounds of the difference of its operands."""
     predicate = dict(value.properties)["predicate"]
     first, second = map(_form, value.operands)
     if first is None or second is None or not isinstance(predicate, IntegerAttr) or predicate.value.data > 5:
         return None
+    # `i < 4` at i := j + 4, j in 0..3: the difference (j + 4) - 4 is in 0..3, never below 0, so it is False.
     difference = lin.substitute(first - second, indices, ranges)
     if lin.largest(difference, ranges) >= END:
         return None
@@ -111,7 +113,7 @@ def _compared(value: Apply, indices: Mapping[int, Linear], ranges: lin.Ranges) -
 
 
 def _form(value: Scalar) -> Linear | None:
-    """A value of type index as a form over axes."""
+    """A value of type index as a form over axes; None if it is not linear."""
     if isinstance(value, Index):
         return lin.variable(value.axis)
     if not isinstance(value, Apply):

@@ -1,4 +1,4 @@
-"""Computes that no result needs are removed."""
+"""Nodes that no result needs."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ def drop_dead(graph: Graph) -> Graph:
         %B = te.compute "B" (%X ...)
         return %B
 
-    The results of a joint combiner depend on each other, and those of a call are what its function gives: they stay.
+    The results of a joint combiner depend on each other, and those of a call are fixed by its callee: they stay.
     """
-    needed, kept = set(graph.results), list[Node]()
+    needed, needed_nodes = set(graph.results), list[Node]()
     for node in reversed(graph.nodes):
         if any(value.name in needed for value in node.results):
-            kept.append(_needed_part(node, needed))
-            needed.update(kept[-1].operands)
-    return graph.with_nodes(kept[::-1])
+            needed_nodes.append(_needed_part(node, needed))
+            needed.update(needed_nodes[-1].operands)
+    return graph.with_nodes(needed_nodes[::-1])
 
 
 def _needed_part(node: Node, needed: set[str]) -> Node:
     """A node without the results that nothing needs."""
     if not isinstance(node, Compute) or isinstance(next(iter(node.block.combiners), ""), Joint):
         return node
-    places = [n for n, value in enumerate(node.results) if value.name in needed]
-    if len(places) == len(node.results):
+    positions = [n for n, value in enumerate(node.results) if value.name in needed]
+    if len(positions) == len(node.results):
         return node
     block: Block = node.block
-    combiners = tuple(block.combiners[n] for n in places) if block.combiners else ()
-    block = replace(block, body=tuple(block.body[n] for n in places), combiners=combiners)
-    return Compute(block, tuple(node.results[n] for n in places))
+    combiners = tuple(block.combiners[n] for n in positions) if block.combiners else ()
+    block = replace(block, body=tuple(block.body[n] for n in positions), combiners=combiners)
+    return Compute(block, tuple(node.results[n] for n in positions))

@@ -16,7 +16,7 @@ from compiler.program.tree import Access, Block, Buffer
 
 
 def merge_equal(graph: Graph) -> Graph:
-    """Compute equal values once, whatever they are called and in whatever order they read and reduce.
+    """Compute equal values once, whatever their names and the order of their reads and reduce axes.
 
         %A = te.compute "A" [i = 4] (%x = %X[i] ...) { arith.addf %x, %x }
         %B = te.compute "B" [j = 4] (%x = %X[j] ...) { arith.addf %x, %x }
@@ -25,36 +25,37 @@ def merge_equal(graph: Graph) -> Graph:
         %A = te.compute "A" [i = 4] (%x = %X[i] ...) { arith.addf %x, %x }
         %C = te.compute "C" (%a = %A[...] ..., %b = %A[...] ...)
 
-    Two results of the function stay two: the later one becomes a copy of the first, or is computed again where that is
-    a copy too. Others read the first.
+    Equal results of the function stay: the later one becomes a copy of the first, or stays as it is if it only copies
+    elements anyway. Other nodes read the first.
     """
     names: dict[str, str] = {}
     seen = _Seen()
     twins: dict[str, list[str]] = {}
-    taken = set(graph.results)
+    returned = set(graph.results)
     nodes: list[Node] = []
     for node in graph.nodes:
         node = reading(node, names)
         equal = seen.first(node).results
         pairs = [] if equal == node.results else list(zip(node.results, equal, strict=True))
-        both = [(value, same) for value, same in pairs if value.name in taken and same.name in taken]
-        if not pairs or (both and not _is_arithmetic(node)):
+        result_pairs = [(value, same) for value, same in pairs if value.name in returned and same.name in returned]
+        if not pairs or (result_pairs and not _is_arithmetic(node)):
             nodes.append(node)
-        elif both:
-            nodes += [_copy(value, same, node) for value, same in both]
-        for value, same in [*both, *_copies(node, graph)]:
+        elif result_pairs:
+            nodes += [_copy(value, same, node) for value, same in result_pairs]
+        for value, same in [*result_pairs, *_copies(node, graph)]:
             twins.setdefault(same.name, []).append(value.name)
         names |= {value.name: same.name for value, same in pairs}
-        taken |= {same.name for value, same in pairs if value.name in taken}
-    kept = {value.name for node in nodes for value in node.results}
-    gone = {old: new for old, new in names.items() if old not in kept}
-    result_names = _first_before(tuple(gone.get(name, name) for name in graph.results), twins)
+        returned |= {same.name for value, same in pairs if value.name in returned}
+    computed = {value.name for node in nodes for value in node.results}
+    dropped = {old: new for old, new in names.items() if old not in computed}
+    result_names = _first_before(tuple(dropped.get(name, name) for name in graph.results), twins)
     changed = graph.with_nodes(nodes)
     return changed if result_names == graph.results else replace(changed, results=result_names)
 
 
 class _Seen:
-    """The nodes so far, each different one once. Normal forms are made only of nodes that read and give alike."""
+    """The nodes so far, one of each class of equal ones. Normal forms are computed only for nodes of equal operands
+    and types."""
 
     def __init__(self) -> None:
         self._colours = NameColours()
@@ -62,7 +63,7 @@ class _Seen:
         self._equal: dict[object, Node] = {}
 
     def first(self, node: Node) -> Node:
-        """The first node that computes the same: the given one, where there was none."""
+        """The first node that is equal to this one, or this one if there is none yet."""
         alike = (frozenset(node.operands), _types(node))
         twin = self._alike.setdefault(alike, node)
         if twin is node:
@@ -84,25 +85,26 @@ def _copies(node: Node, graph: Graph) -> list[tuple[Buffer, Buffer]]:
 
 
 def _first_before(ordered_names: tuple[str, ...], twins: Mapping[str, list[str]]) -> tuple[str, ...]:
-    """The results with each before its twins, which are equal."""
+    """The results in an order where each precedes its copies in `twins`."""
     names = list(ordered_names)
     for first, copies in twins.items():
-        places = [n for n, name in enumerate(names) if name == first or name in copies]
-        ordered = sorted((names[n] for n in places), key=lambda name: name != first)
-        for n, name in zip(places, ordered, strict=True):
+        positions = [n for n, name in enumerate(names) if name == first or name in copies]
+        ordered = sorted((names[n] for n in positions), key=lambda name: name != first)
+        for n, name in zip(positions, ordered, strict=True):
             names[n] = name
     return tuple(names)
 
 
 def _is_arithmetic(node: Node) -> bool:
-    """Whether a node computes more than where to read: reading a result of it instead is less work."""
+    """Whether a node does more than copy elements, so that a copy of its result is less work than computing it
+    again."""
     if not isinstance(node, Compute):
         return False
     return bool(node.block.combiners) or not any(isinstance(value, body.Read) for value in node.block.body)
 
 
 def _key(node: Node, colours: dict[str, bytes]) -> object:
-    """What equal nodes have in common; nothing else has it."""
+    """A key that nodes share if and only if they are equal."""
     types = _types(node)
     if isinstance(node, Call):
         return ("call", node.callee, node.operands, types)
@@ -114,12 +116,12 @@ def _key(node: Node, colours: dict[str, bytes]) -> object:
 
 
 def _copy(value: Buffer, source: Buffer, node: Node) -> Compute:
-    """A copy, under the label and axes of the node that would have computed it."""
+    """The copy of a value under the label and axes of the node that it replaces."""
     index = tuple(lin.variable(d) for d in range(len(value.shape)))
     assert isinstance(node, Compute), "a call gives both"
     axes = node.block.axes[: node.block.spatial]
     copied = body.read(0, value.scalar)
-    read, place = Access(source.name, index), node.block.location
+    read, location = Access(source.name, index), node.block.location
     return Compute(
-        Block(node.block.label, axes, (), (), (read,), (value.scalar,), (), (copied,), location=place), (value,)
+        Block(node.block.label, axes, (), (), (read,), (value.scalar,), (), (copied,), location=location), (value,)
     )

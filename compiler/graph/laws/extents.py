@@ -29,10 +29,10 @@ def drop_unit_axes(graph: Graph) -> Graph:
         %S = te.compute "S" [i = 128, reduce k = 768] combine [add] (%x = %X[i, k] ...) -> tensor<128xf32>
         %Y = te.compute "Y" [i = 128, n = 768] (%x = %X[i, n] ..., %s = %S[i] : tensor<128xf32>)
 
-    Inputs and results of the function, what calls take and give, and dimensions of tables at a data-dependent index
-    keep their shapes. A reduction over nothing but one element is that element, but for a sum of floats, which is
-    0.0 + x: it begins at 0.0, and is not -0.0. A joint combiner keeps one axis. Convolutions and what is elementwise
-    behind them keep their axes, of batches and taps too: schedules count on all seven.
+    Inputs and results of the function, operands and results of calls, and dimensions of tables at a data-dependent
+    index keep their shapes. A reduction over one element is that element; a sum of floats is 0.0 + x, since it begins
+    at 0.0 and is never -0.0. A joint combiner keeps one axis. Convolutions, and elementwise computes after them, keep
+    the axes of batches and taps, which schedules expect.
     """
     fixed, images = _fixed(graph), _images(graph)
     shapes: dict[str, list[int]] = {}
@@ -47,7 +47,7 @@ def drop_unit_axes(graph: Graph) -> Graph:
 
 
 def _images(graph: Graph) -> set[str]:
-    """What convolutions read and give, and what elementwise computes of the same shape make of that."""
+    """The operands and results of convolutions, and of elementwise computes of the same shape after them."""
     images: set[str] = set()
     for node in graph.nodes:
         if not isinstance(node, Compute):
@@ -62,7 +62,7 @@ def _images(graph: Graph) -> set[str]:
 
 
 def _fixed(graph: Graph) -> Collection[str]:
-    """The values whose shapes stay."""
+    """The values that keep their shapes."""
     fixed = {*graph.results, *(value.name for value in graph.inputs)}
     for node in graph.nodes:
         if not isinstance(node, Compute):
@@ -78,7 +78,7 @@ def _fixed(graph: Graph) -> Collection[str]:
 
 
 def _reading(node: Compute, shapes: Mapping[str, list[int]]) -> Compute:
-    """A node with the reads of values that have lost dimensions; `shapes` gives those that are left."""
+    """A node with its reads adapted to values that have lost dimensions; `shapes`: the dimensions left, by value."""
     block = node.block
     if not any(name in shapes for name in block.sources):
         return node
@@ -94,37 +94,40 @@ def _reading(node: Compute, shapes: Mapping[str, list[int]]) -> Compute:
 
 
 def _without(node: Compute, free: bool, shapes: dict[str, list[int]]) -> Compute:
-    """A node without axes of extent 1, spatial ones only if it is free; forms do not name those that stay."""
+    """A node without axes of extent 1, spatial ones only if it is `free`. Axes of extent 1 that stay are no longer
+    in its indices. The dimensions left of its results are added to `shapes`."""
     block = node.block
     unit_axes = [n for n, axis in enumerate(block.axes) if axis.size == 1]
     if not unit_axes:
         return node
-    gone = [n for n in unit_axes if (block.axes[n].is_reduce or free)]
+    dropped = [n for n in unit_axes if (block.axes[n].is_reduce or free)]
     reduces = [n for n, axis in enumerate(block.axes) if axis.is_reduce]
-    if reduces and set(reduces) <= set(gone) and not _is_single(node):
-        gone.remove(reduces[0])
-    kept = [n for n in range(len(block.axes)) if n not in gone]
+    if reduces and set(reduces) <= set(dropped) and not _is_single(node):
+        dropped.remove(reduces[0])
+    kept_axes = [n for n in range(len(block.axes)) if n not in dropped]
     moved: dict[int, Linear] = {n: lin.constant(0) for n in unit_axes}
-    moved |= {old: lin.variable(new) for new, old in enumerate(kept) if old not in moved}
-    new = with_axes(block, [block.axes[n] for n in kept], moved)
-    if reduces and set(reduces) <= set(gone):
+    moved |= {old: lin.variable(new) for new, old in enumerate(kept_axes) if old not in moved}
+    new = with_axes(block, [block.axes[n] for n in kept_axes], moved)
+    if reduces and set(reduces) <= set(dropped):
         new = _single(new)
-    left = [n for n in range(block.spatial) if n in kept]
-    if not gone and new == block:
+    dimensions = [n for n in range(block.spatial) if n in kept_axes]
+    if not dropped and new == block:
         return node
-    if len(left) < block.spatial:
-        shapes |= {value.name: left for value in node.results}
-    return Compute(new, tuple(replace(value, shape=tuple(value.shape[d] for d in left)) for value in node.results))
+    if len(dimensions) < block.spatial:
+        shapes |= {value.name: dimensions for value in node.results}
+    return Compute(
+        new, tuple(replace(value, shape=tuple(value.shape[d] for d in dimensions)) for value in node.results)
+    )
 
 
 def _is_single(node: Compute) -> bool:
-    """Whether a reduction of a compute over one element can be written without it."""
+    """Whether a reduction over one element can be written as an elementwise compute."""
     has_identities = all(isinstance(value.element, IntegerType | AnyFloat) for value in node.results)
     return has_identities and not any(isinstance(combiner, Joint) for combiner in node.block.combiners)
 
 
 def _single(block: Block) -> Block:
-    """A block that reduces over one element without its combiners."""
+    """A block that reduces over one element as an elementwise block."""
     values = []
     for combiner, value in zip(block.combiners, block.body, strict=True):
         type = value.types[0] if isinstance(value, body.Apply) else getattr(value, "type", None)

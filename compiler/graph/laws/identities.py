@@ -1,4 +1,4 @@
-"""Copies."""
+"""Copies of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions: axes of extent 1 that no read names, or that are not stated, as te.nn states them."""
+"""Convolutions: unit axes that no index has, or that are left out, written as te.nn writes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compiler.program.tree import Access, Block
 
 
 def name_unit_axes(graph: Graph) -> Graph:
-    """Name the batch of a single image, and the tap of a convolution that has one, which schedules count on.
+    """Write the batch of a single image, and the taps of a 1x1 convolution, as axes, which schedules expect.
 
       %Y = te.compute "Y" [n = 1, o = 8, y = 7, x = 7, reduce c = 4] combine [add]
           (%w = %W[o, c, 0, 0] : tensor<8x4x1x1xf32>, %x = %X[0, c, y, x] : tensor<1x4x7x7xf32>) { mulf }
@@ -35,13 +35,13 @@ def _is_of_images(block: Block) -> bool:
 
 
 def _image(block: Block, weights: int) -> Access | None:
-    """The image of a convolution beside its weights."""
+    """The image of a convolution, the read beside `weights`; None if it has not four dimensions."""
     image = block.reads[1 - weights]
     return image if len(image.index) == 4 else None
 
 
 def _with_taps(block: Block, graph: Graph) -> Block:
-    """The block of a convolution of one tap with the axes of that tap."""
+    """The block of a 1x1 convolution with reduce axes for its taps; the same block if it is none, or has them."""
     if len(block.axes) != 5:
         return block
     for position, weights in enumerate(block.reads):
@@ -59,7 +59,7 @@ def _with_taps(block: Block, graph: Graph) -> Block:
 
 
 def _with_batch(block: Block, graph: Graph) -> Block:
-    """The block of a convolution of a single image with the axis of that image in its read."""
+    """The block of a convolution with its batch axis in the index of the image; the same block if it does not apply."""
     named = {axis for access in block.reads for form in access.index for axis in form.variables()}
     if block.axes[0].size != 1 or 0 in named or len(block.axes) != 7:
         return block

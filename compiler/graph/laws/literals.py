@@ -1,4 +1,4 @@
-"""Floating-point arithmetic with literals, signs and itself: one spelling of each value."""
+"""Floating-point arithmetic with literals, signs and equal operands: one spelling of each value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXPONENTS = {16: 13, 32: 125, 64: 1021}
 
 
 def simplify_arithmetic(graph: Graph) -> Graph:
-    """Write each of these values in one way, of the same bits.
+    """Write each of these expressions as the one below it, which has the same bits.
 
         x / 4.0, x + x, x * -1.0, a + -b, a - -b, -(-x), x * 1.0, x / 1.0, x - 0.0, x + -0.0
       ->
@@ -40,23 +40,23 @@ def simplify_arithmetic(graph: Graph) -> Graph:
 
 
 def _simplified(value: Scalar) -> Scalar:
-    done: dict[int, Scalar] = {}
+    memo: dict[int, Scalar] = {}
 
     def visit(node: Scalar) -> Scalar:
         if not isinstance(node, Apply):
             return node
-        if id(node) not in done:
+        if id(node) not in memo:
             operands = [visit(operand) for operand in node.operands]
             made = body.apply(node.kind, operands, dict(node.properties), node.types, node.result)
             assert isinstance(made, Apply)
-            done[id(node)] = _one(made)
-        return done[id(node)]
+            memo[id(node)] = _one(made)
+        return memo[id(node)]
 
     return visit(value)
 
 
 def _one(node: Apply) -> Scalar:
-    """The value of an operation in its one spelling."""
+    """The one spelling of an operation whose operands have theirs."""
     if node.kind is arith.NegfOp:
         return _inner(node.operands[0]) or node
     rule = _RULES.get(node.kind)
@@ -113,14 +113,14 @@ _RULES: dict[type[Operation], _Rule] = {
 
 
 def _with(node: Apply, kind: type[Operation], *operands: Scalar) -> Apply:
-    """An operation of another kind on other operands, with the fast-math flags and result types of a given one."""
+    """An operation of a kind on operands, with the fast-math flags and result types of `node`."""
     made = body.apply(kind, operands, dict(node.properties), node.types)
     assert isinstance(made, Apply)
     return made
 
 
 def _inner(value: Scalar) -> Scalar | None:
-    """What a value is the negation of."""
+    """The operand of a negation; None for any other value."""
     return value.operands[0] if isinstance(value, Apply) and value.kind is arith.NegfOp else None
 
 
@@ -137,7 +137,7 @@ def _float(value: Scalar) -> float | None:
     return literal.value.data if isinstance(literal, FloatAttr) else None
 
 
-def _is(value: Scalar, wanted: float) -> bool:
-    """Whether a value is a literal, of the same sign if it is 0."""
+def _is(value: Scalar, number: float) -> bool:
+    """Whether a value is this literal; 0.0 and -0.0 differ."""
     literal = _float(value)
-    return literal is not None and literal == wanted and copysign(1, literal) == copysign(1, wanted)
+    return literal is not None and literal == number and copysign(1, literal) == copysign(1, number)

@@ -1,4 +1,4 @@
-"""Computes of a concatenation that are read in parts: each part is computed for itself."""
+"""Computes of a concatenation whose results are read in parts: each part is computed separately."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compiler.program.tree import Access, Block, Buffer
 
 
 def compute_parts(graph: Graph) -> Graph:
-    """Compute the parts of a value apart, where each reader reads one of them, as an operand is a concatenation.
+    """Compute the parts of a value separately, if an operand is a concatenation and each reader reads one part.
 
         %J = te.compute "J" [k = 8, j = 6] (%a = %A[k, j] where (2 - j >= 0) ..., %b = %B[k, j - 3] ...) { select }
         %P = te.compute "P" [i = 4, j = 6, reduce k = 8] combine [add] (%x = %X[i, k] ..., %j = %J[k, j] ...) { mulf }
@@ -26,8 +26,8 @@ def compute_parts(graph: Graph) -> Graph:
         %P1 = te.compute "P1" [i = 4, j = 3, reduce k = 8] combine [add] (%X[i, k], %J[k, j + 3]) { mulf }
         %Y = te.compute "Y" [i = 4, j = 3] (%p = %P1[i, j] ...) { ... }
 
-    So the concatenation goes: each of its reads is inside one part. Products of one operand by several weights side by
-    side are no faster than those by each (`python -m benchmarks.alternatives joined`).
+    Then each read of the concatenation is inside one part, and it is dropped. A product by several weights side by side
+    is no faster than products by each (`python -m benchmarks.alternatives joined`).
     """
     computes = [node for node in graph.nodes if isinstance(node, Compute)]
     joins = {node.results[0].name: node for node in computes if _is_join(node)}
@@ -50,7 +50,7 @@ def compute_parts(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _Parts:
-    """A dimension along which a value is cut, into windows, and the values of these."""
+    """A dimension along which a value is cut, the windows of it, and the name of the value of each window."""
 
     dimension: int
     windows: tuple[lin.Range, ...]
@@ -65,8 +65,8 @@ def _is_join(node: Compute) -> bool:
 
 
 def _cut(node: Compute, joins: Mapping[str, Compute], graph: Graph) -> _Parts | None:
-    """The dimension and windows of a compute's result that each reader reads one of, and each a part of the
-    concatenations that it reads."""
+    """The dimension and windows of a compute's result to compute separately; None if there are none. Each reader
+    reads one window, and in each window the compute reads one part of each concatenation."""
     block = node.block
     if len(node.results) != 1 or block.table is not None or _is_join(node) or node.results[0].name in graph.results:
         return None
@@ -79,7 +79,8 @@ def _cut(node: Compute, joins: Mapping[str, Compute], graph: Graph) -> _Parts | 
 
 
 def _windows(name: str, dimension: int, graph: Graph) -> tuple[lin.Range, ...]:
-    """The ranges in which a value is read along a dimension, none of which overlap; empty where they do."""
+    """The ranges in which readers access a dimension of a value, in order; empty if they overlap, or are not known."""
+    # Dimension 1 of extent 6, read at [i, j] and at [i, j + 3] for j in 0..2, has the windows (0, 2) and (3, 5).
     windows = set()
     for reader in graph.consumers[name]:
         if not isinstance(reader, Compute) or (reader.block.table and reader.block.table.buffer == name):
@@ -93,7 +94,7 @@ def _windows(name: str, dimension: int, graph: Graph) -> tuple[lin.Range, ...]:
 
 
 def _is_part(access: Access, join: Compute, block: Block, dimension: int, window: lin.Range) -> bool:
-    """Whether a read of a concatenation, in a window of an axis, is inside one part of it."""
+    """Whether a read of a concatenation stays inside one part of it while an axis is in a window."""
     if not any(form.depends_on(dimension) for form in access.index):
         return False
     ranges = block.axis_ranges | {dimension: window}
@@ -101,7 +102,7 @@ def _is_part(access: Access, join: Compute, block: Block, dimension: int, window
 
 
 def _part(node: Compute, dimension: int, window: lin.Range, names: Names) -> Compute:
-    """A compute for a window of one of its axes."""
+    """A compute restricted to a window of one of its spatial axes."""
     (low, high), block = window, node.block
     size = high - low + 1
     axes = list(block.axes)
@@ -114,7 +115,7 @@ def _part(node: Compute, dimension: int, window: lin.Range, names: Names) -> Com
 
 
 def _reading(node: Compute, parts: Mapping[str, _Parts]) -> Compute:
-    """A node that reads the parts of values."""
+    """A node that reads parts in place of the values that are cut into them."""
     block = node.block
     if not any(name in parts for name in block.sources):
         return node

@@ -1,4 +1,4 @@
-"""Intermediates that are made and read against their layout."""
+"""Intermediates that are written and read against their layout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compiler.program.tree import Access, Block
 
 
 def straighten(graph: Graph) -> Graph:
-    """Give an elementwise intermediate the order of dimensions in which its operand lies and its readers read it.
+    """Permute an elementwise intermediate to the order of dimensions of its operands and of its readers.
 
         %E = te.compute "E" [j = 6, i = 4] (%x = %X[i, j] ...) { math.exp %x }
         %Y = te.compute "Y" [i = 4, j = 6] (%e = %E[j, i] ...) { ... }
@@ -22,8 +22,8 @@ def straighten(graph: Graph) -> Graph:
         %E = te.compute "E" [i = 4, j = 6] (%x = %X[i, j] ...) { math.exp %x }
         %Y = te.compute "Y" [i = 4, j = 6] (%e = %E[i, j] ...) { ... }
 
-    All of its readers have to read it in that order, and each of its reads of more than one dimension. A product of two
-    matrices too, where other such products read it transposed.
+    All its readers, and all its operands of more than one dimension, must have that order. A product of two matrices is
+    transposed if all its readers are such products and read it transposed.
     """
     orders: dict[str, tuple[int, ...]] = {}
     nodes: list[Node] = []
@@ -39,7 +39,7 @@ def straighten(graph: Graph) -> Graph:
 
 
 def _order(node: Compute, graph: Graph) -> tuple[int, ...] | None:
-    """The order of the axes of a compute in which it is straight, where it is not."""
+    """The order to which the axes of a compute are to be permuted; None if they stay."""
     block = node.block
     if block.table is not None or any(value.name in graph.results for value in node.results):
         return None
@@ -73,20 +73,21 @@ def _is_transposed(reader: Node, name: str) -> bool:
 
 
 def order_of(access: Access) -> tuple[int, ...] | None:
-    """The axes along which the dimensions of a read move, in their order; None where one does not move along one."""
+    """The axes that index the dimensions of a read, in order and without constants; None if it has other indices or
+    conditions."""
     axes = [_axis(form) for form in access.index if form.terms]
     moved = tuple(axis for axis in axes if axis is not None)
     return moved if not access.where and len(axes) == len(moved) == len(set(moved)) else None
 
 
 def _axis(form: Linear) -> int | None:
-    """The axis that a form is, where it is one."""
+    """The axis that a form is; None for any other form."""
     ((atom, factor), *more) = form.terms
     return atom if isinstance(atom, int) and factor == 1 and not more and not form.constant else None
 
 
 def _reads_in(order: tuple[int, ...], name: str, graph: Graph) -> bool:
-    """Whether all readers of a value move along its dimensions in an order."""
+    """Whether all readers of a value move along its dimensions in this order."""
     for reader in graph.consumers[name]:
         if not isinstance(reader, Compute) or reader.block.table is not None:
             return False
@@ -101,15 +102,15 @@ def _reads_in(order: tuple[int, ...], name: str, graph: Graph) -> bool:
 
 def _permuted(node: Compute, order: tuple[int, ...]) -> Compute:
     """A compute over its axes in another order."""
-    every = (*order, *range(len(order), len(node.block.axes)))
-    moved = {old: lin.variable(new) for new, old in enumerate(every)}
-    block: Block = with_axes(node.block, [node.block.axes[n] for n in every], moved)
+    permutation = (*order, *range(len(order), len(node.block.axes)))
+    moved = {old: lin.variable(new) for new, old in enumerate(permutation)}
+    block: Block = with_axes(node.block, [node.block.axes[n] for n in permutation], moved)
     results = tuple(replace(value, shape=tuple(value.shape[n] for n in order)) for value in node.results)
     return Compute(block, results)
 
 
 def _reading(node: Compute, orders: Mapping[str, tuple[int, ...]]) -> Compute:
-    """A node with the reads of values whose dimensions are in another order."""
+    """A node with its reads of values permuted; `orders`: the new order of dimensions, by value."""
     block = node.block
     if not any(name in orders for name in block.sources):
         return node

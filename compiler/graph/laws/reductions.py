@@ -1,4 +1,4 @@
-"""Reduce axes: two that are always read as one become one, and one that is read backwards is turned round."""
+"""Reduce axes: two that are always read as one become one, and one that is read backwards is reversed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compiler.program.tree import Block
 
 
 def merge_reduce_axes(graph: Graph) -> Graph:
-    """Reduce over one axis instead of two that all reads add up.
+    """Merge two reduce axes that every index combines into one number.
 
       %Y = te.compute "Y" [reduce p = 8, reduce q = 4] combine [add] (%a = %A[4 * p + q] ...)
     ->
@@ -52,7 +52,7 @@ def _forms(block: Block) -> Iterator[Linear]:
 
 
 def merged(block: Block) -> Block:
-    """A block whose reads add up no two of its reduce axes."""
+    """A block with reduce axes merged while two occur only as `outer * extent(inner) + inner`."""
     named = {leaf.axis for leaf in leaves(block.body) if isinstance(leaf, Index)}
     reduces = [n for n in range(block.spatial, len(block.axes)) if n not in named]
     for outer, inner in permutations(reduces, 2):
@@ -64,15 +64,17 @@ def merged(block: Block) -> Block:
 
 
 def _one(block: Block, outer: int, inner: int) -> Block:
-    """The block with one axis in the place of two, of which the inner one is read as the last digit."""
+    """The block with one reduce axis in the place of `outer * extent(inner) + inner`."""
     first, extent = block.axes[outer], block.axes[inner].size
-    merged = axis_attribute(first.label, first.size * extent, True)
-    kept = [n for n in range(len(block.axes)) if n != inner]
-    moved = {old: lin.variable(new) for new, old in enumerate(kept)}
-    ranges = {new: (0, (merged if old == outer else block.axes[old]).size - 1) for new, old in enumerate(kept)}
+    merged_axis = axis_attribute(first.label, first.size * extent, True)
+    kept_axes = [n for n in range(len(block.axes)) if n != inner]
+    moved = {old: lin.variable(new) for new, old in enumerate(kept_axes)}
+    ranges = {
+        new: (0, (merged_axis if old == outer else block.axes[old]).size - 1) for new, old in enumerate(kept_axes)
+    }
     axis = moved[outer]
     moved |= {outer: lin.floordiv(axis, extent, ranges), inner: lin.mod(axis, extent, ranges)}
-    new = with_axes(block, [merged if n == outer else block.axes[n] for n in kept], moved)
+    new = with_axes(block, [merged_axis if n == outer else block.axes[n] for n in kept_axes], moved)
     reads = tuple(
         replace(
             access,
@@ -95,7 +97,7 @@ def _turned(block: Block) -> Block:
 
 
 def _is_backwards(block: Block, axis: int) -> bool:
-    """Whether the windows that move along an axis, or else more reads than not, move backwards."""
+    """Whether most windows along an axis move backwards, or most reads if it has as many of both or none."""
     used = [form for access in block.reads for form in access.index if form.depends_on(axis)]
     factors = [(form.coefficient(axis), len(form.variables()) > 1) for form in used]
     if any(factor is None for factor, _ in factors):

@@ -28,10 +28,10 @@ def split_axes(graph: Graph) -> Graph:
         %Y = te.compute "Y" [o = 8, y = 8, x = 8, reduce c = 3, reduce r = 3, reduce s = 3] combine [add]
             (%W[o, c, r, s], %X[c, y + r, x + s]) { mulf }
 
-    No quotient may be left in the compute, and none be added in the readers of a result that is split; results of the
-    function keep their shapes. Axes of a product, and spatial ones of a reduction, are split for windows only: rows of
-    several images stay one axis of a product, and so do the heads that it adds up, whose copy costs less than a
-    reduction over two axes.
+    No quotient may be left in the compute, and none be added to readers of a result that is split; results of the
+    function keep their shapes. Axes of a product, and spatial ones of a reduction, are split only if that makes
+    windows. So rows of several images stay one axis of a product, and so do the heads that it sums over: copying these
+    costs less than a reduction over two axes.
     """
     views: dict[str, ReadView] = {}
     splits: dict[str, Extents] = {}
@@ -65,7 +65,7 @@ class _Split:
 
 
 def _split(node: Compute, views: Mapping[str, ReadView], graph: Graph) -> _Split | None:
-    """A compute without quotients; None where it has none, or keeps some."""
+    """A compute with its axes split so that it has no quotients; None if it had none, or some are left."""
     block = node.block
     if block.table is not None:
         return None
@@ -88,14 +88,14 @@ def _has_quotients(access: Access) -> bool:
 
 
 def _sources(access: Access, views: Mapping[str, ReadView], block: Block) -> Access:
-    """The read of what a view shows, through all views."""
+    """The read of the source behind a chain of views."""
     while (view := views.get(access.buffer)) is not None and (new := through(access, view, block)) is not None:
         access = new
     return access
 
 
 def _divided(block: Block) -> Iterator[tuple[int, int]]:
-    """The axes that a quotient divides, each with a divisor of its extent."""
+    """Each axis that a quotient divides by a divisor of its extent, with this divisor."""
     forms = [form for access in block.reads for form in (*access.index, *(c.form for c in access.where))]
     for atom in (atom for form in forms for atom in _atoms(form)):
         for axis in atom.form.variables():
@@ -113,7 +113,7 @@ def _atoms(form: Linear) -> Iterator[Quotient]:
 
 
 def _divide(block: Block, axis: int, divisor: int, extents: list[list[int]]) -> Block:
-    """The block with an axis n as `divisor * n.0 + n.1`; the extents are those of the original axes."""
+    """The block with an axis n as `divisor * n.0 + n.1`; updates `extents`, by original axis."""
     before, old = 0, 0
     while before + len(extents[old]) <= axis:
         before, old = before + len(extents[old]), old + 1
@@ -127,7 +127,8 @@ def _divide(block: Block, axis: int, divisor: int, extents: list[list[int]]) -> 
 
 
 def _is_no_worse(block: Block, split: _Split) -> bool:
-    """Whether a reduction gets conditions or spatial axes, and a contraction any axis, for windows only."""
+    """Whether a split is free, or makes windows. It is free for an elementwise compute, and for a reduction that is
+    no contraction and gets no conditions and no spatial axes."""
     added = sum(len(access.where) for access in split.block.reads) - sum(len(a.where) for a in block.reads)
     is_product = kind_of(block) is Kind.CONTRACTION
     if not block.combiners or (not is_product and added <= 0 and split.block.spatial == block.spatial):
@@ -136,14 +137,14 @@ def _is_no_worse(block: Block, split: _Split) -> bool:
 
 
 def _windows(block: Block) -> int:
-    """How many indices move along a result and a reduction at once: axes of one element move along neither."""
+    """The number of indices over both spatial and reduce axes, without axes of extent 1."""
     long = {n for n, axis in enumerate(block.axes) if axis.size > 1}
     moved = [form.variables() & long for access in block.reads for form in access.index]
     return sum(min(axes) < block.spatial <= max(axes) for axes in moved if axes)
 
 
 def _can_split(node: Compute, split: _Split, graph: Graph) -> bool:
-    """Whether a result may have another shape, and no reader of it gets a quotient by that."""
+    """Whether the results of a compute may change shape: none is returned, and no reader gets a quotient."""
     for value in node.results:
         for reader in graph.consumers[value.name]:
             if not isinstance(reader, Compute) or (reader.block.table and reader.block.table.buffer == value.name):
@@ -155,7 +156,7 @@ def _can_split(node: Compute, split: _Split, graph: Graph) -> bool:
 
 
 def _reading(node: Compute, splits: Mapping[str, Extents]) -> Compute:
-    """A node with the reads of values that are split."""
+    """A node with its reads adapted to values that are split."""
     block = node.block
     if not any(name in splits for name in block.sources):
         return node
@@ -164,7 +165,7 @@ def _reading(node: Compute, splits: Mapping[str, Extents]) -> Compute:
 
 
 def _at(access: Access, extents: Extents, block: Block) -> Access:
-    """A read of a value in its new shape."""
+    """A read of a value whose dimensions are split into `extents`."""
     pairs = zip(access.index, extents, strict=True)
     return replace(access, index=tuple(digit for form, split in pairs for digit in _digits(form, split, block)))
 
@@ -174,5 +175,5 @@ def _digits(form: Linear, extents: Sequence[int], block: Block) -> Iterator[Line
     form mod 7."""
     ranges, strides = block.axis_ranges, lin.strides(extents)
     for number, stride in enumerate(strides):
-        rest = form if number == 0 else lin.mod(form, strides[number - 1], ranges)
-        yield rest if stride == 1 else lin.floordiv(rest, stride, ranges)
+        remainder = form if number == 0 else lin.mod(form, strides[number - 1], ranges)
+        yield remainder if stride == 1 else lin.floordiv(remainder, stride, ranges)

@@ -1,4 +1,4 @@
-"""Values that are elements of another one, elsewhere."""
+"""Views: values that copy elements of another one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ MOST_QUOTIENTS = 6
 
 @dataclass(frozen=True)
 class ReadView:
-    """A value that is another one, read at forms over its indices, or a literal where a condition fails."""
+    """A value that copies elements of `source`, at forms over its own indices, or is a literal where a condition
+    fails."""
 
     source: Buffer
     access: Access
@@ -33,28 +34,27 @@ class ReadView:
 
     @property
     def where(self) -> tuple[Condition, ...]:
-        """The conditions under which it is the other one."""
+        """The conditions under which it copies an element."""
         return self.access.where
 
     @property
     def otherwise(self) -> FloatAttr | IntegerAttr | None:
-        """What it is elsewhere."""
+        """The literal that it is elsewhere."""
         return self.access.otherwise
 
 
 def absorb_views(graph: Graph) -> Graph:
-    """Read what a view shows, at the map of the view: a permutation, reshape, slice, broadcast, flip, stride or pad.
+    """Read the source of a view in its place: of a permutation, reshape, slice, broadcast, flip, stride or pad.
 
         %R = te.compute "R" [i = 128, a = 12, d = 64] (%x = %X[i, a * 64 + d] : tensor<128x768xf32>) { yield %x }
         %Y = te.compute "Y" [a = 12, i = 128, d = 64] (%r = %R[i, a, d] ...) { ... }
       ->
         %Y = te.compute "Y" [a = 12, i = 128, d = 64] (%r = %X[i, a * 64 + d] ...) { ... }
 
-    The view itself goes when nothing reads it; one that is a result stays. A read keeps reading the view where its
-    index would become worse: where a reduction would get a quotient or remainder that its index did not have, where
-    another reader would get one that is none in memory, where values in the index would not be 64-bit integers, where
-    a reduction that is no window would get a condition. Conditions compose where both have the same `else` value, or
-    one of them decides the other.
+    A view that nothing reads any more is dropped, unless it is a result. A read keeps the view if its index would be
+    worse: by a new quotient or remainder in a reduction, in another compute by one that stays in the offset in memory,
+    by values beyond 64 bits, or by a condition in a reduction that is no window. Conditions compose if both have the
+    same `else` value, or one decides the other.
     """
     views: dict[str, ReadView] = {}
 
@@ -104,8 +104,9 @@ def composed(access: Access, view: ReadView, block: Block) -> Access | None:
 
 
 def through(access: Access, view: ReadView, block: Block) -> Access | None:
-    """The read of a view's source in place of a read of the view, better or worse; None if that is not exact, or the
-    verifier may not prove that it stays inside."""
+    """The read of a view's source in place of a read of the view, better or worse; None if it is not exact, has too
+    many conditions, or needs more than 64 bits."""
+    # The view R[i, a, d] = X[i, a * 64 + d], read at [m, k floordiv 64, k mod 64], k in 0..767, is X[m, k].
     ranges = block.axis_ranges
     values = dict(enumerate(access.index))
     index = tuple(lin.joined(lin.substitute(form, values, ranges)) for form in view.access.index)
@@ -121,10 +122,10 @@ def through(access: Access, view: ReadView, block: Block) -> Access | None:
 
 
 def _is_no_worse(before: Access, after: Access, view: ReadView, block: Block) -> bool:
-    """Whether no index becomes a quotient that stays one in memory, and in a reduction none at all.
+    """Whether a read of a view's source is no slower than the read of the view.
 
-    Nor does a reduction get conditions, but for a window, whose index adds axes: rules pad these, but not products. A
-    border is padded along one dimension: windows with one do not share an index.
+    It has no new quotients that stay in the offset in memory, in a reduction none at all. A reduction gets conditions
+    only in windows, whose borders schedules can pad, and only if these windows keep indices of their own.
     """
     new, reduces = quotients(after), any(axis.is_reduce for axis in block.axes)
     if reduces and after.where and _joins_windows(before, after, block):
@@ -135,15 +136,15 @@ def _is_no_worse(before: Access, after: Access, view: ReadView, block: Block) ->
         return True
     if reduces:
         return False
-    place = lin.joined(lin.offset(after.index, view.source.shape))
-    if not any(isinstance(atom, Quotient) for atom, _ in place.terms):
+    offset = lin.joined(lin.offset(after.index, view.source.shape))
+    if not any(isinstance(atom, Quotient) for atom, _ in offset.terms):
         return not any(isinstance(atom, Quotient) for c in after.where for atom, _ in c.form.terms)
     is_view = block.table is None and len(block.body) == 1 and isinstance(block.body[0], Read)
     return is_view and new <= min(quotients(before) + quotients(view.access), MOST_QUOTIENTS)
 
 
 def _joins_windows(before: Access, after: Access, block: Block) -> bool:
-    """Whether an index moves with the taps of several windows, of which each had an index of its own."""
+    """Whether an index combines the taps of several windows that had an index each."""
     taps = {n for n, axis in enumerate(block.axes) if axis.is_reduce and axis.size > 1}
     windows = [form.variables() & taps for form in before.index if len(form.variables()) > 1]
     return any(sum(1 for window in windows if window & form.variables()) > 1 for form in after.index)
@@ -159,9 +160,10 @@ def _quotients(form: Linear) -> int:
 
 
 def _is_inside(access: Access, source: Buffer, block: Block) -> bool:
-    """Whether the verifier can prove that a read with quotients stays inside; one without them always does."""
+    """Whether the verifier can prove that a read stays inside its source; a read without quotients always does."""
     if not quotients(access):
         return True
+    # X[k floordiv 9] of extent 3, k in 0..26: no k has its index outside of 0..2. With k in 0..27, k = 27 reads X[3].
     dims = {n: AffineExpr.dimension(n) for n in range(len(block.axes))}
     extents = [axis.size for axis in block.axes]
     condition = to_set(access.where, dims, len(dims)) if access.where else None
@@ -172,7 +174,8 @@ def _is_inside(access: Access, source: Buffer, block: Block) -> bool:
 def _table_through(
     table: Table, block: Block, view: Callable[[Access, Compute], ReadView | None], node: Compute
 ) -> Table:
-    """A table that is a view as what the view shows: each index that data gives must be one whole dimension of both."""
+    """The source of a table that is a view; the table itself unless each data-dependent index is a whole dimension
+    of both."""
     forms = tuple(lin.constant(0) if isinstance(d, int) else d for d in table.index)
     seen = view(Access(table.buffer, forms), node)
     if seen is None or seen.where:
@@ -181,17 +184,17 @@ def _table_through(
     index: list[Linear | int] = []
     moved: list[int] = []
     for form, size in zip(seen.access.index, seen.source.shape, strict=True):
-        used = form.variables() & by_data
-        if not used:
+        data_dimensions = form.variables() & by_data
+        if not data_dimensions:
             index.append(lin.substitute(form, dict(enumerate(forms)), block.axis_ranges))
             continue
-        (dimension, *more_dimensions) = used
+        (dimension, *more_dimensions) = data_dimensions
         if more_dimensions or form != lin.variable(dimension) or seen.shape[dimension] != size:
             return table
         moved.append(dimension)
-        at = table.index[dimension]
-        assert isinstance(at, int)
-        index.append(at)
+        operand = table.index[dimension]
+        assert isinstance(operand, int)
+        index.append(operand)
     plain = all(isinstance(form, int) or not _quotients(form) for form in index)
     return (
         Table(seen.source.name, tuple(index), table.otherwise) if sorted(moved) == sorted(by_data) and plain else table
