@@ -1,16 +1,16 @@
-"""Grouping: which computes of a te function make one function, that is scheduled, compiled and cached for itself.
+"""Grouping: cut a te function into groups, private functions that are scheduled, compiled and cached separately.
 
-facts.py         what a compute is: elementwise, contraction, rows, window
-order.py         groups without cycles among them
-view.py          a function while rules group it
+facts.py         kinds of computes: elementwise, contraction, rows, window
+order.py         disjoint groups without cycles among them
+view.py          a function while rules group its computes
 choice.py        choices, decisions, rules
 rules.py         the default rules
-cut.py           groups that are too large
-outline.py       a function a group
-equal_groups.py  equal groups as one function
-constants.py     small constants in groups
-check.py         modules that have groups
-module.py        all this for a module
+cut.py           split groups that are too large
+outline.py       make each group a function
+equal_groups.py  make equal groups one function
+constants.py     move small constants into groups
+check.py         verify modules that have groups
+module.py        group a module: all of these in order
 """
 
 from compiler.graph.grouping.check import check_groups, has_groups, is_group

@@ -1,4 +1,4 @@
-"""Whether a module that has groups, written by hand or made, is one that the compiler can take."""
+"""The verifier of modules that have groups, written by hand or by the compiler."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_groups(module: ModuleOp) -> None:
     """Verify a module that has groups.
 
     Groups are private and have computes only; their callers are public and have calls and constants only, with matching
-    types. Raises Refusal, a VerifyException that knows the op.
+    types. Raises Refusal, a VerifyException with the op.
     """
     verify_module(module)
     groups = {f.sym_name.data for f in functions(module) if is_group(f)}

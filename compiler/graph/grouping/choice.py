@@ -1,4 +1,4 @@
-"""`Choice`: where a compute may go; `Decision`: where it went; `Rule`: a generator of choices."""
+"""`Choice`: the groups that a compute may join; `Decision`: the one that it joined; `Rule`: a generator of choices."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Option: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Choice:
-    """The options of a compute, the default first; without options it stays alone. The first option is taken
-    that makes no two groups need each other."""
+    """The options of a compute, the default first: it takes the first one that makes no cycle of groups. Without
+    options it stays alone."""
 
     compute: str
     options: tuple[Option, ...]
@@ -24,8 +24,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class Decision:
-    """A choice that was made: which option was taken, None for none, and by option the bytes that the compute then
-    exchanges with other groups."""
+    """A choice with the number of the option taken, None for none, and for each option the bytes that the compute
+    then exchanges with other groups."""
 
     choice: Choice
     taken: int | None
@@ -33,11 +33,11 @@ class Decision:
 
 
 Rule: TypeAlias = Callable[[View], Iterator[Choice]]
-"""The choices that a rule makes. Each is decided before the next one is asked for, so that the view shows it."""
+"""A generator of choices. Each is decided before the next one is generated, so that the view shows its groups."""
 
 
 def decide(view: View, rules: Sequence[Rule]) -> list[Decision]:
-    """Group the computes of a view by rules, in their order; the first that decides about a compute has the say.
+    """Group the computes of a view by rules, in their order; the first rule to decide about a compute wins.
 
     Raises InputError for a rule that names a compute which the function does not have.
     """
@@ -73,5 +73,7 @@ def _check(view: View, choice: Choice, rule: Rule) -> None:
     for name in (choice.compute, *(name for option in choice.options for name in option)):
         if name not in view.nodes:
             names = ", ".join(view.names[:8]) + (", ..." if len(view.names) > 8 else "")
-            what = getattr(rule, "__name__", "a rule")
-            raise InputError(f"the rule '{what}' groups '{name}', which @{view.graph.name} has not (it has {names})")
+            rule_name = getattr(rule, "__name__", "a rule")
+            raise InputError(
+                f"the rule '{rule_name}' groups '{name}', which @{view.graph.name} has not (it has {names})"
+            )

@@ -1,4 +1,4 @@
-"""Small constants stand in the groups that read them, so that they become literals."""
+"""Small constants move into the groups that read them, where they become literals."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import replace
 from compiler.graph.grouping.equal_groups import United
 from compiler.graph.tree import Call, Constant, Graph
 
-Known = dict[str, list[Constant | None]]
-"""By group, for each argument the small constant that all calls pass, if there is one."""
+_Passed = dict[str, list[Constant | None]]
+"""By group, for each argument the small constant that all calls pass, or None."""
 
 
 def with_constants(parts: United) -> United:
-    """Move a small constant into a group where every call passes it: groups stay as equal as they are.
+    """Move a small constant into a group if every call of the group passes it, so that equal groups stay one function.
 
-    A constant is small where text has its elements in place: 64 of them, or any number of equal ones.
+    A constant is small if text has its elements in place: at most 64 of them, or any number of equal ones.
     """
-    by_callee: Known = {}
+    by_callee: _Passed = {}
     for graph in parts.mains:
         small = {node.results[0].name: node for node in graph.nodes if isinstance(node, Constant) and is_small(node)}
         for call in (node for node in graph.nodes if isinstance(node, Call)):
@@ -29,12 +29,12 @@ def with_constants(parts: United) -> United:
 
 
 def is_small(constant: Constant) -> bool:
-    """Whether a constant may stand in a group."""
+    """Whether a constant is small enough to move into a group."""
     return constant.value.data.is_inline
 
 
-def _passing(graph: Graph, by_callee: Known) -> Graph:
-    """A function whose calls leave out the constants that groups have, without constants that nothing uses any more."""
+def _passing(graph: Graph, by_callee: _Passed) -> Graph:
+    """A function whose calls leave out the constants that groups now have; unused constants are dropped."""
     nodes = [_shorter(node, by_callee[node.callee]) if isinstance(node, Call) else node for node in graph.nodes]
     used = {name for node in nodes for name in node.operands} | set(graph.results)
     kept = [node for node in nodes if not isinstance(node, Constant) or node.results[0].name in used]
@@ -47,7 +47,7 @@ def _shorter(call: Call, constants: Sequence[Constant | None]) -> Call:
 
 
 def _holding(graph: Graph, moved: Sequence[Constant | None]) -> Graph:
-    """A group with constants in place of arguments."""
+    """A group with constants in the place of arguments; `moved` has one or None for each argument."""
     pairs = list(zip(graph.inputs, moved, strict=True))
     inputs = tuple(value for value, constant in pairs if constant is None)
     constants = [Constant(constant.value, (value,)) for value, constant in pairs if constant is not None]

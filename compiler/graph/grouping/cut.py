@@ -1,4 +1,4 @@
-"""Groups that are too large are cut where least is live."""
+"""Split groups that are too large where the fewest bytes are live."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ MOST_OPERATIONS = 512
 
 
 def cut(view: View, group: Sequence[str]) -> list[list[str]]:
-    """A group in parts within the bounds, in the order of the graph: those between which fewest bytes pass."""
+    """Split a group into parts within the bounds, in the order of the graph, such that the fewest bytes pass between
+    them."""
     operations = [scalar_operations(view.block(name)) for name in group]
     if len(group) <= MOST_COMPUTES and sum(operations) <= MOST_OPERATIONS:
         return [list(group)]
@@ -40,16 +41,16 @@ def cut(view: View, group: Sequence[str]) -> list[list[str]]:
 
 
 def _live(view: View, group: Sequence[str]) -> list[int]:
-    """For each place in a group, the bytes of values that are computed before it and read at or after it."""
-    place = {name: n for n, name in enumerate(group)}
+    """For each position in a group, the bytes of values that are computed before it and read at or after it."""
+    positions = {name: n for n, name in enumerate(group)}
     change = [0] * (len(group) + 2)
     for n, name in enumerate(group):
-        last = max((place[r] for r in view.readers(name) if r in place), default=n)
+        last = max((positions[r] for r in view.readers(name) if r in positions), default=n)
         bytes = sum(map(size, view.nodes[name].results))
         change[n + 1] += bytes
         change[last + 1] -= bytes
-    live, passing = [], 0
+    live, live_bytes = [], 0
     for delta in change[: len(group) + 1]:
-        passing += delta
-        live.append(passing)
+        live_bytes += delta
+        live.append(live_bytes)
     return live

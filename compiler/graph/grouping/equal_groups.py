@@ -1,4 +1,4 @@
-"""Groups that differ by names only become one function."""
+"""Groups that differ in names only become one function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compiler.program.tree import Block, Buffer
 class United:
     """The functions of a module: the callers, and the groups, no two of them equal, in the order of their first calls.
 
-    origins: the former name of each group; of equal groups, of the one called first.
+    origins: the former name of each group; for equal groups, the name of the one called first.
     """
 
     mains: tuple[Graph, ...]
@@ -35,8 +35,8 @@ def united(mains: Sequence[Graph], groups: Iterable[Graph]) -> United:
             names[keys[callee]] = fresh.fresh(f"group_{len(names)}")
             origins[names[keys[callee]]] = callee
     called = {name: names[keys[name]] for name in by_name if keys[name] in names}
-    kept = tuple(replace(by_name[origin], name=name) for name, origin in origins.items())
-    return United(tuple(_calling(graph, called) for graph in mains), kept, origins)
+    numbered = tuple(replace(by_name[origin], name=name) for name, origin in origins.items())
+    return United(tuple(_calling(graph, called) for graph in mains), numbered, origins)
 
 
 def _calling(graph: Graph, names: Mapping[str, str]) -> Graph:
@@ -46,7 +46,7 @@ def _calling(graph: Graph, names: Mapping[str, str]) -> Graph:
 
 
 def key(graph: Graph) -> Hashable:
-    """What two te functions share if they differ by names only."""
+    """A key that te functions share if they differ in names only."""
     values = {name: f"v{n}" for n, name in enumerate(graph.values)}
     nodes = tuple(_plain(node, f"c{n}", values) for n, node in enumerate(graph.nodes))
     return tuple(_value(v, values) for v in graph.inputs), nodes, tuple(values[name] for name in graph.results)

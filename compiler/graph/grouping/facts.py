@@ -16,16 +16,16 @@ _PRODUCTS = ("arith.mulf", "arith.muli")
 
 
 class Kind(Enum):
-    """What a compute does with the points of its operands."""
+    """The kinds of computes, by how they reduce and read their operands."""
 
     ELEMENTWISE = "elementwise"
     GATHER = "gather"
     CONTRACTION = "contraction"
     """A sum of products of two operands, at least one of which is read again along an axis of the result."""
     ROWS = "rows"
-    """Another reduction over whole axes."""
+    """Any other reduction over whole axes."""
     WINDOW = "window"
-    """Another reduction over windows, such as a pooling."""
+    """Any other reduction over windows, such as a pooling."""
 
     @property
     def is_anchor(self) -> bool:
@@ -34,8 +34,8 @@ class Kind(Enum):
 
 
 def kind_of(block: Block) -> Kind:
-    """The kind of a compute. A compute without operands, such as the counts of a window, is a table: its readers take
-    it."""
+    """The kind of a compute. One without operands, such as the counts of a window, is elementwise: its readers
+    absorb it."""
     if block.table is not None:
         return Kind.GATHER
     if not block.combiners or not block.reads:
@@ -59,7 +59,7 @@ def _is_contraction(block: Block) -> bool:
 
 
 def _moved(block: Block, factor: Scalar) -> set[int]:
-    """The axes along which a factor of a product changes."""
+    """The axes that a factor of a product depends on."""
     reads = [leaf.position for leaf in leaves([factor]) if isinstance(leaf, Read)]
     return set().union(*(form.variables() for n in reads for form in block.reads[n].index))
 
@@ -78,7 +78,7 @@ def scalar_operations(block: Block) -> int:
 
 
 def points(block: Block) -> int:
-    """How many elements each result of a block has."""
+    """The number of elements of each result of a block."""
     return prod(axis.size for axis in block.axes[: block.spatial])
 
 

@@ -58,5 +58,5 @@ def grouped(graph: Graph, rules: Sequence[Rule] = RULES) -> list[list[str]]:
 
 
 def decisions(graph: Graph, rules: Sequence[Rule] = RULES) -> list[Decision]:
-    """What the rules decide about a graph, in their order."""
+    """The decisions of rules about a graph, in order."""
     return decide(View(graph), rules)

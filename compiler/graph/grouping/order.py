@@ -1,4 +1,4 @@
-"""Groups of nodes whose quotient graph has no cycle: joins that would make one are refused."""
+"""Disjoint groups of nodes without cycles among the groups: a join that would make one is refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Acyclic:
     """
 
     def __init__(self, successors: Sequence[Iterable[int]]) -> None:
-        """Each node alone; its number is its first position, and successors have greater ones."""
+        """Make each node a group. Node n is at position n, so that its successors must have greater numbers."""
         self._parent = list(range(len(successors)))
         self._position = list(range(len(successors)))
         self._after = [set(nodes) for nodes in successors]
@@ -27,7 +27,7 @@ class Acyclic:
                 self._before[successor].add(node)
 
     def group(self, node: int) -> int:
-        """The node that stands for a node's group."""
+        """The node that represents a node's group."""
         while self._parent[node] != node:
             self._parent[node] = self._parent[self._parent[node]]
             node = self._parent[node]
@@ -42,27 +42,29 @@ class Acyclic:
         return self._position[self.group(node)]
 
     def join(self, nodes: Iterable[int]) -> bool:
-        """Make one group of the groups of some nodes; False, and nothing done, where that makes a cycle."""
+        """Make one group of the groups of some nodes. Returns False, without a change, if that makes a cycle or
+        takes too long."""
         joined = {self.group(node) for node in nodes}
         if len(joined) < 2:
             return True
-        places = [self._position[g] for g in joined]
-        after = self._reached(joined, self._after, min(places), max(places))
-        before = None if after is None else self._reached(joined, self._before, min(places), max(places))
+        positions = [self._position[g] for g in joined]
+        after = self._reached(joined, self._after, min(positions), max(positions))
+        before = None if after is None else self._reached(joined, self._before, min(positions), max(positions))
         if after is None or before is None:
             return False
         free = sorted(self._position[g] for g in (*joined, *before, *after))
         united = self._united(joined)
-        for place, group in zip(free, sorted(before, key=self._position.__getitem__), strict=False):
-            self._position[group] = place
+        for position, group in zip(free, sorted(before, key=self._position.__getitem__), strict=False):
+            self._position[group] = position
         following = sorted(after, key=self._position.__getitem__)
-        for place, group in zip(reversed(free), reversed(following), strict=False):
-            self._position[group] = place
+        for position, group in zip(reversed(free), reversed(following), strict=False):
+            self._position[group] = position
         self._position[united] = free[len(before)]
         return True
 
     def _reached(self, start: Collection[int], neighbours: Sequence[set[int]], low: int, high: int) -> set[int] | None:
-        """The groups between two positions that neighbours lead to; None where these lead back, or are too many."""
+        """The groups that `start` reaches between two positions; None if a path leads back to it, or if they are
+        more than LIMIT."""
         seen: set[int] = set()
         stack = [n for g in start for n in neighbours[g] if n not in start]
         while stack:
@@ -75,7 +77,7 @@ class Acyclic:
         return seen
 
     def _united(self, groups: Collection[int]) -> int:
-        """One group of several; small groups move into the one with the most neighbours."""
+        """Merge groups into the one of them with the most neighbours, and return that."""
         largest = max(groups, key=lambda g: (len(self._after[g]) + len(self._before[g]), -g))
         for group in sorted(groups):
             if group != largest:

@@ -28,18 +28,21 @@ def outlined(graph: Graph, groups: Sequence[Sequence[str]], names: Names) -> Out
     """Make each group of computes a private function. `groups` are in an order of execution; `names` are those of the
     module's functions.
 
-    What a group reads from outside are its arguments, in the order of reading; what others read of it, or the function
-    returns, are its results. Constants stay in the function.
+    The arguments of a group are the values that it reads from outside, in the order of reading; its results are those
+    that others read or the function returns. Constants stay in the function.
     """
     nodes = {node.results[0].name: node for node in graph.nodes if isinstance(node, Compute)}
     parts = [[nodes[name] for name in group] for group in groups]
-    home = {value.name: n for n, part in enumerate(parts) for node in part for value in node.results}
-    read = {v for n, part in enumerate(parts) for node in part for v in node.operands if home.get(v, n) != n}
+    group_of = {value.name: n for n, part in enumerate(parts) for node in part for value in node.results}
+    read = {v for n, part in enumerate(parts) for node in part for v in node.operands if group_of.get(v, n) != n}
     outside = read | set(graph.results)
-    made = tuple(_part(graph, part, outside, names.fresh(f"group_{n}")) for n, part in enumerate(parts))
-    calls = [Call(g.name, tuple(v.name for v in g.inputs), tuple(g.values[name] for name in g.results)) for g in made]
+    group_functions = tuple(_part(graph, part, outside, names.fresh(f"group_{n}")) for n, part in enumerate(parts))
+    calls = [
+        Call(g.name, tuple(v.name for v in g.inputs), tuple(g.values[name] for name in g.results))
+        for g in group_functions
+    ]
     constants = [node for node in graph.nodes if isinstance(node, Constant)]
-    return OutlinedGroups(replace(graph, nodes=(*constants, *calls)), made)
+    return OutlinedGroups(replace(graph, nodes=(*constants, *calls)), group_functions)
 
 
 def _part(graph: Graph, computes: Sequence[Compute], outside: set[str], name: str) -> Graph:

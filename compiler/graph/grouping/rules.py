@@ -16,23 +16,23 @@ from compiler.types.elements import element_bytes
 NEAR = 32
 """The most computes that a rule looks at to find a pattern that ends with one."""
 BATCHED = 3
-"""The least axes of the results of attention's products with batches: heads, rows, columns."""
+"""The least number of axes of the results of batched products in attention: heads, rows, columns."""
 WIDEST = 96
 """The most columns of the result of attention without batches: a register tile of six vectors of 16. A wider result
-takes several tiles, each of which divides the weights again. Against products apart, for 16 to 2048 keys: one to four
-times as fast up to 80 columns, at 128 0.65 to 1.81 times, and half as fast from 256 on."""
+takes several tiles, each of which divides the weights again. Against separate products, for 16 to 2048 keys: 1 to 4
+times as fast up to 80 columns, 0.65 to 1.81 times at 128, and half as fast from 256 on."""
 BROADCAST = 16
 """A value read at least this many times for each of its elements is computed once, in a group of its own."""
 BROADCAST_POINTS = 4096
-"""A reader of fewer elements computes it again: it takes no longer than a call."""
+"""A reader of fewer elements computes such a value again: that takes no longer than a call."""
 ROW_BYTES = 4096
 """The longest row between two products of one group. The rows of a register tile, at most 16, are then 64 KiB, which
 every L2 holds beside the second operand's panel; longer rows are written and read again at no loss."""
 
 
 def attention(view: View) -> Iterator[Choice]:
-    """A product, a softmax of its rows, and the product that weighs with it: with batches, or narrow and with nothing
-    between that others read. A softmax has a maximum and a sum."""
+    """A product, a softmax of its rows, and the product with the weights: if the products have batches, or are
+    narrow and nothing else reads the computes between. A maximum and a sum between them count as a softmax."""
     for last in view.names:
         if view.kind(last) is not Kind.CONTRACTION:
             continue
@@ -49,8 +49,8 @@ def attention(view: View) -> Iterator[Choice]:
 
 
 def products(view: View) -> Iterator[Choice]:
-    """Two products in a row, the second reading the first's rows at its own indices, with the elementwise computes
-    between; each product is in one pair at most."""
+    """Two products in a row with the elementwise computes between, where the second sums along the rows of the
+    first; each product is in one pair at most."""
     for first in view.names:
         if view.kind(first) is not Kind.CONTRACTION or view.anchors(first).rows:
             continue
@@ -65,7 +65,7 @@ def products(view: View) -> Iterator[Choice]:
 
 
 def partial_sums(view: View) -> Iterator[Choice]:
-    """A sum that is the only reader of a contraction: a contraction in steps."""
+    """A contraction and a sum that is its only reader: a contraction in steps."""
     for name in view.names:
         producers = view.producers(name)
         if view.kind(name) is not Kind.ROWS or view.block(name).combiners != ("add",) or len(producers) != 1:
@@ -81,13 +81,15 @@ def rows(view: View) -> Iterator[Choice]:
             continue
         above = _above(view, name, (Kind.ELEMENTWISE,))
         near = [r for r in above if _works_by_rows(view, r) and view.kind(r) is Kind.ROWS and _same_rows(view, name, r)]
-        options = [(*_below(view, some, above), *some) for some in (near, *([r] for r in near)) if some]
+        options = [
+            (*_below(view, reductions, above), *reductions) for reductions in (near, *([r] for r in near)) if reductions
+        ]
         if options:
             yield Choice(name, tuple(dict.fromkeys(options)))
 
 
 def consumers(view: View) -> Iterator[Choice]:
-    """An elementwise compute with the latest reduction among its producers: residuals, biases, activations."""
+    """An elementwise compute and the latest reduction among its producers: residuals, biases, activations."""
     for name in view.names:
         if view.kind(name) is not Kind.ELEMENTWISE or view.anchors(name):
             continue
@@ -101,9 +103,9 @@ def consumers(view: View) -> Iterator[Choice]:
 
 
 def producers(view: View) -> Iterator[Choice]:
-    """An elementwise compute, or a gather, with the one group that reads it: padding, casts, what is before a norm. So
-    does what reads nothing, such as the counts of a pooling's windows. What is broadcast is computed once instead, in a
-    group of its own: the scales of a batch norm, which often depend on constants alone."""
+    """An elementwise compute or a gather, and the one group that reads it: padding, casts, operands of a norm. So
+    too a compute without operands, such as the counts of a pooling's windows. A broadcast value gets a group of its
+    own and is computed once: the scales of a batch norm, which often depend on constants alone."""
     for name in reversed(view.names):
         if view.anchors(name) or _is_broadcast(view, name):
             continue
@@ -122,7 +124,8 @@ def _is_broadcast(view: View, name: str) -> bool:
 
 
 def chains(view: View) -> Iterator[Choice]:
-    """Elementwise computes of as many elements that no reduction has taken, and results made of the same values."""
+    """Elementwise computes of equally many elements that no reduction has taken, and results computed from the same
+    values."""
     ends: dict[tuple[str, int], str] = {}
     for name in view.names:
         if view.kind(name).is_anchor or view.anchors(name):
@@ -142,8 +145,8 @@ RULES: Sequence[Rule] = Extended(
 
 
 def _above(view: View, name: str, through: tuple[Kind, ...]) -> list[str]:
-    """The computes that one depends on by way of some kinds of computes, the latest first: the NEAR ones that are most
-    directly read."""
+    """The computes that `name` depends on through computes of some kinds, the latest first: at most about NEAR, the
+    nearest."""
     seen: dict[str, None] = {}
     queue = deque([name])
     while queue and len(seen) < NEAR:
@@ -155,7 +158,7 @@ def _above(view: View, name: str, through: tuple[Kind, ...]) -> list[str]:
 
 
 def _below(view: View, first: Iterable[str], among: Iterable[str]) -> list[str]:
-    """The computes among some that depend on first ones, which contract nothing themselves."""
+    """The computes in `among` that depend on `first` through no contraction and are none themselves."""
     reached = set(first)
     for name in sorted(among, key=view.place.__getitem__):
         if view.kind(name) is not Kind.CONTRACTION and not reached.isdisjoint(view.producers(name)):
@@ -164,7 +167,7 @@ def _below(view: View, first: Iterable[str], among: Iterable[str]) -> list[str]:
 
 
 def _single_readers(view: View, name: str) -> Iterator[str]:
-    """The one reader of a compute, of that if it is elementwise, and so on."""
+    """The only reader of a compute, the only reader of that, and so on, while they are elementwise and pointwise."""
     for _ in range(NEAR):
         readers = view.readers(name)
         if len(readers) != 1:
@@ -176,23 +179,24 @@ def _single_readers(view: View, name: str) -> Iterator[str]:
 
 
 def _is_apart(view: View, computes: Sequence[str], last: str) -> bool:
-    """Whether only a last compute reads, of some others, what these do not read themselves."""
+    """Whether nothing but some computes themselves and `last` reads their results."""
     inside = {*computes, last}
     return not any(name in view.returned or not inside.issuperset(view.readers(name)) for name in computes)
 
 
 def _may_weigh(view: View, name: str) -> bool:
-    """Whether a compute is a product of two matrices, of at most WIDEST columns, that alone reads one of them."""
+    """Whether a compute is a product of two matrices, of at most WIDEST columns, and the only reader of an
+    elementwise operand."""
     alone = any(view.kind(p) is Kind.ELEMENTWISE and len(view.readers(p)) == 1 for p in view.producers(name))
     return alone and _is_of_matrices(view.block(name)) and rows_of(view.block(name))[-1] <= WIDEST
 
 
 def _is_of_matrices(block: Block) -> bool:
-    """Whether a block is a product of two operands, one with the rows of its result and one with the columns; axes of
-    one element aside."""
-    kept = {n for n in range(block.spatial) if block.axes[n].size > 1}
-    moved = [{v for form in access.index for v in form.variables()} & kept for access in block.reads]
-    return _is_product(block) and len(kept) == 2 and sorted(map(len, moved)) == [1, 1] and moved[0] != moved[1]
+    """Whether a block is a product of two operands, one indexed by the rows of its result, one by the columns; axes
+    of extent 1 are ignored."""
+    long_axes = {n for n in range(block.spatial) if block.axes[n].size > 1}
+    moved = [{v for form in access.index for v in form.variables()} & long_axes for access in block.reads]
+    return _is_product(block) and len(long_axes) == 2 and sorted(map(len, moved)) == [1, 1] and moved[0] != moved[1]
 
 
 def _is_product(block: Block, spatial: int = 2) -> bool:
@@ -207,7 +211,7 @@ def _is_product(block: Block, spatial: int = 2) -> bool:
 
 
 def _is_plain(block: Block) -> bool:
-    """Whether every dimension is read at an axis."""
+    """Whether each index of each read is a single axis."""
     forms = [form for access in block.reads for form in access.index]
     return all(form.constant == 0 and [factor for _, factor in form.terms] == [1] for form in forms)
 
@@ -222,13 +226,13 @@ def _reads_rows(view: View, product: str, producer: str) -> bool:
 
 
 def _works_by_rows(view: View, name: str) -> bool:
-    """Whether the group of a compute reduces rows and contracts nothing."""
+    """Whether a compute's group has reductions of rows, the latest one included, and no contractions."""
     anchors = view.anchors(name)
     return bool(anchors) and view.kind(anchors.latest) is Kind.ROWS and not anchors.contractions
 
 
 def _age(view: View, producer: str) -> tuple[int, int, list[int], int]:
-    """How late a producer and the reduction behind it are. Where two are as late, their order in the program decides
+    """A sort key: the depth of a producer's latest reduction, then its own depth. The order in the program decides
     last, so that equal parts of a program are grouped alike."""
     latest = view.anchors(producer).latest
     extents = [axis.size for axis in view.block(latest).axes]
@@ -236,8 +240,8 @@ def _age(view: View, producer: str) -> tuple[int, int, list[int], int]:
 
 
 def _between(view: View, producer: str, name: str) -> list[str]:
-    """The elementwise computes between a producer's group and a compute that are in no group of a reduction: rotated
-    rows, for example."""
+    """The elementwise computes between a producer's group and a compute that no reduction's group has taken, such as
+    a rotation of rows."""
     reached: list[str] = []
     for above in reversed(_above(view, name, (Kind.ELEMENTWISE,))):
         near = view.producers(above)
@@ -247,7 +251,7 @@ def _between(view: View, producer: str, name: str) -> list[str]:
 
 
 def _alike(view: View, first: str, second: str) -> bool:
-    """Whether the groups of two computes contract nothing, and end with reductions of as many results."""
+    """Whether the groups of two computes have no contractions and end with reductions of the same extents."""
     ends = view.anchors(first), view.anchors(second)
     if any(anchors.contractions for anchors in ends):
         return False
@@ -255,15 +259,15 @@ def _alike(view: View, first: str, second: str) -> bool:
 
 
 def _same_rows(view: View, first: str, second: str) -> bool:
-    """Whether two row reductions are over as many rows of as many elements."""
+    """Whether two row reductions have the same number and length of rows."""
     blocks = view.block(first), view.block(second)
     lengths = [[axis.size for axis in block.axes if axis.is_reduce] for block in blocks]
     return rows_of(blocks[0]) == rows_of(blocks[1]) and lengths[0] == lengths[1]
 
 
 def _takes(view: View, producer: str, name: str) -> bool:
-    """Whether the group of a producer can compute what reads it elementwise: for rows, also what reads one value a row.
-    Attention ends with its second product, as its schedule does."""
+    """Whether the group of a producer can take an elementwise reader: any reader for a group of row reductions, else
+    a pointwise one. A group of attention ends with its second product, as its schedule does."""
     anchors = view.anchors(producer)
     if not anchors or (anchors.rows and anchors.contractions > 1):
         return False

@@ -1,4 +1,4 @@
-"""`View`: a te function while rules group its computes. A compute is known by the name of its first result."""
+"""`View`: a te function while rules group its computes. A compute is identified by the name of its first result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Anchors:
 
 
 class View:
-    """The computes of a graph, their neighbours, and the groups as they stand."""
+    """The computes of a graph, their neighbours, and their groups so far."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -36,7 +36,7 @@ class View:
         self.place = {name: place for place, name in enumerate(self.names)}
         """The place of each compute in that order."""
         self.age: dict[str, tuple[int, int]] = {}
-        """How late each compute is: the computes of the longest path to it, and its place."""
+        """The depth of each compute, the length of the longest path to it; and its place."""
         self._kinds = {name: kind_of(node.block) for name, node in self.nodes.items()}
         self._owner = {value.name: name for name, node in self.nodes.items() for value in node.results}
         self._readers: dict[str, dict[str, None]] = {name: {} for name in self.names}
@@ -47,7 +47,7 @@ class View:
         for name in self.names:
             self.age[name] = 1 + max((self.age[p][0] for p in self.producers(name)), default=0), self.place[name]
         self.returned = {self._owner[value] for value in graph.results if value in self._owner}
-        """The computes that give a result of the function."""
+        """The computes of which the function returns a result."""
         self._groups = Acyclic([[self.place[r] for r in self._readers[name]] for name in self.names])
         self._closed: set[int] = set()
         self._anchors = [self._own_anchors(name) for name in self.names]
@@ -57,11 +57,11 @@ class View:
         return self._kinds[name]
 
     def block(self, name: str) -> Block:
-        """What a compute computes."""
+        """The block of a compute."""
         return self.nodes[name].block
 
     def producers(self, name: str) -> list[str]:
-        """The computes that give a compute's operands, each once."""
+        """The computes that produce a compute's operands, each once."""
         return self._producers[name]
 
     def readers(self, name: str) -> list[str]:
@@ -90,8 +90,8 @@ class View:
         return self._anchors[self.group(name)]
 
     def join(self, names: Iterable[str]) -> bool:
-        """Make one group of the groups of computes; False, and nothing done, where groups would need each other, or one
-        is closed."""
+        """Make one group of the groups of computes. Returns False, without a change, if that makes a cycle of
+        groups, or a group is closed."""
         groups = {self.group(name) for name in names}
         if len(groups) > 1 and groups & self._closed:
             return False
@@ -114,8 +114,8 @@ class View:
         self._closed.add(self.group(name))
 
     def groups(self) -> list[list[str]]:
-        """All groups, each in the order of the graph, in an order of execution: the ready group that comes first in the
-        graph is next."""
+        """All groups in an order of execution: of the ready groups the first one in the graph is next. Each is in
+        the order of the graph."""
         numbers = {self.group(name): None for name in self.names}
         first = {group: min(self._groups.members(group)) for group in numbers}
         needs = {
@@ -141,7 +141,7 @@ class View:
         return ordered
 
     def crossing(self, name: str, group: Iterable[str]) -> int:
-        """The bytes that a compute reads from, or gives to, others than the groups of some computes."""
+        """The bytes that a compute exchanges with computes outside its own group and the groups of `group`."""
         inside = {self.group(member) for member in group} | {self.group(name)}
         operands = [v for p in self.producers(name) if self.group(p) not in inside for v in self.read(name, p)]
         leaves = name in self.returned or any(self.group(r) not in inside for r in self._readers[name])
