@@ -1,4 +1,4 @@
-"""`Candidate`, `Space` and `Features`: what the search chooses from, and what the cost model sees of it."""
+"""`Candidate`, `Space` and `Features`: the interface of a search space to the search and the cost model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Candidate = tuple[int, tuple[int, ...]]
 """The number of a sketch, and the position chosen at each of its choices."""
 LATER = "later"
-"""The reason of candidates that a space has not looked at yet: it will tell some of them when it is asked again."""
+"""The reason of candidates whose features a space defers: each new request for them gives those of some."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Features:
     """The features of some candidates before they are built.
 
     `values` (n, features) f32 are finite where feasible and have the same columns for all sketches. `reasons` (n,) is 0
-    where a candidate is feasible, else an index into `names`: `names[0]` is empty, the others say why not, or LATER.
+    where a candidate is feasible, else an index into `names`: `names[0]` is empty, the others are refusals or LATER.
     """
 
     values: NDArray[np.float32]
@@ -65,13 +65,13 @@ class Pool:
         return Pool(self.candidates + other.candidates, np.concatenate([self.values, other.values]))
 
     def subset(self, keep: Sequence[int] | NDArray[np.int64]) -> Pool:
-        """Some of them, by position."""
+        """The candidates at some positions."""
         return Pool(tuple(self.candidates[i] for i in keep), self.values[np.asarray(keep, dtype=np.int64)])
 
 
 @dataclass(frozen=True)
 class Sifted:
-    """The feasible candidates among some, the number of others by reason, and the candidates that a space defers."""
+    """The feasible ones of some candidates, the number of refused ones by reason, and those that the space defers."""
 
     feasible: Pool
     refused: dict[str, int]
@@ -89,7 +89,7 @@ def total(sizes: Sequence[tuple[int, ...]]) -> int:
 
 
 def belongs(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> bool:
-    """Whether a candidate is one of a space."""
+    """Whether a candidate is in a space of these sizes."""
     sketch, positions = candidate
     if not 0 <= sketch < len(sizes) or len(positions) != len(sizes[sketch]):
         return False
@@ -102,7 +102,7 @@ def enumerate_sketch(sizes: Sequence[tuple[int, ...]], sketch: int) -> Iterator[
 
 
 def neighbours(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> Iterator[Candidate]:
-    """All candidates that differ from one in a single choice, by whatever option."""
+    """All candidates that differ from one in exactly one choice."""
     sketch, positions = candidate
     for choice, size in enumerate(sizes[sketch]):
         for option in range(size):
@@ -116,11 +116,11 @@ def distance(left: Candidate, right: Candidate) -> int | None:
 
 
 def sift(space: Space, candidates: Iterable[Candidate]) -> Sifted:
-    """Ask a space for the features of some candidates, sketch by sketch, and keep the feasible ones."""
+    """The features of candidates, requested sketch by sketch, and the candidates by whether they are feasible."""
     by_sketch: defaultdict[int, list[tuple[int, ...]]] = defaultdict(list)
     for sketch, positions in candidates:
         by_sketch[sketch].append(positions)
-    kept: list[Candidate] = []
+    feasible_candidates: list[Candidate] = []
     values: list[NDArray[np.float32]] = []
     refused: Counter[str] = Counter()
     later: list[Candidate] = []
@@ -128,20 +128,21 @@ def sift(space: Space, candidates: Iterable[Candidate]) -> Sifted:
         shape = (len(rows), len(space.sizes[sketch]))
         features = space.features(sketch, np.array(rows, dtype=np.int64).reshape(shape))
         for reason in np.flatnonzero(np.bincount(features.reasons)[1:]) + 1:
-            alike = np.flatnonzero(features.reasons == reason)
+            refused_rows = np.flatnonzero(features.reasons == reason)
             if features.names[reason] == LATER:
-                later += [(sketch, rows[i]) for i in alike]
+                later += [(sketch, rows[i]) for i in refused_rows]
             else:
-                refused[features.names[reason]] += len(alike)
+                refused[features.names[reason]] += len(refused_rows)
         feasible = np.flatnonzero(features.reasons == 0)
-        kept += [(sketch, rows[i]) for i in feasible]
+        feasible_candidates += [(sketch, rows[i]) for i in feasible]
         values.append(features.values[feasible])
-    pool = Pool(tuple(kept), np.concatenate(values) if values else np.zeros((0, 0), np.float32))
+    pool = Pool(tuple(feasible_candidates), np.concatenate(values) if values else np.zeros((0, 0), np.float32))
     return Sifted(pool, dict(refused), tuple(later))
 
 
 def sift_all(space: Space, candidates: Iterable[Candidate]) -> Sifted:
-    """`sift`, asked again for a few at a time until nothing is left for later, or a space tells nothing more."""
+    """`sift`, then requests for a few of the deferred candidates at a time, until none is left or a request gives
+    nothing."""
     sifted = sift(space, candidates)
     while sifted.later:
         first_few, still_later = sifted.later[:SOME], sifted.later[SOME:]
@@ -154,4 +155,4 @@ def sift_all(space: Space, candidates: Iterable[Candidate]) -> Sifted:
 
 
 SOME = 4
-"""How many candidates a space is asked for again together: few enough to be looked at now."""
+"""The number of deferred candidates in a request: few enough that a space does not defer them again."""

@@ -1,8 +1,8 @@
-"""Features of a scheduled program: what the cost model sees, and why a candidate is not worth building.
+"""Features of a program scheduled for a CPU, the input of the cost model, and reasons not to build a candidate.
 
-The same function reads a concrete program, whose extents are integers, and a traced one, whose extents stand for those
-of all candidates of a sketch at once (see trace.py). Features are ratios to the machine's vectors, registers and caches
-and to the work, so that they mean the same for other programs; they are the same columns whatever the sketch:
+The same function reads a concrete program, whose extents are integers, and a traced one, whose extents represent those
+of all candidates of a sketch (see trace.py). Features are ratios to the machine's vectors, registers and caches
+and to the work, so that they mean the same for other programs; all sketches have the same columns:
 
     program   padded work, copies, those under guards, scalar work and allocations, parallel iterations
     block     of the blocks with the most work: register tile, loads and stores, strides, loops around the tile,
@@ -30,10 +30,10 @@ from compiler.types.machines import Machine
 BLOCKS = 2
 """How many blocks have features of their own."""
 DEPTHS = 5
-"""How many loops around a register tile do."""
+"""How many loops around a register tile have features of their own."""
 REASONS = ("", "registers", "cache", "waste", "code", "script", LATER)
 """Why a candidate is not built: its tile spills, its temporaries in loops exceed L2, most of its work is
-padding, unrolled loops fill the instruction cache, its script does not apply; or nobody has looked at it yet."""
+padding, unrolled loops fill the instruction cache, its script does not apply; or the space defers it."""
 SLACK = 1
 """Registers beyond the machine's that a tile may ask for: one spill an iteration costs nothing measurable."""
 MOST_WASTE = 3.0
@@ -42,7 +42,7 @@ MOST_INSTRUCTIONS = 1024
 
 @dataclass(frozen=True)
 class Touch:
-    """An access of a block, its index over loops; `weight` is the bytes of an element."""
+    """An access of a block, indexed by loops; `weight` is the bytes of an element."""
 
     buffer: str
     index: tuple[Linear, ...]
@@ -52,11 +52,12 @@ class Touch:
 
     @cached_property
     def loops(self) -> set[int]:
-        """The loops that move it."""
+        """The loops that its index depends on."""
         return set().union(*(form.variables() for form in self.index))
 
     def bytes(self, free: set[int], ranges: lin.Ranges) -> Number:
-        """The bytes that it covers while some loops run and the others stand still."""
+        """The bytes of its footprint while the loops in `free` run and all others are fixed."""
+        # A[4 * i + j, k] of f32 and shape (64, 32), j in 0..3, k in 0..31: 4 * 4 * 32 = 512 for free j and k.
         size: Number = self.weight
         for form, extent in zip(self.index, self.shape, strict=True):
             moving = {n: ranges[n] if n in free else (0, 0) for n in form.variables()}
@@ -65,7 +66,7 @@ class Touch:
         return size
 
     def stride(self, loop: int) -> int:
-        """How it steps along a loop: 0 not at all, 1 by one element, 2 otherwise."""
+        """The class of its stride along a loop: 0 for none, 1 for one element, 2 for any other."""
         if loop not in self.loops:
             return 0
         step: Number = 0
@@ -94,12 +95,12 @@ class BlockView:
     @cached_property
     def tile(self) -> tuple[Loop, ...]:
         """The innermost unrolled and vectorized loops."""
-        kept: list[Loop] = []
+        innermost: list[Loop] = []
         for loop in reversed(self.loops):
             if loop.kind not in ("unrolled", "vectorized"):
                 break
-            kept.insert(0, loop)
-        return tuple(kept)
+            innermost.insert(0, loop)
+        return tuple(innermost)
 
     @property
     def vector(self) -> Loop | None:
@@ -108,26 +109,28 @@ class BlockView:
 
     @cached_property
     def count(self) -> Number:
-        """How often it runs: register tiles whole, of larger tiles only what guards leave."""
+        """Execution count; a partial register tile counts as a full one, a partial larger tile does not."""
         bound = [form.variables() for form in self.block.bindings]
         total: Number = product(l.extent for l in self.loops if not any(l.number in b for b in bound))
         for position, (axis, numbers) in enumerate(zip(self.block.axes, bound, strict=True)):
-            mine = [l for l in self.loops if l.number in numbers and not any(l.number in b for b in bound[:position])]
-            shared = any(l.number in b for l in mine for b in bound[position + 1 :])
-            runs = product(l.extent for l in mine)
-            tile = product(l.extent for l in mine if l in self.tile)
+            axis_loops = [
+                l for l in self.loops if l.number in numbers and not any(l.number in b for b in bound[:position])
+            ]
+            shared = any(l.number in b for l in axis_loops for b in bound[position + 1 :])
+            runs = product(l.extent for l in axis_loops)
+            tile = product(l.extent for l in axis_loops if l in self.tile)
             padded = -(-axis.size // tile) * tile if not shared else runs
             total = total * least(runs, padded)
         return total
 
     @cached_property
     def work(self) -> int:
-        """Operations of one instance: floating-point ones, and a combination of whatever type."""
+        """The floating-point operations of one instance, at least one for a reduction."""
         return max(flops(self.block), int(bool(self.block.combiners)))
 
 
 def product(numbers: Iterable[Number]) -> Number:
-    """The product, as a float: work and traffic leave 64 bits."""
+    """The product, as a float: work and traffic exceed 64 bits."""
     total: Number = 1.0
     for number in numbers:
         total = total * (number / 1)
@@ -135,7 +138,7 @@ def product(numbers: Iterable[Number]) -> Number:
 
 
 class ProgramView:
-    """A program as features see it: its statements, and the footprint of each loop, computed once."""
+    """A program's statements, and the footprint of each loop, computed once."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -146,11 +149,11 @@ class ProgramView:
         self._touched: dict[int, dict[str, Number]] = {}
 
     def inside(self, loop: Loop) -> list[BlockView]:
-        """The statements that a loop runs."""
+        """The statements inside a loop."""
         return [self.statements[block.label] for block in blocks_in(loop)]
 
     def touched(self, loop: Loop) -> dict[str, Number]:
-        """The bytes of each buffer that one run of a loop touches: what the access that covers most of it does."""
+        """The footprint of one run of a loop, in bytes by buffer: of several accesses the largest one's."""
         sizes = self._touched.get(loop.number)
         if sizes is None:
             sizes = self._touched[loop.number] = {}
@@ -172,26 +175,27 @@ def _touches(program: Program, block: Block) -> Iterator[Touch]:
 
 @dataclass(frozen=True)
 class Extracted:
-    """What a candidate's program shows: its features, and for each of REASONS after the first, 1 where it holds."""
+    """The features of a program, and its reasons not to be built: in the order of REASONS after the first, 1 where
+    one applies."""
 
     features: list[Number]
     infeasible: list[Number]
 
 
 def extract(program: Program, useful: float, machine: Machine) -> Extracted:
-    """The features of a program that does `useful` operations when nothing is padded, and why not to build it."""
+    """The features of a program and the reasons not to build it; `useful`: its operations without padding."""
     view = ProgramView(program)
-    every = list(view.statements.values())
-    heavy = sorted((s for s in every if s.work), key=lambda s: Descending(s.count * s.work))[:BLOCKS]
-    features = _of_program(program, every, useful, machine)
+    statements = list(view.statements.values())
+    heavy = sorted((s for s in statements if s.work), key=lambda s: Descending(s.count * s.work))[:BLOCKS]
+    features = _of_program(program, statements, useful, machine)
     for s in heavy:
         features += _of_block(view, s, useful, machine)
-    return Extracted(features + [0] * (WIDTH - len(features)), _infeasible(program, every, useful, machine))
+    return Extracted(features + [0] * (WIDTH - len(features)), _infeasible(program, statements, useful, machine))
 
 
 @dataclass(frozen=True)
 class Descending:
-    """A key that sorts large numbers first; comparing traced ones leaves a guard."""
+    """A key that sorts large numbers first; a comparison of traced ones adds a guard."""
 
     value: Number
 
@@ -200,18 +204,18 @@ class Descending:
 
 
 PROGRAM = 10
-"""How many features a program has as a whole."""
+"""The number of features of a program as a whole."""
 
 
-def _of_program(program: Program, every: Sequence[BlockView], useful: float, machine: Machine) -> list[Number]:
-    padded = added(s.count * s.work for s in every)
+def _of_program(program: Program, statements: Sequence[BlockView], useful: float, machine: Machine) -> list[Number]:
+    padded = added(s.count * s.work for s in statements)
     lanes = machine.vector_bits // 32
-    copies = added(s.count for s in every if not s.work)
-    guarded = added(s.count for s in every if not s.work and s.block.guard)
-    scalar = added(s.count * max(1, s.work) for s in every if s.vector is None)
-    strided = added(s.count * _strided(s) for s in every if s.vector is not None)
+    copies = added(s.count for s in statements if not s.work)
+    guarded = added(s.count for s in statements if not s.work and s.block.guard)
+    scalar = added(s.count * max(1, s.work) for s in statements if s.vector is None)
+    strided = added(s.count * _strided(s) for s in statements if s.vector is not None)
     inner, outer = _allocated(program)
-    parallel = [product(l.extent for l in s.loops if l.kind == "parallel") for s in every]
+    parallel = [product(l.extent for l in s.loops if l.kind == "parallel") for s in statements]
     return [
         padded / useful,
         copies / useful,
@@ -220,7 +224,7 @@ def _of_program(program: Program, every: Sequence[BlockView], useful: float, mac
         strided / useful,
         inner / machine.l2_bytes,
         outer / machine.l3_bytes,
-        len(every),
+        len(statements),
         greatest(*parallel) if parallel else 1,
         useful,
     ]
@@ -274,8 +278,8 @@ def _caches(machine: Machine) -> tuple[int, ...]:
 
 
 def _vectors(touch: Touch, s: BlockView) -> Number:
-    """The loads of a register tile that an access takes: one for all lanes, or, where it does not step along them, one
-    that is broadcast."""
+    """The loads or stores that an access takes in a register tile: one vector, or one broadcast, for all lanes; one
+    for each lane of a gather or scatter."""
     vector = s.vector
     if vector is not None and touch.stride(vector.number) == 2:
         return product(loop.extent for loop in s.tile if loop.number in touch.loops)
@@ -297,8 +301,8 @@ def registers(s: BlockView) -> Number:
 
 
 def _around(view: ProgramView, s: BlockView, machine: Machine) -> list[Number]:
-    """Of the loops outside the register tile, innermost first: the extent, whether it reduces, and the footprint of
-    what it runs in units of L1 and of L2."""
+    """The features of the loops outside the register tile, innermost first: the extent, whether it reduces, and the
+    footprint in units of L1 and of L2."""
     reducing = s.block.loops_of(True)
     features: list[Number] = []
     for loop in list(reversed(s.serial))[:DEPTHS]:
@@ -308,16 +312,16 @@ def _around(view: ProgramView, s: BlockView, machine: Machine) -> list[Number]:
 
 
 BLOCK = 10 + 4 * DEPTHS + 3
-"""How many features a block has."""
+"""The number of features of a block."""
 WIDTH = PROGRAM + BLOCKS * BLOCK
-"""How many features a program has in all."""
+"""The number of features of a program in all."""
 
 
 def _traffic(view: ProgramView, s: BlockView, size: int) -> Number:
     """The bytes that a block's loops fetch from beyond a cache of some size.
 
-    The outermost loop whose footprint fits keeps what it touches; when the loop around it steps, the buffers that this
-    moves are fetched again, and when one further out steps, all are.
+    The footprint of the outermost loop that fits stays in the cache. A step of the loop around it fetches the buffers
+    again that depend on that loop; a step of a loop further out fetches all of them again.
     """
     total: Number = 0.0
     fits_outside: Number = 0
@@ -342,11 +346,11 @@ def _fetched(view: ProgramView, loop: Loop, footprints: dict[str, Number], outer
     return around * added(size * (step.extent if name in moved else 1) for name, size in footprints.items())
 
 
-def _infeasible(program: Program, every: Sequence[BlockView], useful: float, machine: Machine) -> list[Number]:
-    needed = [registers(s) for s in every if s.block.combiners and s.vector is not None]
-    unrolled = [product(l.extent for l in s.tile if l.kind == "unrolled") for s in every]
+def _infeasible(program: Program, statements: Sequence[BlockView], useful: float, machine: Machine) -> list[Number]:
+    needed = [registers(s) for s in statements if s.block.combiners and s.vector is not None]
+    unrolled = [product(l.extent for l in s.tile if l.kind == "unrolled") for s in statements]
     inner, _ = _allocated(program)
-    padded = added(s.count * s.work for s in every)
+    padded = added(s.count * s.work for s in statements)
     return [
         holds("lt", machine.registers + SLACK, greatest(*needed)) if needed else 0,
         holds("lt", machine.l2_bytes, inner),

@@ -1,9 +1,8 @@
-"""From rules to sketches: what all rules prefer, and every single deviation from that.
+"""From rules to sketches: the preferred derivation, and every derivation with one deviation from it.
 
-A derivation goes through the rules in order, each on the blocks that are left in the order of the program; where one
-offers alternatives, or could be passed over, it decides. The first derivation takes the first alternative everywhere;
-each other one decides differently at one place and goes on as preferred. So there are as many sketches as there are
-alternatives, not as many as their combinations.
+A derivation applies the rules in order, each to the blocks that are left, in the order of the program. Where a rule
+offers alternatives, or is optional, the derivation decides. The preferred one takes the first alternative everywhere;
+each other one deviates in one decision. So there are as many sketches as alternatives, not as their combinations.
 """
 
 from __future__ import annotations
@@ -25,23 +24,23 @@ from compiler.types.machines import Gpu, Machine
 
 @dataclass(frozen=True)
 class Derived:
-    """The sketches of a program, the preferred one first; `dropped` says which alternatives were refused, and why.
-    `unused` are rules of others, such as a plugin's, of which each alternative was refused."""
+    """The sketches of a program, the preferred one first. `dropped`: alternatives that were refused, with the
+    reason. `unused`: rules of plugins whose alternatives were all refused."""
 
     sketches: tuple[Sketch, ...]
     dropped: tuple[str, ...]
     unused: tuple[str, ...] = ()
 
     def spoken(self, names: Provenance) -> Derived:
-        """The same, in words that have a user's names."""
+        """The same with the user's names in names and messages."""
         sketches = (replace(sketch, name=names.spoken(sketch.name)) for sketch in self.sketches)
         return Derived(tuple(sketches), tuple(map(names.spoken, self.dropped)), tuple(map(names.spoken, self.unused)))
 
 
 @dataclass(frozen=True)
 class Derivation:
-    """A derivation under way: its draft, its decisions, and where it goes on: the number of the rule, and the blocks
-    that this rule has not seen yet."""
+    """A derivation in progress: its draft, the names of its decisions, the number of the current rule, and the
+    blocks that this rule has not visited yet."""
 
     draft: Draft
     names: tuple[str, ...] = ()
@@ -71,9 +70,11 @@ def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, th
 def preferred(
     schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1, judged: bool = True
 ) -> Derivation:
-    """The derivation that takes the first alternative everywhere, without any other: `draft.schedule` is the schedule,
-    its choices decided as the rules would begin. Without `judged` no step is refused as illegal: the caller proves the
-    schedule."""
+    """The derivation that takes the first alternative everywhere: `draft.schedule` is the schedule, each choice at its
+    default.
+
+    Without `judged` the legality of steps is not checked: the caller proves the schedule.
+    """
     fresh = schedule.fork(judged)[0]
     draft = Draft(fresh, machine, threads, to_schedule(schedule.program))
     with paused():
@@ -104,16 +105,16 @@ def _spread(schedule: Schedule, label: str) -> None:
 
 
 IN_ORDER: Mapping[str, Callable[[Schedule, str], None]] = {"cpu": _contiguous, "gpu": _spread}
-"""By families of machines the schedule of a block for which there is no other."""
+"""The default schedule of a block, by family of machines."""
 
 
 def derivations(draft: Draft, rules: Sequence[Rule], dropped: dict[str, None]) -> list[Derivation]:
-    """The ends of all derivations from a draft, the preferred one first; `dropped` gains the refusals."""
+    """All complete derivations from a draft, the preferred one first; refusals are added to `dropped`."""
     return _Follower(rules, dropped).all_from(draft)
 
 
 class _Follower:
-    """Follows rules, and collects refusals."""
+    """Applies rules to drafts, and collects refusals."""
 
     def __init__(self, rules: Sequence[Rule], dropped: dict[str, None]) -> None:
         self.rules = rules
@@ -123,18 +124,19 @@ class _Follower:
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """The rules of others of which each alternative was refused, with the first reason."""
+        """A message for each rule of a plugin whose alternatives were all refused, with the first reason."""
         refused = {rule: why for rule, why in self._refused.items() if rule not in self._applied}
         foreign = {rule: why for rule, why in refused.items() if not rule.__module__.startswith("compiler.recipes.")}
         return tuple(f"the rule {rule.__name__} adds nothing: {why}" for rule, why in foreign.items())
 
     def all_from(self, draft: Draft) -> list[Derivation]:
-        """The ends of all derivations from a draft, the preferred one first."""
+        """All complete derivations from a draft, the preferred one first."""
         preferred, deviations = self.follow(Derivation(draft, unseen=draft.left))
         return [preferred, *(self.follow(stage, deviate=False)[0] for stage in deviations)]
 
     def follow(self, stage: Derivation, deviate: bool = True) -> tuple[Derivation, list[Derivation]]:
-        """The end of a derivation that takes the first alternative everywhere; and the stages after all others."""
+        """Complete a derivation by the first alternative of each rule; also returns a stage after each other
+        alternative."""
         deviations: list[Derivation] = []
         while stage.rule < len(self.rules):
             if not stage.unseen:
@@ -148,9 +150,9 @@ class _Follower:
             deviations += alternatives
         return stage, deviations
 
-    def _ways(self, stage: Derivation, label: str, every: bool) -> list[Derivation]:
-        """The stages after a rule has looked at a block: one for each alternative, and without any where that is
-        allowed; only the first, unless every one is asked for."""
+    def _ways(self, stage: Derivation, label: str, deviate: bool) -> list[Derivation]:
+        """The stages after a rule is applied to a block: one for each alternative, and one without the rule if it is
+        optional. Only the first one unless `deviate` is set."""
         rule, stages, optional = self.rules[stage.rule], [], True
         for alternative in rule(stage.draft, label):
             after = self._tried(stage.draft, rule, alternative, label)
@@ -159,7 +161,7 @@ class _Follower:
             self._applied.add(rule)
             optional = optional and alternative.optional
             stages.append(replace(stage, draft=after, names=(*stage.names, f"{label}: {alternative.name}")))
-            if not every:
+            if not deviate:
                 return stages
         if not stages:
             return [stage]
@@ -169,7 +171,7 @@ class _Follower:
         return stages
 
     def _tried(self, draft: Draft, rule: Rule, alternative: Alternative, label: str) -> Draft | None:
-        """The draft after an alternative; None where that does not apply."""
+        """The draft after an alternative; None if it is refused."""
         after = draft.fork()
         try:
             done = alternative.apply(after)

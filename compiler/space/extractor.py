@@ -20,9 +20,12 @@ AnyMachine: TypeAlias = Any  # the Machine or Gpu of a family, by which function
 
 @dataclass(frozen=True)
 class FeatureExtractor:
-    """The features of a target: their number, the reasons why a program is not built, and what gives both for a program
-    that does so many useful operations. `seconds` tells the estimated times (n,) of candidates of a program from the
-    values (n, features) of their features, where these hold an estimate."""
+    """The feature extractor of a target.
+
+    width: the number of features. reasons: the reasons not to build a program. of: the features and reasons of a
+    program with so many useful operations. seconds: the estimated times (n,) of candidates of a program by the values
+    (n, features) of their features, if these include an estimate.
+    """
 
     width: int
     reasons: tuple[str, ...]

@@ -1,12 +1,12 @@
-"""Features of a program scheduled for a GPU, why a candidate is not worth building, and about how long it takes.
+"""Features of a program scheduled for a GPU, reasons not to build a candidate, and an estimate of its time.
 
-As in features.py one function reads concrete programs and traced ones. A kernel's time is estimated by a roofline of
-one multiprocessor: what its resident blocks compute, read from shared memory and get from global memory, the longest of
-these, times the waves in which the blocks of the grid come.
+As in cpu_features.py one function reads concrete programs and traced ones. A kernel's time is estimated by a roofline
+of one multiprocessor: the longest of the times in which its resident blocks compute, access shared memory and access
+global memory, times the number of waves of the grid.
 
-    program   estimated time to that of perfect kernels, kernels, padded work, traffic
+    program   estimated time over that of perfect kernels, kernels, padded work, traffic
     kernel    of the kernels with the most time: blocks, threads, registers, shared memory, resident warps, waves,
-              times of arithmetic, shared and global memory, what of these hides behind another, loads a multiplication
+              times of arithmetic, shared and global memory and barriers, prefetch, padding, loads for a multiplication
 
 Source: roofline (Williams et al., CACM 2009), occupancy and waves as in Hong and Kim (ISCA 2009); features of Ansor
 (Zheng et al., OSDI 2020).
@@ -36,8 +36,8 @@ KERNELS = 2
 """How many kernels have features of their own."""
 REASONS = ("", "threads", "registers", "shared memory", "waste", "code", "script", LATER)
 """Why a candidate is not built: a block has too many threads, a thread too many registers, a block too much shared
-memory; most of the work is padding, unrolled loops fill the instruction cache, its script does not apply; or nobody has
-looked at it yet."""
+memory; most of the work is padding, unrolled loops fill the instruction cache, its script does not apply; or the space
+defers it."""
 ADDRESSES = 20
 """Registers of a thread besides its tile: indices, pointers, what compilers move ahead."""
 MOST_WASTE = 3.0
@@ -45,7 +45,7 @@ MOST_INSTRUCTIONS = 2048
 SECTOR = 32
 """Bytes of global memory that are moved at once."""
 WARP, UNSURE = 32, 4
-"""How many threads are taken to read neighbouring elements where all do, and where their index does not tell."""
+"""The number of threads assumed to read neighbouring elements: if all do, and if the index does not tell."""
 WORD = 4
 """Bytes of a register."""
 LAUNCH = 3e-6
@@ -63,12 +63,17 @@ L2 = 2.5
 BESIDE = 0.15
 """The share of the shorter times that does not overlap with the longest."""
 AHEAD = 0.05
-"""The same where operands are fetched a round ahead."""
+"""The same if operands are prefetched a round ahead."""
 
 
 @dataclass(frozen=True)
 class KernelCost:
-    """A nest at the top of a program, as features see it: sums over its statements, each a number."""
+    """The cost of a kernel, a nest at the top of a program.
+
+    registers: of a thread. shared: bytes of a block. operations, products: outside and on tensor cores. rounds: cycles
+    of access to shared memory. moved: bytes from L2. needed: bytes from memory at least. barriers: of a block. tile:
+    independent results of a thread. ahead: whether operands are prefetched.
+    """
 
     blocks: Number
     threads: Number
@@ -112,16 +117,16 @@ class KernelCost:
 
     @cached_property
     def idle(self) -> Number:
-        """How many times as many threads whole warps have."""
+        """The threads of whole warps over the threads of a block."""
         return -(-self.threads // self.gpu.warp) * self.gpu.warp / greatest(1, self.threads)
 
     def _wave(self, of_grid: Number) -> Number:
-        """The part of something of the whole grid that one multiprocessor does in a wave."""
+        """The share of one multiprocessor in one wave, of a number for the whole grid."""
         return of_grid / greatest(1, self.blocks) * self.busy
 
     @cached_property
     def arithmetic(self) -> Number:
-        """Seconds of the operations of all waves; too few warps with too little to do at once wait for results."""
+        """Seconds of the operations of all waves; warps with too few independent operations wait for results."""
         gpu = self.gpu
         ready = self.warps * least(self.tile, LATENCY)
         pace = least(1.0, ready / (SCHEDULERS * LATENCY))
@@ -146,7 +151,7 @@ class KernelCost:
 
     @cached_property
     def seconds(self) -> Number:
-        """About how long it takes."""
+        """The estimated time of a launch."""
         parts = (self.arithmetic, self.on_chip, self.off_chip)
         longest = greatest(*parts)
         beside = AHEAD if self.ahead else BESIDE
@@ -154,7 +159,7 @@ class KernelCost:
 
 
 def extract(program: Program, useful: float, gpu: Gpu) -> Extracted:
-    """The features of a program that does `useful` operations when nothing is padded, and why not to build it."""
+    """The features of a program and the reasons not to build it; `useful`: its operations without padding."""
     view = ProgramView(program)
     kernels = [_kernel(view, node, gpu) for node in program.body if not isinstance(node, Alloc)]
     best = ideal(program, useful, gpu)
@@ -167,7 +172,7 @@ def extract(program: Program, useful: float, gpu: Gpu) -> Extracted:
 
 
 def estimate(program: Program, gpu: Gpu) -> float:
-    """About how many seconds a scheduled program takes; to rank candidates where nothing can be measured."""
+    """The estimated seconds of a scheduled program, to rank candidates where nothing can be measured."""
     view = ProgramView(program)
     return float(added(_kernel(view, node, gpu).seconds for node in program.body if not isinstance(node, Alloc)))
 
@@ -215,7 +220,7 @@ def _kernel(view: ProgramView, node: Node, gpu: Gpu) -> KernelCost:
 
 
 def _extents(loops: Iterable[Loop], kind: str) -> Number:
-    """The blocks, or threads: along each dimension the most that a loop has."""
+    """The number of blocks or threads of a kernel: along each dimension, the largest extent of a loop."""
     extent: Number = 1
     for dimension in "xyz":
         mine = [loop.extent for loop in loops if loop.kind == f"{kind}_{dimension}"]
@@ -224,32 +229,32 @@ def _extents(loops: Iterable[Loop], kind: str) -> Number:
 
 
 def _repeated(s: BlockView) -> list[Loop]:
-    """The loops that are unrolled in each thread: operands that they do not move are loaded once."""
+    """The loops that are unrolled in each thread: an operand that does not depend on them is loaded once."""
     return [loop for loop in s.loops if loop.kind in ("unrolled", "vthread", "vectorized")]
 
 
 def _is_product(s: BlockView) -> bool:
-    """Whether it runs on tensor cores."""
+    """Whether a statement runs on tensor cores."""
     names = [loop.intrinsic for loop in s.loops]
     return bool(s.block.combiners) and any(name and find(name).form == "matrix" for name in names)
 
 
 def _tile(s: BlockView) -> Number:
-    """The results of a thread that do not wait for each other."""
+    """The number of independent results of a thread."""
     return product(loop.extent for loop in _repeated(s)) if s.block.combiners else 1
 
 
 def _loads(touch: Touch, s: BlockView) -> Number:
-    """How often an access is made, by all threads: once for all written out loops that do not move it, and for a
-    reduction's results once in all."""
-    still = [loop for loop in _repeated(s) if loop.number not in touch.loops]
+    """How often all threads make an access. Unrolled loops that its index does not depend on do not repeat it, and a
+    reduction stores its results once."""
+    invariant = [loop for loop in _repeated(s) if loop.number not in touch.loops]
     if touch.is_write and s.block.combiners:
-        still = [loop for loop in s.loops if loop.number not in touch.loops and loop.kind != "thread_x"]
-    return s.count / product(loop.extent for loop in still)
+        invariant = [loop for loop in s.loops if loop.number not in touch.loops and loop.kind != "thread_x"]
+    return s.count / product(loop.extent for loop in invariant)
 
 
 def _bytes(touch: Touch, s: BlockView) -> Number:
-    """The bytes that are moved for one element of an access to global memory: neighbours in a warp share sectors."""
+    """The bytes moved for one element of an access to global memory: neighbouring threads share sectors."""
     thread = next((loop for loop in s.loops if loop.kind == "thread_x"), None)
     if thread is None:
         return touch.weight
@@ -260,21 +265,23 @@ def _bytes(touch: Touch, s: BlockView) -> Number:
 
 
 def _run(touch: Touch, thread: Loop) -> Number:
-    """How many threads in a row read elements in a row; one where each is elsewhere, a warp where all read the same."""
+    """How many consecutive threads read consecutive elements: 1 if they are scattered, a warp if all read the same
+    one."""
     if thread.number not in touch.loops:
         return WARP
+    # The index t mod 16 of thread t in 0..31: runs of 16, since threads 16 to 31 read the same elements again.
     last = touch.index[-1]
-    direct = last.coefficient(thread.number)
-    if direct is not None and direct != 0:
-        return WARP if direct == 1 else 1
-    cut = _moduli(last, thread.number)
-    if cut:
-        return least(*cut)
+    step = last.coefficient(thread.number)
+    if step is not None and step != 0:
+        return WARP if step == 1 else 1
+    divisors = _moduli(last, thread.number)
+    if divisors:
+        return least(*divisors)
     return 1 if thread.number not in last.variables() else UNSURE
 
 
 def _moduli(form: Linear, variable: int) -> list[Number]:
-    """The divisors of the remainders of a variable that step by one."""
+    """The divisors of the remainders of a variable in a form, of those that step by one."""
     return [
         atom.divisor
         for atom, factor in form.terms
@@ -284,8 +291,8 @@ def _moduli(form: Linear, variable: int) -> list[Number]:
 
 
 def _registers(s: BlockView, program: Program) -> Number:
-    """The registers of a thread for a statement's tile: results, and operands that several of them share; of what a
-    warp holds together its part."""
+    """The registers of a thread for a statement's tile: its results, and operands that several of them share. Of a
+    fragment, which a warp holds together, a thread counts its part."""
     loops, parts = _repeated(s), 1.0
     if _is_product(s):
         loops, parts = [*loops, *(loop for loop in s.loops if loop.kind == "tensorized")], WARP * WORD
@@ -301,21 +308,21 @@ def _registers(s: BlockView, program: Program) -> Number:
 
 
 def _barriers(program: Program, inside: Sequence[BlockView]) -> Number:
-    """How often threads wait: twice for each fetch into shared memory; once if it is fetched a round ahead. Counted
-    over the iterations of the loops around the fetch and its readers."""
+    """The number of barriers: two for each copy into shared memory, one for an asynchronous copy, times the
+    iterations of the serial loops around the copy and its readers."""
     waits: Number = 0.0
     for s in inside:
-        put = {t.buffer for t in s.touches if t.is_write and program.buffers[t.buffer].scope == "shared"}
-        readers = [r for r in inside if r is not s and any(not t.is_write and t.buffer in put for t in r.touches)]
+        stored = {t.buffer for t in s.touches if t.is_write and program.buffers[t.buffer].scope == "shared"}
+        readers = [r for r in inside if r is not s and any(not t.is_write and t.buffer in stored for t in r.touches)]
         shared = {loop.number for reader in readers for loop in reader.loops}
-        if put:
+        if stored:
             around = [loop.extent for loop in s.serial if loop.kind == "serial" and loop.number in shared]
             waits = waits + (1 if _is_ahead(s) else 2) * product(around)
     return waits
 
 
 def _is_ahead(s: BlockView) -> bool:
-    """Whether it is an asynchronous copy."""
+    """Whether a statement is an asynchronous copy."""
     return any(ASYNC in dict(loop.attributes) for loop in s.loops)
 
 
@@ -343,7 +350,7 @@ def _of_kernel(kernel: KernelCost, useful: float, best: float) -> list[Number]:
 
 
 WIDTH = 4 + KERNELS * 17
-"""How many features a program has in all."""
+"""The number of features of a program in all."""
 
 
 def _infeasible(view: ProgramView, kernels: Sequence[KernelCost], useful: float, gpu: Gpu) -> list[Number]:

@@ -1,10 +1,10 @@
-"""Scripts that include recipes: a step of a recipe's name for the steps that it writes, and back.
+"""Scripts that include recipes: replace `sched.include` by the steps of a recipe, and steps by `sched.include`.
 
     %C = sched.get_block %f "C"
     sched.include @packed_product(%C) with {rows = 6 : i64, vectors = 2 : i64, depth = 256 : i64} way "gebp b"
 
-A recipe is a search rule. Its steps are those that it writes with its own sizes; then the sizes that the script states
-take their place. So a candidate of a search and its short script have the same steps.
+A recipe is a search rule. It writes its steps with its own sizes, which the sizes of the include then replace. So a
+candidate of a search and its short script have the same steps.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SOURCES = "compiler.recipes."
 
 
 class Includer:
-    """Applies `sched.include` to a schedule; one for the ops of a script."""
+    """Applies `sched.include` to a schedule; one instance for each script."""
 
     def __init__(self, schedule: Schedule, facts: Attribute | None = None) -> None:
         self.schedule = schedule
@@ -53,9 +53,9 @@ class Includer:
         self.length = -1
 
     def apply(self, op: IncludeOp, label: str, judged: bool = True) -> None:
-        """Apply the steps of a recipe to a block of the schedule, and note that they are one.
+        """Apply the steps of a recipe to a block of the schedule, and note them as an inclusion.
 
-        A draft goes on beside the schedule, with the recipes' own sizes: what one recipe decides another may depend on.
+        A draft with the recipes' own sizes advances beside the schedule: recipes depend on earlier ones' decisions.
         Raises ScheduleError where there is no such recipe, way or size, and for a step that is refused.
         """
         if self.draft is None or self.schedule.length != self.length:
@@ -66,9 +66,9 @@ class Includer:
             known = ", ".join(draft.schedule.program.blocks)
             raise ScheduleError(f"there is none (there are {known})", "include", f"block '{label}'")
         rule = _rule(recipe, self.machine)
-        chosen = _way(rule, draft, label, "" if op.way is None else op.way.data)
+        alternative = _way(rule, draft, label, "" if op.way is None else op.way.data)
         first, start = draft.schedule.length, self.schedule.length
-        done = chosen.apply(draft)
+        done = alternative.apply(draft)
         self.draft = draft.without(done)
         ops = _ops(draft.schedule.script)[first : draft.schedule.length]
         for step in _with_sizes(ops, {} if op.sizes is None else op.sizes.data, recipe):
@@ -77,10 +77,10 @@ class Includer:
             self.handles |= dict(zip(original.results, results, strict=True))
         changed = op.version is not None and op.version.data != version_of(rule)
         self.length = self.schedule.length
-        self.schedule.note(Inclusion(recipe, label, chosen.name, start, self.length, changed))
+        self.schedule.note(Inclusion(recipe, label, alternative.name, start, self.length, changed))
 
     def _begin(self) -> None:
-        """Begin a draft at the schedule as it stands."""
+        """Begin a draft at the current state of the schedule."""
         fork, handles = self.schedule.fork(judged=False)
         self.handles = {copy: handle for handle, copy in handles.items()}
         left = self.draft.left if self.draft else to_schedule(self.schedule.program)
@@ -101,7 +101,7 @@ def _machine(facts: Attribute | None) -> tuple[Machine | Gpu, int]:
 
 
 def facts_of(machine: Machine | Gpu, threads: int) -> DictionaryAttr:
-    """What the recipes of a script read of a machine."""
+    """The facts of a machine that recipes read, as the attribute of a script."""
     facts = {name: getattr(machine, name) for name in machine.recipe_facts} | {_THREADS: threads}
     return DictionaryAttr(
         {name: StringAttr(fact) if isinstance(fact, str) else size_attribute(fact) for name, fact in facts.items()}
@@ -145,7 +145,8 @@ def _with_sizes(ops: Sequence[Operation], sizes: Mapping[str, Attribute], recipe
 
 
 def _decide(choice: Operation, size: Attribute) -> None:
-    """Let a choice be a size; one that is no option of it becomes one. Raises ScheduleError for another attribute."""
+    """Set the decision of a choice to a size, which becomes an option if it is none. Raises ScheduleError for an
+    attribute that is no size."""
     value = plain_size(size)
     if isinstance(value, list) != applies(choice, "sample_perfect_tile"):
         raise ScheduleError(f"{value} is no size of {choice.name}", "include")
@@ -160,7 +161,7 @@ def _decide(choice: Operation, size: Attribute) -> None:
 
 
 def _size(choice: Operation) -> Attribute:
-    """What a decided choice gives: a size, the factors of an extent, or the number of a loop."""
+    """The value of a decided choice: a size, the factors of an extent, or the number of a loop."""
     decision = plain_size(choice.properties["decision"])
     return size_attribute(_candidates(choice)[decision] if applies(choice, "sample_categorical") else decision)  # type: ignore[index]
 
@@ -171,20 +172,20 @@ def _candidates(choice: Operation) -> list[int]:
 
 
 def shortened(script: ModuleOp, inclusions: Sequence[Inclusion], machine: Machine | Gpu, threads: int = 1) -> ModuleOp:
-    """A script with one `sched.include` for the steps of each recipe; the script itself where other steps use handles
-    that a recipe gave."""
+    """A script with one `sched.include` in place of the steps of each recipe; the script itself if other steps use
+    handles from a recipe."""
     sequence, ops = script_of(script), _ops(script)
     inside = {place for inclusion in inclusions for place in inclusion.places}
-    given = {result for place in inside for result in ops[place].results}
+    recipe_handles = {result for place in inside for result in ops[place].results}
     outer = _used([op for place, op in enumerate(ops) if place not in inside])
-    if not inclusions or any(given.intersection(op.operands) for op in outer):
+    if not inclusions or any(recipe_handles.intersection(op.operands) for op in outer):
         return script
     module, body = empty_script()
-    values: dict[SSAValue, SSAValue] = {sequence.body.block.args[0]: body.args[0]}
+    handles: dict[SSAValue, SSAValue] = {sequence.body.block.args[0]: body.args[0]}
     by_first: dict[int, list[Inclusion]] = {}
     for inclusion in inclusions:
         by_first.setdefault(inclusion.first, []).append(inclusion)
-    writer = _Writer(body, values, machine)
+    writer = _Writer(body, handles, machine)
     for place in range(len(ops) + 1):
         for inclusion in by_first.get(place, ()):
             writer.include(inclusion, [ops[n] for n in inclusion.places])
@@ -195,7 +196,7 @@ def shortened(script: ModuleOp, inclusions: Sequence[Inclusion], machine: Machin
 
 
 def _used(ops: Sequence[Operation]) -> list[Operation]:
-    """The steps that do something, or give handles that one of them uses."""
+    """The steps that change the schedule, or give handles that such steps use."""
     used: list[Operation] = []
     for op in reversed(ops):
         if not applies(op, *GIVERS) or any(result in step.operands for step in used for result in op.results):
@@ -241,7 +242,7 @@ class _Writer:
 
 @cache
 def version_of(rule: Rule) -> str:
-    """The hash of a recipe's sources: of its module, and of those of recipes that this one uses."""
+    """The hash of a recipe's sources: its module, and the modules of recipes that it imports."""
     seen: dict[str, ModuleType] = {}
     module = sys.modules.get(unwrap(rule).__module__)
     waiting = [] if module is None else [module]

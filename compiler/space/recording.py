@@ -16,15 +16,15 @@ from compiler.schedule.state import State
 from compiler.support.errors import ScheduleError
 
 ONCE = "an `if` on a choice is decided once, when the template is written; make a template for each way instead"
-"""What to do about steps that depend on a choice."""
+"""The advice for a template whose steps depend on a choice."""
 COMPARED = 3
-"""How many draws whose steps apply are compared."""
+"""How many templates of different draws are compared."""
 DRAWS = 8
-"""How often a function is called at most, with other decisions, until none of its steps is refused."""
+"""The most calls of a function, with different random decisions, to find draws without a refused step."""
 
 
 class _Template(Schedule):
-    """A schedule that leaves its choices open: it goes on with what is drawn, and takes `auto` as it is."""
+    """A schedule that leaves its choices open: it goes on with random decisions, and records `auto` without effect."""
 
     def __init__(self, module: ModuleOp, name: str, seed: int) -> None:
         super().__init__(module, name, seed)
@@ -52,11 +52,10 @@ class _Template(Schedule):
 
 
 def recorded(function: Callable[[Schedule], object], schedule: Schedule) -> ModuleOp:
-    """The template that a function of a `Schedule` writes: its calls, choices without the decisions that were drawn.
+    """The template that a function of a `Schedule` writes: its calls, choices without their random decisions.
 
-    The calls must not depend on what is drawn: Python sees one draw, so that an `if` would be decided once. Raises
-    ScheduleError where each of some draws has a step refused, where two draws make other steps, and for a choice that
-    no step uses.
+    The calls must not depend on these decisions: an `if` is decided once, in Python. Raises ScheduleError if every draw
+    has a refused step, if two draws write different steps, and for a choice that no step uses.
     """
     scripts: list[ModuleOp] = []
     for seed in range(DRAWS):

@@ -33,7 +33,7 @@ Positions = Sequence[int]
 
 @dataclass(frozen=True)
 class Choice:
-    """An open choice: its place among the ops of the script, and what it can choose: the integers of its results."""
+    """An open choice: its place among the ops of the script, and its options, each the integers of its results."""
 
     place: int
     options: tuple[tuple[int, ...], ...]
@@ -59,8 +59,8 @@ class Sketch:
 
     @classmethod
     def of(cls, name: str, program: Program, recorded: Schedule, closed: Collection[int] = ()) -> Sketch:
-        """The sketch of a schedule: its script, every decision of which is opened again, but for those of the ops whose
-        places are `closed`."""
+        """The sketch of a schedule: its script with all decisions removed, except at the places `closed` among its
+        ops."""
         script = recorded.script.clone()
         ops = list(_sequence(script).body.block.ops)
         options = {place: choice_options for place, choice_options in _options(recorded).items() if place not in closed}
@@ -72,7 +72,7 @@ class Sketch:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many options each choice has."""
+        """The number of options of each choice."""
         return tuple(len(choice.options) for choice in self.choices)
 
     @cached_property
@@ -107,7 +107,7 @@ class Sketch:
         return np.concatenate(columns, axis=1) if columns else np.zeros((len(positions), 0), np.int64)
 
     def planned(self, graph: TraceGraph, positions: Positions) -> Program:
-        """The program of one candidate, its sizes traced: what it shows holds for all that answer the guards alike.
+        """The program of one candidate with traced sizes, valid for all candidates with the same answers to its guards.
 
         Legality is not judged: features of an illegal candidate are worthless, and its measurement is refused. Raises
         ScheduleError for what the script's own primitives refuse.
@@ -124,7 +124,7 @@ class Sketch:
         return played(self.program, self.ops, plan).program
 
     def _chosen(self, state: State, op: SchedOp, number: int, position: int, graph: TraceGraph, column: int) -> Plan:
-        """What a choice gives: traced numbers, or the loop that the witness chooses."""
+        """The plan of a choice: traced sizes as its results, or the loop that the witness chooses."""
         choice = self.choices[number]
         table = np.asarray(choice.options, np.int64)
         numbers: list[Number] = [
@@ -138,16 +138,16 @@ class Sketch:
 
 
 PlanStep = Callable[[State, int, SchedOp], Plan]
-"""What plans an op of a script, which stands at a place among its ops."""
+"""A function that plans an op of a script, at a place among its ops."""
 
 
 def planned_step(state: State, place: int, op: SchedOp) -> Plan:
-    """The plan of the op's own primitive. Raises ScheduleError for what that refuses."""
+    """The plan of the op's own primitive. Raises ScheduleError for a refusal."""
     return primitive_of(op).planned(state, op)
 
 
 def played(program: Program, ops: Sequence[Operation], plan: PlanStep = planned_step) -> State:
-    """The state after the ops of a script, up to its end; whether they are legal is not judged."""
+    """The state after the ops of a script; their legality is not checked."""
     state = State(program, random.Random(0), empty_script()[1])
     body = ops[0].parent
     assert body is not None
@@ -168,7 +168,7 @@ def _sequence(script: ModuleOp) -> NamedSequenceOp:
 
 
 def _position(op: Operation, choice: Choice) -> int:
-    """The position that a decided op has chosen."""
+    """The position of an op's decision among the options of its choice."""
     decision = op.properties["decision"]
     if applies(op, "sample_categorical"):
         assert isinstance(decision, IntegerAttr)
@@ -184,7 +184,7 @@ def _name(op: Operation) -> str:
 
 
 def _options(recorded: Schedule) -> dict[int, tuple[tuple[int, ...], ...]]:
-    """By their places, what the choices of a schedule's script can choose."""
+    """The options of each choice of a schedule's script, by its place."""
     ops = enumerate(_sequence(recorded.script).body.block.ops)
     return {place: _options_of(recorded, op) for place, op in ops if applies(op, *CHOICES)}
 

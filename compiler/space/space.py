@@ -28,15 +28,15 @@ CHUNK = 16384
 """How many candidates are evaluated at a time: their columns stay in the cache."""
 
 FEW = 4
-"""So many candidates of a sketch, asked for together, are always looked at."""
+"""The most candidates of a request whose features are never deferred."""
 FREE, PER = 8, 800
-"""Of more than a few, structures are traced while there are fewer than FREE, and one more for each PER candidates that
-were asked for so far: tracing one takes some tens of milliseconds. What is left comes later."""
+"""A larger request traces another structure only while there are fewer than FREE, and one for each PER candidates
+requested so far: tracing one takes some tens of milliseconds. The features of the other candidates are deferred."""
 
 
 @dataclass
 class _Traced:
-    """A sketch with the structures that have been met so far."""
+    """A sketch with the structures that have been traced so far."""
 
     sketch: Sketch
     graph: TraceGraph = field(default_factory=TraceGraph)
@@ -47,21 +47,21 @@ class _Traced:
 @dataclass(frozen=True)
 class _Chunk:
     """Candidates of a sketch, n of them: their positions and the integers that these choose, the `values` and `reasons`
-    to be filled, and the arrays of the nodes that are evaluated."""
+    to be filled, and the evaluated arrays of nodes."""
 
     positions: NDArray[np.int64]
     columns: NDArray[np.int64]
     values: NDArray[np.float32]
     reasons: NDArray[np.int16]
-    known: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+    evaluated: dict[int, NDArray[np.float64]] = field(default_factory=dict)
 
 
 class SketchSpace:
-    """The search space of a program on a machine: sketches, and what is known of candidates without building them.
+    """The search space of a program on a machine: sketches, and the features of candidates before they are built.
 
-    `defaults` are the decisions with which the sketches were recorded: those of the preferred sketch, then the program
-    as it is written, which is what the others have to beat. Where nothing is measured, candidates are judged by an
-    estimate, which their features tell: `estimated`. `names` are what the program calls the parts of a canonical form.
+    `defaults` are the decisions with which the sketches were recorded: of the preferred sketch, then the program as it
+    is written, the baseline of the others. `estimated`: candidates are not measured but ranked by an estimate, one of
+    their features. `names`: the user's names of the parts of a canonical form.
     """
 
     def __init__(
@@ -92,8 +92,8 @@ class SketchSpace:
         return recorded[:1] + recorded[1:][-1:] + recorded[1:-1]
 
     def costs(self, values: NDArray[np.float32]) -> NDArray[np.float64] | None:
-        """The seconds (n,) that candidates are thought to take, by the values (n, features) of their features; None
-        where only trials tell."""
+        """The estimated seconds (n,) of candidates by the values (n, features) of their features; None unless
+        `estimated`, or if the machine has no estimate."""
         if not self.estimated or self._extractor.seconds is None:
             return None
         return self._extractor.seconds(self.sketches[0].program, self._useful, values)
@@ -134,7 +134,7 @@ class SketchSpace:
         rows, traced_last = np.arange(len(chunk.positions)), -1
         while len(rows):
             unseen = []
-            for structure, mine in traced.runs.sorted(traced.graph, chunk.columns, chunk.known, rows):
+            for structure, mine in traced.runs.sorted(traced.graph, chunk.columns, chunk.evaluated, rows):
                 if structure is None:
                     unseen.append(mine)
                 else:
@@ -142,7 +142,7 @@ class SketchSpace:
             rows = np.sort(np.concatenate(unseen)) if unseen else rows[:0]
             if not len(rows):
                 return
-            if rows[0] == traced_last:  # its own run does not tell of it: the traced code remembers another
+            if rows[0] == traced_last:  # not even its own run matches: the traced code cached another one
                 chunk.reasons[rows[:1]] = self._extractor.reasons.index("script")
                 rows = rows[1:]
                 continue
@@ -155,12 +155,12 @@ class SketchSpace:
             traced.runs.add(structure)
 
     def _may_trace(self, traced: _Traced) -> bool:
-        """Whether there is time for one more structure."""
+        """Whether the limits of tracing allow one more structure."""
         return not traced.structures or self.structures < FREE + self._asked // PER
 
     def _structure(self, traced: _Traced, positions: tuple[int, ...]) -> Structure:
-        """The run of one candidate. What analyses have cached is forgotten before and after: it may depend on traced
-        numbers, whose witness is another's, and whose guards are recorded once."""
+        """The traced run of one candidate. Caches of analyses are cleared before and after: they may hold traced
+        numbers with another witness, and their guards would not be recorded again."""
         graph = traced.graph
         graph.begin()
         statements.forget()
@@ -180,16 +180,16 @@ class SketchSpace:
             chunk.reasons[rows] = self._extractor.reasons.index("script")
             return
         width = self._extractor.width
-        arrays = graph.evaluate(structure.nodes, chunk.columns, chunk.known)
+        arrays = graph.evaluate(structure.nodes, chunk.columns, chunk.evaluated)
         values = [array[rows] if array.ndim else array for array in arrays]
         block = np.empty((len(rows), width), np.float32)
         for column, array in enumerate(values[:width]):
             block[:, column] = array
         chunk.values[rows] = block
-        why = np.zeros(len(rows), np.int16)
+        row_reasons = np.zeros(len(rows), np.int16)
         for number, array in reversed(list(enumerate(values[width:], 1))):
-            why[np.broadcast_to(array, why.shape) != 0] = number
-        chunk.reasons[rows] = why
+            row_reasons[np.broadcast_to(array, row_reasons.shape) != 0] = number
+        chunk.reasons[rows] = row_reasons
 
 
 def work(program: Program) -> float:

@@ -1,8 +1,8 @@
-"""`Runs`: the traced runs of a sketch as a tree of decisions, which tells for each candidate whose run is like its own.
+"""`Runs`: the traced runs of a sketch as a decision tree, which finds the run that is valid for each candidate.
 
-The same code that has got the same answers so far asks the same question next. So runs that begin alike share a path,
-and many candidates are sorted by asking each question once for all that come to it. Where a cache of the code under
-trace remembers an earlier run, a run may ask otherwise: such runs lie apart, and are asked one by one.
+After the same answers to its guards so far, the traced code meets the same guard next. So runs share a path up to their
+first different answer, and each guard is evaluated once for all candidates that reach it. A cache in the traced code
+may skip guards: runs that do not fit the tree lie apart, and are compared one by one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Structure:
-    """What the candidates of a sketch that answer some guards alike have in common: the nodes of their features, and of
-    why they are infeasible; none where the script's own primitives refuse them."""
+    """A traced run, valid for all candidates that answer its guards alike: the guards with their answers, and the
+    nodes of features and of reasons not to build; None if a primitive of the script refuses a step."""
 
     guards: tuple[tuple[int, bool], ...]
     nodes: tuple[int, ...] | None
@@ -29,60 +29,61 @@ class Structure:
 
 @dataclass
 class _Question:
-    """A guard, and where its answers lead: to the next, to the end of a run, or to what no run has come by."""
+    """A node of the tree: a guard, and for each answer the next guard, the run that ends there, or None if no run
+    has come there."""
 
     guard: int
     after: dict[bool, _Question | Structure | None]
 
 
 class Runs:
-    """The runs that have been traced, by their guards."""
+    """The traced runs of a sketch, found by their guards."""
 
     def __init__(self) -> None:
         self._first: dict[bool, _Question | Structure | None] = {True: None}
         self._apart: list[Structure] = []
 
     def add(self, structure: Structure) -> None:
-        """Add a run that no other has the guards of."""
-        at, answer = self._first, True
+        """Add a run; no other run has the same guards and answers."""
+        branches, answer = self._first, True
         for guard, next_answer in structure.guards:
-            question = at[answer]
+            question = branches[answer]
             if question is None:
-                question = at[answer] = _Question(guard, {True: None, False: None})
+                question = branches[answer] = _Question(guard, {True: None, False: None})
             if not isinstance(question, _Question) or question.guard != guard:
                 self._apart.append(structure)
                 return
-            at, answer = question.after, next_answer
-        if at[answer] is None:
-            at[answer] = structure
+            branches, answer = question.after, next_answer
+        if branches[answer] is None:
+            branches[answer] = structure
         else:
             self._apart.append(structure)
 
     def sorted(
         self, graph: TraceGraph, columns: Array, evaluated: dict[int, Array], rows: Rows
     ) -> Iterator[tuple[Structure | None, Rows]]:
-        """The rows of some columns by their structures; None for those that are like no run."""
+        """The rows of candidates by the structure that is valid for them; None for rows without one."""
         stack = [(self._first[True], rows)]
         while stack:
-            at, mine = stack.pop()
-            if isinstance(at, Structure):
-                yield at, mine
-            if at is None:
-                yield from self._asked(graph, columns, evaluated, mine)
-            if not isinstance(at, _Question):
+            node, node_rows = stack.pop()
+            if isinstance(node, Structure):
+                yield node, node_rows
+            if node is None:
+                yield from self._asked(graph, columns, evaluated, node_rows)
+            if not isinstance(node, _Question):
                 continue
-            (array,) = graph.evaluate((at.guard,), columns, evaluated)
-            holds = array[mine] != 0 if array.ndim else np.full(len(mine), bool(array))
+            (array,) = graph.evaluate((node.guard,), columns, evaluated)
+            holds = array[node_rows] != 0 if array.ndim else np.full(len(node_rows), bool(array))
             count = np.count_nonzero(holds)
-            if 0 < count < len(mine):
-                stack += [(at.after[True], mine[holds]), (at.after[False], mine[~holds])]
+            if 0 < count < len(node_rows):
+                stack += [(node.after[True], node_rows[holds]), (node.after[False], node_rows[~holds])]
             else:
-                stack.append((at.after[bool(count)], mine))
+                stack.append((node.after[bool(count)], node_rows))
 
     def _asked(
         self, graph: TraceGraph, columns: Array, evaluated: dict[int, Array], rows: Rows
     ) -> Iterator[tuple[Structure | None, Rows]]:
-        """The rows of the runs that lie apart, and those of none."""
+        """The rows by the runs that lie apart; None for those without one."""
         for structure in self._apart:
             agree = np.ones(len(rows), np.bool_)
             for guard, answer in structure.guards:

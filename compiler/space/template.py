@@ -23,9 +23,9 @@ MOST = 32
 
 
 @dataclass(frozen=True)
-class _Under:
-    """A template under way: the draft, its handles by those of the template (in `draft.kept`, at the same place as in
-    `values`), the names so far, and the places of the ops whose decisions the template gives."""
+class _Branch:
+    """A template in progress: the draft, its handles by those of the template (in `draft.kept`, at the same place as
+    in `values`), the names so far, and the places of the ops whose decisions the template states."""
 
     draft: Draft
     values: tuple[SSAValue, ...]
@@ -42,14 +42,14 @@ def from_template(
 ) -> Derived:
     """The sketches of a program under a template; the last one is the program as it is written.
 
-    What the template decides stays decided; choices that it leaves open are open in its sketches. At `sched.auto` the
-    rules go on with that block, each way of theirs a sketch. Raises ScheduleError for a step that does not apply,
+    Decisions of the template stay; its open choices are open in the sketches. At `sched.auto` the rules schedule that
+    block, with a sketch for each derivation. Raises ScheduleError for a step that does not apply,
     whatever its choices, and for an open choice that no step uses.
     """
     sequence = script_of(script)
     fresh = schedule.fork()[0]
     draft = Draft(fresh, machine, threads, (), kept=(fresh.root,))
-    under = [_Under(draft, tuple(sequence.body.block.args), "", frozenset())]
+    branches = [_Branch(draft, tuple(sequence.body.block.args), "", frozenset())]
     dropped: dict[str, None] = {}
     for op in sequence.body.block.ops:
         if isinstance(op, YieldOp):
@@ -57,25 +57,26 @@ def from_template(
         if applies(op, *CHOICES) and "decision" not in op.properties:
             check_used(op)
         if applies(op, "auto"):
-            under = [after for branch in under for after in _derived(branch, op, rules, dropped)][:MOST]
+            branches = [after for branch in branches for after in _derived(branch, op, rules, dropped)][:MOST]
         else:
-            under = [_applied(branch, op) for branch in under]
+            branches = [_applied(branch, op) for branch in branches]
     sketches = [
-        Sketch.of(branch.name or "template", schedule.program, branch.draft.schedule, branch.closed) for branch in under
+        Sketch.of(branch.name or "template", schedule.program, branch.draft.schedule, branch.closed)
+        for branch in branches
     ]
     return Derived((*sketches, as_written(schedule, machine)), tuple(dropped))
 
 
-def _applied(under: _Under, op: Operation) -> _Under:
-    """After one op of the template."""
-    draft, closed, first = under.draft, under.closed, under.draft.schedule.length
-    handles = draft.schedule.step(op, dict(zip(under.values, draft.kept, strict=True)))
+def _applied(branch: _Branch, op: Operation) -> _Branch:
+    """A branch after one op of the template."""
+    draft, closed, first = branch.draft, branch.closed, branch.draft.schedule.length
+    handles = draft.schedule.step(op, dict(zip(branch.values, draft.kept, strict=True)))
     if isinstance(op, IncludeOp):
         closed |= _stated(op, draft.schedule, first)
     elif "decision" in op.properties:
         closed |= {first}
     after = replace(draft, kept=(*draft.kept, *handles))
-    return _Under(after, (*under.values, *op.results), under.name, closed)
+    return _Branch(after, (*branch.values, *op.results), branch.name, closed)
 
 
 def _stated(op: IncludeOp, schedule: Schedule, first: int) -> frozenset[int]:
@@ -85,12 +86,12 @@ def _stated(op: IncludeOp, schedule: Schedule, first: int) -> frozenset[int]:
     return frozenset(place for place, step in enumerate(steps, first) if names.get(step) in sizes)
 
 
-def _derived(under: _Under, op: Operation, rules: Sequence[Rule], dropped: dict[str, None]) -> list[_Under]:
-    """After the rules have dealt with a block, in every way of theirs."""
-    handles = dict(zip(under.values, under.draft.kept, strict=True))
-    label = under.draft.schedule.label(handles[op.operands[0]])
-    ends = derivations(replace(under.draft.fork(), left=(label,)), rules, dropped)
-    for end in ends:  # with a block alone they differ from what the recipes would do in a program
+def _derived(branch: _Branch, op: Operation, rules: Sequence[Rule], dropped: dict[str, None]) -> list[_Branch]:
+    """The branches after the rules have scheduled a block, one for each derivation."""
+    handles = dict(zip(branch.values, branch.draft.kept, strict=True))
+    label = branch.draft.schedule.label(handles[op.operands[0]])
+    ends = derivations(replace(branch.draft.fork(), left=(label,)), rules, dropped)
+    for end in ends:  # with one block left, recipes decide otherwise than in a whole program
         end.draft.schedule.inclusions.clear()
-    names = ["; ".join(name for name in (under.name, end.name) if name) for end in ends]
-    return [replace(under, draft=end.draft, name=name) for end, name in zip(ends, names, strict=True)]
+    names = ["; ".join(name for name in (branch.name, end.name) if name) for end in ends]
+    return [replace(branch, draft=end.draft, name=name) for end, name in zip(ends, names, strict=True)]

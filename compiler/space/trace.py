@@ -1,11 +1,11 @@
-"""Traced numbers: one run of a program on one candidate's integers says what it computes for all of them.
+"""Traced numbers: a run of Python code on the integers of one candidate records its computation for all candidates.
 
-A `Traced` stands for an integer that depends on the choices of a sketch. It has the value of one candidate, the
-witness, so that plain Python code can compute and decide with it; meanwhile it records the expression that it is. Where
-code decides (`if a > b`), the answer of the witness becomes a guard: what follows holds for all candidates that answer
-alike. So the primitives' own plans, run once, give the features of every candidate whose guards agree.
+A `Traced` represents an integer that depends on the choices of a sketch. It has the value of one candidate, the
+witness, so that plain Python code can compute with it, and it records its expression. Where code branches (`if a > b`),
+the answer of the witness becomes a guard: the recorded run is valid for all candidates with the same answer. So the
+primitives' own plans, run once, give the features of every candidate whose guards agree.
 
-    graph = Graph();  x = graph.input(0, witness=8, low=1, high=64)
+    graph = TraceGraph();  x = graph.input(0, witness=8, low=1, high=64)
     y = x * 2 if x > 4 else x                // one guard, x > 4; y is the expression x * 2
     graph.evaluate([y], columns)             // y of all candidates, as arrays
 
@@ -37,7 +37,8 @@ class TraceNode:
 
 
 def _divisor(b: Array) -> Array:
-    """Divisors, 1 in the place of 0: where the run of a candidate does not come by, its value means nothing."""
+    """Divisors with 1 in the place of 0. A candidate that is divided by 0 never gets here in its own run, and its
+    value is not used."""
     return np.where(b == 0, 1, b)
 
 
@@ -58,7 +59,7 @@ _OPERATIONS: dict[str, tuple[Callable[[Number, Number], Number], Callable[[Array
 
 
 class TraceGraph:
-    """Expressions, each once; and the guards of the run that is being traced, in order: a node and its answer."""
+    """Expressions without duplicates; and the guards of the current run in order, each a node and its answer."""
 
     def __init__(self) -> None:
         self.nodes: list[TraceNode] = []
@@ -67,7 +68,7 @@ class TraceGraph:
         self._answered: dict[int, bool] = {}
 
     def begin(self) -> None:
-        """Forget the guards of the run before."""
+        """Begin a run: drop the guards of the previous one."""
         self.guards, self._answered = [], {}
 
     def input(self, column: int, witness: int, low: int, high: int) -> Number:
@@ -92,16 +93,18 @@ class TraceGraph:
         return self._number(TraceNode(name, tuple(self.number_of(operand) for operand in operands)))
 
     def answer(self, node: int, of_witness: bool) -> bool:
-        """What the witness answers to a condition; a guard from now on."""
+        """The witness's answer to a condition, recorded as a guard."""
         if node not in self._answered:
             self._answered[node] = of_witness
             self.guards.append((node, of_witness))
         return of_witness
 
     def evaluate(self, nodes: Sequence[int], columns: Array, evaluated: dict[int, Array] | None = None) -> list[Array]:
-        """The arrays of nodes for candidates whose inputs are the columns of an array; `evaluated` keeps what was made.
+        """The arrays of nodes for candidates whose inputs are the columns of an array; `evaluated` caches arrays by
+        node.
 
-        An expression is evaluated for all candidates, also where its run did not come by: such values mean nothing.
+        An expression is evaluated for all candidates, even those whose own run does not reach it: such values mean
+        nothing.
         """
         evaluated = {} if evaluated is None else evaluated
         return [evaluated[node] if node in evaluated else self._evaluated(node, columns, evaluated) for node in nodes]
@@ -116,10 +119,10 @@ class TraceGraph:
             else:
                 top = stack.pop()
                 if top not in arrays:
-                    arrays[top] = self._made(node, columns, arrays)
+                    arrays[top] = self._array(node, columns, arrays)
         return arrays[number]
 
-    def _made(self, node: TraceNode, columns: Array, evaluated: dict[int, Array]) -> Array:
+    def _array(self, node: TraceNode, columns: Array, evaluated: dict[int, Array]) -> Array:
         if node.name == "input":
             column: Array = columns[:, int(node.value)]
             return column
@@ -208,7 +211,7 @@ class Traced:
         return self._apply("truediv", other, self, *_bounds("truediv", other, self))
 
     def _factor_without(self, divisor: Number) -> Number | None:
-        """The other factor, where this is a product with the divisor."""
+        """The quotient by a divisor that is a factor of this product; None for any other number."""
         node = self.graph.nodes[self.node]
         if not isinstance(divisor, Traced):
             return self if divisor == 1 else self._scaled_down(node, divisor)
@@ -223,7 +226,7 @@ class Traced:
         return Traced(self.graph, left, self.value // divisor.value, self.low // divisor.high, self.high)
 
     def _scaled_down(self, node: TraceNode, divisor: int) -> Number | None:
-        """A multiple of a constant, divided by a divisor of that."""
+        """The quotient of a product with a constant by a divisor of that constant; None for any other number."""
         if node.name != "mul" or self.graph.nodes[node.args[1]].name != "constant":
             return None
         factor = int(self.graph.nodes[node.args[1]].value)
@@ -256,20 +259,20 @@ class Traced:
         return self._compare("eq", self, other) if _is_number(other) else False
 
     def __hash__(self) -> int:
-        return 0  # equal numbers must hash alike, and which are equal is for a guard to say
+        return 0  # equal numbers must have one hash, and a guard decides which are equal
 
     def __bool__(self) -> bool:
         return not self._compare("eq", self, 0)
 
     def __index__(self) -> int:
-        """The witness' value: from here on only candidates with that very value are meant."""
+        """The witness's value. A guard restricts the run to candidates with the same value."""
         self._compare("eq", self, self.value)
         return int(self.value)
 
     __int__ = __index__
 
     def __repr__(self) -> str:
-        """The witness' value: text goes to messages, and to isl, which is asked whether the witness is legal."""
+        """The witness's value, for messages and for isl, which checks the legality of the witness."""
         return str(self.value)
 
 
@@ -278,31 +281,33 @@ def _is_number(value: object) -> bool:
 
 
 def plain(number: Number) -> Number:
-    """The number, of the witness where it is traced."""
+    """The number itself, or the witness's value of a traced one."""
     return number.value if isinstance(number, Traced) else number
 
 
 def low(number: Number) -> Number:
-    """No candidate's number is below this."""
+    """A lower bound of a number over all candidates."""
     return number.low if isinstance(number, Traced) else number
 
 
 def high(number: Number) -> Number:
-    """No candidate's number is above this."""
+    """An upper bound of a number over all candidates."""
     return number.high if isinstance(number, Traced) else number
 
 
 def _bounds(name: str, a: Number, b: Number) -> tuple[Number, Number]:
-    """The bounds of a quotient; none where the divisor may be zero."""
+    """The bounds of a quotient; infinite if the divisor may be zero."""
     if low(b) <= 0:
         return -np.inf, np.inf
+    # floordiv of a in 8..64 by b in 2..4: the quotients of the ends are 4, 2, 32 and 16, so it is in 2..32.
     divide = _OPERATIONS[name][0]
     ends = [divide(x, y) for x in (low(a), high(a)) for y in (low(b), high(b))]
     return min(ends), max(ends)
 
 
 def _decided(name: str, a: Number, b: Number) -> bool | None:
-    """The answer that all candidates give, where the bounds tell."""
+    """The answer that all candidates give by the bounds of a and b; None if the bounds leave it open."""
+    # a < b for a in 1..8: with b in 9..64 True, with b = 1 False, with b in 4..64 None.
     if name == "eq":
         if isinstance(a, Traced) and isinstance(b, Traced) and a.node == b.node:
             return True
@@ -329,17 +334,17 @@ def _joined(name: str, values: Sequence[Number]) -> Number:
 
 
 def least(*values: Number) -> Number:
-    """The least of some numbers, without a guard."""
+    """The minimum of some numbers, without a guard."""
     return _joined("least", values)
 
 
 def greatest(*values: Number) -> Number:
-    """The greatest of some numbers, without a guard."""
+    """The maximum of some numbers, without a guard."""
     return _joined("greatest", values)
 
 
 def holds(name: str, a: Number, b: Number) -> Number:
-    """1 where `a lt b`, `a le b` or `a eq b`, else 0, without a guard."""
+    """1 if `a lt b`, `a le b` or `a eq b`, by `name`, else 0, without a guard."""
     decided = _decided(name, a, b)
     if decided is not None:
         return int(decided)
