@@ -1,4 +1,4 @@
-"""Booleans with the least sum of costs that depend on a few of them each: exact, by eliminating variables."""
+"""Booleans that minimise a sum of costs on a few of them each: exact, by variable elimination."""
 
 from __future__ import annotations
 
@@ -14,41 +14,44 @@ Values = Mapping[int, bool]
 
 @dataclass(frozen=True)
 class Cost:
-    """A cost by the values of some variables, in their order."""
+    """A table of costs by the values of some variables, in their order."""
 
     variables: tuple[int, ...]
     by_values: Mapping[tuple[bool, ...], float]
 
     def of(self, values: Values) -> float:
-        """The cost by the values of all variables."""
+        """The cost at these values of all variables."""
         return self.by_values[tuple(values[variable] for variable in self.variables)]
 
 
 def cost(variables: Sequence[int], of: Callable[[Values], float]) -> Cost:
-    """A cost from a function of the values of some variables."""
+    """A table of the costs that a function has at all values of some variables."""
     keys = product((False, True), repeat=len(variables))
     return Cost(tuple(variables), {key: of(dict(zip(variables, key, strict=True))) for key in keys})
 
 
 def least(costs: Sequence[Cost]) -> dict[int, bool] | None:
-    """Values of all variables with the least sum of costs; None where a table would depend on more than MOST.
+    """The values of all variables with the least sum of costs; None if a table would depend on more than MOST.
 
-    Bucket elimination (Dechter 1999): the variable with the fewest neighbours goes first; what it costs at best, by the
-    values of these, takes the place of the costs that depend on it. Its value follows from theirs, last to first.
+    Bucket elimination (Dechter 1999): the variable with the fewest neighbours is eliminated first. A table of its best
+    cost, by the values of the neighbours, replaces the costs that depend on it. Its value follows from theirs, last to
+    first.
     """
-    left, eliminated = list(costs), list[tuple[int, list[Cost]]]()
-    while any(each.variables for each in left):
-        variable, around = _next(left)
-        if len(around) > MOST:
+    # Costs of 3 for x0, 1 for x1 and 5 for x0 != x1. Without x0 they are 0 for x1 false and 1 + 3 for x1 true, so x1 is
+    # false. Then they are 0 for x0 false and 3 + 5 for x0 true: {1: False, 0: False}.
+    remaining, eliminated = list(costs), list[tuple[int, list[Cost]]]()
+    while any(each.variables for each in remaining):
+        variable, neighbours = _next(remaining)
+        if len(neighbours) > MOST:
             return None
-        bucket = [each for each in left if variable in each.variables]
-        best = cost(around, partial(_at_best, variable, bucket))
-        left = [*(each for each in left if variable not in each.variables), best]
+        bucket = [each for each in remaining if variable in each.variables]
+        best = cost(neighbours, partial(_at_best, variable, bucket))
+        remaining = [*(each for each in remaining if variable not in each.variables), best]
         eliminated.append((variable, bucket))
     values: dict[int, bool] = {}
     for variable, bucket in reversed(eliminated):
-        plain, last = _sums(variable, bucket, values)
-        values[variable] = last < plain
+        if_false, if_true = _sums(variable, bucket, values)
+        values[variable] = if_true < if_false
     return values
 
 

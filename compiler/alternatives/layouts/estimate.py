@@ -1,4 +1,4 @@
-"""The estimate of a compute's cycles under the layouts of what it reads and gives."""
+"""The estimate of a compute's cycles under the layouts of its operands and result."""
 
 from __future__ import annotations
 
@@ -15,62 +15,64 @@ from compiler.program.tree import Access
 from compiler.types.machines import Gpu, Machine
 
 TRANSPOSED = 1.05
-"""What a convolution costs whose tiles are transposed from filters to pixels when they are stored."""
+"""The cost of a convolution whose tiles are transposed from filters to pixels when they are stored, over its
+multiplications."""
 DEPTHWISE, DEPTHWISE_LAST = 3.8, 3.6
-"""What a depthwise convolution costs, as a factor of its multiplications, by pixels and by channels."""
+"""The cost of a depthwise convolution over its multiplications, vectorized by pixels and by channels."""
 STRIDED = 1.8
-"""What its columns that are taken apart cost, by pixels."""
+"""The factor of a strided depthwise convolution by pixels, whose columns are deinterleaved."""
 GROUPED = 10.0
-"""What a grouped convolution costs that has fewer channels in a group than a vector has lanes."""
+"""The cost of a grouped convolution with fewer channels in a group than a vector has lanes."""
 MIXED = 12.0
-"""What these cost, as a factor, where an image or a result lies otherwise than vectors of it need."""
+"""The factor of depthwise and grouped convolutions whose image or result has a layout that their vectors do not fit."""
 GATHERED = 1.25
-"""What a convolution of one tap costs, as a factor, whose image is transposed when it is packed."""
+"""The factor of a 1x1 convolution whose image is transposed when it is packed."""
 SCATTERED = 4.0
-"""What reads cost that are not of neighbours."""
+"""The factor of reads of elements that are not neighbours."""
 
 
 def cycles(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) -> float:
-    """The cycles of a compute where some values lie channels last."""
-    found, value = filtering(node), node.results[0].name
-    if found is None:
+    """The estimated cycles of a compute where the values in `last` are channels last."""
+    convolution, value = filtering(node), node.results[0].name
+    if convolution is None:
         return _moved(node, graph, last, machine)
     work = prod(axis.size for axis in node.block.axes) / (2 * machine.lanes)
-    return work * _factor(found, graph, value in last, found.image.buffer in last, machine.lanes)
+    return work * _factor(convolution, graph, value in last, convolution.image.buffer in last, machine.lanes)
 
 
 def copying(name: str, graph: Graph) -> float:
-    """The cycles in which a result of a graph is copied from channels last."""
+    """The estimated cycles of the copy of a result from channels last."""
     return SCATTERED * 2 * size(graph.values[name]) / BYTES
 
 
-def _factor(found: Filtering, graph: Graph, to_last: bool, from_last: bool, lanes: int) -> float:
-    """What a convolution costs, as a factor of its multiplications."""
-    shape = found.node.results[0].shape
+def _factor(convolution: Filtering, graph: Graph, to_last: bool, from_last: bool, lanes: int) -> float:
+    """The cost of a convolution over its multiplications."""
+    shape = convolution.node.results[0].shape
     idle = _padded(shape[1], lanes)
-    if found.is_depthwise:
-        factor = DEPTHWISE_LAST * idle if to_last else DEPTHWISE * (STRIDED if found.is_strided else 1)
+    if convolution.is_depthwise:
+        factor = DEPTHWISE_LAST * idle if to_last else DEPTHWISE * (STRIDED if convolution.is_strided else 1)
         return factor * (MIXED if to_last != from_last else 1)
-    if found.is_grouped:
-        channels = found.node.block.axes[found.node.block.spatial].size
+    if convolution.is_grouped:
+        channels = convolution.node.block.axes[convolution.node.block.spatial].size
         return (GROUPED if channels < lanes else TRANSPOSED) * (MIXED if to_last or from_last else 1)
     if to_last:
         return idle
-    if found.taps > 1 or found.is_transposed:
+    if convolution.taps > 1 or convolution.is_transposed:
         return TRANSPOSED * idle
-    packed = 2 * size(graph.values[found.image.buffer]) / BYTES
-    work = prod(axis.size for axis in found.node.block.axes) / (2 * lanes)
+    packed = 2 * size(graph.values[convolution.image.buffer]) / BYTES
+    work = prod(axis.size for axis in convolution.node.block.axes) / (2 * lanes)
     plain = TRANSPOSED * min(idle, _padded(prod(shape[2:]), lanes)) + packed / work
     return plain * (GATHERED if from_last else 1)
 
 
 def _padded(extent: int, lanes: int) -> float:
-    """Lanes of whole vectors over those that are used."""
+    """The lanes of whole vectors over the lanes that are used."""
     return -(-extent // lanes) * lanes / extent
 
 
 def _moved(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) -> float:
-    """The cycles of a compute that is limited by what it moves."""
+    """The estimated cycles of a compute that is no convolution: of its operations or its traffic, whichever is
+    longer."""
     block, value = node.block, node.results[0]
     operations = prod(axis.size for axis in block.axes) * (scalar_operations(block) + len(block.combiners))
     inner = 1 if value.name in last else block.spatial - 1
@@ -82,11 +84,11 @@ def _moved(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) 
 
 
 def _is_near(access: Access, spatial: int, inner: int, graph: Graph, last: Set[str]) -> bool:
-    """Whether a read is of neighbours along the innermost axis of the result, or along an axis of the reduction."""
+    """Whether a read has stride 0 or 1 along the innermost axis of the result, or stride 1 along a reduce axis."""
     shape, index = graph.values[access.buffer].shape, access.index
     if access.buffer in last:
         shape, index = channels_last(shape), channels_last(index)
-    place = lin.offset(index, shape)
-    if place.coefficient(inner) in (0, 1):
+    offset = lin.offset(index, shape)
+    if offset.coefficient(inner) in (0, 1):
         return True
-    return any(place.coefficient(n) == 1 for n in place.variables() if n >= spatial)
+    return any(offset.coefficient(n) == 1 for n in offset.variables() if n >= spatial)

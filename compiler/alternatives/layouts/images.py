@@ -1,4 +1,4 @@
-"""Convolutions of a graph, and the sets of images that lie alike."""
+"""Convolutions of a graph, and the sets of images that share a layout."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Filtering:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether filters read some of the channels."""
+        """Whether each filter reads a group of the channels only."""
         return _is_divided(self.image.index[1])
 
     @property
@@ -44,7 +44,7 @@ class Filtering:
 
     @property
     def is_strided(self) -> bool:
-        """Whether neighbours in a row of the result are none in the image."""
+        """Whether its windows move by other than one pixel along a row."""
         return self.image.index[-1].coefficient(self.node.block.spatial - 1) != 1
 
 
@@ -75,10 +75,11 @@ def _is_divided(form: Linear) -> bool:
 
 
 def tied(graph: Graph) -> list[frozenset[str]]:
-    """Sets of values that have one layout: an elementwise compute, or a window, and what it reads at its own indices.
+    """Sets of values that share a layout: the result of an elementwise compute or a window, and the values that it
+    reads at its own indices.
 
-    Left out are sets that have an input of the graph, or whose members have other forms than images of several pixels
-    and channels, each the result of a compute. A set has the result of a convolution.
+    Only sets with the result of a convolution are returned, and only if each member is an image of several pixels and
+    channels that a compute gives.
     """
     parents: dict[str, str] = {}
 
@@ -108,14 +109,14 @@ def _is_movable(name: str, graph: Graph) -> bool:
 
 
 def _reads_anyhow(node: Node, name: str) -> bool:
-    """Whether a node may read a value in either layout: a convolution, or what is no contraction."""
+    """Whether a node may read a value in either layout: if it is a convolution, or no contraction."""
     if not isinstance(node, Compute) or (node.block.table is not None and node.block.table.buffer == name):
         return False
     return kind_of(node.block) is not Kind.CONTRACTION or filtering(node) is not None
 
 
 def _alike(node: object, graph: Graph) -> Iterator[str]:
-    """The values that a compute, no contraction, reads as it writes its result: in each dimension along that axis."""
+    """The values that an elementwise compute or a window reads at the indices of its result."""
     if not isinstance(node, Compute) or kind_of(node.block) not in (Kind.ELEMENTWISE, Kind.WINDOW):
         return
     for access in node.block.reads:

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Layout:
-    """The order of the dimensions of an image with so many of them: [n, c, ..., h, w], or [n, ..., h, w, c]."""
+    """The order of an image's dimensions, `rank` of them: [n, c, ..., h, w], or channels last: [n, ..., h, w, c]."""
 
     is_last: bool
     rank: int

@@ -19,15 +19,15 @@ LEAST = 1.03
 
 
 def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
-    """Images channels last.
+    """Store images between convolutions with their channels last.
 
         %Y = te.compute "Y" [n = 1, k = 64, h = 14, w = 14, reduce c = 32, ...] (%x = %X[n, c, h, w], ...)
       ->
         %Y = te.compute "Y" [n = 1, h = 14, w = 14, k = 64, reduce c = 32] (%x = %X[n, h, w, c], ...)
 
-    No step converts an image: convolutions read and write either layout, and the estimate knows which way is fast. No
-    bit changes, but for the order of a sum over channels and taps, which is open in te. Inputs of the program,
-    and images that other contractions read, stay as they are; results are copied.
+    No step converts an image: convolutions read and write either layout, and an estimate decides which one is faster.
+    Results have the same bits up to the order of a sum over channels and taps, which te leaves open. Inputs of the
+    program, and images that other contractions read, keep their layout; results are copied.
     """
     machine = conditions.machine
     if machine.lanes < 2:
@@ -39,8 +39,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
 
 def planned(graph: Graph, machine: Machine | Gpu) -> frozenset[str]:
-    """The values that lie channels last in the layouts of the least estimate; none where too many depend on each
-    other, or where all of them are results, to be copied."""
+    """The values that are channels last in the layouts of the least estimate; none if too many depend on each other,
+    or if all of them are results, which have to be copied."""
     sets = tied(graph)
     chosen = least(costs_of(graph, sets, machine)) or {}
     last = [sets[n] for n, is_last in chosen.items() if is_last]
@@ -49,8 +49,8 @@ def planned(graph: Graph, machine: Machine | Gpu) -> frozenset[str]:
 
 
 def costs_of(graph: Graph, sets: Sequence[frozenset[str]], machine: Machine | Gpu) -> list[Cost]:
-    """The cycles of each compute, by whether sets whose members it reads or gives lie channels last, and those of
-    copies of results: sets by their positions."""
+    """The cycles of each compute, and of copies of results, by the sets that are channels last. Variable n is the
+    set at position n; a compute's cost depends on the sets of its operands and results."""
     position = {name: n for n, members in enumerate(sets) for name in members}
     computes = [node for node in graph.nodes if isinstance(node, Compute)]
     touched = ({position[name] for name in _names(node) if name in position} for node in computes)

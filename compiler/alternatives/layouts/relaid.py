@@ -26,8 +26,8 @@ def relaid(graph: Graph, last: Set[str]) -> Graph:
         %y = te.compute "y" [n = 1, h = 14, w = 14, k = 64, reduce c = 32] combine [add]
             (%x = %X[n, h, w, c] ..., %w = %W[k, c, 0, 0] ...) -> tensor<1x14x14x64xf32>
 
-    Elements keep their bits. Taps of extent 1 go, which leaves a product, and so does the one channel of a filter of a
-    depthwise convolution. Results of the graph are copied into their layout at the end.
+    Elements keep their bits. Taps of extent 1 are dropped, which leaves a product, and so is the one channel of a
+    depthwise filter. Results of the graph are copied into their layout at the end.
     """
     nodes = [_relaid(node, last) for node in graph.nodes]
     results, names = sorted(last & set(graph.results)), Names(graph.values)
@@ -39,13 +39,13 @@ def relaid(graph: Graph, last: Set[str]) -> Graph:
 
 
 def _under(node: Node, renamed: Mapping[str, str]) -> Node:
-    """A node that reads and gives values under other names."""
+    """A node with its operands and results renamed."""
     node = reading(node, renamed)
     return giving(node, tuple(replace(value, name=renamed.get(value.name, value.name)) for value in node.results))
 
 
 def _plain(value: Buffer, source: str, label: str) -> Compute:
-    """The copy of a value from one that has its channels last."""
+    """The compute that copies `source`, which is channels last, to a value."""
     axes = tuple(axis_attribute(f"i{n}", size, False) for n, size in enumerate(value.shape))
     access = Access(source, channels_last([lin.variable(n) for n in range(len(axes))]))
     types = (value.element,)
@@ -72,7 +72,7 @@ def _moved(block: Block) -> Block:
     spatial, reduces = range(block.spatial), range(block.spatial, len(block.axes))
     long = [n for n in reduces if block.axes[n].size > 1]
     is_dense = len(long) > 1 and block.axes[block.spatial].size > 1
-    kept = [*channels_last(spatial), *(reduces if is_dense or not long else long)]
+    order = [*channels_last(spatial), *(reduces if is_dense or not long else long)]
     moved: Mapping[int, Linear] = {n: lin.constant(0) for n in range(len(block.axes))}
-    moved = {**moved, **{old: lin.variable(new) for new, old in enumerate(kept)}}
-    return with_axes(block, [block.axes[n] for n in kept], moved)
+    moved = {**moved, **{old: lin.variable(new) for new, old in enumerate(order)}}
+    return with_axes(block, [block.axes[n] for n in order], moved)
