@@ -1,21 +1,21 @@
-"""Laws that are choices: other forms of te functions, which change rounding, or do not always pay.
+"""Laws that are choices: other forms of te functions that change rounding or do not always pay.
 
 law.py          `Law`, `Form`, `Conditions`, `Rounding`
 choice.py       the form that an estimate prefers
 program.py      laws on a whole te function, before it is grouped
 cost.py         the estimate of whole te functions: cycles
-explained.py    for each law where it applies, or why not
+explained.py    sentences on where each law applies, or why not
 flattened.py    a sum of sums as one sum
 chain.py        a chain of products in the order of the fewest operations
 layouts/        images channels last, by segment
 online.py       the maximum and the sums of an online softmax, in two passes
-exponentials.py  combiners of maxima and sums by their meaning
+exponentials.py  symbolic evaluation of combiners of maxima and sums
 windows.py      a fold of one expression at offsets that form a box, as a reduction
 folds.py        operations of one kind on terms, through computes
 boxes.py        boxes of points
 logarithm.py    a softmax by its logarithm, as a quotient
 normalised.py   a softmax that is divided behind a product
-splice.py       forms written with te, in the place of a compute
+splice.py       te functions in the place of a compute, or after a graph
 convolutions.py groups around one convolution, to be matched
 transforms.py   the transforms of Winograd, and convolutions by them
 winograd.py     the laws of F(2x2, 3x3) and F(4x4, 3x3)

@@ -26,26 +26,26 @@ class Box:
 
 
 def box_of(points: Sequence[Point]) -> Box | None:
-    """The box that some points are, each once; None where they are none.
+    """The box that consists of some points, each once; None if there is none.
 
-    Of (0, 0), (0, 1), (2, 0), (2, 1): (0, 0), and the sides 2 along (2, 0) and 2 along (0, 1). The least step between
-    two points is a side, whose runs all have one length, and the first points of the runs are a box again.
+    Of (0, 0), (0, 1), (2, 0), (2, 1): (0, 0), and the sides 2 along (2, 0) and 2 along (0, 1). The step between the two
+    least points is a side if all runs along it have one length. The first points of the runs are a box again.
     """
-    left = sorted(set(points))
-    if len(left) < len(points):
+    remaining = sorted(set(points))
+    if len(remaining) < len(points):
         return None
     sides: list[Side] = []
-    while len(left) > 1:
-        step = tuple(b - a for a, b in zip(left[0], left[1], strict=True))
-        present = set(left)
-        firsts = [point for point in left if _moved(point, step, -1) not in present]
-        extent = len(left) // len(firsts)
+    while len(remaining) > 1:
+        step = tuple(b - a for a, b in zip(remaining[0], remaining[1], strict=True))
+        present = set(remaining)
+        firsts = [point for point in remaining if _moved(point, step, -1) not in present]
+        extent = len(remaining) // len(firsts)
         runs = {_moved(first, step, n) for first in firsts for n in range(extent)}
         if runs != present:
             return None
         sides.append(Side(extent, step))
-        left = firsts
-    return Box(left[0], tuple(reversed(sides))) if left else None
+        remaining = firsts
+    return Box(remaining[0], tuple(reversed(sides))) if remaining else None
 
 
 def _moved(point: Point, step: Point, times: int) -> Point:

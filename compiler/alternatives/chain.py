@@ -27,14 +27,14 @@ MOST_FACTORS = 64
 
 @dataclass(frozen=True)
 class Factor:
-    """Elements of a value, at forms over the axes of a chain."""
+    """A factor of a chain: a value and its index, forms over the axes of the chain."""
 
     value: str
     index: tuple[Linear, ...]
 
     @property
     def axes(self) -> frozenset[int]:
-        """The axes along which it moves."""
+        """The axes that its index depends on."""
         return frozenset().union(*(form.variables() for form in self.index))
 
 
@@ -42,9 +42,9 @@ class Factor:
 class Chain:
     """A product of factors, each of which shares a summed axis with the next one.
 
-    products: the computes that it is written in, the one that gives its result first, whose spatial axes are axes of
-    the chain under the same numbers. extents: of the axes. batch: the axes of the result that all factors have. links:
-    the axis before each factor, and that behind the last one; None at the end of a chain that is a vector.
+    products: the computes in which it is written, the last one first; its axes are numbered as in the chain. extents:
+    by axis. batch: the axes of the result that all factors have. links: the axis before each factor, and the one after
+    the last factor; None at an end that is a vector.
     """
 
     factors: tuple[Factor, ...]
@@ -68,13 +68,12 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
         %C = te.compute "C" [k = 8, reduce n = 512] combine [add] (%B[k, n], %X[n]) { mulf }
         %Q = te.compute "Q" [m = 512, reduce k = 8] combine [add] (%A[m, k], %C[k]) { mulf }
 
-    Nothing else reads the products between, and no function stands there. Products of constants count nothing: they are
-    computed once. f32 and f64 under `fast` only; integers,
-    whose products wrap, under every policy.
+    The intermediate products have one reader each, the next product. Products of constants cost nothing: they are
+    computed once. It applies to f32 and f64 under `fast` only; to integers, whose products wrap, under every policy.
 
-    Each order adds up the same products of one element of each factor, so what is infinite or NaN in an operand
-    makes the same results no finite numbers. But a product in between overflows, or underflows to 0, in one order and
-    not in another: no guard short of all orders sees that, and `contract` does not permit it.
+    Each order adds up the same products of one element of each factor, so infinite or NaN operands make the same
+    results infinite or NaN. But an intermediate product may overflow, or underflow to 0, in one order only. A guard
+    would have to evaluate all orders, so `contract` does not permit it.
 
     Rounding: in every order a product of elements takes part in as many roundings as the extents of all axes that are
     summed, K. So |error| <= gamma(K) |A| |B| ... for each order (Higham, Accuracy and Stability of Numerical
@@ -132,14 +131,14 @@ def _product(node: object) -> Compute | None:
 
 
 def _is_plain(access: Access) -> bool:
-    """Whether each dimension of a read is at an axis of its own, or stands still."""
+    """Whether each index of a read is a different axis, or a constant; and it has no conditions."""
     axes = [form for form in access.index if not form.is_constant]
     plain = all(form == lin.variable(min(form.variables(), default=0)) for form in axes)
     return plain and len(set(axes)) == len(axes) and not access.where
 
 
 def _chain(root: Compute, graph: Graph) -> Chain | None:
-    """The chain of three factors or more whose result a product gives; None where there is none."""
+    """The chain of three factors or more that ends in a product; None if there is none."""
     extents = {n: axis.size for n, axis in enumerate(root.block.axes)}
     products, factors = [root], list[Factor]()
     left = [Factor(access.buffer, access.index) for access in reversed(root.block.reads)]
@@ -162,17 +161,17 @@ def _chain(root: Compute, graph: Graph) -> Chain | None:
 
 
 def _inner(factor: Factor, root: Compute, graph: Graph) -> Compute | None:
-    """The product that gives a factor, where nothing else reads it."""
+    """The product that computes a factor; None if another compute reads it too, or it is no product."""
     inner = _product(graph.producers.get(factor.value))
     if inner is None or factor.value in graph.results or len(graph.consumers[factor.value]) != 1:
         return None
     (reader,) = graph.consumers[factor.value]
-    twice = isinstance(reader, Compute) and len(reader.block.reads) != len(reader.operands)
-    return None if twice or inner.block.body[0] is not root.block.body[0] else inner
+    reads_twice = isinstance(reader, Compute) and len(reader.block.reads) != len(reader.operands)
+    return None if reads_twice or inner.block.body[0] is not root.block.body[0] else inner
 
 
 def _linked(chain: Chain) -> Chain | None:
-    """The chain with its factors in order; None where they are none of matrices, with vectors at the ends."""
+    """The chain with its factors in order; None unless they are matrices, with matrices or vectors at the ends."""
     spatial = chain.products[0].block.spatial
     ends = [factor for factor in chain.factors if len([n for n in factor.axes if n >= spatial]) == 1]
     if len(ends) != 2:
@@ -203,8 +202,7 @@ def _only(axes: Iterable[int], fits: Callable[[int], bool]) -> int | None:
 
 
 def _cuts(sizes: Sequence[int], constant: Sequence[bool]) -> tuple[int, dict[tuple[int, int], int]]:
-    """The fewest multiplications for a chain of matrices of these sizes, and where each part of it is cut; a part whose
-    factors are all constant needs none.
+    """The fewest multiplications for a chain of matrices of these sizes, and the best cut of each part of it. A part whose factors are all constant needs none.
 
     For (10, 100, 5, 50), none constant: 7500, {(0, 2): 1, (1, 3): 2, (0, 3): 2}. For (4, 32, 64, 16), the last two
     constant: 2048, {(0, 2): 1, (1, 3): 2, (0, 3): 1}.
@@ -222,15 +220,15 @@ def _cuts(sizes: Sequence[int], constant: Sequence[bool]) -> tuple[int, dict[tup
     return best[0, count], cuts
 
 
-def _reordered(chain: Chain, graph: Graph, known: Collection[str]) -> Graph | None:
-    """The graph with a chain in the order of the fewest multiplications; None where it is written in such an order.
-    `known` are the values that depend on constants alone."""
-    multiplications, cuts = _cuts(chain.sizes, [factor.value in known for factor in chain.factors])
-    running = [product for product in chain.products if product.results[0].name not in known]
+def _reordered(chain: Chain, graph: Graph, constants: Collection[str]) -> Graph | None:
+    """The graph with a chain in the order of the fewest multiplications; None if it is written in that order.
+    `constants`: the values that depend on constants alone."""
+    multiplications, cuts = _cuts(chain.sizes, [factor.value in constants for factor in chain.factors])
+    running = [product for product in chain.products if product.results[0].name not in constants]
     written = sum(prod(axis.size for axis in product.block.axes) for product in running)
     if multiplications * prod(chain.extents[n] for n in chain.batch) >= written:
         return None
-    root, made = chain.products[0], list[Compute]()
+    root, computes = chain.products[0], list[Compute]()
     names = Names([*graph.values, *(node.block.label for node in graph.nodes if isinstance(node, Compute))])
 
     def multiplied(start: int, end: int) -> Factor:
@@ -240,25 +238,25 @@ def _reordered(chain: Chain, graph: Graph, known: Collection[str]) -> Graph | No
         factors, summed = (multiplied(start, cut), multiplied(cut, end)), chain.links[cut]
         assert summed is not None
         if (start, end) == (0, len(chain.factors)):
-            made.append(Compute(_sum(root.block, range(root.block.spatial), factors, summed, chain), root.results))
+            computes.append(Compute(_sum(root.block, range(root.block.spatial), factors, summed, chain), root.results))
             return Factor(root.results[0].name, ())
         axes = [*chain.batch, *(n for n in (chain.links[start], chain.links[end]) if n is not None)]
         name = names.fresh(root.block.label)
         value = Buffer(name, tuple(chain.extents[n] for n in axes), root.results[0].element)
-        made.append(Compute(replace(_sum(root.block, axes, factors, summed, chain), label=name), (value,)))
+        computes.append(Compute(replace(_sum(root.block, axes, factors, summed, chain), label=name), (value,)))
         return Factor(name, tuple(map(lin.variable, axes)))
 
     multiplied(0, len(chain.factors))
     nodes = [node for node in graph.nodes if node is root or node not in chain.products]
-    place = nodes.index(root)
-    return graph.with_nodes([*nodes[:place], *made, *nodes[place + 1 :]])
+    position = nodes.index(root)
+    return graph.with_nodes([*nodes[:position], *computes, *nodes[position + 1 :]])
 
 
 def _sum(like: Block, axes: Sequence[int], factors: Sequence[Factor], summed: int, chain: Chain) -> Block:
-    """The sum over one axis of the products of two factors, indexed by others."""
-    places = {n: lin.variable(place) for place, n in enumerate((*axes, summed))}
+    """A block like `like`: the sum over an axis of products of two factors, indexed by `axes`."""
+    positions = {n: lin.variable(place) for place, n in enumerate((*axes, summed))}
     ranges = {n: (0, extent - 1) for n, extent in chain.extents.items()}
-    reads = tuple(Access(factor.value, index_at(factor.index, places, ranges)) for factor in factors)
+    reads = tuple(Access(factor.value, index_at(factor.index, positions, ranges)) for factor in factors)
     new = [axis_attribute(f"x{n}", chain.extents[n], n == summed) for n in (*axes, summed)]
     return replace(like, axes=tuple(new), reads=reads)
 

@@ -1,5 +1,4 @@
-"""`best`: the form of a graph that an estimate prefers among those that laws offer and the caller permits;
-`plausible`: those that may be the fastest."""
+"""`best`: the permitted form of a graph with the largest estimated gain; `plausible`: the forms worth timing."""
 
 from __future__ import annotations
 

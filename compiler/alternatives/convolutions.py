@@ -22,9 +22,12 @@ from compiler.program.tree import Access, Block, Buffer
 @dataclass(frozen=True)
 class Convolution:
     """A convolution with stride 1: Y[n, k, h, w] += X[n, c, h + r - pads[0], w + s - pads[1]] * W[k, c, r, s], where X
-    is zero outside. In three dimensions filters have one tap in the first, in which results lie as images do:
-    Y[n, k, d, h, w] of X[n, c, d, ...] and W[k, c, 0, r, s]. X and Y may have their channels last, each for itself.
-    `before` is what computes X in the graph."""
+    is zero outside of its bounds.
+
+    In three dimensions filters have one tap along the first: Y[n, k, d, h, w] of X[n, c, d, ...] and W[k, c, 0, r, s].
+    `read` and `written` are the layouts of X and Y, which may have their channels last. `before` are the nodes that
+    compute X.
+    """
 
     compute: Compute
     image: Buffer
@@ -41,7 +44,7 @@ class Convolution:
 
     @property
     def images(self) -> int:
-        """Images of rows and columns."""
+        """The number of two-dimensional images."""
         shape = self.compute.results[0].shape
         return shape[0] * prod(shape[d] for d in self.written.pixels[:-2])
 
@@ -53,46 +56,48 @@ class Convolution:
 
 
 def only_convolution(graph: Graph) -> Convolution | None:
-    """The convolution of a graph that has one, whose other computes are elementwise: before it, on its image alone, or
-    after it, on its result, the last of them the only result of the graph; None for any other graph. Constants may
-    stand anywhere."""
-    at = next((n for n, node in enumerate(graph.nodes) if _is_contraction(node)), len(graph.nodes))
-    before, (first, *after) = graph.nodes[:at], graph.nodes[at:] or (None,)
+    """The convolution of a graph whose other computes are elementwise; None for any other graph.
+
+    Computes before it compute its image only; computes after it read its result, and the last of them is the only
+    result of the graph. Constants may be anywhere.
+    """
+    position = next((n for n, node in enumerate(graph.nodes) if _is_contraction(node)), len(graph.nodes))
+    before, (first, *after) = graph.nodes[:position], graph.nodes[position:] or (None,)
     after = [node for node in after if not isinstance(node, Constant)]
     if not isinstance(first, Compute) or graph.results != ([first, *after][-1].results[0].name,):
         return None
-    found = convolution_of(first, graph)
-    if found is None or not all(_is_on_result(node, found, graph) for node in after):
+    convolution = convolution_of(first, graph)
+    if convolution is None or not all(_is_on_result(node, convolution, graph) for node in after):
         return None
-    return replace(found, before=before) if _is_for_image(before, found, graph) else None
+    return replace(convolution, before=before) if _is_for_image(before, convolution, graph) else None
 
 
 def _is_contraction(node: Node) -> bool:
     return isinstance(node, Compute) and kind_of(node.block) is Kind.CONTRACTION
 
 
-def _is_for_image(before: Sequence[Node], found: Convolution, graph: Graph) -> bool:
-    """Whether nodes are constants, and elementwise computes that the image of a convolution alone is made of."""
+def _is_for_image(before: Sequence[Node], convolution: Convolution, graph: Graph) -> bool:
+    """Whether nodes are constants, and elementwise computes that only the image of a convolution depends on."""
     if any(isinstance(node, Call) for node in before):
         return False
     computes = [node for node in before if isinstance(node, Compute)]
     readers = [reader for node in computes for reader in graph.consumers[node.results[0].name]]
     is_elementwise = all(len(n.results) == 1 and kind_of(n.block) is Kind.ELEMENTWISE for n in computes)
-    inside = all(any(reader is each for each in (*computes, found.compute)) for reader in readers)
-    return is_elementwise and inside and found.weights.name not in {node.results[0].name for node in before}
+    inside = all(any(reader is each for each in (*computes, convolution.compute)) for reader in readers)
+    return is_elementwise and inside and convolution.weights.name not in {node.results[0].name for node in before}
 
 
-def _is_on_result(node: Node, found: Convolution, graph: Graph) -> bool:
-    """Whether a compute is an elementwise one of the shape of a convolution's result, which reads what is computed at
+def _is_on_result(node: Node, convolution: Convolution, graph: Graph) -> bool:
+    """Whether a node is an elementwise compute in the shape of a convolution's result that reads computed values at
     its own indices."""
     if not isinstance(node, Compute):
         return False
-    block, shape = node.block, found.compute.results[0].shape
+    block, shape = node.block, convolution.compute.results[0].shape
     if kind_of(block) is not Kind.ELEMENTWISE or not block.reads:
         return False
-    own = tuple(lin.variable(n) if size > 1 else lin.constant(0) for n, size in enumerate(shape))
+    identity = tuple(lin.variable(n) if size > 1 else lin.constant(0) for n, size in enumerate(shape))
     computed = [access for access in block.reads if isinstance(graph.producers.get(access.buffer), Compute)]
-    at_own = all(_without_units(access.index, shape) == own and not access.where for access in computed)
+    at_own = all(_without_units(access.index, shape) == identity and not access.where for access in computed)
     return at_own and len(node.results) == 1 and node.results[0].shape == shape
 
 
@@ -102,7 +107,7 @@ def _without_units(index: Sequence[Linear], shape: Sequence[int]) -> tuple[Linea
 
 
 def convolution_of(node: Compute, graph: Graph) -> Convolution | None:
-    """A compute as a convolution with stride 1; None where it is none."""
+    """A compute as a convolution with stride 1; None for any other compute."""
     block = node.block
     rank = block.spatial
     if kind_of(block) is not Kind.CONTRACTION or rank not in (4, 5) or len(block.reads) != 2:
@@ -111,13 +116,13 @@ def convolution_of(node: Compute, graph: Graph) -> Convolution | None:
         return None
     if not all(isinstance(operand, Read) for operand in getattr(block.body[0], "operands", ())):
         return None
-    every = (Layout(False, rank), Layout(True, rank))
-    found = (_in_layouts(node, graph, read, written) for read in every for written in every)
-    return next((convolution for convolution in found if convolution is not None), None)
+    layouts = (Layout(False, rank), Layout(True, rank))
+    candidates = (_in_layouts(node, graph, read, written) for read in layouts for written in layouts)
+    return next((convolution for convolution in candidates if convolution is not None), None)
 
 
 def _in_layouts(node: Compute, graph: Graph, read: Layout, written: Layout) -> Convolution | None:
-    """A compute as a convolution of an image in one layout into another one; None where it is none."""
+    """A compute as a convolution with its image and its result in these layouts; None if it is none."""
     block, rank = node.block, node.block.spatial
     of_filter = tuple(map(lin.variable, (written.channels, *range(rank, len(block.axes)))))
     weights = next((access for access in block.reads if access.index == of_filter), None)
@@ -136,14 +141,15 @@ def _in_layouts(node: Compute, graph: Graph, read: Layout, written: Layout) -> C
 
 
 def _is_of_own_image(block: Block, image: Access, layout: Layout) -> bool:
-    """Whether a read is of the result's image and the reduction's channel."""
+    """Whether an index has the result's batch axis and, for the channels, the first reduce axis."""
     images = (lin.variable(0),) if block.axes[0].size > 1 else (lin.variable(0), lin.constant(0))
     own = len(image.index) == block.spatial and image.index[0] in images
     return own and image.index[layout.channels] == lin.variable(block.spatial)
 
 
 def _reads_zero_outside(block: Block, access: Access, source: Buffer) -> bool:
-    """Whether the conditions of a read are those of its bounds, and zero is read beyond them."""
+    """Whether the conditions of a read are bounds of its source, all that can fail, and it reads zero where they do."""
+    # X[h + r - 1] of extent 8, h in 0..7, r in 0..2: h + r - 1 >= 0 and 8 - h - r >= 0 can fail and must both be there.
     bounds = {Condition(form) for form in access.index}
     bounds |= {Condition(lin.constant(size - 1) - form) for form, size in zip(access.index, source.shape, strict=True)}
     open_bounds = {bound for bound in bounds if not bound.always(block.axis_ranges)}

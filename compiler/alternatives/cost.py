@@ -21,21 +21,24 @@ def gain(written: Graph, other: Graph, conditions: Conditions) -> float:
 
 
 def cycles(graph: Graph, conditions: Conditions) -> float:
-    """The estimated cycles of a call: each compute takes as long as its operations, two vectors of fused
-    multiplications a cycle, or as the bytes that it reads and writes; what depends on constants alone takes none. Joint
-    reductions go lane by lane."""
-    known = fixed(graph, conditions.constants)
-    computes = [node for node in graph.nodes if isinstance(node, Compute) and node.results[0].name not in known]
+    """The estimated cycles of a call: the sum over its computes, without those that depend on constants alone.
+
+    A compute takes as long as its operations, two vectors of fused multiplications a cycle, or as the bytes that it
+    reads and writes, whichever is longer. Joint reductions are not vectorized.
+    """
+    fixed_values = fixed(graph, conditions.constants)
+    computes = [node for node in graph.nodes if isinstance(node, Compute) and node.results[0].name not in fixed_values]
     return sum(_cycles(node, graph, conditions.machine) for node in computes)
 
 
 def fixed(graph: Graph, constants: Collection[str]) -> set[str]:
-    """The values that depend on constants alone: inputs that never change, by their names, and stated tensors."""
-    known = set(constants)
+    """The values that depend on constants alone: on inputs that never change, given by their names, and on stated
+    tensors."""
+    fixed_values = set(constants)
     for node in graph.nodes:
-        if not isinstance(node, Call) and known.issuperset(node.operands):
-            known.update(value.name for value in node.results)
-    return known
+        if not isinstance(node, Call) and fixed_values.issuperset(node.operands):
+            fixed_values.update(value.name for value in node.results)
+    return fixed_values
 
 
 def _cycles(node: Compute, graph: Graph, machine: Machine | Gpu) -> float:

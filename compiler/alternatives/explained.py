@@ -1,4 +1,4 @@
-"""For each law where it applies to a te function, or why it does not, in sentences."""
+"""Sentences on where each law applies to a te function, or why it does not."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from compiler.graph.provenance import Provenance
 from compiler.graph.tree import Graph
 
 _FREEST = "fast"
-"""The policy that permits what any other one does."""
+"""The policy that permits whatever another one does."""
 
 
 def explanations(graph: Graph, conditions: Conditions, laws: Sequence[Law], names: Provenance) -> Iterator[str]:
-    """For each law of whole functions the places where it applies to a canonical graph, a line each, or one line that
-    says why it does not. `names` is what the program calls the parts of the graph."""
-    made = rewritten(graph, conditions, laws)
+    """For each law of whole functions, a line for each place where it applies to a canonical graph, or a line on why
+    it does not apply. `names`: the user's names of the graph's parts."""
+    rewriting = rewritten(graph, conditions, laws)
     for law in laws:
-        taken = [applied for applied in made.applied if applied.law == law.name]
+        taken = [applied for applied in rewriting.applied if applied.law == law.name]
         lines = [f"{applied.where}, for a gain of {applied.gain:.3g}" for applied in taken]
         for line in lines or [refusal(law, graph, conditions)]:
             yield names.spoken(f"{law.name}: {line}")
@@ -28,7 +28,7 @@ def explanations(graph: Graph, conditions: Conditions, laws: Sequence[Law], name
 
 @dataclass(frozen=True)
 class NamedGroup:
-    """A canonical group with the inputs of it that never change, and what the program calls its parts."""
+    """A canonical group with its inputs that never change, and the user's names of its parts."""
 
     graph: Graph
     constants: frozenset[str]
@@ -36,16 +36,16 @@ class NamedGroup:
 
 
 def group_explanations(groups: Sequence[NamedGroup], conditions: Conditions, laws: Sequence[Law]) -> Iterator[str]:
-    """For each law of groups the groups that it gives another form, a line each, or one line that says why there are
-    none: of the first group where the law has something to say."""
-    known = [replace(conditions, constants=group.constants) for group in groups]
-    chosen = [best(group.graph, here, laws) for group, here in zip(groups, known, strict=True)]
+    """For each law of groups, a line for each group to which it gives another form, or a line on why there is none:
+    the first refusal with a reason."""
+    group_conditions = [replace(conditions, constants=group.constants) for group in groups]
+    chosen = [best(group.graph, here, laws) for group, here in zip(groups, group_conditions, strict=True)]
     for law in laws:
         taken = [(g, c.form) for g, c in zip(groups, chosen, strict=True) if c is not None and c.law.name == law.name]
         lines = [f"{_what(form, group.graph)}, for a gain of {form.gain:.3g}" for group, form in taken]
         if not lines:
-            said = [refusal(law, group.graph, here) for group, here in zip(groups, known, strict=True)]
-            lines = [next((line for line in said if line != NOWHERE), NOWHERE)]
+            refusals = [refusal(law, group.graph, here) for group, here in zip(groups, group_conditions, strict=True)]
+            lines = [next((line for line in refusals if line != NOWHERE), NOWHERE)]
         yield from (f"{law.name}: {line}" for line in lines)
 
 
@@ -53,7 +53,7 @@ NOWHERE = "nothing in the program has its form"
 
 
 def refusal(law: Law, graph: Graph, conditions: Conditions) -> str:
-    """Why a law does not apply to a graph: the first condition without which it would."""
+    """The reason why a law does not apply to a graph: the first condition without which it would."""
     paid = _best(law, graph, conditions)
     if paid is not None:
         return f"it does not pay: {_what(paid, graph)}, for a gain of {paid.gain:.3g}"
@@ -72,7 +72,7 @@ def refusal(law: Law, graph: Graph, conditions: Conditions) -> str:
 
 
 def _what(form: Form, graph: Graph) -> str:
-    """What a form replaces, in words."""
+    """The parts that a form replaces, in words."""
     return form.where or f"@{graph.name} in another form"
 
 

@@ -1,5 +1,4 @@
-"""Sums of products of reads and exponentials: expressions by their meaning, where it is known which of two reads is the
-greater one."""
+"""Symbolic evaluation of expressions to sums of products of reads and exponentials, for a known order of two reads."""
 
 from __future__ import annotations
 
@@ -15,11 +14,11 @@ from compiler.dialects.upstream.arith import CMPF, CmpfOp, SelectOp
 from compiler.program.body import Apply, Read, Scalar
 
 Exponent: TypeAlias = tuple[tuple[int, float], ...]
-"""A sum of reads times factors, in the order of the reads."""
+"""A linear combination of reads: their positions and factors, in order."""
 Term: TypeAlias = tuple[tuple[int, ...], Exponent]
-"""A product of reads and of the exponential of an exponent."""
+"""A product of reads, by their positions, and the exponential of an exponent."""
 Sum: TypeAlias = Mapping[Term, float]
-"""Terms with their factors, none of them 0."""
+"""Terms with their coefficients, none of them 0."""
 
 
 class UnknownValueError(Exception):
@@ -28,8 +27,11 @@ class UnknownValueError(Exception):
 
 @dataclass
 class Case:
-    """Expressions where a read is greater than another one (`order` 1), less (-1) or equal (0), or one of them is NaN
-    (None). `cancels` is set where a difference of a read with itself has been met: it is NaN where that is infinite."""
+    """An evaluation of expressions where the read `first` is greater than `second` (`order` 1), less (-1) or equal (0),
+    or one of them is NaN (None).
+
+    `cancels` is set by a difference of a read with itself, which is NaN if the read is infinite.
+    """
 
     first: int
     second: int
@@ -69,7 +71,7 @@ class Case:
         return rule(self, *map(self.value, node.operands))
 
     def _holds(self, condition: Scalar) -> bool:
-        """Whether a comparison holds; with NaN those hold that ask for it."""
+        """Whether a comparison holds; with NaN, whether it is an unordered one."""
         if not isinstance(condition, Apply) or condition.kind is not CmpfOp:
             raise UnknownValueError
         number = dict(condition.properties)["predicate"]
@@ -81,7 +83,8 @@ class Case:
         return predicate[1:] in _HOLDING[sign]
 
     def sign(self, a: Sum, b: Sum) -> int | None:
-        """The sign of a difference; None where one of the two is NaN. Raises UnknownValueError."""
+        """The sign of a - b; None if one of the two is NaN. Raises UnknownValueError."""
+        # Case(0, 1, order=-1), where read 0 < read 1: the sign of read 0 - read 1 is -1, of read 1 - read 0 it is 1.
         difference = _sum(a, _negated(b))
         if self.order is None and difference:
             return None
@@ -93,18 +96,18 @@ class Case:
         return self.order if first > 0 else -self.order
 
     def subtracted(self, a: Sum, b: Sum) -> Sum:
-        """A difference."""
+        """a - b; sets `cancels` if a read is subtracted from itself."""
         self.cancels |= any(reads and (reads, power) in b for reads, power in a)
         return _sum(a, _negated(b))
 
     def greatest(self, a: Sum, b: Sum) -> Sum:
-        """The greater one; NaN, which is no read, where one is."""
+        """The maximum of a and b; NaN if one of them is."""
         sign = self.sign(a, b)
         return {((_NAN,), ()): 1.0} if sign is None else a if sign >= 0 else b
 
 
 _NAN = -1
-"""The number of the read that stands for NaN."""
+"""The position of a read that represents NaN."""
 _HOLDING = {1: ("gt", "ge", "ne"), 0: ("eq", "ge", "le"), -1: ("lt", "le", "ne")}
 
 

@@ -20,27 +20,28 @@ from compiler.graph.tree import Compute, Graph
 from compiler.program.tree import Block
 
 BUSY = 64
-"""The results that keep the threads of a machine busy, where a reduction of a large tensor is one loop for each."""
+"""The number of results that keeps the threads of a machine busy if a reduction of a large tensor is a loop for
+each."""
 _EXACT = ("max", "min")
 """The combiners of floats whose result no order changes."""
 
 
 def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
-    """Add up sums where they are added up, and permute a gradient where it is computed.
+    """Merge a sum of sums into one sum, and a permutation of a gradient into its computation.
 
         %S = te.compute "S" [i = 64, j = 8, reduce k = 32] combine [add] (%a = %A[i, j, k] ...)
         %T = te.compute "T" [i = 64, reduce j = 8] combine [add] (%s = %S[i, j] ...) { yield %s }
       ->
         %T = te.compute "T" [i = 64, reduce j = 8, reduce k = 32] combine [add] (%a = %A[i, j, k] ...)
 
-    Of any combiner; nothing else reads the inner sums, and the outer one reads each once. The orders in which one sum
-    may be formed include that of the two, so only the choice of the order changes: sums and products of floats stay
-    apart under `strict`, others are exact.
+    It applies to any combiner, if nothing else reads the inner sums and the outer one reads each once. The order of the
+    two sums is one of the orders of the merged one, so only the choice of an order changes: sums and products of floats
+    are not merged under `strict`, other combiners are exact.
 
-    It is a choice and no law of te-canonicalize, since schedules of sums in steps may be better ones: a product is
-    reduced along one axis by panels, and sums of rows along the rows. So it applies to gradients of a convolution's
-    weights, whose rule takes both, to windows along rows and columns, and to sums over neighbours in memory, where
-    these fit L2 or have many results. Sums of -0.0 begin at 0.0 in both forms.
+    It is a choice and no law of te-canonicalize, since sums in steps may have better schedules: a product is reduced
+    along one axis by panels, and sums of rows along the rows. So it applies to gradients of a convolution's weights,
+    whose rule schedules both at once, to windows along rows and columns, and to sums over neighbours in memory that fit
+    L2 or have many results. Sums of -0.0 begin at 0.0 in both forms.
     """
     for outer in graph.nodes:
         inner = _summed(outer, graph)
@@ -56,7 +57,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
 
 def _summed(outer: object, graph: Graph) -> Compute | None:
-    """The reduction whose elements a reduction of the same kind, or a permutation, reads once each; None if none."""
+    """The reduction whose results `outer` reads once each; None if there is none. `outer` is a reduction by the same
+    combiner, or permutes a gradient."""
     if not isinstance(outer, Compute) or len(outer.results) != 1 or len(outer.block.reads) != 1:
         return None
     (value,), block = outer.results, outer.block
@@ -74,7 +76,7 @@ def _summed(outer: object, graph: Graph) -> Compute | None:
 
 
 def _is_permutation(block: Block) -> bool:
-    """Whether a compute of one read reads each element once: along axes, or in windows side by side."""
+    """Whether a compute of one read reads each element at most once: along axes, or in windows that do not overlap."""
     index = [form for form in block.reads[0].index if not form.is_constant]
     axes = {n for n, axis in enumerate(block.axes) if axis.size > 1}
     moved = [axis for form in index for axis in _digits(form, block)]
@@ -82,13 +84,13 @@ def _is_permutation(block: Block) -> bool:
 
 
 def _digits(form: Linear, block: Block) -> list[int]:
-    """The axes whose values are the digits of a form, as of windows side by side; an axis twice where there are none
-    such. Of `2 * y + p`, p of extent 2: [y, p]."""
+    """The axes that are the digits of a form, as of windows that do not overlap, the most significant first; else
+    each axis twice. Of `2 * y + p`, p of extent 2: [y, p]."""
     factors = sorted((form.coefficient(axis) or 0, axis) for axis in form.variables())
     sizes = [1, *(block.axes[axis].size for _, axis in factors)]
-    wanted = [prod(sizes[: n + 1]) for n in range(len(factors))]
+    strides = [prod(sizes[: n + 1]) for n in range(len(factors))]
     axes = [axis for _, axis in factors]
-    return axes[::-1] if form.constant == 0 and [factor for factor, _ in factors] == wanted else [*axes, *axes]
+    return axes[::-1] if form.constant == 0 and [factor for factor, _ in factors] == strides else [*axes, *axes]
 
 
 def _is_permitted(inner: Compute, conditions: Conditions) -> bool:
@@ -97,7 +99,7 @@ def _is_permitted(inner: Compute, conditions: Conditions) -> bool:
 
 
 def one_block(outer: Block, inner: Block) -> Block:
-    """The outer block with the inner one in place of what it reads of it."""
+    """The outer block with the inner one in the place of its read."""
     (access,), count = outer.reads, len(outer.axes)
     reduces = inner.axes[inner.spatial :]
     axes = [axis_attribute(f"{inner.label}.{axis.label}", axis.size, True) for axis in reduces]
@@ -108,7 +110,7 @@ def one_block(outer: Block, inner: Block) -> Block:
 
 def _is_gradient(block: Block) -> bool:
     """Whether a sum of products is the gradient of a convolution's weights: one factor is read through windows, whose
-    taps are axes of the result, and all that is summed moves both factors."""
+    taps are axes of the result, and both factors depend on all reduce axes."""
     if block.combiners != ("add",) or len(block.reads) != 2 or block.spatial < 4:
         return False
     windows = [form for access in block.reads for form in access.index if len(form.variables()) == 2]
@@ -129,15 +131,16 @@ def _is_pooling(block: Block) -> bool:
 
 
 def _is_contiguous(outer: Compute, block: Block, graph: Graph, conditions: Conditions) -> bool:
-    """Whether one read is reduced along its last dimensions, all of each, and threads are not needed, or kept busy."""
+    """Whether a block reduces one read along its last dimensions, all of each, and the read fits L2, or there are
+    BUSY results."""
     if len(block.reads) != 1 or block.table is not None or block.reads[0].where:
         return False
     (access,), source = block.reads, graph.values[block.reads[0].buffer]
     reduced = {lin.variable(n): axis.size for n, axis in enumerate(block.axes) if axis.is_reduce}
-    whole = [reduced.get(form) == extent for form, extent in zip(access.index, source.shape, strict=True)]
-    last = all(before <= after for before, after in pairwise(whole)) and sum(whole) == len(reduced)
-    busy = size(source) <= conditions.machine.l2_bytes or prod(outer.results[0].shape) >= BUSY
-    return last and busy
+    is_whole = [reduced.get(form) == extent for form, extent in zip(access.index, source.shape, strict=True)]
+    are_last = all(before <= after for before, after in pairwise(is_whole)) and sum(is_whole) == len(reduced)
+    is_fast = size(source) <= conditions.machine.l2_bytes or prod(outer.results[0].shape) >= BUSY
+    return are_last and is_fast
 
 
 FLATTENED = Law("flattened", Scope.PROGRAM, _forms)

@@ -1,4 +1,4 @@
-"""Folds: operations of one kind on terms, through the computes that only they read."""
+"""Folds: trees of one associative operation over terms, through computes that have no other readers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ FOLDS: Mapping[type[Operation], str] = {
     arith.MinSIOp: "min",
     arith.MinUIOp: "min",
 }
-"""The combiners that fold as operations do."""
+"""The combiner that folds as an operation does."""
 
 
 @dataclass(frozen=True)
 class FoldTerm:
-    """A term of a fold: an expression over reads, of these types, at forms over the axes of the root and then over
-    reduce axes of its own."""
+    """A term of a fold: an expression over reads of these types, indexed by the axes of the root and then by reduce
+    axes of its own."""
 
     value: Scalar
     reads: tuple[Access, ...]
@@ -43,8 +43,8 @@ class FoldTerm:
 
 @dataclass(frozen=True)
 class Fold:
-    """A value in a compute, `root`, that folds terms, and the computes that it takes in. `is_part`: whether another
-    fold in the same compute takes it in."""
+    """A value in the compute `root` that folds terms, and the computes that it absorbs. `is_part`: whether it is
+    part of another fold in the same compute."""
 
     root: Compute
     value: Apply
@@ -55,7 +55,7 @@ class Fold:
 
 
 def folds_of(node: object, graph: Graph, conditions: Conditions) -> Iterator[Fold]:
-    """The folds in a compute of one result, outer ones first; of a reduction one by its combiner alone."""
+    """The folds in a compute of one result, outer ones first; in a reduction, only those by its combiner."""
     if not isinstance(node, Compute) or len(node.results) != 1 or node.block.table is not None:
         return
     block, (result,), parts = node.block, node.results, set[int]()
@@ -81,7 +81,7 @@ def _is_permitted(combiner: str, element: Attribute, conditions: Conditions) -> 
 
 @dataclass(frozen=True)
 class _Inside:
-    """The search for the terms of a fold by operations of a kind; `absorbed` are the computes that have been met."""
+    """The search for the terms of a fold by one operation; adds the computes that it goes through to `absorbed`."""
 
     root: Compute
     kind: type[Operation]
@@ -89,37 +89,43 @@ class _Inside:
     absorbed: list[Compute]
 
     def terms(self, term: FoldTerm, reader: Compute) -> Iterator[FoldTerm]:
-        """The terms that a term of a reader folds, itself where it folds none."""
+        """The terms into which a term of `reader` can be expanded; the term itself if it is no fold."""
         value = term.value
         if isinstance(value, Apply) and value.kind is self.kind:
             for operand in value.operands:
                 yield from self.terms(replace(term, value=operand), reader)
             return
-        made = self._only_read(term.reads[value.position], reader) if isinstance(value, Read) else None
-        if made is None or not isinstance(value, Read):
+        producer = self._only_read(term.reads[value.position], reader) if isinstance(value, Read) else None
+        if producer is None or not isinstance(value, Read):
             yield term
             return
-        self.absorbed.append(made)
-        inner = self._at(made.block, term.reads[value.position])
-        if made.block.combiners:
+        self.absorbed.append(producer)
+        inner = self._at(producer.block, term.reads[value.position])
+        if producer.block.combiners:
             yield inner
         else:
-            yield from self.terms(inner, made)
+            yield from self.terms(inner, producer)
 
     def _only_read(self, access: Access, reader: Compute) -> Compute | None:
-        """The compute of what only the reader reads, if it folds or reduces by the same combiner."""
-        made = self.graph.producers.get(access.buffer)
-        if not isinstance(made, Compute) or len(made.results) != 1 or made.block.table is not None or access.where:
+        """The compute of a value that only `reader` reads, if it folds or reduces by the same combiner; None for any
+        other value."""
+        producer = self.graph.producers.get(access.buffer)
+        if (
+            not isinstance(producer, Compute)
+            or len(producer.results) != 1
+            or producer.block.table is not None
+            or access.where
+        ):
             return None
         readers = self.graph.consumers[access.buffer]
         alone = len(readers) == 1 and readers[0] is reader and access.buffer not in self.graph.results
-        block, first = made.block, made.block.body[0]
+        block, first = producer.block, producer.block.body[0]
         folds = not block.combiners and isinstance(first, Apply) and first.kind is self.kind
-        same = made.results[0].element == self.root.results[0].element
-        return made if alone and same and (folds or block.combiners == (FOLDS[self.kind],)) else None
+        same = producer.results[0].element == self.root.results[0].element
+        return producer if alone and same and (folds or block.combiners == (FOLDS[self.kind],)) else None
 
     def _at(self, block: Block, access: Access) -> FoldTerm:
-        """The value of a block where it is read."""
+        """The value of a block at the index of a read of it."""
         root, reduces = self.root.block, block.axes[block.spatial :]
         count = len(root.axes)
         forms = dict(enumerate(access.index))

@@ -49,7 +49,7 @@ CONFIDENCE = 0.998
 
 
 def of_sums(extents: Sequence[int], unit: float) -> Rounding:
-    """The bounds of sums of sums of products, of these numbers of terms, in a dtype of unit roundoff `unit`."""
+    """The bounds of nested sums of products, with these numbers of terms, in a dtype of unit roundoff `unit`."""
     roundings, deviation = sum(extents), sqrt(sum(n + 1 for n in extents) / 2 / 3)
     return Rounding(roundings * unit / (1 - roundings * unit), sqrt(2 * log(2 / (1 - CONFIDENCE))) * unit * deviation)
 
@@ -60,8 +60,8 @@ class Form:
 
     gain: the estimated time of the written form over this one's. rounding, written_rounding: the bounds of both; None
     where only the order of sums changes. guard: of a group, a graph with the same inputs and one result of one element,
-    which is not zero where the form may be used in a run; None where it always may. where: which parts of the graph it
-    replaces and by what, for people.
+    which is not zero where the form may be used in a run; None where it always may. where: the parts of the graph that
+    it replaces and their replacement, in words.
     """
 
     graph: Graph
@@ -77,7 +77,8 @@ Forms: TypeAlias = Callable[[Graph, Conditions], Iterator[Form]]
 
 @dataclass(frozen=True)
 class Law:
-    """A law by its name: the forms that it offers of a graph, none where it does not apply."""
+    """A law: its name, the graphs that it rewrites, and a generator of its forms of a graph, empty if it does not
+    apply."""
 
     name: str
     scope: Scope
@@ -85,7 +86,7 @@ class Law:
 
     @property
     def always(self) -> Law:
-        """A law whose forms are always preferred: to measure what they gain."""
+        """The law with forms that are always preferred, to measure what they gain."""
 
         def forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
             for form in self.forms(graph, conditions):

@@ -35,30 +35,30 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
             exp(%x - %m) * (1.0 / %s) }
 
     The exponent may be written in any order, and in several elementwise computes. The powers are at most 1, and their
-    sum is at least that and at most the number of terms: nothing overflows, and what is NaN or infinite in one form is
-    in the other. f32 and f64, not under `strict`.
+    sum is between 1 and the number of terms: nothing overflows, and both forms have the same NaN and infinite results.
+    It applies to f32 and f64, not under `strict`.
 
-    Rounding, of N terms, over the largest result: N and two for the sum, its reciprocal and the product. As written N
-    for the sum, whose relative error is the absolute one of its logarithm, one for the logarithm, and two for the
+    Rounding, of N terms, over the largest result: N for the sum, and two for its reciprocal and the product. As written
+    N for the sum, whose relative error is the absolute error of its logarithm, one for the logarithm, and two for the
     differences.
     """
     for node in graph.nodes if conditions.policy != "strict" else ():
-        found = _found(node, graph)
-        if found is not None and isinstance(node, Compute):
-            count = prod(axis.size for axis in found.sum.block.axes[found.sum.block.spatial :])
-            unit = 2.0 ** -(24 if isinstance(found.sum.results[0].element, Float32Type) else 53)
-            block = _divided(node.block, found)
+        exponent = _softmax_exponent(node, graph)
+        if exponent is not None and isinstance(node, Compute):
+            count = prod(axis.size for axis in exponent.sum.block.axes[exponent.sum.block.spatial :])
+            unit = 2.0 ** -(24 if isinstance(exponent.sum.results[0].element, Float32Type) else 53)
+            block = _divided(node.block, exponent)
             new = graph.with_nodes([replace(n, block=block) if n is node else n for n in graph.nodes])
             saved = POWER * prod(axis.size for axis in node.block.axes) / (4 * conditions.machine.lanes)
             written = cycles(graph, conditions)
             bounds = of_sums([count + 2], unit), of_sums([count + 3], unit)
-            where = f"{node.block.label} divides by {found.sum.block.label}, not by the power of its logarithm"
+            where = f"{node.block.label} divides by {exponent.sum.block.label}, not by the power of its logarithm"
             yield Form(new, written / max(written - saved, 1), *bounds, where=where)
 
 
 @dataclass(frozen=True)
 class _At:
-    """An expression over reads at forms over the axes of a compute."""
+    """An expression over reads, whose indices are over the axes of some compute."""
 
     value: Scalar
     reads: Sequence[Access]
@@ -71,7 +71,8 @@ class _At:
 
 @dataclass(frozen=True)
 class _Exponent:
-    """The exponential of x - max x - log sum exp(x - max x) in a compute, the reads of the three, and the sum."""
+    """The exponential `value` of x - max x - log sum exp(x - max x) in a compute, the reads of x, maximum and sum,
+    and the compute of the sum."""
 
     value: Apply
     x: Access
@@ -80,16 +81,16 @@ class _Exponent:
     sum: Compute
 
 
-def _found(node: object, graph: Graph) -> _Exponent | None:
-    """The first such exponential of an elementwise compute; None where there is none."""
+def _softmax_exponent(node: object, graph: Graph) -> _Exponent | None:
+    """The first such exponential of an elementwise compute; None if there is none."""
     if not isinstance(node, Compute) or node.block.combiners or node.block.table is not None:
         return None
     for value in body.reached(node.block.body):
         if isinstance(value, Apply) and value.kind is math.ExpOp:
             terms = _terms(_At(value.operands[0], node.block.reads), graph, node.block, 1)
-            found = terms and _softmax(value, terms, graph)
-            if found:
-                return found
+            exponent = terms and _softmax(value, terms, graph)
+            if exponent:
+                return exponent
     return None
 
 
@@ -100,20 +101,20 @@ _SIGNS: dict[type[Operation], tuple[int, ...]] = {arith.AddfOp: (1, 1), arith.Su
 
 
 def _terms(at: _At, graph: Graph, block: Block, sign: int) -> list[_Term] | None:
-    """The terms of an exponent, through elementwise computes, but for what a maximum is taken of; None where it has
-    others than reads and their logarithms."""
-    seen = _resolved(at, graph, block)
-    value = seen.value
+    """The terms of an exponent, resolved through elementwise computes up to the operand of a maximum; None unless
+    all are reads or logarithms of reads."""
+    resolved = _resolved(at, graph, block)
+    value = resolved.value
     if isinstance(value, Read):
-        return [(sign, False, seen.reads[value.position])]
+        return [(sign, False, resolved.reads[value.position])]
     if not isinstance(value, Apply):
         return None
     if value.kind is math.LogOp:
-        inner = _resolved(seen.operand(0), graph, block)
+        inner = _resolved(resolved.operand(0), graph, block)
         return [(sign, True, inner.reads[inner.value.position])] if isinstance(inner.value, Read) else None
     terms: list[_Term] = []
     for number, factor in enumerate(_SIGNS.get(value.kind, ())):
-        more = _terms(seen.operand(number), graph, block, sign * factor)
+        more = _terms(resolved.operand(number), graph, block, sign * factor)
         if more is None:
             return None
         terms += more
@@ -123,22 +124,25 @@ def _terms(at: _At, graph: Graph, block: Block, sign: int) -> list[_Term] | None
 
 
 def _resolved(at: _At, graph: Graph, block: Block) -> _At:
-    """An expression, or what the elementwise computes compute that it reads."""
+    """An expression, with a read of an elementwise compute replaced by its expression, repeatedly. A value whose
+    maximum is taken is not replaced."""
     while isinstance(at.value, Read):
         access = at.reads[at.value.position]
-        made = graph.producers.get(access.buffer)
-        if not isinstance(made, Compute) or made.block.combiners or made.block.table is not None:
+        producer = graph.producers.get(access.buffer)
+        if not isinstance(producer, Compute) or producer.block.combiners or producer.block.table is not None:
             break
-        maxima = any(isinstance(c, Compute) and c.block.combiners == ("max",) for c in graph.consumers[access.buffer])
-        if maxima or access.where or len(made.results) != 1:
+        has_maximum = any(
+            isinstance(c, Compute) and c.block.combiners == ("max",) for c in graph.consumers[access.buffer]
+        )
+        if has_maximum or access.where or len(producer.results) != 1:
             break
         forms = dict(enumerate(access.index))
-        at = _At(made.block.body[0], [access_at(each, forms, block.axis_ranges) for each in made.block.reads])
+        at = _At(producer.block.body[0], [access_at(each, forms, block.axis_ranges) for each in producer.block.reads])
     return at
 
 
 def _softmax(value: Apply, terms: Sequence[_Term], graph: Graph) -> _Exponent | None:
-    """An exponential with these terms; None where they are not those of a softmax."""
+    """An exponential with these terms as that of a softmax; None if it is none."""
     by_kind = {(sign, is_log): access for sign, is_log, access in terms}
     if len(terms) != 3 or set(by_kind) != {(1, False), (-1, False), (-1, True)}:
         return None
@@ -168,13 +172,14 @@ def _softmax(value: Apply, terms: Sequence[_Term], graph: Graph) -> _Exponent | 
 
 
 def _reduced(x: Access, at: Access, element: Access, block: Block) -> set[int] | None:
-    """The dimensions along which a block reduces a value whose elements it reads, if its result, read at `at`, is that
-    of the row of the element `x`; None where it is another row, or not a whole one."""
+    """The dimensions along which a block reduces a value, which it reads at `element`. None unless its result, read
+    at `at`, is that of the whole row of the element `x`."""
     if x.buffer != element.buffer or element.where or at.where:
         return None
+    # %S[i, reduce k] of X[i, k], read as %S[i] for the element %X[i, j]: {1}. Read as %S[j], of another row: None.
     reduced, seen = set[int](), set[int]()
-    for dimension, (form, own) in enumerate(zip(element.index, x.index, strict=True)):
-        if form.is_constant and own == form:
+    for dimension, (form, own_form) in enumerate(zip(element.index, x.index, strict=True)):
+        if form.is_constant and own_form == form:
             continue
         axis = min(form.variables(), default=-1)
         if form != lin.variable(axis) or axis in seen:
@@ -182,18 +187,18 @@ def _reduced(x: Access, at: Access, element: Access, block: Block) -> set[int] |
         seen.add(axis)
         if axis >= block.spatial:
             reduced.add(dimension)
-        elif at.index[axis] != own:
+        elif at.index[axis] != own_form:
             return None
-    whole = all(n in seen or axis.size == 1 for n, axis in enumerate(block.axes))
-    return reduced if whole else None
+    has_whole_row = all(n in seen or axis.size == 1 for n, axis in enumerate(block.axes))
+    return reduced if has_whole_row else None
 
 
-def _divided(block: Block, found: _Exponent) -> Block:
-    """A block with a quotient in the place of an exponential."""
-    position, (element,) = len(block.reads), found.value.types
+def _divided(block: Block, exponent: _Exponent) -> Block:
+    """A block with the quotient of a softmax in the place of its exponential."""
+    position, (element,) = len(block.reads), exponent.value.types
     assert isinstance(element, Float32Type | Float64Type)
     x, maximum, total = (body.read(position + n, element) for n in range(3))
-    flags = dict(found.value.properties)
+    flags = dict(exponent.value.properties)
 
     def applied(kind: type[Operation], *operands: Scalar) -> Scalar:
         return body.apply(kind, operands, flags, (element,))
@@ -201,8 +206,8 @@ def _divided(block: Block, found: _Exponent) -> Block:
     power = applied(math.ExpOp, applied(arith.SubfOp, x, maximum))
     reciprocal = applied(arith.DivfOp, body.constant(FloatAttr(1.0, element)), total)
     new = applied(arith.MulfOp, power, reciprocal)
-    values = tuple(body.replaced(value, found.value, new) for value in block.body)
-    reads = (*block.reads, found.x, found.maximum, found.total)
+    values = tuple(body.replaced(value, exponent.value, new) for value in block.body)
+    reads = (*block.reads, exponent.x, exponent.maximum, exponent.total)
     return replace(block, body=values, reads=reads, read_types=(*block.read_types, *[element] * 3))
 
 

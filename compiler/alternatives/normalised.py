@@ -37,26 +37,29 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
         %W = te.compute "W" [m = 256, n = 256] (%e = %E[m, n] ..., %s = %S[m] ...) { %e / %s }
         %Y = te.compute "Y" [m = 256, d = 64, reduce n = 256] combine [add] (%W[m, n], %V[n, d]) { mulf }
 
-    The powers are of differences from their maximum: they are at most 1, and their sum is at least that. So no quotient
+    The powers are of differences from their maximum: they are at most 1, and their sum is at least 1. So no quotient
     overflows, nor a sum that did not before. Each term of a result is rounded as often as before: N times in the
-    product and the sum, and once by the division. f32 and f64, not under `strict`. Source: the softmax of Milakov and
-    Gimelshein, 2018, and attention by rows (Rabe and Staats, 2021), which divide where it is cheap.
+    product and the sum, and once by the division. It applies to f32 and f64, not under `strict`. Source: the softmax of
+    Milakov and Gimelshein, 2018, and attention by rows (Rabe and Staats, 2021), which divide where it is cheap.
     """
     for node in graph.nodes:
-        found = _normalised(node, graph) if conditions.policy != "strict" else None
-        if found is not None:
-            unit = 2.0 ** -(24 if isinstance(found.product.results[0].element, Float32Type) else 53)
-            rounding = of_sums([found.product.block.axes[-1].size + 1], unit)
+        attention = _normalised(node, graph) if conditions.policy != "strict" else None
+        if attention is not None:
+            unit = 2.0 ** -(24 if isinstance(attention.product.results[0].element, Float32Type) else 53)
+            rounding = of_sums([attention.product.block.axes[-1].size + 1], unit)
             written = cycles(graph, conditions)
-            saved = 2 * STEPS * size(graph.values[found.powers.buffer]) / BYTES
-            where = f"{found.scaled.block.label} divides the powers of {found.product.block.label}, not its results"
+            saved = 2 * STEPS * size(graph.values[attention.powers.buffer]) / BYTES
+            where = (
+                f"{attention.scaled.block.label} divides the powers of {attention.product.block.label}, not its results"
+            )
             gain = written / max(written - saved, 1)
-            yield Form(_divided(graph, found), gain, rounding, rounding, where=where)
+            yield Form(_divided(graph, attention), gain, rounding, rounding, where=where)
 
 
 @dataclass(frozen=True)
 class _Normalised:
-    """A product of `powers`, read by it, and the compute that scales its results by a value of each row."""
+    """A product that reads `powers`, and the compute `scaled`, whose `operation` divides or multiplies its rows by
+    `scale`."""
 
     product: Compute
     powers: Access
@@ -82,7 +85,7 @@ def _normalised(node: object, graph: Graph) -> _Normalised | None:
 
 
 def _operands(value: Scalar, kinds: tuple[type[Operation], ...], block: Block) -> tuple[Access, Access] | None:
-    """The reads of an operation on two of them."""
+    """The two reads that an operation of these kinds combines; None for any other value."""
     if not isinstance(value, Apply) or value.kind not in kinds or len(value.operands) != 2:
         return None
     first, second = value.operands
@@ -92,17 +95,23 @@ def _operands(value: Scalar, kinds: tuple[type[Operation], ...], block: Block) -
 
 
 def _is_only_read(product: Compute, access: Access, reader: Compute, graph: Graph) -> bool:
-    """Whether a product is read by one compute alone, at its own axes."""
+    """Whether a product of floats has one reader, which reads it at its own axes."""
     block = product.block
     plain = access.index == tuple(map(lin.variable, range(block.spatial))) and not access.where
-    alone = graph.consumers[access.buffer] == [reader] and access.buffer not in graph.results
+    has_one_reader = graph.consumers[access.buffer] == [reader] and access.buffer not in graph.results
     is_product = kind_of(block) is Kind.CONTRACTION and len(block.axes) == block.spatial + 1
     floats = isinstance(product.results[0].element, Float32Type | Float64Type)
-    return plain and alone and is_product and floats and _operands(block.body[0], (arith.MulfOp,), block) is not None
+    return (
+        plain
+        and has_one_reader
+        and is_product
+        and floats
+        and _operands(block.body[0], (arith.MulfOp,), block) is not None
+    )
 
 
 def _is_softmax(powers: Access, product: Compute, scale: Access, kind: type[Operation], graph: Graph) -> bool:
-    """Whether a factor of a product is made of powers, and what scales the product is their sum, or its reciprocal."""
+    """Whether a factor of a product is powers, and the scale of the product is their sum, or its reciprocal."""
     block = product.block
     depth, rows = lin.variable(block.spatial), powers.index[:-1]
     if powers.where or not rows or powers.index[-1] != depth or any(form.depends_on(block.spatial) for form in rows):
@@ -116,21 +125,22 @@ def _is_softmax(powers: Access, product: Compute, scale: Access, kind: type[Oper
 
 
 def _sum_of(scale: Access, rows: tuple[Linear, ...], kind: type[Operation], graph: Graph) -> Compute | None:
-    """The sum by which rows are divided, itself or as the reciprocal that they are multiplied with."""
-    made = graph.producers.get(scale.buffer)
-    if tuple(form for form in scale.index if not form.is_constant) != rows or not isinstance(made, Compute):
+    """The compute whose rows are the divisor: read by the division, or behind the reciprocal by which it multiplies.
+    None for any other scale."""
+    producer = graph.producers.get(scale.buffer)
+    if tuple(form for form in scale.index if not form.is_constant) != rows or not isinstance(producer, Compute):
         return None
     if kind is arith.DivfOp:
-        return made
-    value = made.block.body[0]
-    if made.block.combiners or not isinstance(value, Apply) or value.kind is not arith.DivfOp:
+        return producer
+    value = producer.block.body[0]
+    if producer.block.combiners or not isinstance(value, Apply) or value.kind is not arith.DivfOp:
         return None
-    one, divisor = value.operands
-    if not isinstance(divisor, Read) or not _is_one(one):
+    numerator, divisor = value.operands
+    if not isinstance(divisor, Read) or not _is_one(numerator):
         return None
-    read = made.block.reads[divisor.position]
+    read = producer.block.reads[divisor.position]
     total = graph.producers.get(read.buffer)
-    straight = read.index == tuple(map(lin.variable, range(made.block.spatial)))
+    straight = read.index == tuple(map(lin.variable, range(producer.block.spatial)))
     return total if straight and isinstance(total, Compute) else None
 
 
@@ -143,13 +153,15 @@ def _reduces(node: Compute, combiner: str, buffer: str) -> bool:
     """Whether a compute reduces the rows of a value along its last dimension."""
     block = node.block
     straight = [tuple(map(lin.variable, range(len(block.axes))))] == [access.index for access in block.reads]
-    one = block.combiners == (combiner,) and len(block.axes) == block.spatial + 1 and isinstance(block.body[0], Read)
-    return one and straight and not block.reads[0].where and block.reads[0].buffer == buffer
+    is_row_reduction = (
+        block.combiners == (combiner,) and len(block.axes) == block.spatial + 1 and isinstance(block.body[0], Read)
+    )
+    return is_row_reduction and straight and not block.reads[0].where and block.reads[0].buffer == buffer
 
 
 def _is_of_differences(buffer: str, graph: Graph) -> bool:
-    """Whether a value is made of the powers of differences from the maxima of rows of scores of a product; the power of
-    what equals the maximum may be a stated 1."""
+    """Whether a value is the powers of differences of scores from the maxima of their rows; the power of a score
+    equal to the maximum may be a literal 1."""
     powers = graph.producers.get(buffer)
     if not isinstance(powers, Compute) or powers.block.combiners:
         return False
@@ -161,10 +173,10 @@ def _is_of_differences(buffer: str, graph: Graph) -> bool:
     (difference,) = value.operands
     if isinstance(difference, Read):
         read = block.reads[difference.position]
-        made = graph.producers.get(read.buffer)
-        if not isinstance(made, Compute) or made.block.combiners or not _is_straight(read, block):
+        producer = graph.producers.get(read.buffer)
+        if not isinstance(producer, Compute) or producer.block.combiners or not _is_straight(read, block):
             return False
-        difference, block = made.block.body[0], made.block
+        difference, block = producer.block.body[0], producer.block
     pair = _operands(difference, (arith.SubfOp,), block)
     if pair is None or not _is_straight(pair[0], block):
         return False
@@ -178,28 +190,28 @@ def _is_straight(access: Access, block: Block) -> bool:
     return access.index == tuple(map(lin.variable, range(block.spatial))) and not access.where
 
 
-def _divided(graph: Graph, found: _Normalised) -> Graph:
-    """The graph with scaled powers in the product."""
+def _divided(graph: Graph, attention: _Normalised) -> Graph:
+    """The graph with the powers scaled before the product."""
     labels = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
-    name = Names([*graph.values, *labels]).fresh(f"{found.product.block.label}.weights")
-    powers = graph.values[found.powers.buffer]
+    name = Names([*graph.values, *labels]).fresh(f"{attention.product.block.label}.weights")
+    powers = graph.values[attention.powers.buffer]
     axes = [axis_attribute(f"i{n}", extent) for n, extent in enumerate(powers.shape)]
     rows = iter(map(lin.variable, range(len(axes) - 1)))
-    scale = replace(found.scale, index=tuple(f if f.is_constant else next(rows) for f in found.scale.index))
+    scale = replace(attention.scale, index=tuple(f if f.is_constant else next(rows) for f in attention.scale.index))
     reads = (Access(powers.name, tuple(map(lin.variable, range(len(axes))))), scale)
     types = powers.scalar, graph.values[scale.buffer].scalar
     first, second = (body.read(n, type) for n, type in enumerate(types))
-    operation = found.operation
+    operation = attention.operation
     value = body.apply(operation.kind, (first, second), dict(operation.properties), operation.types)
-    location = found.scaled.block.location
+    location = attention.scaled.block.location
     weights = Block(name, tuple(axes), (), (), reads, types, (), (value,), location=location)
-    made = Buffer(name, powers.shape, powers.element)
-    factors = tuple(replace(a, buffer=name) if a is found.powers else a for a in found.product.block.reads)
-    product = replace(found.product.block, reads=factors, label=found.scaled.block.label)
-    nodes = [node for node in graph.nodes if node is not found.product]
-    at = nodes.index(found.scaled)
-    new = [Compute(weights, (made,)), Compute(product, found.scaled.results)]
-    return graph.with_nodes([*nodes[:at], *new, *nodes[at + 1 :]])
+    value_of_weights = Buffer(name, powers.shape, powers.element)
+    factors = tuple(replace(a, buffer=name) if a is attention.powers else a for a in attention.product.block.reads)
+    product = replace(attention.product.block, reads=factors, label=attention.scaled.block.label)
+    nodes = [node for node in graph.nodes if node is not attention.product]
+    position = nodes.index(attention.scaled)
+    new = [Compute(weights, (value_of_weights,)), Compute(product, attention.scaled.results)]
+    return graph.with_nodes([*nodes[:position], *new, *nodes[position + 1 :]])
 
 
 NORMALISED = Law("normalised", Scope.PROGRAM, _forms)

@@ -26,7 +26,7 @@ from compiler.program.tree import Access, Block, Buffer
 
 
 def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
-    """Reduce to the maximum first, then add up what is weighted with powers of the differences from it.
+    """Compute the maximum first, then sums weighted by the powers of differences from it.
 
         %M, %S = te.compute "M" [i = 64, reduce k = 1024]
             combine (%m = -inf, %s = 0.0) with (%n, %t) { max(%m, %n), %s * exp(%m - max) + %t * exp(%n - max) }
@@ -35,13 +35,13 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
         %M = te.compute "M" [i = 64, reduce k = 1024] combine [max] (%x = %X[i, k] ...) { %x }
         %S = te.compute "S" [i = 64, reduce k = 1024] combine [add] (%x = %X[i, k] ..., %m = %M[i] ...) { exp(%x - %m) }
 
-    The combiner may have sums of several weights, as that of an attention, and any spelling: its values are compared
-    where either maximum is the greater one, and where they are equal. f32 and f64, not under `strict`.
+    The combiner may have several weighted sums, as in attention, in any spelling: it is evaluated symbolically where
+    either maximum is greater, and where they are equal. It applies to f32 and f64, not under `strict`.
 
     Rounding: a term is rounded once for each time that the sum is scaled, and for each addition: 2 N times, here N + 1.
-    NaN gives NaN in both forms. Infinities are what they are in one order in which the combiner may be applied; but
-    inf - inf is NaN. A combiner that does not scale the sum of the greater maximum has numbers there: then the power
-    of what equals the maximum is 1 without a difference.
+    NaN gives NaN in both forms. Infinities are as in one of the orders in which the combiner may be applied; but
+    inf - inf is NaN. A combiner that does not scale the sum of the greater maximum has no such NaN: then the power of
+    an element equal to the maximum is 1, without a difference.
     Source: Milakov and Gimelshein, Online normalizer calculation for softmax, 2018.
     """
     for node in graph.nodes:
@@ -66,7 +66,7 @@ class Online:
 
 
 def _online(node: object) -> Online | None:
-    """A compute as an online softmax; None where it is none."""
+    """A compute as an online softmax; None for any other compute."""
     if not isinstance(node, Compute) or node.block.table is not None:
         return None
     first, count = next(iter(node.block.combiners), None), len(node.results)
@@ -87,19 +87,21 @@ def _online(node: object) -> Online | None:
 
 
 def _agrees(case: Case, combiner: Joint, position: int, count: int) -> bool:
-    """Whether a combiner is that of an online softmax in a case; with NaN, whether its sums are NaN.
-    Raises UnknownValueError."""
+    """Whether a combiner is that of an online softmax in a case; with NaN, whether its sums are NaN. Raises
+    UnknownValueError."""
     values = [case.value(value) for value in combiner.body]
     if case.order is None:
         sums = (value for n, value in enumerate(values) if n != position)
         return case.cancels or all(any(power for _, power in value) for value in sums)
-    held, added = position, position + count
-    greater = held if case.order >= 0 else added
-    power: Exponent = () if case.order == 0 else ((held, -case.order), (added, case.order))
+    accumulated, added = position, position + count
+    greater = accumulated if case.order >= 0 else added
+    power: Exponent = () if case.order == 0 else ((accumulated, -case.order), (added, case.order))
     for n, value in enumerate(values):
-        own, other = (n, n + count) if case.order >= 0 else (n + count, n)
-        wanted: Sum = {((own,), ()): 1.0, ((other,), power): 1.0} if n != position else case.variable(greater)
-        if value != wanted:
+        kept_term, scaled_term = (n, n + count) if case.order >= 0 else (n + count, n)
+        expected: Sum = (
+            {((kept_term,), ()): 1.0, ((scaled_term,), power): 1.0} if n != position else case.variable(greater)
+        )
+        if value != expected:
             return False
     return True
 
@@ -119,20 +121,20 @@ def _in_two_passes(graph: Graph, online: Online) -> Graph:
             dtype = "f64" if isinstance(buffer.element, Float64Type) else "f32"
             tensor = te.placeholder(buffer.shape, dtype, name=buffer.name)
         elements.append(_Elements(axes, tensor, literal or 0.0))
-    at = graph.nodes.index(compute)
-    widened = graph.with_nodes([*graph.nodes[:at], *written, *graph.nodes[at:]])
+    position = graph.nodes.index(compute)
+    widened = graph.with_nodes([*graph.nodes[:position], *written, *graph.nodes[position:]])
     inputs = [each.tensor for each in elements if each.tensor is not None]
     return spliced(widened, compute, te.function("form", inputs, _passes(online, elements)))
 
 
 def _stated(value: Scalar) -> float | None:
-    """The number that a literal is."""
+    """The number of a literal; None for any other value."""
     literal = dict(value.properties).get("value") if isinstance(value, Apply) and not value.operands else None
     return literal.value.data if isinstance(literal, FloatAttr) else None
 
 
 def _moved(value: Scalar, block: Block) -> list[int]:
-    """The spatial axes along which a value of a block moves, and all reduce axes."""
+    """The spatial axes that a value of a block depends on, and all reduce axes."""
     used = leaves([value])
     forms = [form for leaf in used if isinstance(leaf, Read) for form in _forms_of(block.reads[leaf.position])]
     axes = {leaf.axis for leaf in used if isinstance(leaf, Index)}.union(*(form.variables() for form in forms))
@@ -157,14 +159,14 @@ def _elementwise(compute: Compute, number: int, axes: Sequence[int], name: str) 
 
 @dataclass(frozen=True)
 class _Elements:
-    """What is reduced to a result: a tensor along axes of the compute, or a literal."""
+    """The elements that are reduced to a result: a tensor along axes of the compute, or a literal."""
 
     axes: Sequence[int]
     tensor: te.Tensor | None
     literal: float = 0.0
 
     def at(self, index: Mapping[int, Any]) -> Any:
-        """Its element at values of the axes."""
+        """The element at values of the axes."""
         return self.literal if self.tensor is None else self.tensor[tuple(index[n] for n in self.axes)]
 
 

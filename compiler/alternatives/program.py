@@ -13,12 +13,12 @@ from compiler.graph.tree import Graph
 from compiler.graph.whole import Rewrite
 
 MOST = 1000
-"""The most forms that are taken one after another, so that laws of plugins that undo each other come to an end."""
+"""The most forms of one program: laws of plugins may undo each other without end."""
 
 
 @dataclass(frozen=True)
 class Applied:
-    """A form that was taken: its law, its gain, and what it replaces by what, under the names of the graph."""
+    """A form that was taken: its law, its gain, and in words what it replaces, under the user's names."""
 
     law: str
     gain: float
@@ -35,19 +35,19 @@ def preferred(
     change, `taken` is called with each form that is taken."""
 
     def rewrite(graph: Graph) -> Canonical | None:
-        known = frozenset(value.name for n, value in enumerate(graph.inputs) if n in constants)
-        made = rewritten(graph, replace(conditions, constants=known), laws)
-        for applied in made.applied:
+        constant_names = frozenset(value.name for n, value in enumerate(graph.inputs) if n in constants)
+        rewriting = rewritten(graph, replace(conditions, constants=constant_names), laws)
+        for applied in rewriting.applied:
             taken(applied)
-        return made.form
+        return rewriting.form
 
     return rewrite
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A graph in other forms: the graph, its canonical form with the names of the written graph, None where no form is
-    taken, and the forms in their order."""
+    """A rewritten graph; its canonical form with the names of the written graph, None if no form was taken; and the
+    forms in order."""
 
     graph: Graph
     form: Canonical | None
@@ -55,7 +55,7 @@ class Rewritten:
 
 
 def rewritten(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Rewritten:
-    """A graph in its best form, canonical: the form of the largest gain, one after another, while one gains.
+    """A graph rewritten to the form of the largest gain, repeatedly while one gains, and made canonical.
 
     Inputs and results keep their order, and inputs of the canonical names `a0`, `a1` ... keep these, so that the
     conditions hold throughout. A graph of which no form gains is returned as it is.
@@ -76,7 +76,7 @@ def rewritten(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Rewr
 
 
 def _canonical(graph: Graph, former: Canonical) -> Canonical:
-    """The canonical form of a graph that is made of a former one, with the names that this one has."""
+    """The canonical form of a graph derived from `former`, with the user's names of that."""
     form = canonical(graph)
     return replace(form, names=form.names.after(former.names))
 

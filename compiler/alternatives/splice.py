@@ -1,4 +1,4 @@
-"""Parts of graphs written with `compiler.te`: other forms of a compute, and what follows a graph."""
+"""Splice te functions into graphs: in the place of a compute, or after the result."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from compiler.te.function import Function
 
 
 def spliced(graph: Graph, compute: Compute, form: Function) -> Graph:
-    """A graph with another form in the place of a compute: a te function of the same results, each computed, whose
-    inputs are named as values of the graph. Its computes are named anew where their names are taken."""
-    at = graph.nodes.index(compute)
+    """A graph with a te function in the place of a compute. The function computes the same results, and its inputs
+    are named as values of the graph. Its computes get fresh names where theirs are taken."""
+    position = graph.nodes.index(compute)
     inner = _nodes(graph, form, [value.name for value in compute.results])
-    return replace(graph, nodes=(*graph.nodes[:at], *inner, *graph.nodes[at + 1 :]))
+    return replace(graph, nodes=(*graph.nodes[:position], *inner, *graph.nodes[position + 1 :]))
 
 
 def followed(graph: Graph, form: Function) -> Graph:
-    """A graph of one result that a te function continues: its inputs are named as values of the graph, or become inputs
-    of it, its output is the result."""
-    known = dict(graph.values)
-    new = [value for value in read(find_function(form.module)).inputs if value.name not in known]
+    """A graph of one result, followed by a te function, whose output becomes the result. Inputs of the function are
+    values of the graph by name; others become inputs of the graph."""
+    values = dict(graph.values)
+    new = [value for value in read(find_function(form.module)).inputs if value.name not in values]
     graph = replace(graph, inputs=(*graph.inputs, *new))
     name = Names(graph.values).fresh(form.outputs[0].name)
     return replace(graph, nodes=(*graph.nodes, *_nodes(graph, form, [name])), results=(name,))
 
 
 def _nodes(graph: Graph, form: Function, results: Sequence[str]) -> list[Node]:
-    """The nodes of a te function between values of a graph and results."""
+    """The nodes of a te function, with its inputs named as values of the graph and its outputs as `results`."""
     inner = read(find_function(form.module))
     names = Names([*graph.values, *results])
     labels = Names(node.block.label for node in graph.nodes if isinstance(node, Compute))

@@ -96,11 +96,11 @@ def convolved(
     written: Layout,
 ) -> Tensor:
     """The convolution [n, k, ..., h, w] of x [n, c, ..., y, x] by w [k, c, ..., 3, 3] with stride 1; `pads` are zeros
-    before the first row and column, `image` the rows and columns of the result. A dimension between has one tap. x and
-    the result have their channels where `read` and `written` say.
+    before the first row and column, `image` the rows and columns of the result. Filters have one tap along a dimension
+    between. `read` and `written` are the layouts of x and of the result.
 
     Tiles are transformed, multiplied with transformed filters for each of their points, and transformed back. Channels,
-    and later filters, are contiguous throughout. What depends on w alone is in float64, rounded once at its end.
+    and later filters, are contiguous throughout. Filters are transformed in float64 and rounded once.
     """
     m = transform.results
     between = [x.shape[d] for d in read.pixels[:-2]]
@@ -118,7 +118,7 @@ def convolved(
 
 
 def _border(x: Tensor, pads: tuple[int, int], tiles: Tiles, layout: Layout) -> Tensor:
-    """The images [image, y, x, c] with zeros around them, as large as all tiles are."""
+    """The images [image, y, x, c], padded with zeros to whole tiles."""
     channels, (*depth, height, width) = x.shape[layout.channels], (x.shape[d] for d in layout.pixels)
     m = tiles.transform.results
 
@@ -191,8 +191,8 @@ def _output(products: Tensor, tiles: Tiles) -> Tensor:
 
 
 def combined(rows: Rows, row: Index, element: At) -> Expr:
-    """The sum of `rows[row][n] * element(n)`, without the zeros, as selects by the row, which is an axis: where that is
-    unrolled, one of them is left."""
+    """The sum of `rows[row][n] * element(n)` without zero coefficients. The row is an axis, so that it is a chain of
+    selects, one operand of which is left when the axis is unrolled."""
     value = _weighted(rows[-1], element)
     for n in reversed(range(len(rows) - 1)):
         value = te.select(row <= n, _weighted(rows[n], element), value)
@@ -200,7 +200,7 @@ def combined(rows: Rows, row: Index, element: At) -> Expr:
 
 
 def _weighted(row: Sequence[float], element: At) -> Expr:
-    """The sum of an input's elements, the positive factors first, so that none is negated alone."""
+    """The sum of elements times the coefficients of a row, positive ones first, so that no term is negated."""
     terms = [(f < 0, element(n) if abs(f) == 1 else element(n) * float(abs(f))) for n, f in enumerate(row) if f]
     (is_negative, first), *others = sorted(terms, key=lambda term: term[0])
     value = -first if is_negative else first

@@ -44,8 +44,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
             (%X[c, i + p], %W[o, c, p]) { mulf }
 
     The fold may go through elementwise computes, in any order. Its terms are one expression, or reductions of one by
-    the same combiner, whose reads differ by constants: these are the offsets of a box, each once. Where zeros or other
-    literals are read outside of a value, the window reads them there. Nothing else reads what is folded.
+    the same combiner, whose reads differ by constants: these are the offsets of a box, each once. The window
+    reads the same literals outside of a value as the terms. The folded computes have no other readers.
 
     Maxima, minima and integers are exact. Sums of f32 and f64 change their order, not under `strict`; a sum of -0.0
     alone is 0.0. It pays for terms that are reductions, where these become windows or one longer axis, for more than
@@ -54,14 +54,14 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
     parts, absorbed = set[int](), set[int]()
     for node in reversed(graph.nodes):
         for fold in folds_of(node, graph, conditions) if id(node) not in absorbed else ():
-            made, root = _reduction(fold, graph), fold.root.block
+            reduction, root = _reduction(fold, graph), fold.root.block
             is_part = fold.is_part or id(node) in parts
             parts |= {id(each) for each in fold.absorbed}
-            if made is None or not _pays(fold, made, is_part):
+            if reduction is None or not _pays(fold, reduction, is_part):
                 continue
             absorbed |= {id(each) for each in fold.absorbed}
-            new, count = _folded(graph, fold, made.block), len(fold.terms)
-            loads = count * points(root) / LOADS if _is_strided(made.block, root.spatial) else 0
+            new, count = _folded(graph, fold, reduction.block), len(fold.terms)
+            loads = count * points(root) / LOADS if _is_strided(reduction.block, root.spatial) else 0
             gain = (cycles(graph, conditions) + loads) / max(cycles(new, conditions), 1)
             yield Form(new, gain, where=f"{root.label} reduces windows of {count} elements")
             break
@@ -69,50 +69,53 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
 @dataclass(frozen=True)
 class _Reduction:
-    """A reduction over windows, over the axes of a root, those that its terms reduce, and windows from `first` on."""
+    """The block of a reduction over windows, over the axes of a root, the reduce axes of its terms, and the axes of
+    windows from `first` on."""
 
     block: Block
     first: int
 
 
 def _reduction(fold: Fold, graph: Graph) -> _Reduction | None:
-    """The reduction over windows that a fold is; None where it is none."""
+    """A fold as a reduction over windows; None if its terms are not one expression at the offsets of a box."""
     root, reduces = fold.root.block, fold.terms[0].reduces
     if any(len(term.reduces) != len(reduces) for term in fold.terms):
         return None
     sizes = {tuple(axis.size for axis in term.reduces) for term in fold.terms}
     if len(sizes) > 1 or (root.combiners and reduces):
         return None
-    whole = replace(root, axes=(*root.axes, *reduces))
-    first, *others = [replace(t, reads=tuple(_source(read, whole, graph) for read in t.reads)) for t in fold.terms]
+    over_terms = replace(root, axes=(*root.axes, *reduces))
+    first, *others = [replace(t, reads=tuple(_source(read, over_terms, graph) for read in t.reads)) for t in fold.terms]
     used = sorted({leaf.position for leaf in body.leaves([first.value]) if isinstance(leaf, Read)})
-    alike = [[first.reads[n]] for n in used]
+    matched_reads = [[first.reads[n]] for n in used]
     for term in others:
         pairs: dict[int, int] = {}
         if not _matches(first, term, first.value, term.value, pairs):
             return None
-        for n, reads in zip(used, alike, strict=True):
+        for n, reads in zip(used, matched_reads, strict=True):
             reads.append(term.reads[pairs[n]])
-    offsets = [tuple(form.constant for each in term for form in each.index) for term in zip(*alike, strict=True)]
+    offsets = [
+        tuple(form.constant for each in term for form in each.index) for term in zip(*matched_reads, strict=True)
+    ]
     box = box_of(offsets)
     if box is None or not box.sides:
         return None
-    axes = (*whole.axes, *(axis_attribute(f"w{n}", side.extent, True) for n, side in enumerate(box.sides)))
+    axes = (*over_terms.axes, *(axis_attribute(f"w{n}", side.extent, True) for n, side in enumerate(box.sides)))
     joined: list[Access] = []
-    for reads in alike:
+    for reads in matched_reads:
         at = sum(len(access.index) for access in joined)
-        access = _joined(reads, _at_offsets(reads[0], box, at, len(whole.axes)), graph, whole, axes)
+        access = _joined(reads, _at_offsets(reads[0], box, at, len(over_terms.axes)), graph, over_terms, axes)
         if access is None:
             return None
         joined.append(access)
     value = body.rewrite(first.value, {n: body.read(at, first.types[n]) for at, n in enumerate(used)})
     new = replace(root, axes=axes, body=(value,), combiners=(fold.combiner,))
     types = tuple(first.types[n] for n in used)
-    return _Reduction(replace(new, reads=tuple(joined), read_types=types), len(whole.axes))
+    return _Reduction(replace(new, reads=tuple(joined), read_types=types), len(over_terms.axes))
 
 
 def _source(access: Access, block: Block, graph: Graph) -> Access:
-    """The read of what views show."""
+    """The read of the source behind a chain of views."""
     while isinstance(node := graph.producers.get(access.buffer), Compute) and len(node.results) == 1:
         view = view_of(node, 0, node.results[0], graph)
         new = None if view is None else through(access, view, block)
@@ -123,18 +126,21 @@ def _source(access: Access, block: Block, graph: Graph) -> Access:
 
 
 def _matches(first: FoldTerm, other: FoldTerm, a: Scalar, b: Scalar, pairs: dict[int, int]) -> bool:
-    """Whether two expressions are one but for constants in the indices of reads, whose positions are paired."""
+    """Whether two expressions are equal up to constants in the indices of reads; `pairs` gets the positions of
+    matching reads."""
     if isinstance(a, Read) and isinstance(b, Read):
-        own, its = first.reads[a.position], other.reads[b.position]
-        same = own.buffer == its.buffer and [f.terms for f in own.index] == [f.terms for f in its.index]
+        access, counterpart = first.reads[a.position], other.reads[b.position]
+        same = access.buffer == counterpart.buffer and [f.terms for f in access.index] == [
+            f.terms for f in counterpart.index
+        ]
         return same and pairs.setdefault(a.position, b.position) == b.position
     if not isinstance(a, Apply) or not isinstance(b, Apply):
         return a is b
-    for turned in (b, swapped(b)):
-        if isinstance(turned, Apply) and _operation(a) == _operation(turned):
-            tried = dict(pairs)
-            if all(_matches(first, other, x, y, tried) for x, y in zip(a.operands, turned.operands, strict=True)):
-                pairs |= tried
+    for spelling in (b, swapped(b)):
+        if isinstance(spelling, Apply) and _operation(a) == _operation(spelling):
+            new_pairs = dict(pairs)
+            if all(_matches(first, other, x, y, new_pairs) for x, y in zip(a.operands, spelling.operands, strict=True)):
+                pairs |= new_pairs
                 return True
     return False
 
@@ -144,7 +150,8 @@ def _operation(value: Apply) -> tuple[object, ...]:
 
 
 def _at_offsets(access: Access, box: Box, start: int, count: int) -> Access:
-    """A read at the offsets of a box, whose coordinates for it begin at `start`; windows are numbered from `count`."""
+    """A read at all offsets of a box. Dimension d of its index has the coordinate `start + d` of the box; side n of
+    the box is the axis `count + n`."""
     index: list[Linear] = []
     for at, form in enumerate(access.index, start):
         steps = [lin.variable(count + n).scaled(side.direction[at]) for n, side in enumerate(box.sides)]
@@ -155,8 +162,10 @@ def _at_offsets(access: Access, box: Box, start: int, count: int) -> Access:
 def _joined(
     reads: Sequence[Access], access: Access, graph: Graph, block: Block, axes: Sequence[AxisAttr]
 ) -> Access | None:
-    """A read over windows with the conditions of the reads at its offsets, if these are the bounds of what is read;
-    None where they are others."""
+    """The read over windows of several reads, with bounds as conditions; None unless the conditions of each read are
+    its own bounds."""
+    # X[i - 1] where (i - 1 >= 0), X[i] and X[i + 1] where (6 - i >= 0), of extent 8, are X[i + w - 1], w in 0..2, where
+    # (i + w - 1 >= 0, 8 - i - w >= 0): each condition is a bound of X at its offset.
     source, literals = graph.values[access.buffer], {each.otherwise for each in reads if each.where}
     bounds = [{bound for bound in _bounds(each, source) if not bound.always(block.axis_ranges)} for each in reads]
     if len(literals) > 1 or any(set(each.where) != own for each, own in zip(reads, bounds, strict=True)):
@@ -171,21 +180,23 @@ def _bounds(access: Access, source: Buffer) -> Iterator[Condition]:
         yield Condition(lin.constant(size - 1) - form)
 
 
-def _pays(fold: Fold, made: _Reduction, is_part: bool) -> bool:
-    """Whether there are schedules for the reduction that a fold in a root is: with results that keep threads busy, one
-    over windows or one longer axis in the place of reductions; or one in the place of all of a fold of elements, few of
-    which vectors load as fast where they are neighbours."""
+def _pays(fold: Fold, reduction: _Reduction, is_part: bool) -> bool:
+    """Whether a reduction over windows has a faster schedule than the fold.
+
+    In place of reductions it needs enough results to keep threads busy, and windows that slide, or one longer axis. In
+    place of elements it must be a whole fold, of more than FEW terms or strided: vectors load fewer neighbours as fast.
+    """
     spatial = fold.root.block.spatial
-    if made.first == spatial:
-        return not is_part and (len(fold.terms) > FEW or _is_strided(made.block, spatial))
-    used = [form.variables() for access in made.block.reads for form in access.index]
-    slides = any(min(axes) < spatial and max(axes) >= made.first for axes in used if axes)
-    is_longer = len(merged(made.block).axes) == made.first
-    return points(made.block) >= BUSY and (slides or is_longer)
+    if reduction.first == spatial:
+        return not is_part and (len(fold.terms) > FEW or _is_strided(reduction.block, spatial))
+    used = [form.variables() for access in reduction.block.reads for form in access.index]
+    slides = any(min(axes) < spatial and max(axes) >= reduction.first for axes in used if axes)
+    is_longer = len(merged(reduction.block).axes) == reduction.first
+    return points(reduction.block) >= BUSY and (slides or is_longer)
 
 
 def _is_strided(block: Block, spatial: int) -> bool:
-    """Whether a window moves by more than one element from a result to the next."""
+    """Whether windows move by more than one element from a result to the next."""
     forms = [form for access in block.reads for form in access.index]
     windows = [form for form in forms if any(n >= spatial for n in form.variables())]
     return any(abs(form.coefficient(n) or 1) > 1 for form in windows for n in range(spatial))
@@ -205,8 +216,8 @@ def _folded(graph: Graph, fold: Fold, block: Block) -> Graph:
         values = tuple(body.replaced(each, fold.value, read) for each in root.block.body)
         reader = replace(root.block, reads=reads, read_types=(*root.block.read_types, value.scalar), body=values)
         new = [Compute(replace(block, label=name), (value,)), replace(root, block=reader)]
-    gone = {id(each) for each in fold.absorbed}
-    nodes = [n for node in graph.nodes if id(node) not in gone for n in (new if node is root else [node])]
+    absorbed = {id(each) for each in fold.absorbed}
+    nodes = [n for node in graph.nodes if id(node) not in absorbed for n in (new if node is root else [node])]
     return graph.with_nodes(nodes)
 
 

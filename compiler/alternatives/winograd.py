@@ -33,44 +33,54 @@ the largest result at least 3.3."""
 TRANSFORMED = 3.0
 """Vector instructions for each element of a transformed tile."""
 BYTES_PER_CYCLE = 8.0
-"""Of memory, for weights that no cache holds from one call to the next, in cycles of a vector multiplication."""
+"""The bytes from memory in a cycle of a vector multiplication, for weights that no cache holds between calls."""
 
 
 def winograd(graph: Graph, conditions: Conditions, transform: Transform) -> Iterator[Form]:
     """The form of a group around a convolution of constant weights; none under `strict`.
 
     Where sum |x| * sum |w| is at most LARGEST, no intermediate result overflows, and results are finite if they are so
-    as written. The guard is that; NaN fails it. Rounding, for C channels: see `rounding`.
+    as written. The guard tests that; NaN fails it. Rounding, for C channels: see `rounding`.
     """
-    found = only_convolution(graph)
-    if found is None or conditions.policy == "strict" or not _is_meant(found, conditions):
+    convolution = only_convolution(graph)
+    if convolution is None or conditions.policy == "strict" or not _is_meant(convolution, conditions):
         return
-    x, w = (te.placeholder(b.shape, "f32", b.name) for b in (found.image, found.weights))
-    y = convolved(x, w, found.pads, found.rows, transform, found.read, found.written)
-    form = spliced(graph, found.compute, te.function("form", [x, w], y))
-    guard = _guard(found, graph, te.function("guard", [x, w], _is_in_range(x, w)))
-    gain = cycles(found, conditions) / transformed_cycles(found, transform, conditions)
-    written = rounding(found.weights.shape[1])
-    yield Form(form, gain, rounding(found.weights.shape[1], transform), written, guard)
+    x, w = (te.placeholder(b.shape, "f32", b.name) for b in (convolution.image, convolution.weights))
+    y = convolved(x, w, convolution.pads, convolution.rows, transform, convolution.read, convolution.written)
+    form = spliced(graph, convolution.compute, te.function("form", [x, w], y))
+    guard = _guard(convolution, graph, te.function("guard", [x, w], _is_in_range(x, w)))
+    gain = cycles(convolution, conditions) / transformed_cycles(convolution, transform, conditions)
+    written = rounding(convolution.weights.shape[1])
+    yield Form(form, gain, rounding(convolution.weights.shape[1], transform), written, guard)
 
 
-def _guard(found: Convolution, graph: Graph, of: te.Function) -> Graph:
-    """A te function of the image and the weights as one of inputs of a graph."""
+def _guard(convolution: Convolution, graph: Graph, of: te.Function) -> Graph:
+    """The graph of a guard with inputs of `graph`: the nodes that compute the image, and the te function `of` image
+    and weights."""
     guard = read(find_function(of.module))
-    nodes = (*found.before, *guard.nodes)
+    nodes = (*convolution.before, *guard.nodes)
     needed = {name for node in nodes for name in node.operands}
     return replace(guard, inputs=tuple(value for value in graph.inputs if value.name in needed), nodes=nodes)
 
 
-def _is_meant(found: Convolution, conditions: Conditions) -> bool:
-    is_float = all(b.element == TYPES["f32"] for b in (found.image, found.weights, *found.compute.results))
-    filters, channels = found.weights.shape[:2]
-    wide = min(filters, channels) >= conditions.machine.lanes
-    return is_float and wide and found.taps == (TAPS, TAPS) and found.weights.name in conditions.constants
+def _is_meant(convolution: Convolution, conditions: Conditions) -> bool:
+    """Whether the law applies to a convolution: f32, 3 by 3 taps, constant weights, channels and filters for a
+    vector."""
+    is_float = all(
+        b.element == TYPES["f32"] for b in (convolution.image, convolution.weights, *convolution.compute.results)
+    )
+    filters, channels = convolution.weights.shape[:2]
+    fills_lanes = min(filters, channels) >= conditions.machine.lanes
+    return (
+        is_float
+        and fills_lanes
+        and convolution.taps == (TAPS, TAPS)
+        and convolution.weights.name in conditions.constants
+    )
 
 
 def _is_in_range(x: Tensor, w: Tensor) -> Tensor:
-    """Whether no intermediate result overflows: 1.0 or 0.0."""
+    """1.0 if no intermediate result overflows, else 0.0."""
     sizes = [_total(tensor) for tensor in (x, w)]
     most, one, zero = (te.const(value, "f32") for value in (LARGEST, 1.0, 0.0))
     return te.compute((1,), lambda i: te.select(sizes[0][i] * sizes[1][i] <= most, one, zero), name="in_range")
@@ -85,22 +95,22 @@ def _total(tensor: Tensor) -> Tensor:
     return te.compute((1,), lambda i: te.sum(sums[each], axis=each), name="size")
 
 
-def cycles(found: Convolution, conditions: Conditions) -> float:
+def cycles(convolution: Convolution, conditions: Conditions) -> float:
     """An estimate of the written form's time: cycles of vector multiplications, and of weights from memory."""
-    products = found.images * prod(found.rows) * prod(found.weights.shape[:2]) * TAPS**2
-    return products / conditions.machine.lanes + _weights(found, TAPS**2, conditions)
+    products = convolution.images * prod(convolution.rows) * prod(convolution.weights.shape[:2]) * TAPS**2
+    return products / conditions.machine.lanes + _weights(convolution, TAPS**2, conditions)
 
 
-def transformed_cycles(found: Convolution, transform: Transform, conditions: Conditions) -> float:
-    """The same of the transformed form."""
-    (filters, channels), m = found.weights.shape[:2], transform.results
-    elements = found.images * prod(-(-size // m) for size in found.rows) * transform.points**2
+def transformed_cycles(convolution: Convolution, transform: Transform, conditions: Conditions) -> float:
+    """An estimate of the transformed form's time, in the same cycles."""
+    (filters, channels), m = convolution.weights.shape[:2], transform.results
+    elements = convolution.images * prod(-(-size // m) for size in convolution.rows) * transform.points**2
     work = elements * (filters * channels + TRANSFORMED * (filters + channels))
-    return work / conditions.machine.lanes + _weights(found, transform.points**2, conditions)
+    return work / conditions.machine.lanes + _weights(convolution, transform.points**2, conditions)
 
 
-def _weights(found: Convolution, size: int, conditions: Conditions) -> float:
-    bytes = 4 * size * prod(found.weights.shape[:2])
+def _weights(convolution: Convolution, size: int, conditions: Conditions) -> float:
+    bytes = 4 * size * prod(convolution.weights.shape[:2])
     return bytes / BYTES_PER_CYCLE if bytes > conditions.machine.l2_bytes else 0.0
 
 
