@@ -55,15 +55,13 @@ def contiguous_parts(graph: Graph) -> tuple[Slot, ...] | None:
 
 
 def _read_at(node: Compute, values: Mapping[int, Linear], ranges: lin.Ranges) -> int | None:
-    """The position of the read that a compute copies wherever its axes have `values`; None if it is not a single
-    read."""
+    """The position of the read that a compute copies where its axes have `values`; None if it is not a single read."""
     value = read_at(node.block.body[0], values, ranges)
     return value.position if isinstance(value, Read) else None
 
 
 def _is_whole(graph: Graph, node: Compute, position: int, axis: int, start: int, length: int) -> bool:
-    """Whether result[start : start + length] along an axis holds all elements of a read's buffer, in row-major
-    order."""
+    """Whether result[start : start + length] along an axis is all of a read's buffer, in row-major order."""
     block, joined = node.block, node.results[0]
     access, source = block.reads[position], graph.values[block.reads[position].buffer]
     values = {d: lin.constant(0) for d, extent in enumerate(joined.shape) if extent == 1}

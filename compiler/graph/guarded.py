@@ -18,8 +18,7 @@ UNEQUAL = CMPF.index("une")
 
 @dataclass(frozen=True)
 class Guarded:
-    """Positions of two inputs of a function: while the input `guard`, one f32, is not zero, the result is the input
-    `value`."""
+    """Positions of two inputs of a function: while `guard`, one f32, is not zero, the result is the input `value`."""
 
     guard: int
     value: int

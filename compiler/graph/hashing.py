@@ -184,8 +184,8 @@ class Digests:
         return reverse
 
     def _compared(self, first: Scalar, second: Scalar) -> int:
-        """Negative if the first operand precedes the second, positive if it follows, else 0. Digests are compared
-        last, since they take time."""
+        """Negative if the first operand precedes the second, positive if it follows, else 0. Digests decide last:
+        they are slow."""
         ranks = self._rank(first), self._rank(second)
         if ranks[0] != ranks[1]:
             return -1 if ranks[0] < ranks[1] else 1

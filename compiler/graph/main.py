@@ -275,8 +275,8 @@ def _call(op: CallOp, table: _Buffers, output_counts: Mapping[str, int], unless:
 
 
 def _skipped(op: IfOp, table: _Buffers, output_counts: Mapping[str, int]) -> Call:
-    """The call in an `scf.if` that runs it while a buffer of one element is zero. Raises InputError for other
-    conditions and bodies."""
+    """The call in an `scf.if` on a buffer of one element that is zero. Raises InputError for other conditions and
+    bodies."""
     test, ops = op.cond.owner, list(op.true_region.block.ops)
     load = test.lhs.owner if isinstance(test, CmpfOp) else None
     zero = test.rhs.owner if isinstance(test, CmpfOp) and test.predicate_name == "oeq" else None

@@ -25,8 +25,7 @@ from compiler.program.tree import Access, Block, renumbered
 
 
 def node_digest(node: Compute, sources: Colours) -> bytes:
-    """The digest of a compute by the colours of its operands; computes with the same normal form have the same
-    digest."""
+    """The digest of a compute by the colours of its operands, equal for computes with the same normal form."""
     elements = [value.element for value in node.results]
     return compute_digest(node.block, elements, sources, _axis_colours(node.block, axis_order(node, sources)))
 
@@ -66,8 +65,7 @@ def _axis_colours(block: Block, placed: Sequence[int]) -> list[bytes]:
 
 
 def normal(node: Compute, sources: Colours) -> Compute:
-    """The normal form of a compute, the same object if it is normal; `sources` has a different colour for each
-    value."""
+    """The normal form of a compute, the same object if it is normal; `sources` distinguishes all values."""
     order = axis_order(node, sources)
     block = _with_axes(node.block, order)
     digests = Digests(block.reads, sources, _axis_colours(block, range(len(order))), block.spatial)

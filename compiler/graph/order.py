@@ -42,7 +42,7 @@ def result_order(graph: Graph, colours: Colours) -> list[int]:
 
 
 def graph_digest(graph: Graph, callees: Callees) -> bytes:
-    """The digest of what a graph computes from its inputs, in order, for its results, in order."""
+    """The digest of a graph's computation, from its inputs in order to its results in order."""
     colours = upward(graph, positions(graph), callees, is_exact=True)
     attributes = [(name, text_of(value)) for name, value in sorted(graph.attributes.items()) if name != "te.group"]
     types = [(text_of(value.element), value.shape) for value in graph.inputs]
@@ -141,8 +141,7 @@ def _certificate(graph: Graph, inputs: Colours, callees: Callees) -> bytes:
 
 
 def _depth_first(graph: Graph, nodes: Mapping[int, Node]) -> Sequence[Node]:
-    """The nodes that results need, in depth-first order of operands; `nodes`: each in normal form, by the identity
-    of the node."""
+    """The nodes that results need, in depth-first order of operands; `nodes`: normal forms by identity of the node."""
     ordered_nodes: dict[int, Node] = {}
     stack = [(graph.producers[name], False) for name in reversed(graph.results) if name in graph.producers]
     while stack:

@@ -59,8 +59,7 @@ def simplified(graph: Graph) -> Graph:
 
 
 def _normalised(graph: Graph, normal_nodes: dict[int, Node]) -> Graph:
-    """The graph with each compute in normal form, where each read is used. Adds the nodes of that form to
-    `normal_nodes`, by identity."""
+    """The graph with each compute in normal form, where each read is used; `normal_nodes` caches these by identity."""
     colours = NameColours()
     nodes: list[Node] = []
     for node in graph.nodes:

@@ -96,8 +96,8 @@ class _Speller:
         return replace(buffer, name=self.buffers[buffer.name])
 
     def _node(self, node: tree.Node, around: Mapping[str, str]) -> tree.Node:
-        """A node under the user's names; `around`: new names of the loops around it, by old ones, which no loop in
-        it may take."""
+        """A node under the user's names; `around`: the new names of the loops around it, which no loop in it may
+        take."""
         match node:
             case Alloc():
                 return Alloc(self._buffer(node.buffer))
@@ -152,8 +152,7 @@ def _distinct(names: Mapping[str, str]) -> dict[str, str]:
 
 
 def _about(op: Operation, subjects: Mapping[SSAValue, str]) -> str:
-    """The canonical label of the compute that an op refers to: by its name, or through the first handle in
-    `subjects`."""
+    """The canonical label of the compute that an op refers to, by name or through the first handle in `subjects`."""
     if op.name == "sched.get_block":
         texts = [value.data for value in op.properties.values() if isinstance(value, StringAttr)]
         return texts[0].partition(".")[0] if texts else ""

@@ -15,8 +15,8 @@ Option: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Choice:
-    """The options of a compute, the default first: it takes the first one that makes no cycle of groups. Without
-    options it stays alone."""
+    """The options of a compute, the default first. It takes the first that makes no cycle of groups; without any it
+    stays alone."""
 
     compute: str
     options: tuple[Option, ...]

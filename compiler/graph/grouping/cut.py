@@ -14,8 +14,7 @@ MOST_OPERATIONS = 512
 
 
 def cut(view: View, group: Sequence[str]) -> list[list[str]]:
-    """Split a group into parts within the bounds, in the order of the graph, such that the fewest bytes pass between
-    them."""
+    """Split a group into parts within the bounds, in the order of the graph, with the fewest bytes between them."""
     operations = [scalar_operations(view.block(name)) for name in group]
     if len(group) <= MOST_COMPUTES and sum(operations) <= MOST_OPERATIONS:
         return [list(group)]

@@ -34,8 +34,8 @@ class Kind(Enum):
 
 
 def kind_of(block: Block) -> Kind:
-    """The kind of a compute. One without operands, such as the counts of a window, is elementwise: its readers
-    absorb it."""
+    """The kind of a compute. One without operands, such as counts of a window, is elementwise: its readers absorb
+    it."""
     if block.table is not None:
         return Kind.GATHER
     if not block.combiners or not block.reads:

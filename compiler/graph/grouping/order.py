@@ -42,8 +42,8 @@ class Acyclic:
         return self._position[self.group(node)]
 
     def join(self, nodes: Iterable[int]) -> bool:
-        """Make one group of the groups of some nodes. Returns False, without a change, if that makes a cycle or
-        takes too long."""
+        """Make one group of the groups of some nodes. Returns False, without a change, for a cycle or too long a
+        search."""
         joined = {self.group(node) for node in nodes}
         if len(joined) < 2:
             return True
@@ -63,8 +63,8 @@ class Acyclic:
         return True
 
     def _reached(self, start: Collection[int], neighbours: Sequence[set[int]], low: int, high: int) -> set[int] | None:
-        """The groups that `start` reaches between two positions; None if a path leads back to it, or if they are
-        more than LIMIT."""
+        """The groups that `start` reaches between two positions; None if a path leads back to it, or for more than
+        LIMIT."""
         seen: set[int] = set()
         stack = [n for g in start for n in neighbours[g] if n not in start]
         while stack:

@@ -124,7 +124,7 @@ def _is_broadcast(view: View, name: str) -> bool:
 
 
 def chains(view: View) -> Iterator[Choice]:
-    """Elementwise computes of equally many elements that no reduction has taken, and results computed from the same
+    """Elementwise computes of equally many elements that no reduction has taken, and results computed from equal
     values."""
     ends: dict[tuple[str, int], str] = {}
     for name in view.names:
@@ -145,8 +145,7 @@ RULES: Sequence[Rule] = Extended(
 
 
 def _above(view: View, name: str, through: tuple[Kind, ...]) -> list[str]:
-    """The computes that `name` depends on through computes of some kinds, the latest first: at most about NEAR, the
-    nearest."""
+    """The nearest computes, about NEAR, that `name` depends on through computes of some kinds, the latest first."""
     seen: dict[str, None] = {}
     queue = deque([name])
     while queue and len(seen) < NEAR:
@@ -179,21 +178,20 @@ def _single_readers(view: View, name: str) -> Iterator[str]:
 
 
 def _is_apart(view: View, computes: Sequence[str], last: str) -> bool:
-    """Whether nothing but some computes themselves and `last` reads their results."""
+    """Whether the results of some computes are read by nothing but these computes and `last`."""
     inside = {*computes, last}
     return not any(name in view.returned or not inside.issuperset(view.readers(name)) for name in computes)
 
 
 def _may_weigh(view: View, name: str) -> bool:
-    """Whether a compute is a product of two matrices, of at most WIDEST columns, and the only reader of an
-    elementwise operand."""
+    """Whether a compute is a product of matrices, at most WIDEST columns, and the only reader of an elementwise
+    operand."""
     alone = any(view.kind(p) is Kind.ELEMENTWISE and len(view.readers(p)) == 1 for p in view.producers(name))
     return alone and _is_of_matrices(view.block(name)) and rows_of(view.block(name))[-1] <= WIDEST
 
 
 def _is_of_matrices(block: Block) -> bool:
-    """Whether a block is a product of two operands, one indexed by the rows of its result, one by the columns; axes
-    of extent 1 are ignored."""
+    """Whether a block is a product of two operands, one indexed by the rows of its result, one by the columns."""
     long_axes = {n for n in range(block.spatial) if block.axes[n].size > 1}
     moved = [{v for form in access.index for v in form.variables()} & long_axes for access in block.reads]
     return _is_product(block) and len(long_axes) == 2 and sorted(map(len, moved)) == [1, 1] and moved[0] != moved[1]
@@ -240,8 +238,7 @@ def _age(view: View, producer: str) -> tuple[int, int, list[int], int]:
 
 
 def _between(view: View, producer: str, name: str) -> list[str]:
-    """The elementwise computes between a producer's group and a compute that no reduction's group has taken, such as
-    a rotation of rows."""
+    """The elementwise computes between a producer's group and a compute that no reduction has taken: rotated rows."""
     reached: list[str] = []
     for above in reversed(_above(view, name, (Kind.ELEMENTWISE,))):
         near = view.producers(above)

@@ -90,8 +90,7 @@ class View:
         return self._anchors[self.group(name)]
 
     def join(self, names: Iterable[str]) -> bool:
-        """Make one group of the groups of computes. Returns False, without a change, if that makes a cycle of
-        groups, or a group is closed."""
+        """Make one group of the groups of computes. Returns False, without a change, for a cycle or a closed group."""
         groups = {self.group(name) for name in names}
         if len(groups) > 1 and groups & self._closed:
             return False
@@ -114,8 +113,8 @@ class View:
         self._closed.add(self.group(name))
 
     def groups(self) -> list[list[str]]:
-        """All groups in an order of execution: of the ready groups the first one in the graph is next. Each is in
-        the order of the graph."""
+        """All groups in an order of execution, the first ready one in the graph next; each in the order of the
+        graph."""
         numbers = {self.group(name): None for name in self.names}
         first = {group: min(self._groups.members(group)) for group in numbers}
         needs = {

@@ -39,8 +39,7 @@ def share_powers(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _Use:
-    """An application of a mathematical function in a compute, the axes it depends on, and a key that equal values
-    share."""
+    """A mathematical function applied in a compute, the axes it depends on, and a key that equal values share."""
 
     node: Compute
     value: Apply
@@ -58,8 +57,8 @@ def _uses(node: Compute) -> Iterator[_Use]:
 
 
 def _use(node: Compute, value: Apply) -> _Use | None:
-    """A value as a use; None unless its reads are unconditional, indexed by plain axes, and one has all of the
-    compute's axes."""
+    """A value as a use; None unless its reads are unconditional, at plain axes, and one is at all axes of the
+    compute."""
     block = node.block
     leaves = body.leaves([value])
     reads = {leaf.position: block.reads[leaf.position] for leaf in leaves if isinstance(leaf, Read)}

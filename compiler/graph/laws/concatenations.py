@@ -20,7 +20,7 @@ _LOGIC = {"arith.andi": False, "arith.ori": True}
 
 
 def read_parts(graph: Graph) -> Graph:
-    """Read the part of a concatenation that a read needs, where its index never leaves that part.
+    """Read a part of a concatenation directly, if the index of a read never leaves that part.
 
         %J = te.compute "J" [i = 8] (%a = %A[i] where (-i + 3 >= 0) else 0.0,
             %b = %B[i - 4] where (i - 4 >= 0) else 0.0) { select i < 4, %a, %b }

@@ -54,8 +54,7 @@ def merge_equal(graph: Graph) -> Graph:
 
 
 class _Seen:
-    """The nodes so far, one of each class of equal ones. Normal forms are computed only for nodes of equal operands
-    and types."""
+    """The nodes so far, one of each equal class. Only nodes of equal operands and types are brought to normal form."""
 
     def __init__(self) -> None:
         self._colours = NameColours()
@@ -96,8 +95,7 @@ def _first_before(ordered_names: tuple[str, ...], twins: Mapping[str, list[str]]
 
 
 def _is_arithmetic(node: Node) -> bool:
-    """Whether a node does more than copy elements, so that a copy of its result is less work than computing it
-    again."""
+    """Whether a node does more than copy elements: a copy of its result is less work than computing it again."""
     if not isinstance(node, Compute):
         return False
     return bool(node.block.combiners) or not any(isinstance(value, body.Read) for value in node.block.body)

@@ -73,8 +73,7 @@ def _is_transposed(reader: Node, name: str) -> bool:
 
 
 def order_of(access: Access) -> tuple[int, ...] | None:
-    """The axes that index the dimensions of a read, in order and without constants; None if it has other indices or
-    conditions."""
+    """The axes that index a read, in order and without constants; None if it has other indices or conditions."""
     axes = [_axis(form) for form in access.index if form.terms]
     moved = tuple(axis for axis in axes if axis is not None)
     return moved if not access.where and len(axes) == len(moved) == len(set(moved)) else None

@@ -25,8 +25,7 @@ MOST_QUOTIENTS = 6
 
 @dataclass(frozen=True)
 class ReadView:
-    """A value that copies elements of `source`, at forms over its own indices, or is a literal where a condition
-    fails."""
+    """A value that copies elements of `source`, at forms over its own indices; a literal where a condition fails."""
 
     source: Buffer
     access: Access
@@ -174,8 +173,7 @@ def _is_inside(access: Access, source: Buffer, block: Block) -> bool:
 def _table_through(
     table: Table, block: Block, view: Callable[[Access, Compute], ReadView | None], node: Compute
 ) -> Table:
-    """The source of a table that is a view; the table itself unless each data-dependent index is a whole dimension
-    of both."""
+    """The source of a table that is a view; the table unless each data-dependent index is a whole dimension of both."""
     forms = tuple(lin.constant(0) if isinstance(d, int) else d for d in table.index)
     seen = view(Access(table.buffer, forms), node)
     if seen is None or seen.where:
