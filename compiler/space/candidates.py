@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Candidate = tuple[int, tuple[int, ...]]
 """The number of a sketch, and the position chosen at each of its choices."""
 LATER = "later"
-"""The reason of candidates whose features a space defers: each new request for them gives those of some."""
+"""The reason of candidates whose features a space defers: it computes some of them for each later request."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,7 @@ def sift(space: Space, candidates: Iterable[Candidate]) -> Sifted:
 
 
 def sift_all(space: Space, candidates: Iterable[Candidate]) -> Sifted:
-    """`sift`, then requests for a few of the deferred candidates at a time, until none is left or a request gives
-    nothing."""
+    """`sift`, then requests for a few deferred candidates at a time, until none is left or a request gives nothing."""
     sifted = sift(space, candidates)
     while sifted.later:
         first_few, still_later = sifted.later[:SOME], sifted.later[SOME:]

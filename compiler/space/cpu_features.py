@@ -175,8 +175,7 @@ def _touches(program: Program, block: Block) -> Iterator[Touch]:
 
 @dataclass(frozen=True)
 class Extracted:
-    """The features of a program, and its reasons not to be built: in the order of REASONS after the first, 1 where
-    one applies."""
+    """The features of a program, and for each reason not to build it, in the order of REASONS, 1 if it applies."""
 
     features: list[Number]
     infeasible: list[Number]

@@ -135,8 +135,7 @@ class _Follower:
         return [preferred, *(self.follow(stage, deviate=False)[0] for stage in deviations)]
 
     def follow(self, stage: Derivation, deviate: bool = True) -> tuple[Derivation, list[Derivation]]:
-        """Complete a derivation by the first alternative of each rule; also returns a stage after each other
-        alternative."""
+        """Complete a derivation by first alternatives; also returns a stage after each other alternative."""
         deviations: list[Derivation] = []
         while stage.rule < len(self.rules):
             if not stage.unseen:

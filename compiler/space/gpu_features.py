@@ -39,13 +39,14 @@ REASONS = ("", "threads", "registers", "shared memory", "waste", "code", "script
 memory; most of the work is padding, unrolled loops fill the instruction cache, its script does not apply; or the space
 defers it."""
 ADDRESSES = 20
-"""Registers of a thread besides its tile: indices, pointers, what compilers move ahead."""
+"""Registers of a thread besides its tile: indices, pointers, loads that compilers hoist."""
 MOST_WASTE = 3.0
 MOST_INSTRUCTIONS = 2048
 SECTOR = 32
 """Bytes of global memory that are moved at once."""
 WARP, UNSURE = 32, 4
-"""The number of threads assumed to read neighbouring elements: if all do, and if the index does not tell."""
+"""The threads assumed to read consecutive elements: if a whole warp does, and if the index is not linear in the
+thread."""
 WORD = 4
 """Bytes of a register."""
 LAUNCH = 3e-6
@@ -245,8 +246,8 @@ def _tile(s: BlockView) -> Number:
 
 
 def _loads(touch: Touch, s: BlockView) -> Number:
-    """How often all threads make an access. Unrolled loops that its index does not depend on do not repeat it, and a
-    reduction stores its results once."""
+    """How often all threads make an access. Unrolled loops that its index does not depend on do not repeat it; a
+    reduction stores each result once."""
     invariant = [loop for loop in _repeated(s) if loop.number not in touch.loops]
     if touch.is_write and s.block.combiners:
         invariant = [loop for loop in s.loops if loop.number not in touch.loops and loop.kind != "thread_x"]
@@ -265,8 +266,7 @@ def _bytes(touch: Touch, s: BlockView) -> Number:
 
 
 def _run(touch: Touch, thread: Loop) -> Number:
-    """How many consecutive threads read consecutive elements: 1 if they are scattered, a warp if all read the same
-    one."""
+    """How many consecutive threads read consecutive elements: 1 if they are scattered, a warp if all read the same."""
     if thread.number not in touch.loops:
         return WARP
     # The index t mod 16 of thread t in 0..31: runs of 16, since threads 16 to 31 read the same elements again.

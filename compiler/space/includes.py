@@ -172,8 +172,7 @@ def _candidates(choice: Operation) -> list[int]:
 
 
 def shortened(script: ModuleOp, inclusions: Sequence[Inclusion], machine: Machine | Gpu, threads: int = 1) -> ModuleOp:
-    """A script with one `sched.include` in place of the steps of each recipe; the script itself if other steps use
-    handles from a recipe."""
+    """A script with `sched.include` for the steps of recipes; the same one if other steps use handles from a recipe."""
     sequence, ops = script_of(script), _ops(script)
     inside = {place for inclusion in inclusions for place in inclusion.places}
     recipe_handles = {result for place in inside for result in ops[place].results}

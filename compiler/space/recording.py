@@ -40,7 +40,7 @@ class _Template(Schedule):
         return handles
 
     def value(self, parameter: Size) -> int:
-        """The integer of a parameter; an open choice has none, since what is drawn here is no decision."""
+        """The integer of a parameter; an open choice has none: its random value is no decision."""
         if isinstance(parameter, Handle) and any(parameter.owner is op for op in self.open):
             raise ScheduleError(f"a choice has no value while a template is written: {ONCE}", "value")
         return super().value(parameter)

@@ -110,7 +110,7 @@ class Sketch:
         """The program of one candidate with traced sizes, valid for all candidates with the same answers to its guards.
 
         Legality is not judged: features of an illegal candidate are worthless, and its measurement is refused. Raises
-        ScheduleError for what the script's own primitives refuse.
+        ScheduleError if a primitive of the script refuses its step.
         """
         by_place = {choice.place: number for number, choice in enumerate(self.choices)}
         first = np.cumsum([0, *(len(choice.options[0]) for choice in self.choices)])

@@ -29,8 +29,7 @@ class Structure:
 
 @dataclass
 class _Question:
-    """A node of the tree: a guard, and for each answer the next guard, the run that ends there, or None if no run
-    has come there."""
+    """A node of the tree: a guard, and by answer the next guard, the run that ends there, or None without a run."""
 
     guard: int
     after: dict[bool, _Question | Structure | None]

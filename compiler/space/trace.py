@@ -37,8 +37,7 @@ class TraceNode:
 
 
 def _divisor(b: Array) -> Array:
-    """Divisors with 1 in the place of 0. A candidate that is divided by 0 never gets here in its own run, and its
-    value is not used."""
+    """Divisors with 1 in the place of 0, for candidates whose own run does not divide: their values are not used."""
     return np.where(b == 0, 1, b)
 
 
@@ -306,7 +305,7 @@ def _bounds(name: str, a: Number, b: Number) -> tuple[Number, Number]:
 
 
 def _decided(name: str, a: Number, b: Number) -> bool | None:
-    """The answer that all candidates give by the bounds of a and b; None if the bounds leave it open."""
+    """The answer common to all candidates, by the bounds of a and b; None if the bounds leave it open."""
     # a < b for a in 1..8: with b in 9..64 True, with b = 1 False, with b in 4..64 None.
     if name == "eq":
         if isinstance(a, Traced) and isinstance(b, Traced) and a.node == b.node:
