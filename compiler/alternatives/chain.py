@@ -202,7 +202,8 @@ def _only(axes: Iterable[int], fits: Callable[[int], bool]) -> int | None:
 
 
 def _cuts(sizes: Sequence[int], constant: Sequence[bool]) -> tuple[int, dict[tuple[int, int], int]]:
-    """The fewest multiplications for a chain of matrices of these sizes, and the best cut of each part of it. A part whose factors are all constant needs none.
+    """The fewest multiplications for a chain of matrices of these sizes, and the best cut of each part of it. A
+    part whose factors are all constant needs none.
 
     For (10, 100, 5, 50), none constant: 7500, {(0, 2): 1, (1, 3): 2, (0, 3): 2}. For (4, 32, 64, 16), the last two
     constant: 2048, {(0, 2): 1, (1, 3): 2, (0, 3): 1}.

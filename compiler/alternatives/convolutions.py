@@ -88,8 +88,8 @@ def _is_for_image(before: Sequence[Node], convolution: Convolution, graph: Graph
 
 
 def _is_on_result(node: Node, convolution: Convolution, graph: Graph) -> bool:
-    """Whether a node is an elementwise compute in the shape of a convolution's result that reads computed values at
-    its own indices."""
+    """Whether a node is elementwise, of the shape of a convolution's result, and reads computed values at its own
+    indices."""
     if not isinstance(node, Compute):
         return False
     block, shape = node.block, convolution.compute.results[0].shape

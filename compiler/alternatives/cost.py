@@ -32,8 +32,7 @@ def cycles(graph: Graph, conditions: Conditions) -> float:
 
 
 def fixed(graph: Graph, constants: Collection[str]) -> set[str]:
-    """The values that depend on constants alone: on inputs that never change, given by their names, and on stated
-    tensors."""
+    """The values that depend on constants alone: on the inputs named in `constants`, and on tensors in the program."""
     fixed_values = set(constants)
     for node in graph.nodes:
         if not isinstance(node, Call) and fixed_values.issuperset(node.operands):

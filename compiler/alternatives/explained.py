@@ -36,8 +36,7 @@ class NamedGroup:
 
 
 def group_explanations(groups: Sequence[NamedGroup], conditions: Conditions, laws: Sequence[Law]) -> Iterator[str]:
-    """For each law of groups, a line for each group to which it gives another form, or a line on why there is none:
-    the first refusal with a reason."""
+    """For each law of groups, a line for each group to which it gives another form, or one refusal if there is none."""
     group_conditions = [replace(conditions, constants=group.constants) for group in groups]
     chosen = [best(group.graph, here, laws) for group, here in zip(groups, group_conditions, strict=True)]
     for law in laws:

@@ -46,7 +46,7 @@ class Case:
         return self._values[id(node)]
 
     def variable(self, position: int) -> Sum:
-        """A read; where two are equal, the second one is the first."""
+        """A read as a sum; `second` counts as `first` if the two are equal."""
         return {((self._named(position),), ()): 1.0}
 
     def _named(self, position: int) -> int:

@@ -20,8 +20,7 @@ from compiler.graph.tree import Compute, Graph
 from compiler.program.tree import Block
 
 BUSY = 64
-"""The number of results that keeps the threads of a machine busy if a reduction of a large tensor is a loop for
-each."""
+"""The number of results that keeps all threads busy if a large tensor is reduced by a loop for each result."""
 _EXACT = ("max", "min")
 """The combiners of floats whose result no order changes."""
 
@@ -57,8 +56,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
 
 def _summed(outer: object, graph: Graph) -> Compute | None:
-    """The reduction whose results `outer` reads once each; None if there is none. `outer` is a reduction by the same
-    combiner, or permutes a gradient."""
+    """The reduction whose results `outer`, a reduction by the same combiner or a permutation, reads once; None if
+    none."""
     if not isinstance(outer, Compute) or len(outer.results) != 1 or len(outer.block.reads) != 1:
         return None
     (value,), block = outer.results, outer.block
@@ -131,8 +130,7 @@ def _is_pooling(block: Block) -> bool:
 
 
 def _is_contiguous(outer: Compute, block: Block, graph: Graph, conditions: Conditions) -> bool:
-    """Whether a block reduces one read along its last dimensions, all of each, and the read fits L2, or there are
-    BUSY results."""
+    """Whether a block reduces whole last dimensions of one read, which fits L2 or gives BUSY results."""
     if len(block.reads) != 1 or block.table is not None or block.reads[0].where:
         return False
     (access,), source = block.reads, graph.values[block.reads[0].buffer]

@@ -32,8 +32,8 @@ FOLDS: Mapping[type[Operation], str] = {
 
 @dataclass(frozen=True)
 class FoldTerm:
-    """A term of a fold: an expression over reads of these types, indexed by the axes of the root and then by reduce
-    axes of its own."""
+    """A term of a fold: an expression over reads, indexed by the axes of the root and then by reduce axes of its
+    own."""
 
     value: Scalar
     reads: tuple[Access, ...]
@@ -107,22 +107,16 @@ class _Inside:
             yield from self.terms(inner, producer)
 
     def _only_read(self, access: Access, reader: Compute) -> Compute | None:
-        """The compute of a value that only `reader` reads, if it folds or reduces by the same combiner; None for any
-        other value."""
-        producer = self.graph.producers.get(access.buffer)
-        if (
-            not isinstance(producer, Compute)
-            or len(producer.results) != 1
-            or producer.block.table is not None
-            or access.where
-        ):
+        """The compute of a value that only `reader` reads, if it folds or reduces by the same combiner; else None."""
+        node = self.graph.producers.get(access.buffer)
+        if not isinstance(node, Compute) or len(node.results) != 1 or node.block.table is not None or access.where:
             return None
         readers = self.graph.consumers[access.buffer]
         alone = len(readers) == 1 and readers[0] is reader and access.buffer not in self.graph.results
-        block, first = producer.block, producer.block.body[0]
+        block, first = node.block, node.block.body[0]
         folds = not block.combiners and isinstance(first, Apply) and first.kind is self.kind
-        same = producer.results[0].element == self.root.results[0].element
-        return producer if alone and same and (folds or block.combiners == (FOLDS[self.kind],)) else None
+        same = node.results[0].element == self.root.results[0].element
+        return node if alone and same and (folds or block.combiners == (FOLDS[self.kind],)) else None
 
     def _at(self, block: Block, access: Access) -> FoldTerm:
         """The value of a block at the index of a read of it."""

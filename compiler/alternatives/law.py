@@ -77,8 +77,7 @@ Forms: TypeAlias = Callable[[Graph, Conditions], Iterator[Form]]
 
 @dataclass(frozen=True)
 class Law:
-    """A law: its name, the graphs that it rewrites, and a generator of its forms of a graph, empty if it does not
-    apply."""
+    """A law: its name, the graphs that it rewrites, and its forms of a graph, none if it does not apply."""
 
     name: str
     scope: Scope

@@ -71,8 +71,8 @@ class _At:
 
 @dataclass(frozen=True)
 class _Exponent:
-    """The exponential `value` of x - max x - log sum exp(x - max x) in a compute, the reads of x, maximum and sum,
-    and the compute of the sum."""
+    """An exponential `value` of x - max x - log sum exp(x - max x), its reads of the three, and the compute of the
+    sum."""
 
     value: Apply
     x: Access
@@ -124,17 +124,15 @@ def _terms(at: _At, graph: Graph, block: Block, sign: int) -> list[_Term] | None
 
 
 def _resolved(at: _At, graph: Graph, block: Block) -> _At:
-    """An expression, with a read of an elementwise compute replaced by its expression, repeatedly. A value whose
-    maximum is taken is not replaced."""
+    """An expression, with reads of elementwise computes replaced by their expressions, unless their maximum is
+    taken."""
     while isinstance(at.value, Read):
         access = at.reads[at.value.position]
         producer = graph.producers.get(access.buffer)
         if not isinstance(producer, Compute) or producer.block.combiners or producer.block.table is not None:
             break
-        has_maximum = any(
-            isinstance(c, Compute) and c.block.combiners == ("max",) for c in graph.consumers[access.buffer]
-        )
-        if has_maximum or access.where or len(producer.results) != 1:
+        has_max = any(isinstance(c, Compute) and c.block.combiners == ("max",) for c in graph.consumers[access.buffer])
+        if has_max or access.where or len(producer.results) != 1:
             break
         forms = dict(enumerate(access.index))
         at = _At(producer.block.body[0], [access_at(each, forms, block.axis_ranges) for each in producer.block.reads])

@@ -43,23 +43,20 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
     Milakov and Gimelshein, 2018, and attention by rows (Rabe and Staats, 2021), which divide where it is cheap.
     """
     for node in graph.nodes:
-        attention = _normalised(node, graph) if conditions.policy != "strict" else None
-        if attention is not None:
-            unit = 2.0 ** -(24 if isinstance(attention.product.results[0].element, Float32Type) else 53)
-            rounding = of_sums([attention.product.block.axes[-1].size + 1], unit)
+        softmax = _normalised(node, graph) if conditions.policy != "strict" else None
+        if softmax is not None:
+            unit = 2.0 ** -(24 if isinstance(softmax.product.results[0].element, Float32Type) else 53)
+            rounding = of_sums([softmax.product.block.axes[-1].size + 1], unit)
             written = cycles(graph, conditions)
-            saved = 2 * STEPS * size(graph.values[attention.powers.buffer]) / BYTES
-            where = (
-                f"{attention.scaled.block.label} divides the powers of {attention.product.block.label}, not its results"
-            )
+            saved = 2 * STEPS * size(graph.values[softmax.powers.buffer]) / BYTES
+            where = f"{softmax.scaled.block.label} divides the powers of {softmax.product.block.label}, not its results"
             gain = written / max(written - saved, 1)
-            yield Form(_divided(graph, attention), gain, rounding, rounding, where=where)
+            yield Form(_divided(graph, softmax), gain, rounding, rounding, where=where)
 
 
 @dataclass(frozen=True)
 class _Normalised:
-    """A product that reads `powers`, and the compute `scaled`, whose `operation` divides or multiplies its rows by
-    `scale`."""
+    """A product that reads `powers`, and the compute `scaled`, which divides or multiplies its rows by `scale`."""
 
     product: Compute
     powers: Access
@@ -98,16 +95,10 @@ def _is_only_read(product: Compute, access: Access, reader: Compute, graph: Grap
     """Whether a product of floats has one reader, which reads it at its own axes."""
     block = product.block
     plain = access.index == tuple(map(lin.variable, range(block.spatial))) and not access.where
-    has_one_reader = graph.consumers[access.buffer] == [reader] and access.buffer not in graph.results
+    is_sole = graph.consumers[access.buffer] == [reader] and access.buffer not in graph.results
     is_product = kind_of(block) is Kind.CONTRACTION and len(block.axes) == block.spatial + 1
     floats = isinstance(product.results[0].element, Float32Type | Float64Type)
-    return (
-        plain
-        and has_one_reader
-        and is_product
-        and floats
-        and _operands(block.body[0], (arith.MulfOp,), block) is not None
-    )
+    return plain and is_sole and is_product and floats and _operands(block.body[0], (arith.MulfOp,), block) is not None
 
 
 def _is_softmax(powers: Access, product: Compute, scale: Access, kind: type[Operation], graph: Graph) -> bool:
@@ -125,8 +116,8 @@ def _is_softmax(powers: Access, product: Compute, scale: Access, kind: type[Oper
 
 
 def _sum_of(scale: Access, rows: tuple[Linear, ...], kind: type[Operation], graph: Graph) -> Compute | None:
-    """The compute whose rows are the divisor: read by the division, or behind the reciprocal by which it multiplies.
-    None for any other scale."""
+    """The compute of the sum behind a scale: the divisor, or that of the reciprocal factor; None for any other
+    scale."""
     producer = graph.producers.get(scale.buffer)
     if tuple(form for form in scale.index if not form.is_constant) != rows or not isinstance(producer, Compute):
         return None
@@ -153,15 +144,14 @@ def _reduces(node: Compute, combiner: str, buffer: str) -> bool:
     """Whether a compute reduces the rows of a value along its last dimension."""
     block = node.block
     straight = [tuple(map(lin.variable, range(len(block.axes))))] == [access.index for access in block.reads]
-    is_row_reduction = (
+    is_rows = (
         block.combiners == (combiner,) and len(block.axes) == block.spatial + 1 and isinstance(block.body[0], Read)
     )
-    return is_row_reduction and straight and not block.reads[0].where and block.reads[0].buffer == buffer
+    return is_rows and straight and not block.reads[0].where and block.reads[0].buffer == buffer
 
 
 def _is_of_differences(buffer: str, graph: Graph) -> bool:
-    """Whether a value is the powers of differences of scores from the maxima of their rows; the power of a score
-    equal to the maximum may be a literal 1."""
+    """Whether a value is exp(x - max x) for the rows x of some scores; where x = max x it may be a literal 1."""
     powers = graph.producers.get(buffer)
     if not isinstance(powers, Compute) or powers.block.combiners:
         return False
@@ -190,27 +180,27 @@ def _is_straight(access: Access, block: Block) -> bool:
     return access.index == tuple(map(lin.variable, range(block.spatial))) and not access.where
 
 
-def _divided(graph: Graph, attention: _Normalised) -> Graph:
+def _divided(graph: Graph, softmax: _Normalised) -> Graph:
     """The graph with the powers scaled before the product."""
     labels = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
-    name = Names([*graph.values, *labels]).fresh(f"{attention.product.block.label}.weights")
-    powers = graph.values[attention.powers.buffer]
+    name = Names([*graph.values, *labels]).fresh(f"{softmax.product.block.label}.weights")
+    powers = graph.values[softmax.powers.buffer]
     axes = [axis_attribute(f"i{n}", extent) for n, extent in enumerate(powers.shape)]
     rows = iter(map(lin.variable, range(len(axes) - 1)))
-    scale = replace(attention.scale, index=tuple(f if f.is_constant else next(rows) for f in attention.scale.index))
+    scale = replace(softmax.scale, index=tuple(f if f.is_constant else next(rows) for f in softmax.scale.index))
     reads = (Access(powers.name, tuple(map(lin.variable, range(len(axes))))), scale)
     types = powers.scalar, graph.values[scale.buffer].scalar
     first, second = (body.read(n, type) for n, type in enumerate(types))
-    operation = attention.operation
+    operation = softmax.operation
     value = body.apply(operation.kind, (first, second), dict(operation.properties), operation.types)
-    location = attention.scaled.block.location
+    location = softmax.scaled.block.location
     weights = Block(name, tuple(axes), (), (), reads, types, (), (value,), location=location)
-    value_of_weights = Buffer(name, powers.shape, powers.element)
-    factors = tuple(replace(a, buffer=name) if a is attention.powers else a for a in attention.product.block.reads)
-    product = replace(attention.product.block, reads=factors, label=attention.scaled.block.label)
-    nodes = [node for node in graph.nodes if node is not attention.product]
-    position = nodes.index(attention.scaled)
-    new = [Compute(weights, (value_of_weights,)), Compute(product, attention.scaled.results)]
+    value_buffer = Buffer(name, powers.shape, powers.element)
+    factors = tuple(replace(a, buffer=name) if a is softmax.powers else a for a in softmax.product.block.reads)
+    product = replace(softmax.product.block, reads=factors, label=softmax.scaled.block.label)
+    nodes = [node for node in graph.nodes if node is not softmax.product]
+    position = nodes.index(softmax.scaled)
+    new = [Compute(weights, (value_buffer,)), Compute(product, softmax.scaled.results)]
     return graph.with_nodes([*nodes[:position], *new, *nodes[position + 1 :]])
 
 

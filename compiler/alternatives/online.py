@@ -87,8 +87,7 @@ def _online(node: object) -> Online | None:
 
 
 def _agrees(case: Case, combiner: Joint, position: int, count: int) -> bool:
-    """Whether a combiner is that of an online softmax in a case; with NaN, whether its sums are NaN. Raises
-    UnknownValueError."""
+    """Whether a combiner is that of an online softmax in a case, or with NaN gives NaN. Raises UnknownValueError."""
     values = [case.value(value) for value in combiner.body]
     if case.order is None:
         sums = (value for n, value in enumerate(values) if n != position)

@@ -46,8 +46,8 @@ def preferred(
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A rewritten graph; its canonical form with the names of the written graph, None if no form was taken; and the
-    forms in order."""
+    """A rewritten graph, its canonical form with the user's names (None if no form was taken), and the forms in
+    order."""
 
     graph: Graph
     form: Canonical | None

@@ -44,8 +44,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
             (%X[c, i + p], %W[o, c, p]) { mulf }
 
     The fold may go through elementwise computes, in any order. Its terms are one expression, or reductions of one by
-    the same combiner, whose reads differ by constants: these are the offsets of a box, each once. The window
-    reads the same literals outside of a value as the terms. The folded computes have no other readers.
+    the same combiner, whose reads differ by constants: these are the offsets of a box, each once. The window reads
+    the same literals outside of a value as the terms do. The folded computes have no other readers.
 
     Maxima, minima and integers are exact. Sums of f32 and f64 change their order, not under `strict`; a sum of -0.0
     alone is 0.0. It pays for terms that are reductions, where these become windows or one longer axis, for more than
@@ -69,8 +69,8 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
 
 @dataclass(frozen=True)
 class _Reduction:
-    """The block of a reduction over windows, over the axes of a root, the reduce axes of its terms, and the axes of
-    windows from `first` on."""
+    """A reduction over windows. Its axes: those of the root, the reduce axes of the terms, and windows from `first`
+    on."""
 
     block: Block
     first: int
@@ -126,8 +126,8 @@ def _source(access: Access, block: Block, graph: Graph) -> Access:
 
 
 def _matches(first: FoldTerm, other: FoldTerm, a: Scalar, b: Scalar, pairs: dict[int, int]) -> bool:
-    """Whether two expressions are equal up to constants in the indices of reads; `pairs` gets the positions of
-    matching reads."""
+    """Whether expressions are equal up to constants in indices of reads; adds the positions of matching reads to
+    `pairs`."""
     if isinstance(a, Read) and isinstance(b, Read):
         access, counterpart = first.reads[a.position], other.reads[b.position]
         same = access.buffer == counterpart.buffer and [f.terms for f in access.index] == [
@@ -150,8 +150,8 @@ def _operation(value: Apply) -> tuple[object, ...]:
 
 
 def _at_offsets(access: Access, box: Box, start: int, count: int) -> Access:
-    """A read at all offsets of a box. Dimension d of its index has the coordinate `start + d` of the box; side n of
-    the box is the axis `count + n`."""
+    """A read with the offsets of a box added: to dimension d its coordinate `start + d`, with side n as axis `count
+    + n`."""
     index: list[Linear] = []
     for at, form in enumerate(access.index, start):
         steps = [lin.variable(count + n).scaled(side.direction[at]) for n, side in enumerate(box.sides)]
@@ -162,8 +162,7 @@ def _at_offsets(access: Access, box: Box, start: int, count: int) -> Access:
 def _joined(
     reads: Sequence[Access], access: Access, graph: Graph, block: Block, axes: Sequence[AxisAttr]
 ) -> Access | None:
-    """The read over windows of several reads, with bounds as conditions; None unless the conditions of each read are
-    its own bounds."""
+    """The read over windows of several reads; None unless the conditions of each read are exactly its bounds."""
     # X[i - 1] where (i - 1 >= 0), X[i] and X[i + 1] where (6 - i >= 0), of extent 8, are X[i + w - 1], w in 0..2, where
     # (i + w - 1 >= 0, 8 - i - w >= 0): each condition is a bound of X at its offset.
     source, literals = graph.values[access.buffer], {each.otherwise for each in reads if each.where}

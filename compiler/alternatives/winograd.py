@@ -42,41 +42,32 @@ def winograd(graph: Graph, conditions: Conditions, transform: Transform) -> Iter
     Where sum |x| * sum |w| is at most LARGEST, no intermediate result overflows, and results are finite if they are so
     as written. The guard tests that; NaN fails it. Rounding, for C channels: see `rounding`.
     """
-    convolution = only_convolution(graph)
-    if convolution is None or conditions.policy == "strict" or not _is_meant(convolution, conditions):
+    conv = only_convolution(graph)
+    if conv is None or conditions.policy == "strict" or not _is_meant(conv, conditions):
         return
-    x, w = (te.placeholder(b.shape, "f32", b.name) for b in (convolution.image, convolution.weights))
-    y = convolved(x, w, convolution.pads, convolution.rows, transform, convolution.read, convolution.written)
-    form = spliced(graph, convolution.compute, te.function("form", [x, w], y))
-    guard = _guard(convolution, graph, te.function("guard", [x, w], _is_in_range(x, w)))
-    gain = cycles(convolution, conditions) / transformed_cycles(convolution, transform, conditions)
-    written = rounding(convolution.weights.shape[1])
-    yield Form(form, gain, rounding(convolution.weights.shape[1], transform), written, guard)
+    x, w = (te.placeholder(b.shape, "f32", b.name) for b in (conv.image, conv.weights))
+    y = convolved(x, w, conv.pads, conv.rows, transform, conv.read, conv.written)
+    form = spliced(graph, conv.compute, te.function("form", [x, w], y))
+    guard = _guard(conv, graph, te.function("guard", [x, w], _is_in_range(x, w)))
+    gain = cycles(conv, conditions) / transformed_cycles(conv, transform, conditions)
+    written = rounding(conv.weights.shape[1])
+    yield Form(form, gain, rounding(conv.weights.shape[1], transform), written, guard)
 
 
-def _guard(convolution: Convolution, graph: Graph, of: te.Function) -> Graph:
-    """The graph of a guard with inputs of `graph`: the nodes that compute the image, and the te function `of` image
-    and weights."""
+def _guard(conv: Convolution, graph: Graph, of: te.Function) -> Graph:
+    """The guard `of` image and weights as a graph with inputs of `graph`, with the nodes that compute the image."""
     guard = read(find_function(of.module))
-    nodes = (*convolution.before, *guard.nodes)
+    nodes = (*conv.before, *guard.nodes)
     needed = {name for node in nodes for name in node.operands}
     return replace(guard, inputs=tuple(value for value in graph.inputs if value.name in needed), nodes=nodes)
 
 
-def _is_meant(convolution: Convolution, conditions: Conditions) -> bool:
-    """Whether the law applies to a convolution: f32, 3 by 3 taps, constant weights, channels and filters for a
-    vector."""
-    is_float = all(
-        b.element == TYPES["f32"] for b in (convolution.image, convolution.weights, *convolution.compute.results)
-    )
-    filters, channels = convolution.weights.shape[:2]
+def _is_meant(conv: Convolution, conditions: Conditions) -> bool:
+    """Whether the law applies: f32, 3 by 3 taps, constant weights, channels and filters for a vector."""
+    is_float = all(b.element == TYPES["f32"] for b in (conv.image, conv.weights, *conv.compute.results))
+    filters, channels = conv.weights.shape[:2]
     fills_lanes = min(filters, channels) >= conditions.machine.lanes
-    return (
-        is_float
-        and fills_lanes
-        and convolution.taps == (TAPS, TAPS)
-        and convolution.weights.name in conditions.constants
-    )
+    return is_float and fills_lanes and conv.taps == (TAPS, TAPS) and conv.weights.name in conditions.constants
 
 
 def _is_in_range(x: Tensor, w: Tensor) -> Tensor:
@@ -95,22 +86,22 @@ def _total(tensor: Tensor) -> Tensor:
     return te.compute((1,), lambda i: te.sum(sums[each], axis=each), name="size")
 
 
-def cycles(convolution: Convolution, conditions: Conditions) -> float:
+def cycles(conv: Convolution, conditions: Conditions) -> float:
     """An estimate of the written form's time: cycles of vector multiplications, and of weights from memory."""
-    products = convolution.images * prod(convolution.rows) * prod(convolution.weights.shape[:2]) * TAPS**2
-    return products / conditions.machine.lanes + _weights(convolution, TAPS**2, conditions)
+    products = conv.images * prod(conv.rows) * prod(conv.weights.shape[:2]) * TAPS**2
+    return products / conditions.machine.lanes + _weights(conv, TAPS**2, conditions)
 
 
-def transformed_cycles(convolution: Convolution, transform: Transform, conditions: Conditions) -> float:
+def transformed_cycles(conv: Convolution, transform: Transform, conditions: Conditions) -> float:
     """An estimate of the transformed form's time, in the same cycles."""
-    (filters, channels), m = convolution.weights.shape[:2], transform.results
-    elements = convolution.images * prod(-(-size // m) for size in convolution.rows) * transform.points**2
+    (filters, channels), m = conv.weights.shape[:2], transform.results
+    elements = conv.images * prod(-(-size // m) for size in conv.rows) * transform.points**2
     work = elements * (filters * channels + TRANSFORMED * (filters + channels))
-    return work / conditions.machine.lanes + _weights(convolution, transform.points**2, conditions)
+    return work / conditions.machine.lanes + _weights(conv, transform.points**2, conditions)
 
 
-def _weights(convolution: Convolution, size: int, conditions: Conditions) -> float:
-    bytes = 4 * size * prod(convolution.weights.shape[:2])
+def _weights(conv: Convolution, size: int, conditions: Conditions) -> float:
+    bytes = 4 * size * prod(conv.weights.shape[:2])
     return bytes / BYTES_PER_CYCLE if bytes > conditions.machine.l2_bytes else 0.0
 
 

@@ -15,8 +15,7 @@ from compiler.program.tree import Access
 from compiler.types.machines import Gpu, Machine
 
 TRANSPOSED = 1.05
-"""The cost of a convolution whose tiles are transposed from filters to pixels when they are stored, over its
-multiplications."""
+"""The cost, over its multiplications, of a convolution whose tiles are transposed to pixels when stored."""
 DEPTHWISE, DEPTHWISE_LAST = 3.8, 3.6
 """The cost of a depthwise convolution over its multiplications, vectorized by pixels and by channels."""
 STRIDED = 1.8
@@ -71,8 +70,7 @@ def _padded(extent: int, lanes: int) -> float:
 
 
 def _moved(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) -> float:
-    """The estimated cycles of a compute that is no convolution: of its operations or its traffic, whichever is
-    longer."""
+    """The estimated cycles of a compute that is no convolution: the longer of its operations and its traffic."""
     block, value = node.block, node.results[0]
     operations = prod(axis.size for axis in block.axes) * (scalar_operations(block) + len(block.combiners))
     inner = 1 if value.name in last else block.spatial - 1
