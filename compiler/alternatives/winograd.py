@@ -87,13 +87,13 @@ def _total(tensor: Tensor) -> Tensor:
 
 
 def cycles(conv: Convolution, conditions: Conditions) -> float:
-    """An estimate of the written form's time: cycles of vector multiplications, and of weights from memory."""
+    """The estimated cycles of the written form: its vector multiplications, and the weights that come from memory."""
     products = conv.images * prod(conv.rows) * prod(conv.weights.shape[:2]) * TAPS**2
     return products / conditions.machine.lanes + _weights(conv, TAPS**2, conditions)
 
 
 def transformed_cycles(conv: Convolution, transform: Transform, conditions: Conditions) -> float:
-    """An estimate of the transformed form's time, in the same cycles."""
+    """The estimated cycles of the transformed form."""
     (filters, channels), m = conv.weights.shape[:2], transform.results
     elements = conv.images * prod(-(-size // m) for size in conv.rows) * transform.points**2
     work = elements * (filters * channels + TRANSFORMED * (filters + channels))

@@ -47,7 +47,8 @@ def drop_unit_axes(graph: Graph) -> Graph:
 
 
 def _images(graph: Graph) -> set[str]:
-    """The operands and results of convolutions, and of elementwise computes of the same shape after them."""
+    """The operands and results of convolutions, and results in the same shape of elementwise computes that read
+    these."""
     images: set[str] = set()
     for node in graph.nodes:
         if not isinstance(node, Compute):

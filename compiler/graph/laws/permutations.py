@@ -86,7 +86,7 @@ def _axis(form: Linear) -> int | None:
 
 
 def _reads_in(order: tuple[int, ...], name: str, graph: Graph) -> bool:
-    """Whether all readers of a value move along its dimensions in this order."""
+    """Whether all readers of a value index its dimensions, taken in this order, by increasing axes."""
     for reader in graph.consumers[name]:
         if not isinstance(reader, Compute) or reader.block.table is not None:
             return False

@@ -165,7 +165,7 @@ def _reading(node: Compute, splits: Mapping[str, Extents]) -> Compute:
 
 
 def _at(access: Access, extents: Extents, block: Block) -> Access:
-    """A read of a value whose dimensions are split into `extents`."""
+    """A read with its index split into digits, for a value whose dimensions are split into `extents`."""
     pairs = zip(access.index, extents, strict=True)
     return replace(access, index=tuple(digit for form, split in pairs for digit in _digits(form, split, block)))
 
