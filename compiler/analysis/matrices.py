@@ -174,7 +174,7 @@ class _Sum:
         return inner
 
     def _quotient(self, dividend: Factors, divisor: int) -> str:
-        """Name the variable of a quotient, with the rows 0 <= dividend - divisor * quotient < divisor."""
+        """Name the variable of a quotient, and add the rows 0 <= dividend - divisor * quotient < divisor."""
         name = f"{dividend}/{divisor}"
         remainder = _joined(dividend, {name: 1}, -divisor)
         self.rows += [_row(False, remainder), _row(False, _joined({}, remainder, -1), divisor - 1)]
