@@ -121,19 +121,18 @@ def missing_name(span: str) -> str | None:
 
 
 def _imported(parts: Sequence[str]) -> bool:
-    """Whether a module, or an attribute of one, has a dotted name."""
-    for end in range(len(parts), 0, -1):
-        module = ".".join(["strata" if parts[0] == "compiler" and end > 1 else parts[0], *parts[1:end]])
-        try:
-            value: object = import_module(module if end > 1 else "strata")
-        except ModuleNotFoundError:
-            continue
-        for part in parts[end:]:
-            value = _member(value, part)
-            if value is None or value is True:
-                break
-        return value is not None
-    return False
+    """Whether a module, or an attribute of one, has a dotted name. A module is imported where no attribute of its
+    package has its name: `strata.te.function` is a function, which an import would hide."""
+    value: object | None = import_module("strata")
+    for end, part in enumerate(parts[1:], 1):
+        member = _member(value, part)
+        if member is None:
+            try:
+                member = import_module(".".join(["strata", *parts[1:end], part]))
+            except ModuleNotFoundError:
+                return False
+        value = getattr(value, part, None) if member is True and end + 1 < len(parts) else member
+    return True
 
 
 def _member(value: object, name: str) -> object | None:
