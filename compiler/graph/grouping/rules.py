@@ -81,9 +81,7 @@ def rows(view: View) -> Iterator[Choice]:
             continue
         above = _above(view, name, (Kind.ELEMENTWISE,))
         near = [r for r in above if _works_by_rows(view, r) and view.kind(r) is Kind.ROWS and _same_rows(view, name, r)]
-        options = [
-            (*_below(view, reductions, above), *reductions) for reductions in (near, *([r] for r in near)) if reductions
-        ]
+        options = [(*_below(view, alike, above), *alike) for alike in (near, *([r] for r in near)) if alike]
         if options:
             yield Choice(name, tuple(dict.fromkeys(options)))
 
