@@ -140,8 +140,7 @@ class TaskProgram(Unpicklable):
         return tuple(map(self._task, self._whole.groups)) if self._whole else ()
 
     def group(self, name: str) -> Self:
-        """The task of a group, by its name in the program or its name as a task. Raises InputError for an unknown
-        name."""
+        """The task of a group, by its name in the program or as a task. Raises InputError for an unknown name."""
         if self._whole is None:
             raise InputError(f"{self.name} is one program: it has no groups, such as '{name}'")
         short_name = self._whole.group(name.removeprefix(f"{self.name}.")).name

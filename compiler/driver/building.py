@@ -191,8 +191,7 @@ def _for_cpu(
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The parts of a program by name, each to be scheduled by its best usable record in a database, else by the
-    rules."""
+    """The parts of a program by name, each scheduled by its best usable record in a database, else by the rules."""
 
     program: Partition
     parts: Mapping[str, Schedulable]
@@ -217,8 +216,7 @@ class Selection:
 
 
 def chosen_partition(offers: Alternatives, database: Path, threads: int, policy: str) -> Partition:
-    """The partition of a program in the forms, of the whole and of its groups, that a database has chosen, of those in
-    `offers`."""
+    """The partition of a program in those forms in `offers`, of the whole and of groups, that a database has chosen."""
     with Database(database, create=False) as opened:
         offers = offers.chosen_program(opened, threads, policy)
         return offers.under(offers.chosen(opened, threads, policy))

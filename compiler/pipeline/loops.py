@@ -100,8 +100,7 @@ def _arguments(function: FuncOp) -> list[Argument]:
 
 
 def unbound(module: ModuleOp) -> ModuleOp:
-    """A copy of a module for a CPU: all loops serial, whether bound to blocks, threads or warps, and all buffers in
-    global memory."""
+    """A copy of a module for a CPU: loops bound to blocks, threads or warps are serial, all buffers are global."""
     clone = module.clone()
     for op in clone.walk():
         if isinstance(op, loop.ForOp) and op.loop_kind != "serial":

@@ -60,8 +60,7 @@ class Member:
 
 @dataclass(eq=False)
 class FleetJob:
-    """A job in flight. `able` maps its key, and the keys of the jobs whose results it takes, to the workers that may do
-    them."""
+    """A job in flight. `able` maps its key, and those of the jobs whose results it takes, to their allowed workers."""
 
     future: DaskFuture
     able: dict[str, Sequence[Member]]

@@ -148,8 +148,7 @@ class Fleet:
         return reply
 
     def _judged(self, subject: Subject, claims: Sequence[Said]) -> AgreedOutcome | None:
-        """The outcome that counts of the claims about a candidate, its accused workers struck; None if another worker
-        must confirm."""
+        """The outcome that counts, of claims about a candidate; strikes accused workers. None if one must confirm."""
         avoided = {claim.worker for claim in claims} | {claim.blamed for claim in claims}
         unasked = [member for member in self.cluster.trusted if member.address not in avoided and self._times(member)]
         verdict = self._judge.verdict(subject, claims, bool(unasked))

@@ -94,8 +94,7 @@ class RunnerSetup:
 
 
 class Affinity:
-    """The affinity mask of this process: one processor a thread, at first the last allowed ones, since the first serves
-    interrupts."""
+    """The affinity mask of this process: a processor a thread, first the last ones, since processor 0 has interrupts."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads

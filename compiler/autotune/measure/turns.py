@@ -91,8 +91,7 @@ class Turns:
         return TurnTimes(default, tuned)
 
     def of(self, calls: Sequence[int], tuned: Sequence[int] | None = None) -> TurnTimes:
-        """The summed times of the calls at some positions; `tuned` are the positions in the second program, if they
-        differ."""
+        """The summed times of the calls at some positions; `tuned` are those in the second program, if they differ."""
         return TurnTimes(_together(self.default, calls), _together(self.tuned, calls if tuned is None else tuned))
 
 

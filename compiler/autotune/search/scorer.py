@@ -36,8 +36,7 @@ class Scored:
         return np.asarray(np.log(self.chance) - self.prediction.mean)
 
     def improvement(self, best: float | None) -> NDArray[np.float64]:
-        """The chance times the expected improvement on the best cost (n,), higher is better; without a best cost the
-        `promise`."""
+        """The chance times the expected improvement on the best cost (n,), higher is better; else the `promise`."""
         if best is None:
             return self.promise
         return np.asarray(self.chance * expected_improvement(self.prediction, float(np.log(best))))

@@ -92,8 +92,7 @@ class Preparing:
 
 
 def complete(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer]) -> Main:
-    """Main with new steps and the layout of its constants, without the elements of these and without temporaries that
-    no step uses."""
+    """Main with new steps and the layout of its constants, without their elements and without unused temporaries."""
     used = {name for step in steps for name in (*step.reads, *step.writes)}
     used |= {main.wholes[name] for name in used & main.wholes.keys()}
     temporaries = tuple(buffer for buffer in main.temporaries if buffer.name in used)

@@ -71,8 +71,7 @@ class _Slices:
         self._gone: set[int] = set()
 
     def join(self, number: int, call: Call, parts: Sequence[Slot]) -> None:
-        """Place the parts of a step's concatenation and remove the step, if it is within another one or a part can
-        become a slice."""
+        """Place the parts of a concatenation and remove its step, if it is within another or a part can be a slice."""
         target = call.outputs[0]
         width = element_bytes(self._buffers[target].scalar)
         pieces = [(call.inputs[part.input], part.start * width) for part in parts]

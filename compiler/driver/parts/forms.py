@@ -148,8 +148,7 @@ def _replaced(graph: Graph, chosen: Chosen, names: Names) -> _Replaced:
 
 
 def _otherwise(graph: Graph) -> Graph:
-    """A group with the further inputs `guard` and `form`, which returns `form` if the guard is not zero, else its own
-    result."""
+    """A group with further inputs `guard` and `form`: returns `form` if the guard is not zero, else its own result."""
     names = Names(graph.values)
     written = _like(graph.values[graph.results[0]], graph.results[0])
     guard = te.placeholder((1,), "f32", names.fresh("guard"))

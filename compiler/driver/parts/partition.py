@@ -306,8 +306,7 @@ class FormChoice:
     key: Key
 
     def chosen(self, database: Database) -> str:
-        """The form that a database has chosen last, of those that exist here; the preferred form if that was not
-        timed."""
+        """The form that a database has chosen last, of those here; the preferred form if that was not timed."""
         preferred, timed = self.forms.preferred, [record.form for record in database.forms(self.key)]
         if preferred not in timed or timed[-1] == preferred:
             return preferred

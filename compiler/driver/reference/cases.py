@@ -74,8 +74,7 @@ class ReferenceJob:
 
 
 def write_reference(subject: Subject, job: ReferenceJob) -> None:
-    """Compute and write the reference of a subject. Raises InputError for a program without outputs, and what building
-    it raises."""
+    """Compute and write the reference of a subject. Raises what `build` does, and InputError without outputs."""
     Path(job.path).write_bytes(pickle.dumps(reference(subject, job.threads), pickle.HIGHEST_PROTOCOL))
 
 
