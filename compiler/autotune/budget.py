@@ -79,9 +79,7 @@ class Budget:
 
     def _in_time(self) -> int:
         """The number of trials that fit into the remaining seconds at the mean time of a trial so far; at least one.
-
-        100 s, of which 88 are for trials; 20 trials took 40 s; after 80 s: int((88 - 80) * 20 / 40) = 4.
-        """
+        100 s, of which 88 are for trials; 20 trials took 40 s; after 80 s: int((88 - 80) * 20 / 40) = 4."""
         if self.options.seconds is None or not self._measured:
             return self.options.batch
         left = self.options.seconds * (1 - RESERVE) - self.seconds

@@ -165,10 +165,8 @@ class TaskProgram(Unpicklable):
 
     @property
     def schedule(self) -> Schedule:
-        """The unscheduled loops of the program; of a te function those of its canonical form.
-
-        Raises InputError for a whole program, whose groups have one each.
-        """
+        """The unscheduled loops of the program; of a te function those of its canonical form. Raises InputError for a
+        whole program, whose groups have one each."""
         if self._schedule is None:
             names = ", ".join(group.name for group in self.groups)
             raise InputError(f"{self.name} has groups, and this is asked of one of them: {names}")

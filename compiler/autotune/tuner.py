@@ -105,11 +105,8 @@ class _Flight:
 
 
 class Workers:
-    """The workers of a run, shared by its tasks; a context manager that ends them.
-
-    They start with the first task: local processes, or the workers of `options.scheduler`. Raises InputError for a
-    scheduler and a GPU.
-    """
+    """The workers of a run, shared by its tasks; a context manager that ends them. They start with the first task:
+    local processes, or the workers of `options.scheduler`. Raises InputError for a scheduler and a GPU."""
 
     def __init__(self, options: TuningOptions, machine: Machine | Gpu) -> None:
         if options.scheduler is not None and not machine.in_clusters:
@@ -129,9 +126,7 @@ class Workers:
     @property
     def batches(self) -> int:
         """The number of batches in flight: one locally; on a cluster as many as keep its workers busy while one ends.
-
-        With 12 candidates in flight on the workers and batches of 8: 1 + ceil(2 * 12 / 8) = 4.
-        """
+        With 12 candidates in flight on the workers and batches of 8: 1 + ceil(2 * 12 / 8) = 4."""
         in_flight = 0 if self._measurer is None else self._measurer.places
         return 1 + -(-2 * in_flight // self._options.batch)
 
@@ -141,10 +136,8 @@ class Workers:
         return [] if self._measurer is None else self._measurer.notes
 
     def on(self, subject: Subject, meet: Callable[[Measurer | Fleet], None]) -> Measurer | Fleet:
-        """The measurer, turned to a subject; `meet` is called with it on the first use of each subject.
-
-        Raises TargetError where its processes cannot start.
-        """
+        """The measurer, turned to a subject; `meet` is called with it on the first use of each subject. Raises
+        TargetError where its processes cannot start."""
         if self._measurer is None:
             self._measurer = _checked(partial(self._started, subject))
         if self._subject is not None and self._subject != subject:

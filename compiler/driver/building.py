@@ -96,16 +96,13 @@ def build(
     """Compile a te function, a Schedule, a module, MLIR text or the path of a file, at any level, to a kernel; or a
     model: the result of a front end, or the path of an ONNX file, whose weights are constants.
 
-    `schedule` selects the schedule of a te program:
-    - `auto`, the default: each group as the tuner's rules prefer, without a trial, if that is proved or, with an
-      undecided proof, agrees with the written program in one run.
-    - the path of a database: each group in the form and under the record that were fastest inside this program; as
-      under `auto` without a record, or if the tuner found that to be faster inside the program.
-    - `written`: the loops as written.
-    - a script, as text, IR, the path of its file or a Schedule: the whole program under it, see `Schedule.apply`; its
-      names are the program's, as `print_best` prints them.
-    - None: the value of the environment variable STRATA_SCHEDULE, else `auto`.
-    It does not apply to a Schedule or to a program at a lower level. `Kernel.groups` has the origins and the verdicts.
+    `schedule` selects the schedule of a te program. `auto`, the default: each group as the tuner's rules prefer,
+    without a trial, if that is proved or, with an undecided proof, agrees with the written program in one run. The path
+    of a database: each group in the form and under the record that were fastest inside this program; as under `auto`
+    without a record, or if the tuner found that to be faster. `written`: the loops as written. A script, as text, IR,
+    the path of its file or a Schedule: the whole program under it, see `Schedule.apply`; its names are the program's,
+    as `print_best` prints them. None: the value of the environment variable STRATA_SCHEDULE, else `auto`. A Schedule
+    and programs at lower levels stay unchanged. `Kernel.groups` has the origins and the verdicts.
 
     `policy` is the freedom of floating-point code: strict, contract or fast (docs/policies.md). `name` picks one of
     several functions. `threads` is the number of threads of parallel loops, unless a call states one: None is the value
@@ -198,11 +195,8 @@ class Selection:
     database: Path | None = None
 
     def sources(self, team: Team) -> Mapping[str, Scheduled]:
-        """The schedules by the names of the parts.
-
-        A team of several processes finds them in parallel. Without one, and for tasks, which do not pickle, each is
-        found on its first look-up.
-        """
+        """The schedules by the names of the parts. A team of several processes finds them in parallel. Without one, and
+        for tasks, which do not pickle, each is found on its first look-up."""
         records = {} if self.database is None else records_of(self.parts, self.database, self.program)
         parts = [part for part in self.parts.values() if isinstance(part, Unscheduled)]
         if team.alone or len(parts) < len(self.parts):
@@ -318,11 +312,8 @@ def source_of(task: Schedulable, record: Record | None = None) -> Scheduled:
 
 
 def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | None]) -> Scheduled:
-    """A schedule with its verdict if it is proved, or agrees in a run; else the program as written.
-
-    `make(judge_steps)` makes the schedule. Its steps are judged only if it is not proved as a whole. Raises what `make`
-    does.
-    """
+    """A schedule with its verdict if it is proved, or agrees in a run; else the program as written. `make(judge_steps)`
+    makes the schedule. Its steps are judged only if it is not proved as a whole. Raises what `make` does."""
     schedule, proof = make(False), None
     if schedule is not None:
         proof = proved(schedule, task.schedule)

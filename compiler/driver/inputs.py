@@ -38,9 +38,7 @@ def face_of(program: Program | Main) -> Face:
 
 def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str | None = None) -> ModuleOp:
     """A copy of a loop-level module with inputs marked constant; `names` are the names of inputs in its source `x`.
-
-    Raises InputError for a name that is no input, or an input that is written.
-    """
+    Raises InputError for a name that is no input, or an input that is written."""
     module = module.clone()
     function = find_function(module, name)
     program = read(function)

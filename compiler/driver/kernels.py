@@ -174,10 +174,8 @@ def _constant_bytes(request: Request) -> int:
 
 
 def in_groups(x: object, name: str | None = None) -> ModuleOp:
-    """The module that `build` compiles: a te program cut into its groups if there are several, else unchanged.
-
-    `name` picks one of several functions of the program. A name that is no function, such as a group's, is ignored.
-    """
+    """The module that `build` compiles: a te program cut into its groups if there are several, else unchanged. `name`
+    picks one of several functions of the program. A name that is no function, such as a group's, is ignored."""
     module = module_of(x)
     function_name = name if any(f.sym_name.data == name for f in functions(module)) else None
     module = verified(module, "contract", function_name)

@@ -110,10 +110,8 @@ def _loaded(
 
 
 def _words(request: Request) -> Sequence[object]:
-    """The key of a request: all dependencies of its machine code but the compiler itself.
-
-    It has the names of values apart from the text, since printing renames values of equal names.
-    """
+    """The key of a request: all dependencies of its machine code but the compiler itself. It has the names of values
+    apart from the text, since printing renames values of equal names."""
     module, blocks = request.module, find_function(request.module, request.name).body.blocks
     ends = (block.last_op.operands if block.last_op is not None else () for block in blocks)
     return (

@@ -36,10 +36,8 @@ _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buf
 
 
 def build_unit(x: object, threads: int | None = None, policy: str = "contract", name: str | None = None) -> Unit:
-    """Compile a program as `build` does, to a Unit, which pickles and can be loaded by another process.
-
-    Nests that depend on constant inputs alone are its preparation. Raises what `build` does.
-    """
+    """Compile a program as `build` does, to a Unit, which pickles and can be loaded by another process. Nests that
+    depend on constant inputs alone are its preparation. Raises what `build` does."""
     module, settings = verified(x, policy, name), BuildSettings(policy, thread_count(threads), perf_counter())
     if _is_compiled_whole(module, name):
         return _of_module(module, name, settings)
@@ -113,11 +111,8 @@ def load_unit(
     start: float,
     cached: bool,
 ) -> Kernel:
-    """Load a unit as a kernel, and run its preparation.
-
-    constants: the arrays of the constant inputs, by name. stated: the names of those that the program states. start: of
-    the build, on perf_counter. Raises what `Code.load` does.
-    """
+    """Load a unit as a kernel, and run its preparation. constants: the arrays of the constant inputs, by name. stated:
+    the names of those that the program states. start: of the build, on perf_counter. Raises what `Code.load` does."""
     before, fixed = None, dict[int, Array]()
     if face is not None:
         taken = [face.arguments[n] for n in unit.takes]

@@ -39,11 +39,8 @@ class Lost(Exception):
 
 @dataclass(eq=False)
 class Member:
-    """A worker of the scheduler.
-
-    facts: None until it has reported them. refusal: why it gets no jobs; None while it is trusted. strikes: its faults.
-    meeting: the call that requests its facts.
-    """
+    """A worker of the scheduler. facts: None until it has reported them. refusal: why it gets no jobs; None while it is
+    trusted. strikes: its faults. meeting: the call that requests its facts."""
 
     address: str
     resources: dict[str, float]

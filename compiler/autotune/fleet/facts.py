@@ -14,11 +14,8 @@ from compiler.types.machines import Machine, host
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """A worker's host, machine and number of builders.
-
-    versions: of the package and of the tools that it compiles with, by name. sources: a digest of the package's files;
-    empty if they cannot be read.
-    """
+    """A worker's host, machine and number of builders. versions: of the package and of the tools that it compiles with,
+    by name. sources: a digest of the package's files; empty if they cannot be read."""
 
     host: str
     machine: Machine

@@ -20,10 +20,8 @@ BUILDERS = 0
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a job: its value, or why the worker can do no job of the subject.
-
-    worker: the address of the worker. builder: that of the worker that built the timed candidate.
-    """
+    """The result of a job: its value, or why the worker can do no job of the subject. worker: the address of the
+    worker. builder: that of the worker that built the timed candidate."""
 
     worker: str
     value: Any

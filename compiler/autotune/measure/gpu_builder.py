@@ -101,11 +101,8 @@ class GpuBuilder:
 
 @dataclass(frozen=True)
 class Between:
-    """The buffers between kernels, by name.
-
-    arrays: their expected elements; empty for a single kernel. written: masks of the elements that must be written, of
-    these buffers and of the outputs.
-    """
+    """The buffers between kernels, by name. arrays: their expected elements; empty for a single kernel. written: masks
+    of the elements that must be written, of these buffers and of the outputs."""
 
     arrays: Mapping[str, Array]
     written: Mapping[str, Array]

@@ -23,10 +23,8 @@ from compiler.targets.gpus import KernelArrays
 
 @dataclass(frozen=True)
 class GpuRunnerSetup:
-    """The setup of a GPU's runner process: a job has a GpuArtefact, its reply is an Outcome.
-
-    An access outside of the device's memory, or a kernel that does not terminate, ends the process; a new one starts.
-    """
+    """The setup of a GPU's runner process: a job has a GpuArtefact, its reply is an Outcome. An access outside of the
+    device's memory, or a kernel that does not terminate, ends the process; a new one starts."""
 
     subject: Subject
     limits: Limits

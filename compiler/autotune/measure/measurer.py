@@ -22,10 +22,8 @@ def silent(words: str) -> None:
 
 
 class Executor(Protocol):
-    """Builds and runs candidates. A candidate that fails is an outcome, never an exception.
-
-    Positions refer to the argument sequence. Nothing is built during timing on one machine.
-    """
+    """Builds and runs candidates. A candidate that fails is an outcome, never an exception. Positions refer to the
+    argument sequence. Nothing is built during timing on one machine."""
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
         """Build scripts: yield the position of each with its artefact or the outcome of its failure, as they finish."""

@@ -92,10 +92,8 @@ def seconds_of(kernel: Kernel, machine: Machine) -> float:
 
 
 def _copies(size: int, passing: int, most: int = COPIES) -> int:
-    """The number of copies of constants of `size` bytes such that `passing` bytes lie between two reads of a copy.
-
-    4 MiB of constants and 32 MiB passing: ceil(32 / 4) + 1 = 9 copies, at most `most` and MOST_BYTES together.
-    """
+    """The number of copies of constants of `size` bytes such that `passing` bytes lie between two reads of a copy. 4
+    MiB of constants and 32 MiB passing: ceil(32 / 4) + 1 = 9 copies, at most `most` and MOST_BYTES together."""
     return max(1, min(most, MOST_BYTES // size, ceil(passing / size) + 1)) if size else 1
 
 

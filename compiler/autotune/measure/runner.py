@@ -94,7 +94,7 @@ class RunnerSetup:
 
 
 class Affinity:
-    """The affinity mask of this process: a processor a thread, first the last ones, since processor 0 has interrupts."""
+    """The affinity mask of this process: a processor a thread, first the last ones, since the first has interrupts."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -102,10 +102,8 @@ class Affinity:
         self._pin()
 
     def move(self) -> None:
-        """Move to other allowed processors, if there are any.
-
-        One thread, allowed [0, 1, 2]: it runs on 2, then on 1 of [2, 0, 1], then on 0 of [1, 2, 0].
-        """
+        """Move to other allowed processors, if there are any. One thread, allowed [0, 1, 2]: it runs on 2, then on 1 of
+        [2, 0, 1], then on 0 of [1, 2, 0]."""
         if self._threads < len(self._allowed):
             self._allowed = self._allowed[-self._threads :] + self._allowed[: -self._threads]
             self._pin()

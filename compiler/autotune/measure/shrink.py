@@ -35,10 +35,8 @@ def rounds(program: Program, original: Program) -> dict[str, dict[int, int]]:
 
 
 def shrunk(program: Program, sizes: Mapping[str, Mapping[int, int]]) -> Program:
-    """The program with the extents of reduce axes set to `sizes`, by block label and axis position.
-
-    Axes are shortened only if they are bound to one loop, as in an unscheduled program; others stay unchanged.
-    """
+    """The program with the extents of reduce axes set to `sizes`, by block label and axis position. Axes are shortened
+    only if they are bound to one loop, as in an unscheduled program; others stay unchanged."""
     lengths: dict[int, int] = {}
     changed: dict[str, Block] = {}
     for label, axis_lengths in sizes.items():

@@ -97,11 +97,8 @@ class Samples:
 
 @dataclass(frozen=True)
 class Clock:
-    """A method of timing calls.
-
-    ceiling: the probe beside each sample. threads: of the call; several sleep between samples. between: called before a
-    disturbed sample is repeated.
-    """
+    """A method of timing calls. ceiling: the probe beside each sample. threads: of the call; several sleep between
+    samples. between: called before a disturbed sample is repeated."""
 
     ceiling: Probe
     sampling: Sampling
@@ -121,11 +118,8 @@ class Clock:
         return chosen(samples, self.sampling.least)
 
     def calls(self, call: Call, seconds: float) -> int:
-        """The number of calls of a sample: `min_seconds` over the time of a call.
-
-        If the first call was short, a second one with warm caches is timed, its `arrange` included, since that is
-        repeated with each call.
-        """
+        """The number of calls of a sample: `min_seconds` over the time of a call. If the first call was short, a second
+        one with warm caches is timed, its `arrange` included, since that is repeated with each call."""
         once = seconds if seconds >= self.sampling.min_seconds else max(timed(call).present, 1e-7)
         return max(1, ceil(self.sampling.min_seconds / once))
 
@@ -168,9 +162,7 @@ def chosen(samples: Sequence[TimedSample], fewest: int) -> Samples:
 
 
 def standard_error(costs: list[float]) -> float:
-    """The standard error of the median, relative to the median.
-
-    Of 1.0, 1.1, 1.3, 1.0: median 1.05, median deviation 0.05, so 1.858 * 0.05 / 2 / 1.05 = 0.044.
-    """
+    """The standard error of the median, relative to the median. Of 1.0, 1.1, 1.3, 1.0: median 1.05, median deviation
+    0.05, so 1.858 * 0.05 / 2 / 1.05 = 0.044."""
     middle = median(costs)
     return _OF_MEDIAN * median(abs(cost - middle) for cost in costs) / sqrt(len(costs)) / middle

@@ -23,10 +23,8 @@ def best_first(scores: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def pick(pool: Pool, order: Iterable[int], count: int, beside: Sequence[Candidate] = ()) -> list[int]:
-    """Pick `count` positions of a pool in an order of preference, each dissimilar to `beside` and to earlier picks.
-
-    If too few are dissimilar, the most preferred of the others fill the number.
-    """
+    """Pick `count` positions of a pool in an order of preference, each dissimilar to `beside` and to earlier picks. If
+    too few are dissimilar, the most preferred of the others fill the number."""
     ranked = list(order)
     picked: list[int] = []
     near = list(beside)
@@ -42,10 +40,8 @@ def pick(pool: Pool, order: Iterable[int], count: int, beside: Sequence[Candidat
 
 
 def spread_out(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
-    """Choose `count` candidates, round robin over their sketches, each farthest from those chosen before.
-
-    The distance is the number of choices in which a candidate differs from the nearest chosen one; ties take the first.
-    """
+    """Choose `count` candidates, round robin over their sketches, each farthest from those chosen before. The distance
+    is the number of choices in which a candidate differs from the nearest chosen one; ties take the first."""
     by_sketch: dict[int, list[Candidate]] = {}
     for candidate in candidates:
         by_sketch.setdefault(candidate[0], []).append(candidate)

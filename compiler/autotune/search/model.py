@@ -76,10 +76,8 @@ class CostForest:
 
 
 def flattened(logs: Costs) -> Costs:
-    """Log costs (n,), n above 0, with the excess over the best beyond SLOW scaled by FLATTER; the order stays.
-
-    [0, 0.5, log 2 + 1] becomes [0, 0.5, log 2 + 0.25].
-    """
+    """Log costs (n,), n above 0, with the excess over the best beyond SLOW scaled by FLATTER; the order stays. [0, 0.5,
+    log 2 + 1] becomes [0, 0.5, log 2 + 0.25]."""
     above = logs - logs.min()
     near = np.minimum(above, SLOW)
     return np.asarray(logs.min() + near + FLATTER * (above - near))
@@ -190,10 +188,8 @@ def _centred(costs: Costs) -> Costs:
 
 
 def _slope(prior: Costs, targets: Costs) -> float:
-    """The least-squares slope of the targets over a prior, clipped to 0..1; 0 for a constant prior.
-
-    Prior [0, 1, 2] and targets [0, 0.5, 1]: 0.5.
-    """
+    """The least-squares slope of the targets over a prior, clipped to 0..1; 0 for a constant prior. Prior [0, 1, 2] and
+    targets [0, 0.5, 1]: 0.5."""
     about = prior - prior.mean()
     variance = float(about @ about)
     return min(max(float(about @ targets) / variance, 0.0), 1.0) if variance > 0 else 0.0

@@ -265,10 +265,8 @@ class Search:
             raise InputError(f"the candidate {candidate} is not one of the space")
 
     def _share(self, share: float, count: int) -> int:
-        """The number of the next `count` proposals that belong to a share, so that small batches add up to it.
-
-        A share of 0.1 and batches of 4: 0, 0, 1, 0, 1, ... of them.
-        """
+        """The number of the next `count` proposals that belong to a share, so that small batches add up to it. A share
+        of 0.1 and batches of 4: 0, 0, 1, 0, 1, ... of them."""
         return int((self._chosen + count) * share) - int(self._chosen * share)
 
     def _proposals(self, scored: Scored, whys: Mapping[int, str]) -> list[Proposal]:

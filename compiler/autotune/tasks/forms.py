@@ -116,10 +116,8 @@ class FormContest:
 
     @property
     def _others(self) -> list[dict[str, str]]:
-        """The other forms of the undecided choices, packed into as few programs as possible.
-
-        Preferred forms aside, f has a and b, g has c: the programs are {f: a, g: c} and {f: b}.
-        """
+        """The other forms of the undecided choices, packed into as few programs as possible. Preferred forms aside, f
+        has a and b, g has c: the programs are {f: a, g: c} and {f: b}."""
         others = {name: choice.forms.names[1:] for name, choice in self._undecided.items()}
         most = max(map(len, others.values()))
         return [{name: forms[n] for name, forms in others.items() if n < len(forms)} for n in range(most)]

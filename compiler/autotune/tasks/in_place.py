@@ -26,10 +26,8 @@ BUILDS = 3
 
 
 def kept_seconds(seconds: float, build: float) -> float:
-    """The seconds reserved for the comparison, of a run's `seconds`, if all groups take `build` seconds to build.
-
-    With 100 s and builds of 5 s: min(max(10, 15), 25) = 15 s.
-    """
+    """The seconds reserved for the comparison, of a run's `seconds`, if all groups take `build` seconds to build. With
+    100 s and builds of 5 s: min(max(10, 15), 25) = 15 s."""
     return min(max(SHARE * seconds, BUILDS * build), MOST_SHARE * seconds)
 
 
@@ -88,10 +86,8 @@ class _Finalist:
 
 @dataclass(frozen=True)
 class Contest:
-    """The comparison of the finalists of some groups by one run of the tuner.
-
-    left: the remaining seconds of the run. say: receives the phases as text.
-    """
+    """The comparison of the finalists of some groups by one run of the tuner. left: the remaining seconds of the run.
+    say: receives the phases as text."""
 
     finals: Finals
     groups: Mapping[str, TuningProblem]

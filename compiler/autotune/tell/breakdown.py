@@ -28,10 +28,8 @@ class GroupTime:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """The times of the groups of a whole program, in the order of their first calls, and of the whole.
-
-    whole: the measured seconds of a run under the best records of the groups. Both are with `network` timing.
-    """
+    """The times of the groups of a whole program, in the order of their first calls, and of the whole. whole: the
+    measured seconds of a run under the best records of the groups. Both are with `network` timing."""
 
     groups: tuple[GroupTime, ...]
     whole: float

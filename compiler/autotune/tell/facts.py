@@ -62,10 +62,7 @@ class RunFacts:
     @property
     def seconds_left(self) -> float | None:
         """The remaining seconds of the run: to its limit, or to its last trial at the mean time of a trial if that is
-        less. None without a limit and before ENOUGH trials.
-
-        6 new trials of 10 in 12 s: (10 - 6) * 12 / 6 = 8 s.
-        """
+        less. None without a limit and before ENOUGH trials. 6 new trials of 10 in 12 s: (10 - 6) * 12 / 6 = 8 s."""
         p = self.progress
         guesses = [] if p.limit is None else [max(0.0, p.limit - p.seconds)]
         new = p.trials - p.earlier

@@ -33,10 +33,8 @@ ENDS = ("waiting for its turn", "nothing", "done", INTERRUPTED)
 
 
 class Silent:
-    """A callback of `TuningOptions` that stores progress and shows nothing; a context manager around the run.
-
-    last: a copy of the last progress. runs: the last progress of each group of a whole program, by name.
-    """
+    """A callback of `TuningOptions` that stores progress and shows nothing; a context manager around the run. last: a
+    copy of the last progress. runs: the last progress of each group of a whole program, by name."""
 
     def __init__(self, task: RunSubject) -> None:
         self.task = task
@@ -181,10 +179,8 @@ def view(task: RunSubject, stream: TextIO) -> Silent:
 
 @contextmanager
 def watched(task: RunSubject, options: TuningOptions) -> Iterator[TuningOptions]:
-    """Yield the options of a run with a view among the callbacks, and print the conclusion at the end.
-
-    Yields the options unchanged if nothing is to be shown: see `TuningOptions.show`.
-    """
+    """Yield the options of a run with a view among the callbacks, and print the conclusion at the end. Yields the
+    options unchanged if nothing is to be shown: see `TuningOptions.show`."""
     stream = _stream(options)
     if stream is None:
         yield options

@@ -28,11 +28,8 @@ class Preparation:
 
 @dataclass(frozen=True)
 class ConstantBlock:
-    """The block of memory with the constants of main.
-
-    constants: with their offsets in the block. bytes: its size. preparations: the calls that run once, in order.
-    filled: the buffers that they fill, by name.
-    """
+    """The block of memory with the constants of main. constants: with their offsets in the block. bytes: its size.
+    preparations: the calls that run once, in order. filled: the buffers that they fill, by name."""
 
     constants: tuple[Constant, ...]
     bytes: int
@@ -103,11 +100,8 @@ def complete(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer])
 def fill(
     block: ConstantBlock, given: Mapping[str, Array], library: Loaded, threads: int, allocate: Allocate = arena
 ) -> Array:
-    """Allocate and fill a block of constants, and return it read-only.
-
-    given: the arrays of the constants by name. The preparations run in order; prepared buffers that main does not read
-    are freed after this call.
-    """
+    """Allocate and fill a block of constants, and return it read-only. given: the arrays of the constants by name. The
+    preparations run in order; prepared buffers that main does not read are freed after this call."""
     memory = allocate(block.bytes)[: block.bytes]
     arrays = dict(given)
     for constant in block.constants:

@@ -31,10 +31,8 @@ class Once:
 
 
 def once(main: Main, constants: Collection[str]) -> Once:
-    """Take the calls with only constant inputs out of main, but for calls that compute a result of main.
-
-    Constant w: `call @pack(w, p)  call @f(x, p, y)` becomes before = [@pack], steps = [@f], constants = {w, p}.
-    """
+    """Take the calls with only constant inputs out of main, but for calls that compute a result of main. Constant w:
+    `call @pack(w, p) call @f(x, p, y)` becomes before = [@pack], steps = [@f], constants = {w, p}."""
     constant_names, before, steps = set(constants), list[Call](), list[Step]()
     result_names = {buffer.name for buffer in main.results}
     for step in main.steps:

@@ -102,9 +102,7 @@ class _Slices:
 
     def _within(self, target: str, pieces: Sequence[tuple[str, int]]) -> _Place | None:
         """The place in another buffer where all parts already have the offsets of this concatenation; None without one.
-
-        Parts a at 0 and b at 64 bytes. In t, a is at 128 and b at 192: the place is (t, 128).
-        """
+        Parts a at 0 and b at 64 bytes. In t, a is at 128 and b at 192: the place is (t, 128)."""
         first, start = pieces[0]
         for joined, offset in self._all_places(first) if self._is_free(target) else ():
             begin = offset - start

@@ -108,11 +108,8 @@ class Whole:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The different groups in the order of their first calls.
-
-        Excluded are groups that depend on constants alone, which run once; concatenations whose parts are written into
-        their slices; and groups that a guard skips.
-        """
+        """The different groups in the order of their first calls. Excluded are groups that depend on constants alone,
+        which run once; concatenations whose parts are written into their slices; and groups that a guard skips."""
         calls: dict[str, list[tuple[bool, ...]]] = {}
         for name, constants in self._calls():
             calls.setdefault(name, []).append(constants)

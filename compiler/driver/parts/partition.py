@@ -276,9 +276,7 @@ class ProgramForms:
     @cached_property
     def others(self) -> dict[str, Alternatives]:
         """The other forms by name: the program without one of its laws, at most OTHERS of them, the last law first.
-
-        With the laws a, b, c: the programs without c and without b.
-        """
+        With the laws a, b, c: the programs without c and without b."""
         law_names = [law.name for law in PROGRAM_LAWS]
         forms = [self.by([name for name in law_names if name != law]) for law in self.laws[::-1][:OTHERS]]
         return {name: form for form in forms if (name := form_name(form.laws)) != self.preferred}
@@ -296,10 +294,8 @@ def form_name(laws: Collection[str]) -> str:
 
 @dataclass(frozen=True)
 class FormChoice:
-    """The choice between the forms of a group or a program.
-
-    program: the text as written. key: of the times of the forms inside the program.
-    """
+    """The choice between the forms of a group or a program. program: the text as written. key: of the times of the
+    forms inside the program."""
 
     forms: FormNames
     program: str

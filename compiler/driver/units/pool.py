@@ -123,10 +123,8 @@ class Team:
         return self._limit < HELPED
 
     def _pays(self, seconds: float) -> bool:
-        """Whether a further process pays for `seconds` of remaining work.
-
-        PAYS = 2, no helper so far, 4 cores: 5 s pay for a first (5 > 2) and a second helper (5 > 4), not for a third.
-        """
+        """Whether a further process pays for `seconds` of remaining work. PAYS = 2, no helper so far, 4 cores: 5 s pay
+        for a first (5 > 2) and a second helper (5 > 4), not for a third."""
         count = len(self._helpers)
         return not self.alone and count + 1 < self._limit and seconds > PAYS * (count + 1)
 
@@ -136,10 +134,8 @@ class Team:
         sizes: Sequence[int],
         done: Callable[[int, Result], object] = lambda position, result: None,
     ) -> list[Result]:
-        """Make calls, which must pickle, the largest `sizes` first, and return their results in order.
-
-        `done` receives the position and the result of each call as it finishes. Raises what the calls do.
-        """
+        """Make calls, which must pickle, the largest `sizes` first, and return their results in order. `done` receives
+        the position and the result of each call as it finishes. Raises what the calls do."""
         work = _Work(calls, sizes, done)
         for helper in self._helpers:
             helper.works.put(work)
@@ -212,10 +208,8 @@ class _Work(Generic[Result]):
         self._done(position, result)
 
     def seconds_left(self) -> float:
-        """The estimated seconds of the calls not yet taken, by the seconds per size of finished ones.
-
-        Sizes 4 done in 2 s, 3 and 1 left: 2 * (3 + 1) / 4 = 2 s.
-        """
+        """The estimated seconds of the calls not yet taken, by the seconds per size of finished ones. Sizes 4 done in 2
+        s, 3 and 1 left: 2 * (3 + 1) / 4 = 2 s."""
         if not self._finished:
             return LEAST * len(self._left)
         return self._seconds * sum(self._sizes[n] for n in list(self._left)) / self._finished

@@ -91,10 +91,8 @@ class Code:
         fixed: FixedArguments = NOTHING,
         facts: Facts = UNKNOWN,
     ) -> Kernel:
-        """Load the function as a kernel; `fixed` are the arguments that are the same in every call.
-
-        Raises TargetError if no library here has a function that it calls, or if the system refuses tile registers.
-        """
+        """Load the function as a kernel; `fixed` are the arguments that are the same in every call. Raises TargetError
+        if no library here has a function that it calls, or if the system refuses tile registers."""
         machine = host()
         if self.tiles and not lacking(machine):
             permit_tiles()
