@@ -30,11 +30,9 @@ from compiler.types.machines import host
 
 @dataclass(frozen=True)
 class Request:
-    """The input of a build.
-
-    x: the caller's program. module: its verified module. name: of the function to build. constants: arrays by the
-    names of inputs. words: further parts of the cache's key, such as the origin of schedules.
-    """
+    """The input of a build. x: the caller's program. module: its verified module. name: of the function to build.
+    constants: arrays by the names of inputs. words: further parts of the cache's key, such as the origin of
+    schedules."""
 
     x: object
     module: ModuleOp
@@ -69,11 +67,9 @@ class _Program:
 
 
 def remembered(request: Request, recipe: Callable[[], Recipe]) -> Kernel:
-    """The kernel of a request, from the cache, or by its recipe and then cached.
-
-    The texts of a cached kernel are made by the recipe when first requested. Raises what the recipe does, and
-    InputError for arrays that do not fit the program's constants.
-    """
+    """The kernel of a request, from the cache, or by its recipe and then cached. The texts of a cached kernel are made
+    by the recipe when first requested. Raises what the recipe does, and InputError for arrays that do not fit the
+    program's constants."""
     with paused():
         words = _words(request) if entries.kept() else ()
     cached = entries.get(_Program, words)

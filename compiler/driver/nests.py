@@ -54,11 +54,9 @@ def _names(program: Program) -> list[str]:
 def of_nests(
     x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object] | None, settings: BuildSettings
 ) -> Recipe:
-    """The recipe of a verified module that calls no others; nests that depend on constants alone run once.
-
-    Raises InputError for constants at the low level, and for constants that are no inputs, that are written, or that
-    the program states itself.
-    """
+    """The recipe of a verified module that calls no others; nests that depend on constants alone run once. Raises
+    InputError for constants at the low level, and for constants that are no inputs, that are written, or that the
+    program states itself."""
     module = plan.module
     has_none = constants is None and not has_constants(find_function(module, name))
     if level_of(module) == "low" and not has_none:

@@ -51,11 +51,9 @@ class Case:
 
 @dataclass(frozen=True)
 class ReferenceCases:
-    """The cases of a task.
-
-    limit: the ceiling beside which candidates are timed: flops or bytes. work: the flops or bytes of a perfect
-    candidate; None if the ceiling counts other operations. constants: the positions of the constant inputs.
-    """
+    """The cases of a task. limit: the ceiling beside which candidates are timed: flops or bytes. work: the flops or
+    bytes of a perfect candidate; None if the ceiling counts other operations. constants: the positions of the constant
+    inputs."""
 
     cases: tuple[Case, ...]
     limit: str
@@ -196,12 +194,9 @@ def scaled(inputs: Sequence[Array], scale: float) -> list[Array]:
 
 
 def _scaled(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Results]:
-    """Find the scale of the inputs, and return it with the results at it.
-
-    The scale is halved until all results are finite, or as many as possible. Then it is halved further while that at
-    least halves the relative tolerance: where errors grow with values, as through exp, large inputs give a tolerance in
-    which faults of small results hide.
-    """
+    """Find the scale of the inputs, and return it with the results at it. The scale is halved until all results are
+    finite, or as many as possible. Then it is halved further while that at least halves the relative tolerance: where
+    errors grow with values, as through exp, large inputs give a tolerance in which faults of small results hide."""
     scale, outputs = _finite(oracle, inputs)
     best = scale, oracle(oracle.scaled(inputs, scale), outputs)
     while best[1].dullness > SHARP and scale > SMALLEST:

@@ -141,11 +141,9 @@ def _lowered_unit(
     shared: tuple[tuple[int, int], ...],
     start: float,
 ) -> LoweredUnit:
-    """Lower the scheduled loops of a function, whose arguments as written have these names, to LLVM IR.
-
-    symbol: of its machine code; None for its name. shared: pairs of positions of an input and an output that are one
-    array. start: of its compilation, on perf_counter.
-    """
+    """Lower the scheduled loops of a function, whose arguments as written have these names, to LLVM IR. symbol: of its
+    machine code; None for its name. shared: pairs of positions of an input and an output that are one array. start: of
+    its compilation, on perf_counter."""
     codes = [_code(function, parts.main.name, policy, threads, symbol) for function in parts.written()]
     takes = _positions(parts.main.arguments[: len(parts.main.arguments) - parts.main.outputs], names)
     if parts.prepare is None:
@@ -164,10 +162,8 @@ def _sharing(
     parts: SplitProgram, names: Sequence[str], candidates: Sequence[tuple[int, int]]
 ) -> tuple[SplitProgram, tuple[tuple[int, int], ...]]:
     """Let the function of each call write outputs into inputs, for those candidate pairs of positions for which the
-    loops allow it. Return the new parts and these pairs.
-
-    Candidates (0, 0), (1, 0): if input 0 can be overwritten, output 0 is taken, so only (0, 0) is shared.
-    """
+    loops allow it. Return the new parts and these pairs. Candidates (0, 0), (1, 0): if input 0 can be overwritten,
+    output 0 is taken, so only (0, 0) is shared."""
     program, shared = parts.main, list[tuple[int, int]]()
     first = len(names) - program.outputs
     for source, target in candidates:
@@ -207,11 +203,9 @@ def _code(function: FuncOp, unit: str, policy: str, threads: int, symbol: str | 
 
 
 def code_of(module: ModuleOp, name: str | None, policy: str, threads: int) -> Code:
-    """Compile a function of a low-level module, whose buffers are planned, for callers with numpy arrays.
-
-    Raises LoweringError for ops without a native form, TargetError for argument types that numpy lacks and for inputs
-    that are written.
-    """
+    """Compile a function of a low-level module, whose buffers are planned, for callers with numpy arrays. Raises
+    LoweringError for ops without a native form, TargetError for argument types that numpy lacks and for inputs that are
+    written."""
     code = _checked(module, name, policy, threads)
     return code.with_object(object_code(code.text, host()))
 
