@@ -104,7 +104,7 @@ def short_of_a_term(unit: Unit) -> Unit:
 def started(setup: RunnerSetup) -> Runner:
     """A runner in this process, which may use the same processors as before."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Affinity, "_stay", lambda place: None)
+        patch.setattr(Affinity, "_pin", lambda place: None)
         return setup.start()
 
 

@@ -153,7 +153,8 @@ class Contest:
         """The records of both schedules of a group, the chosen one last."""
         group, times = self.groups[name], finalist.times
         key = replace(group.key, whole=self.finals.whole)
-        both = [(finalist.text, times.tuned, False), (finalist.default, times.default, True)]
+        unchanged = finalist.default if finalist.differs else finalist.text
+        both = [(finalist.text, times.tuned, False), (unchanged, times.default, True)]
         for script, seconds, default in reversed(both) if is_tuned else both:
             outcome = times.outcome(seconds)
             yield Record(key, name, group.program, script, outcome, run=self.run, default=default)
