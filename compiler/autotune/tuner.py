@@ -348,10 +348,11 @@ class Run:
     def is_known(self, proposal: Proposal) -> bool:
         """Whether another run has tried a proposal meanwhile; the search then learns its outcome."""
         script, short = self.space.script(proposal.candidate), self.space.short_script(proposal.candidate)
-        if script not in self.trials:
-            return short in self.trials
+        tried = next((text for text in (script, short) if text in self.trials), None)
+        if tried is None:
+            return False
         if proposal.candidate in self.search.pending:
-            self.search.update(proposal.candidate, self.trials.outcome(script))
+            self.search.update(proposal.candidate, self.trials.outcome(tried))
             self.candidates[script] = proposal.candidate
         return True
 

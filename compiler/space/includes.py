@@ -61,6 +61,7 @@ class Includer:
         if self.draft is None or self.schedule.length != self.length:
             self._begin()
         assert self.draft is not None
+        self.length = -1  # a recipe that is refused leaves the draft half way: the next one begins another
         draft, recipe = self.draft, op.recipe.string_value()
         if label not in draft.schedule.program.blocks:
             known = ", ".join(draft.schedule.program.blocks)
@@ -69,14 +70,13 @@ class Includer:
         alternative = _way(rule, draft, label, "" if op.way is None else op.way.data)
         first, start = draft.schedule.length, self.schedule.length
         done = alternative.apply(draft)
-        self.draft = draft.without(done)
         ops = _ops(draft.schedule.script)[first : draft.schedule.length]
         for step in _with_sizes(ops, {} if op.sizes is None else op.sizes.data, recipe):
             results = self.schedule.step(step, self.handles, judged)
             original = ops[self.schedule.length - start - 1]
             self.handles |= dict(zip(original.results, results, strict=True))
         changed = op.version is not None and op.version.data != version_of(rule)
-        self.length = self.schedule.length
+        self.draft, self.length = draft.without(done), self.schedule.length
         self.schedule.note(Inclusion(recipe, label, alternative.name, start, self.length, changed))
 
     def _begin(self) -> None:

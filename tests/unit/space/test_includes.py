@@ -104,6 +104,18 @@ def test_what_cannot_be_included_is_refused(call: object, said: str) -> None:
     assert s.program is s.unscheduled
 
 
+def test_a_refused_recipe_leaves_no_trace_in_the_next() -> None:
+    s, t = Schedule(chain()), Schedule(chain())
+    first, second = (block for block in s.program.blocks if s.program.blocks[block].combiners)
+    for schedule in (s, t):
+        schedule.include("packed_product", first)
+    with pytest.raises(ScheduleError, match="there is no size 'row'"):
+        s.include("packed_product", second, {"row": 4})
+    for schedule in (s, t):
+        schedule.include("packed_product", second)
+    assert str(s) == str(t) and s.verify()
+
+
 SCRIPT = """
 transform.named_sequence @schedule(%%f: !transform.any_op {transform.readonly})%s {
   %%C = sched.get_block %%f "C"
