@@ -46,10 +46,14 @@ class Draft:
 
     def fork(self) -> Draft:
         """The same draft, to be continued on its own."""
+        return self.copied()[0]
+
+    def copied(self) -> tuple[Draft, dict[Handle, Handle]]:
+        """The same draft, to be continued on its own, and its handles by those of this one."""
         schedule, handles = self.schedule.fork()
         panels = {name: handles[size] if isinstance(size, Handle) else size for name, size in self.panels.items()}
         kept = tuple(handles[handle] for handle in self.kept)
-        return replace(self, schedule=schedule, panels=panels, kept=kept)
+        return replace(self, schedule=schedule, panels=panels, kept=kept), handles
 
     def without(self, done: Sequence[str]) -> Draft:
         """The draft after some blocks have been dealt with."""

@@ -61,8 +61,8 @@ class Includer:
         if self.draft is None or self.schedule.length != self.length:
             self._begin()
         assert self.draft is not None
-        self.length = -1  # a recipe that is refused leaves the draft half way: the next one begins another
-        draft, recipe = self.draft, op.recipe.string_value()
+        (draft, copies), recipe = self.draft.copied(), op.recipe.string_value()  # a refused recipe leaves this one
+        handles = {copies[handle]: real for handle, real in self.handles.items()}
         if label not in draft.schedule.program.blocks:
             known = ", ".join(draft.schedule.program.blocks)
             raise ScheduleError(f"there is none (there are {known})", "include", f"block '{label}'")
@@ -72,11 +72,11 @@ class Includer:
         done = alternative.apply(draft)
         ops = _ops(draft.schedule.script)[first : draft.schedule.length]
         for step in _with_sizes(ops, {} if op.sizes is None else op.sizes.data, recipe):
-            results = self.schedule.step(step, self.handles, judged)
+            results = self.schedule.step(step, handles, judged)
             original = ops[self.schedule.length - start - 1]
-            self.handles |= dict(zip(original.results, results, strict=True))
+            handles |= dict(zip(original.results, results, strict=True))
         changed = op.version is not None and op.version.data != version_of(rule)
-        self.draft, self.length = draft.without(done), self.schedule.length
+        self.draft, self.handles, self.length = draft.without(done), handles, self.schedule.length
         self.schedule.note(Inclusion(recipe, label, alternative.name, start, self.length, changed))
 
     def _begin(self) -> None:
@@ -94,8 +94,14 @@ def _machine(facts: Attribute | None) -> tuple[Machine | Gpu, int]:
     machine: Machine | Gpu = gpu_of(DEFAULT_GPU, arch.data) if isinstance(arch, StringAttr) else host()
     numbers = {name: plain_size(value) for name, value in stated.items() if not isinstance(value, StringAttr)}
     threads = numbers.pop(_THREADS, 1)
-    if not isinstance(threads, int) or not numbers.keys() <= set(machine.recipe_facts):
-        known = ", ".join(machine.recipe_facts)
+    least = machine.recipe_facts
+    if (
+        not isinstance(facts, DictionaryAttr | None)
+        or not all(isinstance(number, int) and number >= least.get(name, 0) for name, number in numbers.items())
+        or not numbers.keys() <= least.keys()
+        or not (isinstance(threads, int) and threads > 0)
+    ):
+        known = ", ".join(least)
         raise ScheduleError(f"{MACHINE} = {facts} has no facts of a machine: {known}, {_THREADS}")
     return replace(machine, **numbers), threads  # type: ignore[arg-type]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
@@ -40,8 +41,12 @@ class Machine:
     l3_bytes: int
 
     family: ClassVar[str] = "cpu"
-    recipe_facts: ClassVar[tuple[str, ...]] = ("l1_bytes", "l2_bytes", "l3_bytes", "registers", "vector_bits")
-    """The facts that recipes read."""
+    recipe_facts: ClassVar[Mapping[str, int]] = {
+        **dict.fromkeys(("l1_bytes", "l2_bytes", "l3_bytes"), 4096),
+        "registers": 8,
+        "vector_bits": 64,
+    }
+    """The facts that recipes read, and the least value of each that they can work with."""
     in_clusters: ClassVar[bool] = True
     """Whether a cluster measures for such machines."""
 
@@ -95,8 +100,8 @@ class Gpu:
     block_extents: tuple[int, int, int] = (1024, 1024, 64)
 
     family: ClassVar[str] = "gpu"
-    recipe_facts: ClassVar[tuple[str, ...]] = ("arch", "multiprocessors")
-    """The facts that recipes read."""
+    recipe_facts: ClassVar[Mapping[str, int]] = {"arch": 0, "multiprocessors": 1}
+    """The facts that recipes read, and the least value of each that is a number."""
     in_clusters: ClassVar[bool] = False
     lanes: ClassVar[int] = 1
     """A thread computes one number at a time."""

@@ -135,7 +135,9 @@ def test_primitives_and_recipes_stand_in_one_script() -> None:
     assert s.verify() and "i0 = 24 parallel" in outline(s.program) and len(s.inclusions) == 1
 
 
-@pytest.mark.parametrize("facts", ["{l1 = 3 : i64}", "{threads = [1, 2]}"])
+@pytest.mark.parametrize(
+    "facts", ["{l1 = 3 : i64}", "{threads = [1, 2]}", "{registers = 0 : i64}", "{vector_bits = 0 : i64}", "3 : i64"]
+)
 def test_facts_of_no_machine_are_refused(facts: str) -> None:
     with pytest.raises(ScheduleError, match="has no facts of a machine: l1_bytes"):
         Schedule(product()).apply(SCRIPT % (f" attributes {{sched.machine = {facts}}}", ""))
