@@ -92,11 +92,25 @@ def payload(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("words", "text"),
-    [("one", "@f() { a a }"), ("one @g", "@g() { a a }"), ("one @g s/a a/b/ s/b/c d/", "@g() { c d }")],
+    [
+        ("one", "@f() { a a }"),
+        ("one @g", "@g() { a a }"),
+        ("one @g s/a a/b/ s/b/c d/", "@g() { c d }"),
+        ("one s/a/b/", "@f() { b a }"),
+        ("one s/a/b/g", "@f() { b b }"),
+        ("one @g \\\n//   s/a a/b/", "@g() { b }"),
+    ],
 )
 def test_a_payload_stands_in_the_place_of_its_line(payload: Path, words: str, text: str) -> None:
     payload.write_text(f"// CHECK\n// PAYLOAD: {words}\n\nscript")
     assert expanded(payload) == f"// CHECK\nfunc.func {text}\n\nscript"
+
+
+def test_steps_stand_in_a_payload(payload: Path) -> None:
+    (payload.parent / FOLDER / "script.mlir").write_text("{\n  // STEPS\n}\n")
+    line = "// PAYLOAD: script\n"
+    payload.write_text(f"{line}  a\n  b\n\nc\n{line}  d\n// -----\n{line}  e\n")
+    assert expanded(payload) == "{\n  a\n  b\n}\n\nc\n{\n  d\n}\n// -----\n{\n  e\n}\n"
 
 
 @pytest.mark.parametrize(

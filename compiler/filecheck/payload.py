@@ -4,7 +4,14 @@
     // PAYLOAD: matmul @tiled s/"k" %k = 4/"k" %k = 4 unrolled/
 
 stands for payloads/matmul.mlir of the file's folder or one above it: as it is; or with `@f` named `@tiled` and the
-first occurrence of a text replaced, as sed does, but literally.
+first occurrence of a text replaced (each one: `s/A/B/g`), as sed does, but literally. A line that ends in a backslash
+continues in the next comment.
+
+    // PAYLOAD: loops_D_i
+      sched.unroll %i
+
+is a payload with a line `// STEPS`, such as a script that begins with its handles: the lines below, up to an empty
+line, another payload or `// -----`, take the place of that line.
 """
 
 from __future__ import annotations
@@ -16,9 +23,10 @@ from pathlib import Path
 FOLDER = "payloads"
 """The name of the folders of payloads, which are no tests."""
 
-_LINE = re.compile(r"^// PAYLOAD:(.*)$", re.MULTILINE)
-_WORDS = re.compile(r"\s*(\w+)(?:\s+(@\w+))?((?:\s+s/[^/]+/[^/]*/)*)\s*")
-_CHANGE = re.compile(r"s/([^/]+)/([^/]*)/")
+_LINE = re.compile(r"^// PAYLOAD:((?:.*\\\n//)*.*)\n?((?:(?!// -----|// PAYLOAD:).+\n?)*)", re.MULTILINE)
+_WORDS = re.compile(r"\s*(\w+)(?:\s+(@\w+))?((?:\s+s/[^/]+/[^/]*/g?)*)\s*")
+_CHANGE = re.compile(r"s/([^/]+)/([^/]*)/(g?)")
+_STEPS = "  // STEPS\n"
 
 
 class FileCheckError(AssertionError):
@@ -27,10 +35,16 @@ class FileCheckError(AssertionError):
 
 def expanded(path: Path) -> str:
     """The text of a test, with its payloads. Raises FileCheckError for an unknown one or a change that is none."""
-    return _LINE.sub(lambda line: _payload(path, line[1]), path.read_text(encoding="utf-8"))
+    return _LINE.sub(lambda line: _with_steps(_payload(path, line[1]), line[2]), path.read_text(encoding="utf-8"))
+
+
+def _with_steps(payload: str, below: str) -> str:
+    before, steps, after = payload.partition(_STEPS)
+    return before + below + after if steps else payload + below
 
 
 def _payload(path: Path, words: str) -> str:
+    words = words.replace("\\\n//", " ")
     parsed = _WORDS.fullmatch(words)
     if parsed is None:
         raise FileCheckError(
@@ -40,11 +54,12 @@ def _payload(path: Path, words: str) -> str:
     file = next((file for file in files if file.exists()), None)
     if file is None:
         raise FileCheckError(f"{path}: there is no payload '{parsed[1]}'")
-    text = file.read_text(encoding="utf-8").rstrip("\n")
-    for before, after in [("@f", parsed[2] or "@f"), *_CHANGE.findall(parsed[3])]:
+    text = file.read_text(encoding="utf-8")
+    name = [("@f", parsed[2], "")] if parsed[2] else []
+    for before, after, each in [*name, *_CHANGE.findall(parsed[3])]:
         if before not in text:
             raise FileCheckError(f"{path}: payload '{parsed[1]}' does not have '{before}'")
-        text = text.replace(before, after, 1)
+        text = text.replace(before, after, -1 if each else 1)
     return text
 
 
