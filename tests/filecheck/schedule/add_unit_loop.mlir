@@ -16,10 +16,8 @@ func.func @sum(%A: memref<12xf32>, %S: memref<f32>) attributes {outputs = 1 : i6
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "S"
   %k = sched.get_loops %s : !sched.loop
   %unit = sched.add_unit_loop %k
   %other = sched.add_unit_loop %unit
-  transform.yield
-}

@@ -9,13 +9,8 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: } attributes {hint = 4 : i64}
 // PAYLOAD: double @number
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   sched.annotate %i "hint" = 4 : i64
-  transform.yield
-}
 
 // -----
 
@@ -28,11 +23,6 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: } attributes {hint = "hot"}
 // PAYLOAD: double @word
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   sched.annotate %i "hint" = 4 : i64
   sched.annotate %i "hint" = "hot"
-  transform.yield
-}

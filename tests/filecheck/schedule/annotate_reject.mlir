@@ -2,14 +2,9 @@
 
 // A loop that has been split is gone.
 // PAYLOAD: double
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %d2 = sched.get_block %f "D"
   %j = sched.get_loops %d2 : !sched.loop
   %o, %n = sched.split %i by [2, 5] : !sched.loop, !sched.loop
   // expected-error@below {{annotate: loop 'i': it has been consumed by 'split'}}
   sched.annotate %j "hint" = 4 : i64
-  transform.yield
-}

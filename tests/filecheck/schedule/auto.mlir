@@ -4,8 +4,6 @@
 // CHECK-LABEL: transform.named_sequence @schedule(
 // CHECK-NEXT:  [[D:%\S+]] = sched.get_block [[F:%\S+]] "D"
 // CHECK-NEXT:  sched.auto [[D]]
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   sched.auto %d
-  transform.yield
-}

@@ -2,14 +2,9 @@
 
 // The iterations do not depend on each other.
 // PAYLOAD: row_sums
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %s = sched.get_block %f "S"
-  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+// PAYLOAD: loops_S_ik
   // expected-error@below {{bind: iterations of loop 'k' depend on each other: S[0,k=0] updates S[0] and S[0,k=1] updates it}}
   sched.bind %k to "thread_x"
-  transform.yield
-}
 
 // -----
 
@@ -27,23 +22,14 @@ func.func @f(%A: memref<4x6xf32>, %D: memref<4x6xf32>) attributes {outputs = 1 :
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_D_ij
   // expected-error@below {{bind: loop 'j': loop 'i' in the same nest is bound to thread_x already}}
   sched.bind %j to "thread_x"
-  transform.yield
-}
 
 // -----
 
 // The loop is serial.
 // PAYLOAD: double s/%i = 10/%i = 10 parallel/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{bind: loop 'i': it is parallel already}}
   sched.bind %i to "thread_x"
-  transform.yield
-}

@@ -22,13 +22,8 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: matmul @whole
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %copy = sched.cache_read %c "B" in "shared"
-  transform.yield
-}
 
 // -----
 
@@ -52,14 +47,9 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: matmul @at_a_loop
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %copy = sched.cache_read %c "A" in "local"
   sched.compute_at %copy at %m
-  transform.yield
-}
 
 // -----
 
@@ -88,12 +78,6 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: producer_consumer @written_in_a_loop
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %d = sched.get_block %f "D"
-  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_T_D_pq
   sched.compute_at %t at %p
   %copy = sched.cache_read %d "T" in "local"
-  transform.yield
-}

@@ -2,22 +2,16 @@
 
 // The block reads the buffer.
 // PAYLOAD: matmul
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %c = sched.get_block %f "C"
   // expected-error@below {{cache_read: block 'C': it does not read 'C'}}
   %copy = sched.cache_read %c "C" in "shared"
-  transform.yield
-}
 
 // -----
 
 // And does not write it.
 // PAYLOAD: wavefront
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{cache_read: block 'D': it writes 'D' as well}}
   %copy = sched.cache_read %d "D" in "shared"
-  transform.yield
-}

@@ -22,13 +22,8 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: matmul @whole
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %copy = sched.cache_write %c in "local"
-  transform.yield
-}
 
 // -----
 
@@ -56,15 +51,10 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: matmul @at_a_loop
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %m0, %m1 = sched.split %m by [-1, 3] : !sched.loop, !sched.loop
   %copy = sched.cache_write %c in "local"
   sched.reverse_compute_at %copy at %m0
-  transform.yield
-}
 
 // -----
 
@@ -74,10 +64,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK: loop.block "V.local" [ax0 = 4 at %ax0]
 // CHECK-NEXT: (%v.local = %V.local[ax0] : memref<4xf32>, %i.local = %I.local[ax0] : memref<4xi64>) -> (%V[ax0] : memref<4xf32>, %I[ax0] : memref<4xi64>)
 // PAYLOAD: argmax @argmax
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "M"
   %m, %k = sched.get_loops %s : !sched.loop, !sched.loop
   %c = sched.cache_write %s in "local"
-  transform.yield
-}

@@ -12,12 +12,10 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<2x10xf32>) attri
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{cache_write: block 'D': its targets have different shapes}}
   %copy = sched.cache_write %d in "local"
-  transform.yield
-}
 
 // -----
 
@@ -40,9 +38,7 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{cache_write: block 'D': block 'E' uses 'D' before it}}
   %copy = sched.cache_write %d in "local"
-  transform.yield
-}

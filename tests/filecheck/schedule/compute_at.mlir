@@ -16,15 +16,8 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: stencil @halo
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %s = sched.get_block %f "S"
-  %i = sched.get_loops %s : !sched.loop
+// PAYLOAD: loops_T_h_S_i
   sched.compute_at %t at %i
-  transform.yield
-}
 
 // -----
 
@@ -46,15 +39,8 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: producer_consumer @whole_row
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %m, %n = sched.get_loops %t : !sched.loop, !sched.loop
-  %d = sched.get_block %f "D"
-  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_T_mn_D_pq
   sched.compute_at %t at %p
-  transform.yield
-}
 
 // -----
 
@@ -80,15 +66,9 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: producer_consumer @tile
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %d = sched.get_block %f "D"
-  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_T_D_pq
   %p0, %p1 = sched.split %p by [-1, 4] : !sched.loop, !sched.loop
   sched.compute_at %t at %p0
-  transform.yield
-}
 
 // -----
 
@@ -110,14 +90,11 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: matmul_doubled @reduction
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %c = sched.get_block %f "C"
   %d = sched.get_block %f "D"
   %m, %n = sched.get_loops %d : !sched.loop, !sched.loop
   sched.compute_at %c at %n
-  transform.yield
-}
 
 // -----
 
@@ -149,13 +126,11 @@ func.func @two(%A: memref<10xf32>, %D: memref<8xf32>) attributes {outputs = 1 : 
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %d = sched.get_block %f "D"
   %i = sched.get_loops %d : !sched.loop
   sched.compute_at %t at %i
-  transform.yield
-}
 
 // -----
 
@@ -192,11 +167,9 @@ func.func @twice(%A: memref<6x8xf32>, %D: memref<6x8xf32>) attributes {outputs =
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %d = sched.get_block %f "D"
   %m, %n = sched.get_loops %d : !sched.loop, !sched.loop
   sched.compute_at %t at %m
   sched.compute_at %t at %n
-  transform.yield
-}

@@ -2,29 +2,17 @@
 
 // The block writes a temporary, which nothing else wants.
 // PAYLOAD: double
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{compute_at: block 'D': 'D' is an argument of the function, not a temporary}}
   sched.compute_at %d at %i
-  transform.yield
-}
 
 // -----
 
 // It alone writes the temporary.
 // PAYLOAD: concatenation
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_h_D_i
   // expected-error@below {{compute_at: block 'T': 'T' is written by block 'U' as well}}
   sched.compute_at %t at %i
-  transform.yield
-}
 
 // -----
 
@@ -48,15 +36,9 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_h_D_i
   // expected-error@below {{compute_at: block 'T': it does not write one element for each of its spatial axes}}
   sched.compute_at %t at %i
-  transform.yield
-}
 
 // -----
 
@@ -80,15 +62,9 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_h_D_i
   // expected-error@below {{compute_at: block 'T': its axes 'i' and 'j' are tied to each other by loop 'h'}}
   sched.compute_at %t at %i
-  transform.yield
-}
 
 // -----
 
@@ -114,28 +90,23 @@ func.func @f(%A: memref<10x3xf32>, %D: memref<10xf32>) attributes {outputs = 1 :
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %h, %e = sched.get_loops %t : !sched.loop, !sched.loop
   %d = sched.get_block %f "D"
   %i = sched.get_loops %d : !sched.loop
   // expected-error@below {{compute_at: block 'T': its axis 'j' indexes no element and is tied to the place where it stands}}
   sched.compute_at %t at %i
-  transform.yield
-}
 
 // -----
 
 // It is not inside the loop already.
 // PAYLOAD: stencil
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %h = sched.get_loops %t : !sched.loop
   // expected-error@below {{compute_at: block 'T': it is inside loop 'h' already}}
   sched.compute_at %t at %h
-  transform.yield
-}
 
 // -----
 
@@ -159,30 +130,17 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_h_D_i
   // expected-error@below {{compute_at: block 'T': it has no consumer of 'T' but itself}}
   sched.compute_at %t at %i
-  transform.yield
-}
 
 // -----
 
 // All its consumers are inside the loop.
 // PAYLOAD: two_consumers
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_h_D_i
   // expected-error@below {{compute_at: block 'T': its consumer 'E' is not inside loop 'i'}}
   sched.compute_at %t at %i
-  transform.yield
-}
 
 // -----
 
@@ -214,27 +172,14 @@ func.func @f(%A: memref<10x4xf32>, %D: memref<10xf32>) attributes {outputs = 1 :
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_h_D_i
   // expected-error@below {{compute_at: block 'T': buffer 'U' lives in loop 'h' only}}
   sched.compute_at %t at %i
-  transform.yield
-}
 
 // -----
 
 // What it reads has not been overwritten there.
 // PAYLOAD: overwritten
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_h_D_i
   // expected-error@below {{compute_at: V[0] overwrites U[0] before T[0] has read it}}
   sched.compute_at %t at %i
-  transform.yield
-}

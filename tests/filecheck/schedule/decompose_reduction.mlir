@@ -14,13 +14,8 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: row_sums @before_the_reduction
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %s = sched.get_block %f "S"
-  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+// PAYLOAD: loops_S_ik
   %init = sched.decompose_reduction %s at %k
-  transform.yield
-}
 
 // -----
 
@@ -40,13 +35,8 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: row_sums @outermost
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %s = sched.get_block %f "S"
-  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+// PAYLOAD: loops_S_ik
   %init = sched.decompose_reduction %s at %i
-  transform.yield
-}
 
 // -----
 
@@ -71,12 +61,10 @@ func.func @product(%A: memref<10xf32>, %S: memref<1xf32>) attributes {outputs = 
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "S"
   %k = sched.get_loops %s : !sched.loop
   %init = sched.decompose_reduction %s at %k
-  transform.yield
-}
 
 // -----
 
@@ -108,11 +96,7 @@ func.func @first_round(%A: memref<6x5xf32>, %B: memref<5x8xf32>, %C: memref<6x8x
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %k0, %k1 = sched.split %k by [-1, 3] : !sched.loop, !sched.loop
   sched.reorder %k0, %m, %k1, %n
   %init = sched.decompose_reduction %c at %n
-  transform.yield
-}

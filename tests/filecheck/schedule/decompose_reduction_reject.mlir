@@ -2,56 +2,38 @@
 
 // It has an init.
 // PAYLOAD: double
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{decompose_reduction: block 'D': it has no implicit init}}
   %init = sched.decompose_reduction %d at %i
-  transform.yield
-}
 
 // -----
 
 // The init is implicit.
 // PAYLOAD: row_sums
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %s = sched.get_block %f "S"
-  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+// PAYLOAD: loops_S_ik
   %init = sched.decompose_reduction %s at %k
   // expected-error@below {{decompose_reduction: block 'S': it has no implicit init}}
   %again = sched.decompose_reduction %s at %i
-  transform.yield
-}
 
 // -----
 
 // The loop is around it.
 // PAYLOAD: matmul_doubled
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %c = sched.get_block %f "C"
   %d = sched.get_block %f "D"
   %m, %n = sched.get_loops %d : !sched.loop, !sched.loop
   // expected-error@below {{decompose_reduction: loop 'm': it is not around block 'C'}}
   %init = sched.decompose_reduction %c at %m
-  transform.yield
-}
 
 // -----
 
 // The first round of a loop that is over rows as well is not the first round of each row.
 // PAYLOAD: matmul_mkn
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %k, %n = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mkn
   %mk = sched.fuse %m, %k
   // expected-error@below {{decompose_reduction: loop 'm_k': it binds spatial and reduce axes alike of block 'C', whose init would run again}}
   %init = sched.decompose_reduction %c at %n
-  transform.yield
-}
 
 // -----
 
@@ -73,13 +55,11 @@ func.func @f(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8xf32>) attr
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %c = sched.get_block %f "C"
   %m, %k, %again, %n = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop, !sched.loop
   // expected-error@below {{decompose_reduction: loop 'again': it binds no axis of block 'C', whose init would run again}}
   %init = sched.decompose_reduction %c at %n
-  transform.yield
-}
 
 // -----
 
@@ -102,10 +82,8 @@ func.func @f(%A: memref<4x10xf32>, %D: memref<4xf32>) attributes {outputs = 1 : 
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %i, %k = sched.get_loops %t : !sched.loop, !sched.loop
   // expected-error@below {{decompose_reduction: block 'T': 'T' does not live there; lift_alloc first}}
   %init = sched.decompose_reduction %t at %i
-  transform.yield
-}

@@ -16,16 +16,9 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: producer_consumer_10 @two_parts
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %j = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_i_D_j
   %both = sched.merge %i, %j
   %x, %y = sched.distribute %both after %t
-  transform.yield
-}
 
 // -----
 
@@ -47,14 +40,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: producer_consumer @inside
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %m, %n = sched.get_loops %t : !sched.loop, !sched.loop
-  %d = sched.get_block %f "D"
-  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_T_mn_D_pq
   %r = sched.merge %m, %p
   %s = sched.merge %n, %q
   %x, %y = sched.distribute %s after %t
-  transform.yield
-}

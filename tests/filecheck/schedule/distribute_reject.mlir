@@ -18,13 +18,9 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
+// PAYLOAD: loops_T_i
   // expected-error@below {{distribute: T[1] overwrites T[0] before D[0] has read it}}
   %x, %y = sched.distribute %i after %t
-  transform.yield
-}
 
 // -----
 
@@ -46,51 +42,30 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
+// PAYLOAD: loops_T_i
   // expected-error@below {{distribute: loop 'i': buffer 'T' lives in one iteration and is used by both parts; lift_alloc first}}
   %x, %y = sched.distribute %i after %t
-  transform.yield
-}
 
 // -----
 
 // Something stands after the block.
 // PAYLOAD: producer_consumer_fused
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{distribute: loop 'i': nothing stands after block 'D'}}
   %x, %y = sched.distribute %i after %d
-  transform.yield
-}
 
 // -----
 
 // The loop is around the block.
 // PAYLOAD: producer_consumer_10
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %j = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_i_D_j
   // expected-error@below {{distribute: loop 'i': it is not around block 'D'}}
   %x, %y = sched.distribute %i after %d
-  transform.yield
-}
 
 // -----
 
 // The loop is serial.
 // PAYLOAD: producer_consumer_fused s/%i = 10/%i = 10 parallel/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
+// PAYLOAD: loops_T_i
   // expected-error@below {{distribute: loop 'i': it is parallel already, not serial}}
   %x, %y = sched.distribute %i after %t
-  transform.yield
-}

@@ -16,12 +16,9 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: stencil @two_halves
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %s = sched.get_block %f "S"
   %i = sched.get_loops %s : !sched.loop
   sched.compute_at %t at %i
   sched.double_buffer %t
-  transform.yield
-}

@@ -2,22 +2,16 @@
 
 // The buffer is a temporary.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{double_buffer: block 'D': 'D' is an argument, not a temporary}}
   sched.double_buffer %d
-  transform.yield
-}
 
 // -----
 
 // It lives in one iteration.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{double_buffer: block 'T': 'T' lives outside all loops, not in one iteration}}
   sched.double_buffer %t
-  transform.yield
-}

@@ -7,13 +7,8 @@
 // CHECK-NEXT:     loop.block "C" [m = 6 at [[M_N]] floordiv 8, n = 8 at [[M_N]] mod 8, reduce k = 4 at [[K]]] combine [add]
 // CHECK-NEXT:         (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
 // PAYLOAD: matmul @two
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %x = sched.fuse %m, %n
-  transform.yield
-}
 
 // -----
 
@@ -23,13 +18,8 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   loop.block "C" [m = 6 at [[M_N_K]] floordiv 32, n = 8 at ([[M_N_K]] mod 32) floordiv 4, reduce k = 4 at [[M_N_K]] mod 4] combine [add]
 // CHECK-NEXT:       (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
 // PAYLOAD: matmul @three
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %x = sched.fuse %m, %n, %k
-  transform.yield
-}
 
 // -----
 
@@ -40,10 +30,5 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:     loop.block "C" [m = 6 at [[M]], n = 8 at [[N_K]] floordiv 4, reduce k = 4 at [[N_K]] mod 4] combine [add]
 // CHECK-NEXT:         (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
 // PAYLOAD: matmul @inner
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %x = sched.fuse %n, %k
-  transform.yield
-}

@@ -2,27 +2,17 @@
 
 // The loops are next to each other.
 // PAYLOAD: matmul
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   // expected-error@below {{fuse: loop 'k': it is not the only content of loop 'm', so they are not perfectly nested}}
   %x = sched.fuse %m, %k
-  transform.yield
-}
 
 // -----
 
 // They are named outermost first.
 // PAYLOAD: matmul
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   // expected-error@below {{fuse: loop 'm': it is not the only content of loop 'n', so they are not perfectly nested}}
   %x = sched.fuse %n, %m
-  transform.yield
-}
 
 // -----
 
@@ -46,13 +36,9 @@ func.func @f(%A: memref<4xf32>, %D: memref<4x6xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_D_ij
   // expected-error@below {{fuse: loop 'j': it is not the only content of loop 'i', so they are not perfectly nested}}
   %x = sched.fuse %i, %j
-  transform.yield
-}
 
 // -----
 
@@ -70,10 +56,6 @@ func.func @f(%A: memref<4x6xf32>, %D: memref<4x6xf32>) attributes {outputs = 1 :
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_D_ij
   // expected-error@below {{fuse: loop 'j': it is vectorized already, not serial}}
   %x = sched.fuse %i, %j
-  transform.yield
-}

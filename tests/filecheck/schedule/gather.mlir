@@ -28,7 +28,7 @@ func.func @f(%T: memref<9x8xf32>, %I: memref<6xi32>, %Z: memref<6x8xf32>) attrib
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %y = sched.get_block %f "Y"
   %z = sched.get_block %f "Z"
   %copy = sched.cache_read %y "T" in "shared"
@@ -38,5 +38,3 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %yi, %yd = sched.get_loops %y : !sched.loop, !sched.loop
   %outer, %inner = sched.split %yd by [-1, 4] : !sched.loop, !sched.loop
   sched.vectorize %inner
-  transform.yield
-}

@@ -2,73 +2,38 @@
 
 // The table's producer cannot move to where only some of its rows are read.
 // PAYLOAD: gather
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %e = sched.get_block %f "E"
-  %z = sched.get_block %f "Z"
-  %i, %d = sched.get_loops %z : !sched.loop, !sched.loop
-  %r, %c = sched.get_loops %e : !sched.loop, !sched.loop
+// PAYLOAD: loops_E_rc_Z_id
   // expected-error@below {{compute_at: block 'E': block 'Z' gathers from 'E': which elements it reads depends on data}}
   sched.compute_at %e at %i
-  transform.yield
-}
 
 // -----
 
 // Nor can the gather move to where only some rows are finished.
 // PAYLOAD: gather
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %e = sched.get_block %f "E"
-  %z = sched.get_block %f "Z"
-  %i, %d = sched.get_loops %z : !sched.loop, !sched.loop
-  %r, %c = sched.get_loops %e : !sched.loop, !sched.loop
+// PAYLOAD: loops_E_rc_Z_id
   // expected-error@below {{reverse_compute_at: block 'Z': block 'Z' gathers from 'E': which elements it reads depends on data}}
   sched.reverse_compute_at %z at %r
-  transform.yield
-}
 
 // -----
 
 // The table's producer cannot be inlined into a gather.
 // PAYLOAD: gather
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %e = sched.get_block %f "E"
-  %z = sched.get_block %f "Z"
-  %i, %d = sched.get_loops %z : !sched.loop, !sched.loop
-  %r, %c = sched.get_loops %e : !sched.loop, !sched.loop
+// PAYLOAD: loops_E_rc_Z_id
   // expected-error@below {{inline: block 'E': block 'Z' gathers from 'E': which elements it reads depends on data}}
   sched.inline %e
-  transform.yield
-}
 
 // -----
 
 // A window of the table has no bounds.
 // PAYLOAD: gather
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %e = sched.get_block %f "E"
-  %z = sched.get_block %f "Z"
-  %i, %d = sched.get_loops %z : !sched.loop, !sched.loop
-  %r, %c = sched.get_loops %e : !sched.loop, !sched.loop
+// PAYLOAD: loops_E_rc_Z_id
   // expected-error@below {{stage: loop 'i': block 'Z' gathers from 'E': which elements it reads depends on data}}
   %in, %out = sched.stage %i "E" in "local"
-  transform.yield
-}
 
 // -----
 
 // The rows of the table are read before all of them are finished.
 // PAYLOAD: gather
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %e = sched.get_block %f "E"
-  %z = sched.get_block %f "Z"
-  %i, %d = sched.get_loops %z : !sched.loop, !sched.loop
-  %r, %c = sched.get_loops %e : !sched.loop, !sched.loop
+// PAYLOAD: loops_E_rc_Z_id
   // expected-error@below {{merge: Z[0,0] reads E[1,0] before E[1,0] has been written}}
   %m = sched.merge %r, %i
-  transform.yield
-}

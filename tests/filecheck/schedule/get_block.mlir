@@ -4,10 +4,5 @@
 // CHECK-LABEL: func.func @named(
 // CHECK-NEXT: loop.for "i" [[I:%\S+]] = 12 unrolled {
 // PAYLOAD: double_12 @named
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   sched.unroll %i
-  transform.yield
-}

@@ -2,9 +2,6 @@
 
 // There is such a block.
 // PAYLOAD: double_12
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   // expected-error@below {{get_block: block 'X': there is none (there are D)}}
   %x = sched.get_block %f "X"
-  transform.yield
-}

@@ -5,10 +5,7 @@
 // CHECK-NEXT: loop.for "i" [[I:%\S+]] = 12 {
 // CHECK-NEXT:   loop.block "D"
 // PAYLOAD: producer_consumer_12 @consumers
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %b = sched.get_block %f "T"
   %next = sched.get_consumers %b : !sched.block
   sched.reverse_inline %next
-  transform.yield
-}

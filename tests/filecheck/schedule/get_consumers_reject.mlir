@@ -2,10 +2,7 @@
 
 // A block has as many consumers as there are results.
 // PAYLOAD: producer_consumer_12
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %b = sched.get_block %f "T"
   // expected-error@below {{get_consumers: block 'T': it has 1 consumers, not 2}}
   %x, %y = sched.get_consumers %b : !sched.block, !sched.block
-  transform.yield
-}

@@ -5,12 +5,7 @@
 // CHECK-NEXT: loop.for "i.0" [[O:%\S+]] = 3 {
 // CHECK-NEXT:   loop.for "i.1" [[I:%\S+]] = 4 unrolled {
 // PAYLOAD: double_12 @loops
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %a, %b = sched.split %i by [-1, 4] : !sched.loop, !sched.loop
   %o, %n = sched.get_loops %d : !sched.loop, !sched.loop
   sched.unroll %n
-  transform.yield
-}

@@ -2,39 +2,26 @@
 
 // A block has as many loops as there are results.
 // PAYLOAD: double_12
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{get_loops: block 'D': it has 1 loops, not 2}}
   %o, %n = sched.get_loops %d : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
 // The loop of a handle has gone with its block.
 // PAYLOAD: producer_consumer_12
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
+// PAYLOAD: loops_T_i
   sched.inline %t
   // expected-error@below {{unroll: loop 'i': it has been consumed by 'inline'}}
   sched.unroll %i
-  transform.yield
-}
 
 // -----
 
 // Another handle on the loop has been consumed.
 // PAYLOAD: double_12
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %same = sched.get_loops %d : !sched.loop
   %o, %n = sched.split %i by [-1, 4] : !sched.loop, !sched.loop
   // expected-error@below {{parallel: loop 'i': it has been consumed by 'split'}}
   sched.parallel %same
-  transform.yield
-}

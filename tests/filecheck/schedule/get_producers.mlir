@@ -5,10 +5,7 @@
 // CHECK-NEXT: loop.for "j" [[J:%\S+]] = 12 {
 // CHECK-NEXT:   loop.block "D"
 // PAYLOAD: producer_consumer_12 @producers
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %b = sched.get_block %f "D"
   %back = sched.get_producers %b : !sched.block
   sched.inline %back
-  transform.yield
-}

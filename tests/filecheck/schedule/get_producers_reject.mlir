@@ -2,10 +2,7 @@
 
 // A block has as many producers as there are results.
 // PAYLOAD: producer_consumer_12
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %b = sched.get_block %f "D"
   // expected-error@below {{get_producers: block 'D': it has 1 producers, not 2}}
   %x, %y = sched.get_producers %b : !sched.block, !sched.block
-  transform.yield
-}

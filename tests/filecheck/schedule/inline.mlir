@@ -6,12 +6,9 @@
 // CHECK-NEXT:   loop.block "S" [i = 8 at [[I]]]
 // CHECK-NEXT:       (%a = %A[i] : memref<10xf32>, %a_1 = %A[i + 1] : memref<10xf32>, %a_2 = %A[i + 2] : memref<10xf32>) -> (%S[i] : memref<8xf32>)
 // PAYLOAD: stencil @stencil
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   sched.inline %t
-  transform.yield
-}
 
 // -----
 
@@ -47,13 +44,11 @@ func.func @chain(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %u = sched.get_block %f "U"
   sched.inline %t
   sched.inline %u
-  transform.yield
-}
 
 // -----
 
@@ -81,11 +76,9 @@ func.func @condition(%A: memref<8xf32>, %D: memref<10xf32>) attributes {outputs 
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   sched.inline %t
-  transform.yield
-}
 
 // -----
 
@@ -118,10 +111,8 @@ func.func @two(%A: memref<10xf32>, %D: memref<8xf32>) attributes {outputs = 1 : 
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %d = sched.get_block %f "D"
   %i = sched.get_loops %d : !sched.loop
   sched.inline %t
-  transform.yield
-}

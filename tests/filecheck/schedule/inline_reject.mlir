@@ -2,25 +2,19 @@
 
 // It is no reduction.
 // PAYLOAD: matmul_doubled
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %c = sched.get_block %f "C"
   // expected-error@below {{inline: block 'C': it is a reduction, whose value takes a loop}}
   sched.inline %c
-  transform.yield
-}
 
 // -----
 
 // It writes a temporary.
 // PAYLOAD: double
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{inline: block 'D': 'D' is an argument of the function, not a temporary}}
   sched.inline %d
-  transform.yield
-}
 
 // -----
 
@@ -44,24 +38,19 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{inline: block 'T': nothing reads 'T'}}
   sched.inline %t
-  transform.yield
-}
 
 // -----
 
 // It alone writes the temporary.
 // PAYLOAD: concatenation
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{inline: block 'T': 'T' is written by block 'U' as well}}
   sched.inline %t
-  transform.yield
-}
 
 // -----
 
@@ -85,12 +74,10 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{inline: block 'T': it does not write one element for each of its axes}}
   sched.inline %t
-  transform.yield
-}
 
 // -----
 
@@ -116,12 +103,10 @@ func.func @f(%A: memref<10x3xf32>, %D: memref<10xf32>) attributes {outputs = 1 :
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{inline: block 'T': its axis 'j' indexes no element}}
   sched.inline %t
-  transform.yield
-}
 
 // -----
 
@@ -145,21 +130,16 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{inline: block 'T': block 'D' reads elements of 'T' that it has not written in the iteration}}
   sched.inline %t
-  transform.yield
-}
 
 // -----
 
 // What it reads is not overwritten before the last consumer has read.
 // PAYLOAD: overwritten
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{inline: block 'T': block 'V' writes its input 'U' before the last consumer has read}}
   sched.inline %t
-  transform.yield
-}

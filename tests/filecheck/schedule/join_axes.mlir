@@ -7,14 +7,9 @@
 // CHECK-NEXT:     loop.block "C" [m_n = 48 at [[M_N]], reduce k = 4 at [[K]]] combine [add]
 // CHECK-NEXT:         (%a = %A[m_n floordiv 8, k] : memref<6x4xf32>, %b = %B[k, m_n mod 8] : memref<4x8xf32>) -> (%C[m_n floordiv 8, m_n mod 8] : memref<6x8xf32>) origin "C"[m_n floordiv 8, m_n mod 8, k]
 // PAYLOAD: matmul @spatial
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %x = sched.fuse %m, %n
   sched.join_axes %c
-  transform.yield
-}
 
 // -----
 
@@ -38,10 +33,6 @@ func.func @index(%A: memref<24xi64>, %D: memref<4x6xi64>) attributes {outputs = 
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_D_ij
   %x = sched.fuse %i, %j
   sched.join_axes %d
-  transform.yield
-}

@@ -2,83 +2,56 @@
 
 // The buffer is a temporary.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
   // expected-error@below {{lift_alloc: buffer 'D': it is an argument, not a temporary}}
   sched.lift_alloc "D"
-  transform.yield
-}
 
 // -----
 
 // There is such a buffer.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
   // expected-error@below {{lift_alloc: buffer 'U': there is no such buffer}}
   sched.lift_alloc "U"
-  transform.yield
-}
 
 // -----
 
 // It lives inside the loop.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %d = sched.get_block %f "D"
-  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_T_D_pq
   sched.compute_at %t at %p
   // expected-error@below {{lift_alloc: buffer 'T': it does not live inside loop 'n'}}
   sched.lift_alloc "T" to %q
-  transform.yield
-}
 
 // -----
 
 // It does not live there already.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %d = sched.get_block %f "D"
-  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_T_D_pq
   sched.compute_at %t at %p
   // expected-error@below {{lift_alloc: buffer 'T': it lives there already}}
   sched.lift_alloc "T" to %p
-  transform.yield
-}
 
 // -----
 
 // Nor outside of all loops already.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
   // expected-error@below {{lift_alloc: buffer 'T': it lives there already}}
   sched.lift_alloc "T"
-  transform.yield
-}
 
 // -----
 
 // Iterations of a concurrent loop do not come to share it.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %d = sched.get_block %f "D"
-  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_T_D_pq
   sched.compute_at %t at %p
   sched.parallel %p
   // expected-error@below {{lift_alloc: iterations of loop 'm' depend on each other: T[0,0] writes T[0,0] and T[1,0] writes it}}
   sched.lift_alloc "T"
-  transform.yield
-}

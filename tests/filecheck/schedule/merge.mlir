@@ -14,15 +14,8 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: producer_consumer_10 @same_extent
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %j = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_i_D_j
   %x = sched.merge %i, %j
-  transform.yield
-}
 
 // -----
 
@@ -40,15 +33,8 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: stencil @shifted
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %s = sched.get_block %f "S"
-  %i = sched.get_loops %s : !sched.loop
+// PAYLOAD: loops_T_h_S_i
   %x = sched.merge %h, %i shift 2
-  transform.yield
-}
 
 // -----
 
@@ -68,16 +54,9 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: producer_consumer @inner
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %m, %n = sched.get_loops %t : !sched.loop, !sched.loop
-  %d = sched.get_block %f "D"
-  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_T_mn_D_pq
   %x = sched.merge %m, %p
   %y = sched.merge %n, %q
-  transform.yield
-}
 
 // -----
 
@@ -117,11 +96,9 @@ func.func @reductions(%A: memref<4x10xf32>, %D: memref<4xf32>, %E: memref<4xf32>
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   %i, %k = sched.get_loops %d : !sched.loop, !sched.loop
   %e = sched.get_block %f "E"
   %j, %l = sched.get_loops %e : !sched.loop, !sched.loop
   %x = sched.merge %i, %j
-  transform.yield
-}

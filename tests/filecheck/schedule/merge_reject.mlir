@@ -2,61 +2,33 @@
 
 // A consumer would read what has not been written.
 // PAYLOAD: stencil
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %s = sched.get_block %f "S"
-  %i = sched.get_loops %s : !sched.loop
+// PAYLOAD: loops_T_h_S_i
   // expected-error@below {{merge: S[0] reads T[2] before T[2] has been written}}
   %x = sched.merge %h, %i shift 1
-  transform.yield
-}
 
 // -----
 
 // The consumer does not come first.
 // PAYLOAD: producer_consumer_10
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %j = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_i_D_j
   // expected-error@below {{merge: loop 'i': it does not come after loop 'j'}}
   %x = sched.merge %j, %i
-  transform.yield
-}
 
 // -----
 
 // A shift is not negative.
 // PAYLOAD: producer_consumer_10
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %j = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_i_D_j
   // expected-error@below {{merge: loop 'j': the shift -1 is negative}}
   %x = sched.merge %i, %j shift -1
-  transform.yield
-}
 
 // -----
 
 // The loops stand beside each other.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %m, %n = sched.get_loops %t : !sched.loop, !sched.loop
-  %d = sched.get_block %f "D"
-  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_T_mn_D_pq
   // expected-error@below {{merge: loop 'n': it does not stand beside loop 'm'}}
   %x = sched.merge %m, %q
-  transform.yield
-}
 
 // -----
 
@@ -86,27 +58,16 @@ func.func @f(%A: memref<4xf32>, %D: memref<4xf32>, %E: memref<4xf32>, %G: memref
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %g = sched.get_block %f "G"
   %l = sched.get_loops %g : !sched.loop
   // expected-error@below {{merge: loop 'l': loop 'j' stands between it and loop 'i'}}
   %x = sched.merge %i, %l
-  transform.yield
-}
 
 // -----
 
 // Both are serial.
 // PAYLOAD: producer_consumer_10 s/%j = 10/%j = 10 parallel/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %j = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_i_D_j
   // expected-error@below {{merge: loop 'j': it is parallel already, not serial}}
   %x = sched.merge %i, %j
-  transform.yield
-}

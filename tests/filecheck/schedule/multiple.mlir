@@ -5,13 +5,8 @@
 // CHECK-NEXT: loop.for "i.0" [[O:%\S+]] = 3 {
 // CHECK-NEXT:   loop.for "i.1" [[I:%\S+]] = 4 {
 // PAYLOAD: double_12 @multiple
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %v = sched.sample_categorical [1, 2] decision 1
   %w = sched.sample_categorical [1, 2] decision 1
   %n = sched.multiple %v by 2
   %o, %p = sched.split %i by [-1, %n] : !sched.loop, !sched.loop
-  transform.yield
-}

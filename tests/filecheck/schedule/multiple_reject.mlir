@@ -1,9 +1,7 @@
 // RUN: strata-opt %s --split-input-file --verify-diagnostics
 
 // The factor is positive.
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %v = sched.sample_categorical [1, 2] decision 1
   // expected-error@below {{the factor 0 is not positive}}
   %n = sched.multiple %v by 0
-  transform.yield
-}

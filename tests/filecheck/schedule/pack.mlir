@@ -24,12 +24,9 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: matmul @panels
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %c = sched.get_block %f "C"
   %p = sched.pack %c "B" tiles [1, 3] order [1, 0, 2]
-  transform.yield
-}
 
 // -----
 
@@ -59,12 +56,9 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: matmul @exact
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %c = sched.get_block %f "C"
   %p = sched.pack %c "A" tiles [2, 2]
-  transform.yield
-}
 
 // -----
 
@@ -92,13 +86,8 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: matmul @at_a_loop
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %n0, %n1 = sched.split %n by [-1, 3] : !sched.loop, !sched.loop
   sched.reorder %n0, %m, %k, %n1
   %p = sched.pack %c "B" tiles [1, 3] order [1, 0, 2]
   sched.compute_at %p at %n0
-  transform.yield
-}

@@ -2,58 +2,43 @@
 
 // The block reads the buffer.
 // PAYLOAD: matmul
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %c = sched.get_block %f "C"
   // expected-error@below {{pack: block 'C': it does not read 'C'}}
   %p = sched.pack %c "C" tiles [1, 3]
-  transform.yield
-}
 
 // -----
 
 // And does not write it.
 // PAYLOAD: wavefront
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{pack: block 'D': it writes 'D' as well}}
   %p = sched.pack %d "D" tiles [1, 2]
-  transform.yield
-}
 
 // -----
 
 // There is a tile size for each dimension.
 // PAYLOAD: matmul
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %c = sched.get_block %f "C"
   // expected-error@below {{pack: block 'C': 1 tiles do not fit the 2 dimensions of 'B'}}
   %p = sched.pack %c "B" tiles [3]
-  transform.yield
-}
 
 // -----
 
 // The order permutes the dimensions of blocks and those inside.
 // PAYLOAD: matmul
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %c = sched.get_block %f "C"
   // expected-error@below {{pack: block 'C': the order [1, 0] is no permutation of 3 dimensions}}
   %p = sched.pack %c "B" tiles [1, 3] order [1, 0]
-  transform.yield
-}
 
 // -----
 
 // Each once.
 // PAYLOAD: matmul
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %c = sched.get_block %f "C"
   // expected-error@below {{pack: block 'C': the order [1, 0, 0] is no permutation of 3 dimensions}}
   %p = sched.pack %c "B" tiles [1, 3] order [1, 0, 0]
-  transform.yield
-}

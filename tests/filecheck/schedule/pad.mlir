@@ -23,8 +23,6 @@ func.func @edges(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 :
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "S"
   %p = sched.pad %s "A"
-  transform.yield
-}

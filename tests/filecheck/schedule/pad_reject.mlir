@@ -11,12 +11,10 @@ func.func @f(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "S"
   // expected-error@below {{pad: block 'S': it does not read 'S'}}
   %p = sched.pad %s "S"
-  transform.yield
-}
 
 // -----
 
@@ -31,12 +29,10 @@ func.func @f(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "S"
   // expected-error@below {{pad: block 'S': it reads 'A' under no condition}}
   %p = sched.pad %s "A"
-  transform.yield
-}
 
 // -----
 
@@ -51,12 +47,10 @@ func.func @f(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "S"
   // expected-error@below {{pad: block 'S': at i=1 it reads no element of 'A' though its index is inside}}
   %p = sched.pad %s "A"
-  transform.yield
-}
 
 // -----
 
@@ -71,12 +65,10 @@ func.func @f(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "S"
   // expected-error@below {{pad: block 'S': it reads different values beyond the edge of 'A'}}
   %p = sched.pad %s "A"
-  transform.yield
-}
 
 // -----
 
@@ -91,9 +83,7 @@ func.func @f(%S: memref<8xf32>) attributes {outputs = 1 : i64} {
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "S"
   // expected-error@below {{pad: block 'S': it writes 'S' as well}}
   %p = sched.pad %s "S"
-  transform.yield
-}

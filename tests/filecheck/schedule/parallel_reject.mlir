@@ -2,27 +2,17 @@
 
 // The iterations do not depend on each other, through a reduction neither.
 // PAYLOAD: row_sums
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %s = sched.get_block %f "S"
-  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+// PAYLOAD: loops_S_ik
   // expected-error@below {{parallel: iterations of loop 'k' depend on each other: S[0,k=0] updates S[0] and S[0,k=1] updates it}}
   sched.parallel %k
-  transform.yield
-}
 
 // -----
 
 // Nor through a recurrence.
 // PAYLOAD: wavefront
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_D_ij
   // expected-error@below {{parallel: iterations of loop 'i' depend on each other: D[0,1] writes D[1,1] and D[1,0] reads it}}
   sched.parallel %i
-  transform.yield
-}
 
 // -----
 
@@ -44,23 +34,14 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
+// PAYLOAD: loops_T_i
   // expected-error@below {{parallel: iterations of loop 'i' depend on each other: T[0] writes T[0] and T[1] writes it}}
   sched.parallel %i
-  transform.yield
-}
 
 // -----
 
 // The loop is serial.
 // PAYLOAD: double s/%i = 10/%i = 10 parallel/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{parallel: loop 'i': it is parallel already}}
   sched.parallel %i
-  transform.yield
-}

@@ -33,7 +33,7 @@ func.func @chosen(%A: memref<6x8xf32>, %B: memref<8x4xf32>, %D: memref<6x8xf32>)
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   %t = sched.get_block %f "T"
   %m, %n = sched.get_loops %d : !sched.loop, !sched.loop
@@ -43,5 +43,3 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %n0, %n1, %n2 = sched.split %n by [-1, %four, 2] : !sched.loop, !sched.loop, !sched.loop
   sched.transform_layout %t "T" tiles [%two, 1] order [0, 1, 2]
   %p = sched.pack %d "B" tiles [1, %two]
-  transform.yield
-}

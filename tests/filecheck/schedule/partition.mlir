@@ -15,13 +15,8 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: double @two_loops
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %h, %r = sched.partition %i at 8
-  transform.yield
-}
 
 // -----
 
@@ -40,13 +35,8 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: double @one_iteration
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %h, %r = sched.partition %i at 9
-  transform.yield
-}
 
 // -----
 
@@ -67,10 +57,5 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: row_sums @reduction
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %s = sched.get_block %f "S"
-  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+// PAYLOAD: loops_S_ik
   %h, %r = sched.partition %k at 8
-  transform.yield
-}

@@ -2,51 +2,31 @@
 
 // The position is inside the extent: at its end the rest would be empty.
 // PAYLOAD: double
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{partition: loop 'i': position 10 is not inside its extent 10}}
   %h, %r = sched.partition %i at 10
-  transform.yield
-}
 
 // -----
 
 // At zero the head would be empty.
 // PAYLOAD: double
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{partition: loop 'i': position 0 is not inside its extent 10}}
   %h, %r = sched.partition %i at 0
-  transform.yield
-}
 
 // -----
 
 // Only a serial loop is cut.
 // PAYLOAD: double s/%i = 10/%i = 10 vectorized/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{partition: loop 'i': it is vectorized already, not serial}}
   %h, %r = sched.partition %i at 5
-  transform.yield
-}
 
 // -----
 
 // A loop that binds spatial and reduce axes alike leaves the init in doubt.
 // PAYLOAD: row_sums
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %s = sched.get_block %f "S"
-  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+// PAYLOAD: loops_S_ik
   %x = sched.fuse %i, %k
   // expected-error@below {{partition: loop 'i_k': it binds spatial and reduce axes of block 'S' alike; decompose_reduction first}}
   %h, %r = sched.partition %x at 5
-  transform.yield
-}

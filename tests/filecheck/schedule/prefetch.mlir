@@ -11,13 +11,8 @@
 // CHECK-NEXT:       }
 // CHECK-NEXT:     } attributes {prefetch = {B = 2 : i64}}
 // PAYLOAD: matmul @ahead
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   sched.prefetch %k "B" ahead 2
-  transform.yield
-}
 
 // -----
 
@@ -32,14 +27,9 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:       }
 // CHECK-NEXT:     } attributes {prefetch = {B = 2 : i64, A = 1 : i64}}
 // PAYLOAD: matmul @two
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   sched.prefetch %k "B" ahead 2
   sched.prefetch %k "A" ahead 1
-  transform.yield
-}
 
 // -----
 
@@ -54,11 +44,6 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: matmul @over
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   sched.prefetch %k "B" ahead 2
   sched.prefetch %m "A" ahead 1 over %k
-  transform.yield
-}

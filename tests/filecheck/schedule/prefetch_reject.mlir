@@ -2,66 +2,41 @@
 
 // The body touches the buffer.
 // PAYLOAD: matmul_doubled
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   // expected-error@below {{prefetch: loop 'k': its body does not touch 'D'}}
   sched.prefetch %k "D" ahead 2
-  transform.yield
-}
 
 // -----
 
 // The loop that asks is inside the one that it asks for.
 // PAYLOAD: matmul
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   // expected-error@below {{prefetch: loop 'm': it is not inside loop 'k'}}
   sched.prefetch %k "B" ahead 1 over %m
-  transform.yield
-}
 
 // -----
 
 // A loop is not inside itself.
 // PAYLOAD: matmul
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   // expected-error@below {{prefetch: loop 'k': it is not inside loop 'k'}}
   sched.prefetch %k "B" ahead 1 over %k
-  transform.yield
-}
 
 // -----
 
 // The buffer is there in the next iteration too.
 // PAYLOAD: matmul
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %pack = sched.cache_read %c "B" in "local"
   sched.compute_at %pack at %m
   // expected-error@below {{prefetch: loop 'm': 'B.local' lives in one iteration of it; lift_alloc first}}
   sched.prefetch %m "B.local" ahead 1 over %k
-  transform.yield
-}
 
 // -----
 
 // The lanes of a vector run at once.
 // PAYLOAD: matmul
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   sched.vectorize %n
   // expected-error@below {{prefetch: loop 'n': it is vectorized: no iteration is later}}
   sched.prefetch %n "B" ahead 1 over %k
-  transform.yield
-}

@@ -2,29 +2,17 @@
 
 // A dependence would be reversed.
 // PAYLOAD: wavefront
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_D_ij
   // expected-error@below {{reorder: D[1,0] reads D[1,1] before D[0,1] has been written}}
   sched.reorder %j, %i
-  transform.yield
-}
 
 // -----
 
 // The loops are in one nest.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %m, %n = sched.get_loops %t : !sched.loop, !sched.loop
-  %d = sched.get_block %f "D"
-  %p, %q = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_T_mn_D_pq
   // expected-error@below {{reorder: loop 'm': it is not in one nest with loop 'n'}}
   sched.reorder %m, %q
-  transform.yield
-}
 
 // -----
 
@@ -48,25 +36,16 @@ func.func @f(%A: memref<4xf32>, %D: memref<4x6xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_D_ij
   // expected-error@below {{reorder: loop 'j': it is not the only content of loop 'i', so they are not perfectly nested}}
   sched.reorder %j, %i
-  transform.yield
-}
 
 // -----
 
 // Two handles on one loop are one loop.
 // PAYLOAD: matmul
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %c2 = sched.get_block %f "C"
   %x, %y, %z = sched.get_loops %c2 : !sched.loop, !sched.loop, !sched.loop
   // expected-error@below {{reorder: loop 'm': a loop is named twice}}
   sched.reorder %m, %x
-  transform.yield
-}

@@ -5,13 +5,8 @@
 // CHECK-NEXT: loop.for "i" [[I:%\S+]] = 12 {
 // CHECK-NEXT:   loop.block "D" [i = 12 at -[[I]] + 11]
 // PAYLOAD: double_12 @backwards
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %back = sched.reverse %i
-  transform.yield
-}
 
 // -----
 
@@ -29,9 +24,7 @@ func.func @sum(%A: memref<12xf32>, %S: memref<1xf32>) attributes {outputs = 1 : 
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "S"
   %k = sched.get_loops %s : !sched.loop
   %back = sched.reverse %k
-  transform.yield
-}

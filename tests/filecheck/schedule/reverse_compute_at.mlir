@@ -20,14 +20,9 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: matmul_doubled @row
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %d = sched.get_block %f "D"
   sched.reverse_compute_at %d at %m
-  transform.yield
-}
 
 // -----
 
@@ -49,14 +44,9 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: matmul_doubled @element
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %d = sched.get_block %f "D"
   sched.reverse_compute_at %d at %n
-  transform.yield
-}
 
 // -----
 
@@ -78,15 +68,10 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: producer_consumer_10 @tile
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
+// PAYLOAD: loops_T_i
   %d = sched.get_block %f "D"
   %o, %n = sched.split %i by [-1, 4] : !sched.loop, !sched.loop
   sched.reverse_compute_at %d at %o
-  transform.yield
-}
 
 // -----
 
@@ -122,10 +107,6 @@ func.func @last_round(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %D: memref<6x8xf
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %k, %n = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mkn
   %d = sched.get_block %f "D"
   sched.reverse_compute_at %d at %n
-  transform.yield
-}

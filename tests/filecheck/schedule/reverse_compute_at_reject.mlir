@@ -2,14 +2,9 @@
 
 // It is not inside the loop already.
 // PAYLOAD: producer_consumer_fused
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{reverse_compute_at: block 'D': it is inside loop 'i' already}}
   sched.reverse_compute_at %d at %i
-  transform.yield
-}
 
 // -----
 
@@ -32,14 +27,10 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<10xf32>) attribu
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %e = sched.get_block %f "E"
   // expected-error@below {{reverse_compute_at: block 'E': it reads nothing that loop 'i' writes}}
   sched.reverse_compute_at %e at %i
-  transform.yield
-}
 
 // -----
 
@@ -66,14 +57,12 @@ func.func @f(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : 
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %h, %e = sched.get_loops %t : !sched.loop, !sched.loop
   %s = sched.get_block %f "S"
   // expected-error@below {{reverse_compute_at: block 'S': it is a reduction, which is spread over several iterations}}
   sched.reverse_compute_at %s at %h
-  transform.yield
-}
 
 // -----
 
@@ -97,14 +86,9 @@ func.func @f(%A: memref<10xf32>, %D: memref<5xf32>) attributes {outputs = 1 : i6
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
+// PAYLOAD: loops_T_h_D
   // expected-error@below {{reverse_compute_at: block 'D': it does not read one element at its own axes}}
   sched.reverse_compute_at %d at %h
-  transform.yield
-}
 
 // -----
 
@@ -130,14 +114,12 @@ func.func @f(%A: memref<6xf32>, %D: memref<6xf32>) attributes {outputs = 1 : i64
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %c = sched.get_block %f "C"
   %m, %a = sched.get_loops %c : !sched.loop, !sched.loop
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_compute_at: block 'D': iterations of loop 'again' have the same region: it would run more than once}}
   sched.reverse_compute_at %d at %a
-  transform.yield
-}
 
 // -----
 
@@ -163,14 +145,12 @@ func.func @f(%A: memref<12xf32>, %D: memref<8xf32>) attributes {outputs = 1 : i6
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %h, %e = sched.get_loops %t : !sched.loop, !sched.loop
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_compute_at: block 'D': the regions of iterations of loop 'h' overlap}}
   sched.reverse_compute_at %d at %h
-  transform.yield
-}
 
 // -----
 
@@ -194,28 +174,17 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
+// PAYLOAD: loops_T_h_D
   // expected-error@below {{reverse_compute_at: block 'D': the region of one iteration is not a box that moves}}
   sched.reverse_compute_at %d at %h
-  transform.yield
-}
 
 // -----
 
 // The loop produces all that it reads.
 // PAYLOAD: concatenation
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
+// PAYLOAD: loops_T_h_D
   // expected-error@below {{reverse_compute_at: block 'D': loop 'h' does not produce all of 'T' that it reads}}
   sched.reverse_compute_at %d at %h
-  transform.yield
-}
 
 // -----
 
@@ -239,14 +208,9 @@ func.func @f(%A: memref<10xf32>, %D: memref<10x10xf32>) attributes {outputs = 1 
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
+// PAYLOAD: loops_T_h_D
   // expected-error@below {{reverse_compute_at: block 'D': its axes 'i' and 'j' are tied to each other by loop 'i'}}
   sched.reverse_compute_at %d at %h
-  transform.yield
-}
 
 // -----
 
@@ -276,28 +240,17 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
+// PAYLOAD: loops_T_h_D
   // expected-error@below {{reverse_compute_at: block 'D': buffer 'U' lives in loop 'i' only}}
   sched.reverse_compute_at %d at %h
-  transform.yield
-}
 
 // -----
 
 // What it reads besides has been written there.
 // PAYLOAD: two_producers
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
+// PAYLOAD: loops_T_h_D
   // expected-error@below {{reverse_compute_at: D[0] reads U[0] before U[0] has been written}}
   sched.reverse_compute_at %d at %h
-  transform.yield
-}
 
 // -----
 
@@ -321,11 +274,6 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
+// PAYLOAD: loops_T_h_D
   // expected-error@below {{reverse_compute_at: block 'D': loop 'h' produces elements of 'T' that it does not read}}
   sched.reverse_compute_at %d at %h
-  transform.yield
-}

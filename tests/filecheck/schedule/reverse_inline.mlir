@@ -7,12 +7,9 @@
 // CHECK-NEXT:     loop.block "D" [m = 6 at [[M]], n = 8 at [[N]]]
 // CHECK-NEXT:         (%a = %A[m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>)
 // PAYLOAD: producer_consumer @elementwise
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   sched.reverse_inline %d
-  transform.yield
-}
 
 // -----
 
@@ -45,11 +42,9 @@ func.func @transposed(%A: memref<4x6xf32>, %D: memref<6x4xf32>) attributes {outp
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   sched.reverse_inline %d
-  transform.yield
-}
 
 // -----
 
@@ -77,8 +72,6 @@ func.func @another_operand(%A: memref<10xf32>, %B: memref<10xf32>, %D: memref<10
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   sched.reverse_inline %d
-  transform.yield
-}

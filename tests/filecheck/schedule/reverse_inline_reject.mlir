@@ -23,36 +23,28 @@ func.func @f(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : 
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "S"
   // expected-error@below {{reverse_inline: block 'S': it is a reduction}}
   sched.reverse_inline %s
-  transform.yield
-}
 
 // -----
 
 // Its producer is no reduction.
 // PAYLOAD: matmul_doubled
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it reads no temporary of a single block without reduction}}
   sched.reverse_inline %d
-  transform.yield
-}
 
 // -----
 
 // It reads a temporary.
 // PAYLOAD: double
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it reads no temporary of a single block without reduction}}
   sched.reverse_inline %d
-  transform.yield
-}
 
 // -----
 
@@ -77,36 +69,28 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': block 'T' writes several buffers}}
   sched.reverse_inline %d
-  transform.yield
-}
 
 // -----
 
 // It is the only reader.
 // PAYLOAD: two_consumers
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it is not the only reader of 'T'}}
   sched.reverse_inline %d
-  transform.yield
-}
 
 // -----
 
 // It reads once.
 // PAYLOAD: stencil
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "S"
   // expected-error@below {{reverse_inline: block 'S': it reads 'T' more than once}}
   sched.reverse_inline %s
-  transform.yield
-}
 
 // -----
 
@@ -130,12 +114,10 @@ func.func @f(%A: memref<8xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i6
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it reads 'T' under a condition}}
   sched.reverse_inline %d
-  transform.yield
-}
 
 // -----
 
@@ -166,12 +148,10 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': 'D' is written by another block as well}}
   sched.reverse_inline %d
-  transform.yield
-}
 
 // -----
 
@@ -195,12 +175,10 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it does not read one element of 'T' at its own axes}}
   sched.reverse_inline %d
-  transform.yield
-}
 
 // -----
 
@@ -224,12 +202,10 @@ func.func @f(%A: memref<10xf32>, %D: memref<8xf32>) attributes {outputs = 1 : i6
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it does not read all of 'T'}}
   sched.reverse_inline %d
-  transform.yield
-}
 
 // -----
 
@@ -255,12 +231,10 @@ func.func @f(%A: memref<10xf32>, %D: memref<10x3xf32>) attributes {outputs = 1 :
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it reads an element of 'T' more than once}}
   sched.reverse_inline %d
-  transform.yield
-}
 
 // -----
 
@@ -284,24 +258,19 @@ func.func @f(%A: memref<10xf32>, %D: memref<20xf32>) attributes {outputs = 1 : i
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it does not write one element for each of its axes}}
   sched.reverse_inline %d
-  transform.yield
-}
 
 // -----
 
 // What it reads besides is written before its producer.
 // PAYLOAD: two_producers
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': block 'U' writes 'U', which it reads, after its producer has begun}}
   sched.reverse_inline %d
-  transform.yield
-}
 
 // -----
 
@@ -332,9 +301,7 @@ func.func @f(%A: memref<10xf32>, %B: memref<10xf32>, %E: memref<10xf32>) attribu
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': 'B' is read before it}}
   sched.reverse_inline %d
-  transform.yield
-}

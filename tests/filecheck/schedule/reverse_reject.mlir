@@ -2,15 +2,10 @@
 
 // The loop has no kind yet.
 // PAYLOAD: double_12
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   sched.unroll %i
   // expected-error@below {{reverse: loop 'i': it is unrolled already, not serial}}
   %back = sched.reverse %i
-  transform.yield
-}
 
 // -----
 
@@ -32,10 +27,6 @@ func.func @f(%A: memref<10xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i6
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
+// PAYLOAD: loops_T_i
   // expected-error@below {{reverse: S[7] reads T[7] before T[7] has been written}}
   %back = sched.reverse %i
-  transform.yield
-}

@@ -27,14 +27,12 @@ func.func @outer(%A: memref<32xf32>, %S: memref<1xf32>) attributes {outputs = 1 
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "S"
   %k = sched.get_loops %s : !sched.loop
   %k0, %k1 = sched.split %k by [4, 8] : !sched.loop, !sched.loop
   %partial = sched.rfactor %s along %k0
   sched.parallel %k0
-  transform.yield
-}
 
 // -----
 
@@ -58,15 +56,10 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: row_sums @lanes
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %s = sched.get_block %f "S"
-  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+// PAYLOAD: loops_S_ik
   %k0, %k1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
   %partial = sched.rfactor %s along %k1
   sched.vectorize %k1
-  transform.yield
-}
 
 // -----
 
@@ -80,11 +73,8 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT: combine ({{.*}} = -inf : f32, {{.*}} = 9223372036854775807 : i64)
 // CHECK: [[V_RF]][k.0, m] : memref<4x4xf32>, {{.*}} = [[I_RF]][k.0, m] : memref<4x4xi64>) -> (%V[m] : memref<4xf32>, %I[m] : memref<4xi64>)
 // PAYLOAD: argmax @argmax
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %s = sched.get_block %f "M"
   %m, %k = sched.get_loops %s : !sched.loop, !sched.loop
   %k0, %k1 = sched.split %k by [4, 2] : !sched.loop, !sched.loop
   %p = sched.rfactor %s along %k0
-  transform.yield
-}

@@ -16,13 +16,10 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: stencil @at_a_loop
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %at = sched.sample_location %t decision 0
   sched.compute_at %t at %at
-  transform.yield
-}
 
 // -----
 
@@ -42,13 +39,10 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: stencil @stays
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %at = sched.sample_location %t decision -1
   sched.compute_at %t at %at
-  transform.yield
-}
 
 // -----
 
@@ -58,10 +52,7 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   loop.block "S" [i = 8 at [[I]]]
 // CHECK-NEXT:       (%a = %A[i] : memref<10xf32>, %a_1 = %A[i + 1] : memref<10xf32>, %a_2 = %A[i + 2] : memref<10xf32>) -> (%S[i] : memref<8xf32>)
 // PAYLOAD: stencil @inlined
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %at = sched.sample_location %t decision -2
   sched.compute_at %t at %at
-  transform.yield
-}

@@ -2,23 +2,17 @@
 
 // The decision is a position of one.
 // PAYLOAD: stencil
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{sample_location: block 'T': the decision 1 is none of its 1 locations}}
   %at = sched.sample_location %t decision 1
-  transform.yield
-}
 
 // -----
 
 // Other primitives want a loop.
 // PAYLOAD: stencil
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %at = sched.sample_location %t decision -1
   // expected-error@below {{unroll: the location is no loop: the block stays, or is inlined}}
   sched.unroll %at
-  transform.yield
-}

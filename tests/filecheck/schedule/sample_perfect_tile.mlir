@@ -7,14 +7,9 @@
 // CHECK-NEXT:     loop.block "D" [i = 12 at [[I_0]] * 3 + [[I_1]]]
 // CHECK-NEXT:         (%a = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>)
 // PAYLOAD: double_12 @decided
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %t:2 = sched.sample_perfect_tile %i innermost 4 decision [4, 3] : !sched.param, !sched.param
   %o, %n = sched.split %i by [%t#0, %t#1] : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
@@ -35,10 +30,6 @@ func.func @open_choice(%A: memref<7xf32>, %D: memref<7xf32>) attributes {outputs
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %t:2 = sched.sample_perfect_tile %i innermost 4 : !sched.param, !sched.param
   %o, %n = sched.split %i by [%t#0, %t#1] : !sched.loop, !sched.loop
-  transform.yield
-}

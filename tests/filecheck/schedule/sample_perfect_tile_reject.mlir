@@ -2,14 +2,9 @@
 
 // The product of the decision is the extent.
 // PAYLOAD: double
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{sample_perfect_tile: loop 'i': the decision [4, 3] is no perfect tile of its extent 10}}
   %t:2 = sched.sample_perfect_tile %i innermost 4 decision [4, 3] : !sched.param, !sched.param
-  transform.yield
-}
 
 // -----
 
@@ -25,10 +20,6 @@ func.func @f(%A: memref<7xf32>, %D: memref<7xf32>) attributes {outputs = 1 : i64
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{sample_perfect_tile: loop 'i': its extent 7 has no perfect tile with an innermost factor up to 4}}
   %t = sched.sample_perfect_tile %i innermost 4 : !sched.param
-  transform.yield
-}

@@ -16,12 +16,9 @@
 // CHECK-NEXT:     loop.block "D" [m = 6 at [[M_1]], n = 8 at [[N_1]]]
 // CHECK-NEXT:         (%t = [[T]][m, n] : memref<6x8xf32>) -> (%D[m, n] : memref<6x8xf32>)
 // PAYLOAD: producer_consumer @shared
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   sched.set_scope %t "shared"
-  transform.yield
-}
 
 // -----
 
@@ -49,9 +46,7 @@ func.func @both(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   sched.set_scope %t "shared"
-  transform.yield
-}
 

@@ -2,22 +2,16 @@
 
 // The block writes a temporary.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{set_scope: buffer 'D': it is an argument, not a temporary}}
   sched.set_scope %d "shared"
-  transform.yield
-}
 
 // -----
 
 // There is such a scope.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{unknown scope 'moon' (there are global, shared, local, fragment)}}
   sched.set_scope %t "moon"
-  transform.yield
-}

@@ -16,16 +16,13 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: stencil @load_early
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %s = sched.get_block %f "S"
   %i = sched.get_loops %s : !sched.loop
   sched.compute_at %t at %i
   sched.double_buffer %t
   %late = sched.software_pipeline %i stages [0, 1]
-  transform.yield
-}
 
 // -----
 
@@ -43,13 +40,6 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: producer_consumer_10 @late_store
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
-  %d = sched.get_block %f "D"
-  %j = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_T_i_D_j
   %x = sched.merge %i, %j
   %late = sched.software_pipeline %x stages [0, 2]
-  transform.yield
-}

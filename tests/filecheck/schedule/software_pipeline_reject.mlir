@@ -2,52 +2,34 @@
 
 // There is one stage for each part of the body.
 // PAYLOAD: producer_consumer_fused
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
+// PAYLOAD: loops_T_i
   // expected-error@below {{software_pipeline: loop 'i': 3 stages do not fit the 2 parts of its body}}
   %late = sched.software_pipeline %i stages [0, 1, 1]
-  transform.yield
-}
 
 // -----
 
 // A buffer that lives in one iteration is used in one stage.
 // PAYLOAD: stencil
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %s = sched.get_block %f "S"
   %i = sched.get_loops %s : !sched.loop
   sched.compute_at %t at %i
   // expected-error@below {{software_pipeline: loop 'i': buffer 'T' lives in one iteration and is used in several stages; double_buffer first}}
   %late = sched.software_pipeline %i stages [0, 1]
-  transform.yield
-}
 
 // -----
 
 // No dependence is reversed.
 // PAYLOAD: producer_consumer_fused
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
+// PAYLOAD: loops_T_i
   // expected-error@below {{software_pipeline: D[0] reads T[0] before T[0] has been written}}
   %late = sched.software_pipeline %i stages [1, 0]
-  transform.yield
-}
 
 // -----
 
 // The loop is serial.
 // PAYLOAD: producer_consumer_10 s/%i = 10/%i = 10 parallel/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
+// PAYLOAD: loops_T_i
   // expected-error@below {{software_pipeline: loop 'i': it is parallel already, not serial}}
   %late = sched.software_pipeline %i stages [0]
-  transform.yield
-}

@@ -7,13 +7,8 @@
 // CHECK-NEXT:     loop.block "D" [i = 10 at [[I_0]] * 4 + [[I_1]]] where ([[I_0]] * -4 - [[I_1]] + 9 >= 0)
 // CHECK-NEXT:         (%a = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>)
 // PAYLOAD: double @inferred
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %o, %n = sched.split %i by [-1, 4] : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
@@ -25,13 +20,8 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:       loop.block "D" [i = 12 at [[I_0]] * 6 + [[I_1]] * 3 + [[I_2]]]
 // CHECK-NEXT:           (%a = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>)
 // PAYLOAD: double_12 @exact
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %a, %b, %c = sched.split %i by [2, -1, 3] : !sched.loop, !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
@@ -52,13 +42,8 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: double @partition
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %o, %n = sched.split %i by [-1, 4] tail "partition" : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
@@ -80,13 +65,8 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: producer_consumer_10 @pad
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
+// PAYLOAD: loops_T_i
   %o, %n = sched.split %i by [-1, 4] tail "pad" : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
@@ -98,13 +78,8 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:       loop.block "S" [i = 4 at [[I]], reduce k = 10 at [[K_0]] * 4 + [[K_1]]] where ([[K_0]] * -4 - [[K_1]] + 9 >= 0) combine [add]
 // CHECK-NEXT:           (%a = %A[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>)
 // PAYLOAD: row_sums @reduction
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %s = sched.get_block %f "S"
-  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+// PAYLOAD: loops_S_ik
   %o, %n = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
@@ -115,11 +90,6 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:     loop.block "D" [i = 12 at [[I_0]] * 4 + [[I_1]]]
 // CHECK-NEXT:         (%a = %A[i] : memref<12xf32>) -> (%D[i] : memref<12xf32>)
 // PAYLOAD: double_12 @parameters
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %t:2 = sched.sample_perfect_tile %i innermost 4 decision [3, 4] : !sched.param, !sched.param
   %o, %n = sched.split %i by [%t#0, %t#1] : !sched.loop, !sched.loop
-  transform.yield
-}

@@ -2,81 +2,51 @@
 
 // The factors must cover the extent.
 // PAYLOAD: double
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{split: loop 'i': the factors 2 x 4 do not cover its extent 10}}
   %o, %n = sched.split %i by [2, 4] : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
 // Parameters must be positive as well.
 // PAYLOAD: double
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %t = sched.sample_categorical [0] probabilities [1.0]
   // expected-error@below {{split: loop 'i': the factors [0] are not positive with at most one left open}}
   %o = sched.split %i by [%t] : !sched.loop
-  transform.yield
-}
 
 // -----
 
 // Only a serial loop is split.
 // PAYLOAD: double s/%i = 10/%i = 10 parallel/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{split: loop 'i': it is parallel already, not serial}}
   %o, %n = sched.split %i by [2, 5] : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
 // Padding is for temporaries.
 // PAYLOAD: double
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{split: loop 'i': 'D' is an argument of the function and cannot be padded}}
   %o, %n = sched.split %i by [-1, 4] tail "pad" : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
 // Padding is for spatial axes.
 // PAYLOAD: row_sums
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %s = sched.get_block %f "S"
-  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+// PAYLOAD: loops_S_ik
   // expected-error@below {{split: loop 'k': it binds the reduction 'k' of block 'S'; guard it instead}}
   %o, %n = sched.split %k by [-1, 4] tail "pad" : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
 // A guarded block is not padded.
 // PAYLOAD: producer_consumer_10
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
+// PAYLOAD: loops_T_i
   %a, %b = sched.split %i by [-1, 3] : !sched.loop, !sched.loop
   // expected-error@below {{split: loop 'i.0': block 'T' is guarded already and cannot be padded}}
   %o, %n = sched.split %a by [-1, 3] tail "pad" : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
@@ -98,29 +68,20 @@ func.func @f(%A: memref<1xf32>, %D: memref<1xf32>) attributes {outputs = 1 : i64
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %i = sched.get_loops %t : !sched.loop
+// PAYLOAD: loops_T_i
   // expected-error@below {{split: loop 'i': block 'T' would run more often, not on more elements}}
   %o, %n = sched.split %i by [-1, 2] tail "pad" : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
 // A loop that has been split is gone.
 // PAYLOAD: double
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %d2 = sched.get_block %f "D"
   %j = sched.get_loops %d2 : !sched.loop
   %o, %n = sched.split %i by [2, 5] : !sched.loop, !sched.loop
   // expected-error@below {{split: loop 'i': it has been consumed by 'split'}}
   %p, %q = sched.split %j by [2, 5] : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
@@ -148,10 +109,8 @@ func.func @f(%A: memref<4x4xf32>, %D: memref<4x4xf32>) attributes {outputs = 1 :
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   %i, %j = sched.get_loops %t : !sched.loop, !sched.loop
   // expected-error@below {{split: loop 'j': padded, it would write the element of 'T' that T[0,0] writes}}
   %o, %n = sched.split %j by [-1, 3] tail "pad" : !sched.loop, !sched.loop
-  transform.yield
-}

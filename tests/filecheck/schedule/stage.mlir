@@ -20,13 +20,8 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: matmul @read_only
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %in, %out = sched.stage %m "A" in "shared"
-  transform.yield
-}
 
 // -----
 
@@ -54,14 +49,9 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: matmul @written
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %m0, %m1 = sched.split %m by [-1, 3] : !sched.loop, !sched.loop
   %in, %out = sched.stage %m0 "C" in "local"
-  transform.yield
-}
 
 // -----
 
@@ -112,13 +102,11 @@ func.func @accumulating(%A: memref<6x4xf32>, %B: memref<4x8xf32>, %C: memref<6x8
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %c = sched.get_block %f "C"
   %k, %m, %n = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
   %init = sched.decompose_reduction %c at %k
   %in, %out = sched.stage %m "C" in "local"
-  transform.yield
-}
 
 // -----
 
@@ -149,9 +137,5 @@ func.func @halo(%A: memref<10xf32>, %D: memref<8xf32>) attributes {outputs = 1 :
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %in, %out = sched.stage %i "A" in "local"
-  transform.yield
-}

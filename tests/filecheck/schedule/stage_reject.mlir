@@ -2,14 +2,9 @@
 
 // The body touches the buffer.
 // PAYLOAD: matmul_doubled
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   // expected-error@below {{stage: loop 'm': its body does not touch 'D'}}
   %in, %out = sched.stage %m "D" in "local"
-  transform.yield
-}
 
 // -----
 
@@ -35,37 +30,25 @@ func.func @f(%A: memref<4x10xf32>, %D: memref<4x10xf32>) attributes {outputs = 1
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   %m, %q = sched.get_loops %d : !sched.loop, !sched.loop
   // expected-error@below {{stage: loop 'm': 'T' lives inside it already}}
   %in, %out = sched.stage %m "T" in "local"
-  transform.yield
-}
 
 // -----
 
 // An init is in the same iteration, or apart.
 // PAYLOAD: matmul_mkn
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %k, %n = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mkn
   // expected-error@below {{stage: loop 'k': the init of block 'C' stands outside; decompose_reduction first}}
   %in, %out = sched.stage %k "C" in "local"
-  transform.yield
-}
 
 // -----
 
 // There is no copy out of what is only read.
 // PAYLOAD: matmul
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   %in, %out = sched.stage %m "A" in "shared"
   // expected-error@below {{set_scope: there is no such block: nothing had to be copied}}
   sched.set_scope %out "local"
-  transform.yield
-}

@@ -16,12 +16,9 @@
 // CHECK-NEXT:     loop.block "D" [m = 6 at [[M_1]], n = 10 at [[N_1]]]
 // CHECK-NEXT:         (%t = [[T]][m, n] : memref<6x20xf32>) -> (%D[m, n] : memref<6x10xf32>)
 // PAYLOAD: producer_consumer_6x10 @row
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   sched.storage_align %t dim 0 factor 16 offset 4
-  transform.yield
-}
 
 // -----
 
@@ -41,9 +38,6 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:     loop.block "D" [m = 6 at [[M_1]], n = 10 at [[N_1]]]
 // CHECK-NEXT:         (%t = [[T]][m, n] : memref<6x16xf32>) -> (%D[m, n] : memref<6x10xf32>)
 // PAYLOAD: producer_consumer_6x10 @longer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   sched.storage_align %t dim 0 factor 16 offset 0
-  transform.yield
-}

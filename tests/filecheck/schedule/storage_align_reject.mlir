@@ -2,25 +2,19 @@
 
 // The block writes a temporary.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{storage_align: buffer 'D': it is an argument, not a temporary}}
   sched.storage_align %d dim 0 factor 32 offset 8
-  transform.yield
-}
 
 // -----
 
 // There is a dimension inside it, which grows.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{storage_align: buffer 'T': dimension 1 has no dimension inside it that could grow}}
   sched.storage_align %t dim 1 factor 32 offset 8
-  transform.yield
-}
 
 // -----
 
@@ -52,9 +46,7 @@ func.func @f(%A: memref<2x3x4xf32>, %D: memref<2x3x4xf32>) attributes {outputs =
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{storage_align: buffer 'T': no length of dimension 1 gives that stride}}
   sched.storage_align %t dim 0 factor 8 offset 3
-  transform.yield
-}

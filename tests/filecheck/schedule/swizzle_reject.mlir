@@ -2,25 +2,19 @@
 
 // The block writes a temporary.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{swizzle: buffer 'D': it is an argument, not a temporary}}
   sched.swizzle %d width 4
-  transform.yield
-}
 
 // -----
 
 // The last dimension is a multiple of the width.
 // PAYLOAD: producer_consumer_6x10
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{swizzle: buffer 'T': its last dimension is no multiple of the width 4}}
   sched.swizzle %t width 4
-  transform.yield
-}
 
 // -----
 
@@ -44,9 +38,7 @@ func.func @f(%A: memref<8xf32>, %D: memref<8xf32>) attributes {outputs = 1 : i64
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{swizzle: buffer 'T': its last dimension is no multiple of the width 4}}
   sched.swizzle %t width 4
-  transform.yield
-}

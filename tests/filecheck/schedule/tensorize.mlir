@@ -8,15 +8,8 @@
 // CHECK-NEXT:       loop.for "k.1" [[G:%\S+]] = 4 tensorized {
 // CHECK-NEXT:         loop.block "C" [i = 2 at [[M]], j = 16 at [[N]], reduce k = 8 at [[K]] * 4 + [[G]]] combine [add]
 // PAYLOAD: matmul_u8i8
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
@@ -42,7 +35,7 @@ func.func @ragged(%A: memref<2x6xui8>, %B: memref<6x16xi8>, %C: memref<2x16xi32>
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %C = sched.get_block %f "C"
   %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
   %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
@@ -50,5 +43,3 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %B.pack = sched.pack %C "B" tiles [4, 16] order [1, 0, 3, 2]
   %A.pack = sched.pack %C "A" tiles [1, 4]
   sched.tensorize %k.1 with "dot.i32.u8i8x4"
-  transform.yield
-}

@@ -2,31 +2,17 @@
 
 // There is no such intrinsic.
 // PAYLOAD: matmul_u8i8
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: there is no intrinsic 'amx' (there are dot.*, interleave.*, tile.*, mma.*, warp.*)}}
   sched.tensorize %j with "amx"
-  transform.yield
-}
 
 // -----
 
 // The nest is deeper.
 // PAYLOAD: matmul_u8i8
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'k.0': 3 nested loops are not the 2 of 'dot.i32.u8i8x4'}}
   sched.tensorize %k.0 with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
@@ -48,15 +34,9 @@ func.func @f(%A: memref<2x8xui8>, %B: memref<2x8x4xi8>, %C: memref<2x8xi32>) att
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': loops of 8 x 4 iterations are not the 16 x 4 of 'dot.i32.u8i8x4'}}
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
@@ -78,45 +58,25 @@ func.func @f(%A: memref<2x8xi8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) at
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': block 'C' does not yield ui8 widened by arith.extui times i8 widened by arith.extsi, as 'dot.i32.u8i8x4' does}}
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
 // The product is of other values.
 // PAYLOAD: matmul_u8i8 s/arith.muli/arith.addi/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': block 'C' does not yield ui8 widened by arith.extui times i8 widened by arith.extsi, as 'dot.i32.u8i8x4' does}}
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
 // The sum is not a sum.
 // PAYLOAD: matmul_u8i8 s/[add]/[max]/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': block 'C' does not add to one target, which 'dot.i32.u8i8x4' does}}
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
@@ -138,15 +98,9 @@ func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi64>) a
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': 'C' holds i64, where 'dot.i32.u8i8x4' takes i32}}
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
@@ -168,94 +122,53 @@ func.func @f(%A: memref<2x8xui8>, %B: memref<8x16xi8>, %C: memref<2x16xi32>) att
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': 'B' steps by 1 along loop 'j', where 'dot.i32.u8i8x4' steps by 4}}
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
 // The right operand is in the order of another instruction.
 // PAYLOAD: matmul_u8i8 s/memref<2x16x4xi8>/memref<2x4x16xi8>/ s/j, k mod 4] : memref<2x16x4xi8>/k mod 4, j] : memref<2x4x16xi8>/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': 'B' steps by 1 along loop 'j', where 'dot.i32.u8i8x4' steps by 4}}
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
 // The right operand goes round.
 // PAYLOAD: matmul_u8i8 s/4, j/4, (j + 1) mod 16/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': 'B' does not move in equal steps along loop 'j'}}
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
 // One loop is vectorized.
 // PAYLOAD: matmul_u8i8
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   sched.vectorize %j
   // expected-error@below {{tensorize: loop 'j': it is vectorized already, not serial}}
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
 // A loop around is vectorized.
 // PAYLOAD: matmul_u8i8
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   sched.vectorize %i
   // expected-error@below {{tensorize: loop 'j': it stands inside the vectorized loop 'i'}}
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
 // Another block is in the nest.
 // PAYLOAD: matmul_u8i8
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   %A.pack = sched.pack %C "A" tiles [1, 4]
   sched.compute_at %A.pack at %j
   // expected-error@below {{tensorize: loop 'j': the body of loop 'j' is more than one loop or block}}
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
@@ -277,30 +190,17 @@ func.func @f(%A: memref<2x6xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) a
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': beyond the guard of block 'C' it would touch 'A' outside its shape}}
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
 // The group that k ends in is not zero.
 // PAYLOAD: matmul_u8i8 s/%k = 8/%k = 6/ s/reduce k = 8/reduce k = 6/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %C = sched.get_block %f "C"
-  %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
-  %k.0, %k.1 = sched.split %k by [-1, 4] : !sched.loop, !sched.loop
-  sched.reorder %i, %k.0, %j, %k.1
+// PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': beyond the guard of block 'C' its operands are not zero; pack them first}}
   sched.tensorize %j with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
@@ -322,7 +222,7 @@ func.func @f(%A: memref<2x8xui8>, %B: memref<8x20xi8>, %C: memref<2x20xi32>) att
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %C = sched.get_block %f "C"
   %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
   %j.0, %j.1 = sched.split %j by [-1, 16] : !sched.loop, !sched.loop
@@ -331,8 +231,6 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %B.pack = sched.pack %C "B" tiles [4, 16] order [1, 0, 3, 2]
   // expected-error@below {{tensorize: loop 'j.1': beyond the guard of block 'C' it would touch 'C' outside its shape}}
   sched.tensorize %j.1 with "dot.i32.u8i8x4"
-  transform.yield
-}
 
 // -----
 
@@ -354,7 +252,7 @@ func.func @f(%A: memref<2x6xbf16>, %B: memref<5x16xbf16>, %C: memref<2x16xf32>) 
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %C = sched.get_block %f "C"
   %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop
   %k.0, %k.1 = sched.split %k by [-1, 2] : !sched.loop, !sched.loop
@@ -362,8 +260,6 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   %B.pack = sched.pack %C "B" tiles [2, 16] order [1, 0, 3, 2]
   // expected-error@below {{tensorize: loop 'j': beyond the guard of block 'C' its operands are not both zero; pack them first}}
   sched.tensorize %j with "dot.f32.bf16x2"
-  transform.yield
-}
 
 // -----
 
@@ -380,10 +276,8 @@ func.func @f(%A: memref<16x16xf32>, %C: memref<16x16xf32>) attributes {outputs =
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %C = sched.get_block %f "C"
   %i, %j = sched.get_loops %C : !sched.loop, !sched.loop
   // expected-error@below {{tensorize: loop 'i': 'A' does not lie in a fragment, where 'tile.store.f32' has it}}
   sched.tensorize %i with "tile.store.f32"
-  transform.yield
-}

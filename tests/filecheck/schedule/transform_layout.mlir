@@ -20,12 +20,9 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: producer_consumer @transposed
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   sched.transform_layout %t "T" by affine_map<(i, j) -> (j, i)>
-  transform.yield
-}
 
 // -----
 
@@ -49,12 +46,9 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: producer_consumer @blocked
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   sched.transform_layout %t "T" by affine_map<(i, j) -> (j floordiv 4, i, j mod 4)>
-  transform.yield
-}
 
 // -----
 
@@ -72,13 +66,6 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 // PAYLOAD: stencil @rolling_window
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %s = sched.get_block %f "S"
-  %i = sched.get_loops %s : !sched.loop
+// PAYLOAD: loops_T_h_S_i
   %x = sched.merge %h, %i shift 2
   sched.transform_layout %t "T" by affine_map<(i) -> (i mod 3)>
-  transform.yield
-}

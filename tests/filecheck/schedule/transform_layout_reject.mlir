@@ -2,41 +2,28 @@
 
 // Two elements that live at the same time do not share a place.
 // PAYLOAD: stencil
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %t = sched.get_block %f "T"
-  %h = sched.get_loops %t : !sched.loop
-  %s = sched.get_block %f "S"
-  %i = sched.get_loops %s : !sched.loop
+// PAYLOAD: loops_T_h_S_i
   %x = sched.merge %h, %i shift 2
   // expected-error@below {{transform_layout: buffer 'T': T[2] writes T[2] to the place of T[0] before S[0] has used that}}
   sched.transform_layout %t "T" by affine_map<(i) -> (i mod 2)>
-  transform.yield
-}
 
 // -----
 
 // The buffer is a temporary.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{transform_layout: buffer 'D': it is an argument, not a temporary}}
   sched.transform_layout %d "D" by affine_map<(i, j) -> (j, i)>
-  transform.yield
-}
 
 // -----
 
 // There is such a buffer.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{transform_layout: buffer 'U': there is no such buffer}}
   sched.transform_layout %d "U" by affine_map<(i, j) -> (j, i)>
-  transform.yield
-}
 
 // -----
 
@@ -67,33 +54,25 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<10xf32>) attribu
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %e = sched.get_block %f "E"
   // expected-error@below {{transform_layout: buffer 'T': block 'E' does not touch it}}
   sched.transform_layout %e "T" by affine_map<(i) -> (i + 1)>
-  transform.yield
-}
 
 // -----
 
 // The map has a dimension for each of the buffer's.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{transform_layout: buffer 'T': the layout is of 1 dimensions, the buffer has 2}}
   sched.transform_layout %t "T" by affine_map<(i) -> (i)>
-  transform.yield
-}
 
 // -----
 
 // No place is negative.
 // PAYLOAD: producer_consumer
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
+// PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{transform_layout: buffer 'T': the layout has negative places}}
   sched.transform_layout %t "T" by affine_map<(i, j) -> (i - 1, j)>
-  transform.yield
-}

@@ -8,10 +8,5 @@
 // CHECK-NEXT:       loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 4 at [[K]]] combine [add]
 // CHECK-NEXT:           (%a = %A[m, k] : memref<6x4xf32>, %b = %B[k, n] : memref<4x8xf32>) -> (%C[m, n] : memref<6x8xf32>)
 // PAYLOAD: matmul @marked
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %c = sched.get_block %f "C"
-  %m, %n, %k = sched.get_loops %c : !sched.loop, !sched.loop, !sched.loop
+// PAYLOAD: loops_C_mnk
   sched.unroll %k
-  transform.yield
-}

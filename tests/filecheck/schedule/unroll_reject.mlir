@@ -2,11 +2,6 @@
 
 // The loop is serial.
 // PAYLOAD: double s/%i = 10/%i = 10 vectorized/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{unroll: loop 'i': it is vectorized already}}
   sched.unroll %i
-  transform.yield
-}

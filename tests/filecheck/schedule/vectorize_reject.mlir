@@ -2,27 +2,17 @@
 
 // The iterations do not depend on each other, through a reduction neither.
 // PAYLOAD: row_sums
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %s = sched.get_block %f "S"
-  %i, %k = sched.get_loops %s : !sched.loop, !sched.loop
+// PAYLOAD: loops_S_ik
   // expected-error@below {{vectorize: iterations of loop 'k' depend on each other: S[0,k=0] updates S[0] and S[0,k=1] updates it}}
   sched.vectorize %k
-  transform.yield
-}
 
 // -----
 
 // Nor through a recurrence.
 // PAYLOAD: wavefront
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_D_ij
   // expected-error@below {{vectorize: iterations of loop 'i' depend on each other: D[0,1] writes D[1,1] and D[1,0] reads it}}
   sched.vectorize %i
-  transform.yield
-}
 
 // -----
 
@@ -40,13 +30,9 @@ func.func @f(%A: memref<4x6xf32>, %D: memref<4x6xf32>) attributes {outputs = 1 :
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_D_ij
   // expected-error@below {{vectorize: loop 'j': loop 'i' in the same nest is vectorized already}}
   sched.vectorize %j
-  transform.yield
-}
 
 // -----
 
@@ -64,23 +50,14 @@ func.func @f(%A: memref<4x6xf32>, %D: memref<4x6xf32>) attributes {outputs = 1 :
   func.return
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i, %j = sched.get_loops %d : !sched.loop, !sched.loop
+// PAYLOAD: loops_D_ij
   // expected-error@below {{vectorize: loop 'i': loop 'j' in the same nest is vectorized already}}
   sched.vectorize %i
-  transform.yield
-}
 
 // -----
 
 // The loop is serial.
 // PAYLOAD: double s/%i = 10/%i = 10 unrolled/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{vectorize: loop 'i': it is unrolled already}}
   sched.vectorize %i
-  transform.yield
-}

@@ -21,11 +21,7 @@ func.func @twice(%A: tensor<64xf32>) -> tensor<64xf32> {
   func.return %D : tensor<64xf32>
 }
 
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   %t:2 = sched.sample_perfect_tile %i innermost 16 : !sched.param, !sched.param
   %o, %n = sched.split %i by [%t#0, %t#1] : !sched.loop, !sched.loop
   sched.vectorize %n
-  transform.yield
-}

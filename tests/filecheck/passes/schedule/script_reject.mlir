@@ -2,14 +2,9 @@
 
 // A refusal is at the op of the script; how it names the loop is the primitive's.
 // PAYLOAD: double @refused s/origin "D"[i] {/{/
-
-transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
-  %d = sched.get_block %f "D"
-  %i = sched.get_loops %d : !sched.loop
+// PAYLOAD: loops_D_i
   // expected-error@below {{split: loop 'i': the factors 2 x 4 do not cover its extent 10}}
   %o, %n = sched.split %i by [2, 4] : !sched.loop, !sched.loop
-  transform.yield
-}
 
 // -----
 
