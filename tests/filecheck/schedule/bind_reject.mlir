@@ -9,19 +9,7 @@
 // -----
 
 // No loop around it has the same binding.
-func.func @f(%A: memref<4x6xf32>, %D: memref<4x6xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 4 thread_x {
-    loop.for "j" %j = 6 {
-      loop.block "D" [i = 4 at %i, j = 6 at %j]
-          (%x = %A[i, j] : memref<4x6xf32>) -> (%D[i, j] : memref<4x6xf32>) origin "D"[i, j] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_4x6 s/"i" %i = 4/"i" %i = 4 thread_x/
 // PAYLOAD: loops_D_ij
   // expected-error@below {{bind: loop 'j': loop 'i' in the same nest is bound to thread_x already}}
   sched.bind %j to "thread_x"

@@ -1,17 +1,9 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // Its targets have one shape.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<2x10xf32>) attributes {outputs = 2 : i64} {
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>, %E[0, i] : memref<2x10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0, %0 : f32, f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double s/%D: memref<10xf32>/%D: memref<10xf32>, %E: memref<2x10xf32>/ s/outputs = 1/outputs = 2/ \
+//   s/(%D[i] : memref<10xf32>)/(%D[i] : memref<10xf32>, %E[0, i] : memref<2x10xf32>)/ \
+//   s/yield %0 : f32/yield %0, %0 : f32, f32/
 // PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{cache_write: block 'D': its targets have different shapes}}

@@ -17,25 +17,8 @@
 // -----
 
 // It writes one element for each of its spatial axes.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<20xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i * 2] : memref<20xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i * 2] : memref<20xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_twice s/"T" : memref<10xf32>/"T" : memref<20xf32>/ \
+//   s/%T[i] : memref<10xf32>/%T[i * 2] : memref<20xf32>/g
 // PAYLOAD: loops_T_h_D_i
   // expected-error@below {{compute_at: block 'T': it does not write one element for each of its spatial axes}}
   sched.compute_at %t at %i
@@ -43,25 +26,9 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
 // -----
 
 // Its axes are bound apart.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10x10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h, j = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i, j] : memref<10x10xf32>) origin "T"[i, j] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i, i] : memref<10x10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_twice s/"T" : memref<10xf32>/"T" : memref<10x10xf32>/ s/at %h]/at %h, j = 10 at %h]/ \
+//   s/(%T[i] : memref<10xf32>) origin "T"[i]/(%T[i, j] : memref<10x10xf32>) origin "T"[i, j]/ \
+//   s/%T[i] : memref<10xf32>/%T[i, i] : memref<10x10xf32>/
 // PAYLOAD: loops_T_h_D_i
   // expected-error@below {{compute_at: block 'T': its axes 'i' and 'j' are tied to each other by loop 'h'}}
   sched.compute_at %t at %i
@@ -69,27 +36,7 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
 // -----
 
 // An axis that indexes no element is bound by no loop.
-func.func @f(%A: memref<10x3xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.for "e" %e = 3 {
-      loop.block "T" [i = 10 at %h, j = 3 at %e]
-          (%x = %A[i, j] : memref<10x3xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i, j] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: last_of_each_row
 // PAYLOAD: script
   %t = sched.get_block %f "T"
   %h, %e = sched.get_loops %t : !sched.loop, !sched.loop
@@ -111,25 +58,7 @@ func.func @f(%A: memref<10x3xf32>, %D: memref<10xf32>) attributes {outputs = 1 :
 // -----
 
 // It has a consumer.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_twice s/%x = %T[i]/%x = %A[i]/
 // PAYLOAD: loops_T_h_D_i
   // expected-error@below {{compute_at: block 'T': it has no consumer of 'T' but itself}}
   sched.compute_at %t at %i

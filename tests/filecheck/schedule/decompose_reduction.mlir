@@ -51,16 +51,7 @@
 // CHECK-NEXT:     loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-func.func @product(%A: memref<10xf32>, %S: memref<1xf32>) attributes {outputs = 1 : i64} {
-  loop.for "k" %k = 10 {
-    loop.block "S" [i = 1 at 0, reduce k = 10 at %k] combine [mul]
-        (%x = %A[k] : memref<10xf32>) -> (%S[i] : memref<1xf32>) origin "S"[i, k] {
-      loop.yield %x : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: sum @product s/[add]/[mul]/
 // PAYLOAD: script
   %s = sched.get_block %f "S"
   %k = sched.get_loops %s : !sched.loop
@@ -81,21 +72,7 @@ func.func @product(%A: memref<10xf32>, %S: memref<1xf32>) attributes {outputs = 
 // CHECK-NEXT:       }
 // CHECK-NEXT:       loop.for "n" [[N:%\S+]] = 8 {
 // CHECK-NEXT:         loop.block "C" [m = 6 at [[M]], n = 8 at [[N]], reduce k = 5 at [[K0]] * 3 + [[K1]]] where ([[K0]] * -3 - [[K1]] + 4 >= 0) combine [max] accumulate
-func.func @first_round(%A: memref<6x5xf32>, %B: memref<5x8xf32>, %C: memref<6x8xf32>) attributes {outputs = 1 : i64} {
-  loop.for "m" %m = 6 {
-    loop.for "n" %n = 8 {
-      loop.for "k" %k = 5 {
-        loop.block "C" [m = 6 at %m, n = 8 at %n, reduce k = 5 at %k] combine [max]
-            (%x = %A[m, k] : memref<6x5xf32>, %y = %B[k, n] : memref<5x8xf32>) -> (%C[m, n] : memref<6x8xf32>) origin "C"[m, n, k] {
-          %0 = arith.mulf %x, %y : f32
-          loop.yield %0 : f32
-        }
-      }
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: matmul @first_round s/6x4/6x5/g s/4x8/5x8/g s/= 4/= 5/g s/[add]/[max]/
 // PAYLOAD: loops_C_mnk
   %k0, %k1 = sched.split %k by [-1, 3] : !sched.loop, !sched.loop
   sched.reorder %k0, %m, %k1, %n

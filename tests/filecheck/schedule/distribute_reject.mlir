@@ -1,23 +1,7 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // A dependence would be reversed: the last use of a value that is overwritten.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<1xf32>
-  loop.for "i" %i = 10 {
-    loop.block "T" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%T[0] : memref<1xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[0] : memref<1xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: shared_element
 // PAYLOAD: loops_T_i
   // expected-error@below {{distribute: T[1] overwrites T[0] before D[0] has read it}}
   %x, %y = sched.distribute %i after %t

@@ -57,25 +57,7 @@ func.func @chain(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1
 // CHECK-NEXT: loop.for "i" [[I:%\S+]] = 10 {
 // CHECK-NEXT:   loop.block "D" [i = 10 at [[I]]]
 // CHECK-NEXT:       (%a = %A[i] where (-i + 7 >= 0) else 0.0 : memref<8xf32>) -> (%D[i] : memref<10xf32>)
-func.func @condition(%A: memref<8xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<8xf32>
-  loop.for "h" %h = 8 {
-    loop.block "T" [i = 8 at %h]
-        (%x = %A[i] : memref<8xf32>) -> (%T[i] : memref<8xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i] where (-i + 7 >= 0) else 0.0 : memref<8xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_or_zero @condition
 // PAYLOAD: script
   %t = sched.get_block %f "T"
   sched.inline %t
@@ -90,27 +72,7 @@ func.func @condition(%A: memref<8xf32>, %D: memref<10xf32>) attributes {outputs 
 // CHECK-NEXT: arith.addf
 // CHECK-NEXT: arith.mulf
 // CHECK-NEXT: arith.addf
-func.func @two(%A: memref<10xf32>, %D: memref<8xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  %U = loop.alloc "U" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>, %U[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      %1 = arith.mulf %x, %x : f32
-      loop.yield %0, %1 : f32, f32
-    }
-  }
-  loop.for "i" %i = 8 {
-    loop.block "D" [i = 8 at %i]
-        (%x = %T[i] : memref<10xf32>, %y = %U[i + 2] : memref<10xf32>) -> (%D[i] : memref<8xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %y : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: two_targets_8 @two
 // PAYLOAD: script
   %t = sched.get_block %f "T"
   %d = sched.get_block %f "D"

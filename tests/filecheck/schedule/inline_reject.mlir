@@ -19,25 +19,7 @@
 // -----
 
 // Something reads it.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_twice s/%x = %T[i]/%x = %A[i]/
 // PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{inline: block 'T': nothing reads 'T'}}
@@ -55,25 +37,8 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
 // -----
 
 // It writes one element for each of its axes.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<20xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i * 2] : memref<20xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i * 2] : memref<20xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_twice s/"T" : memref<10xf32>/"T" : memref<20xf32>/ \
+//   s/%T[i] : memref<10xf32>/%T[i * 2] : memref<20xf32>/g
 // PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{inline: block 'T': it does not write one element for each of its axes}}
@@ -82,27 +47,7 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
 // -----
 
 // Each axis indexes an element.
-func.func @f(%A: memref<10x3xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.for "e" %e = 3 {
-      loop.block "T" [i = 10 at %h, j = 3 at %e]
-          (%x = %A[i, j] : memref<10x3xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i, j] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: last_of_each_row
 // PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{inline: block 'T': its axis 'j' indexes no element}}
@@ -111,25 +56,8 @@ func.func @f(%A: memref<10x3xf32>, %D: memref<10xf32>) attributes {outputs = 1 :
 // -----
 
 // It writes all that is read.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<12xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<12xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i + 2] : memref<12xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_twice s/"T" : memref<10xf32>/"T" : memref<12xf32>/ \
+//   s/%T[i] : memref<10xf32>/%T[i] : memref<12xf32>/g s/%x = %T[i]/%x = %T[i + 2]/
 // PAYLOAD: script
   %t = sched.get_block %f "T"
   // expected-error@below {{inline: block 'T': block 'D' reads elements of 'T' that it has not written in the iteration}}

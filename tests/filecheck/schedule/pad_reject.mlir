@@ -1,16 +1,7 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // The block reads the buffer.
-func.func @f(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 8 {
-    loop.block "S" [i = 8 at %i]
-        (%a = %A[i - 1] where (i - 1 >= 0) else 0.0 : memref<8xf32>) -> (%S[i] : memref<8xf32>) origin "S"[i] {
-      loop.yield %a : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: shifted
 // PAYLOAD: script
   %s = sched.get_block %f "S"
   // expected-error@below {{pad: block 'S': it does not read 'S'}}
@@ -19,16 +10,7 @@ func.func @f(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64
 // -----
 
 // Under a condition.
-func.func @f(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 8 {
-    loop.block "S" [i = 8 at %i]
-        (%a = %A[i] : memref<8xf32>) -> (%S[i] : memref<8xf32>) origin "S"[i] {
-      loop.yield %a : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: shifted s/i - 1] where (i - 1 >= 0) else 0.0/i]/
 // PAYLOAD: script
   %s = sched.get_block %f "S"
   // expected-error@below {{pad: block 'S': it reads 'A' under no condition}}
@@ -37,16 +19,7 @@ func.func @f(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64
 // -----
 
 // Which fails at the edge only.
-func.func @f(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 8 {
-    loop.block "S" [i = 8 at %i]
-        (%a = %A[i] where (i mod 2 == 0) else 0.0 : memref<8xf32>) -> (%S[i] : memref<8xf32>) origin "S"[i] {
-      loop.yield %a : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: shifted s/i - 1] where (i - 1 >= 0)/i] where (i mod 2 == 0)/
 // PAYLOAD: script
   %s = sched.get_block %f "S"
   // expected-error@below {{pad: block 'S': at i=1 it reads no element of 'A' though its index is inside}}
@@ -55,16 +28,8 @@ func.func @f(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64
 // -----
 
 // With one value beyond it.
-func.func @f(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 8 {
-    loop.block "S" [i = 8 at %i]
-        (%a = %A[i - 1] where (i - 1 >= 0) else 0.0 : memref<8xf32>, %b = %A[i - 2] where (i - 2 >= 0) else 1.0 : memref<8xf32>) -> (%S[i] : memref<8xf32>) origin "S"[i] {
-      loop.yield %a : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: shifted \
+//   s/0.0 : memref<8xf32>/0.0 : memref<8xf32>, %b = %A[i - 2] where (i - 2 >= 0) else 1.0 : memref<8xf32>/
 // PAYLOAD: script
   %s = sched.get_block %f "S"
   // expected-error@below {{pad: block 'S': it reads different values beyond the edge of 'A'}}
@@ -73,16 +38,7 @@ func.func @f(%A: memref<8xf32>, %S: memref<8xf32>) attributes {outputs = 1 : i64
 // -----
 
 // And it does not write the buffer.
-func.func @f(%S: memref<8xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 8 {
-    loop.block "S" [i = 8 at %i]
-        (%a = %S[i - 1] where (i - 1 >= 0) else 0.0 : memref<8xf32>) -> (%S[i] : memref<8xf32>) origin "S"[i] {
-      loop.yield %a : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: shifted s/%A: memref<8xf32>, // s/%A[/%S[/
 // PAYLOAD: script
   %s = sched.get_block %f "S"
   // expected-error@below {{pad: block 'S': it writes 'S' as well}}

@@ -17,23 +17,7 @@
 // -----
 
 // A buffer outside the loop is shared by all iterations.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<1xf32>
-  loop.for "i" %i = 10 {
-    loop.block "T" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%T[0] : memref<1xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[0] : memref<1xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: shared_element
 // PAYLOAD: loops_T_i
   // expected-error@below {{parallel: iterations of loop 'i' depend on each other: T[0] writes T[0] and T[1] writes it}}
   sched.parallel %i

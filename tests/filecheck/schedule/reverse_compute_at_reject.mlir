@@ -35,28 +35,7 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<10xf32>) attribu
 // -----
 
 // It is no reduction.
-func.func @f(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<4x10xf32>
-  loop.for "h" %h = 4 {
-    loop.for "e" %e = 10 {
-      loop.block "T" [i = 4 at %h, k = 10 at %e]
-          (%x = %A[i, k] : memref<4x10xf32>) -> (%T[i, k] : memref<4x10xf32>) origin "T"[i, k] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  loop.for "i" %i = 4 {
-    loop.for "k" %k = 10 {
-      loop.block "S" [i = 4 at %i, reduce k = 10 at %k] combine [add]
-          (%x = %T[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>) origin "S"[i, k] {
-        loop.yield %x : f32
-      }
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: row_sums_of_doubles
 // PAYLOAD: script
   %t = sched.get_block %f "T"
   %h, %e = sched.get_loops %t : !sched.loop, !sched.loop
@@ -67,25 +46,8 @@ func.func @f(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : 
 // -----
 
 // It reads one element at its own axes.
-func.func @f(%A: memref<10xf32>, %D: memref<5xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 5 {
-    loop.block "D" [i = 5 at %i]
-        (%x = %T[i * 2] : memref<10xf32>) -> (%D[i] : memref<5xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_twice s/%D: memref<10xf32>/%D: memref<5xf32>/ s/%i = 10/%i = 5/ s/10 at %i/5 at %i/ \
+//   s/%x = %T[i]/%x = %T[i * 2]/ s/%D[i] : memref<10xf32>/%D[i] : memref<5xf32>/
 // PAYLOAD: loops_T_h_D
   // expected-error@below {{reverse_compute_at: block 'D': it does not read one element at its own axes}}
   sched.reverse_compute_at %d at %h
@@ -155,25 +117,7 @@ func.func @f(%A: memref<12xf32>, %D: memref<8xf32>) attributes {outputs = 1 : i6
 // -----
 
 // The region is a box that moves.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at (%h + 5) mod 10]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_twice s/at %h]/at (%h + 5) mod 10]/
 // PAYLOAD: loops_T_h_D
   // expected-error@below {{reverse_compute_at: block 'D': the region of one iteration is not a box that moves}}
   sched.reverse_compute_at %d at %h
@@ -189,25 +133,8 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
 // -----
 
 // Its axes are bound apart.
-func.func @f(%A: memref<10xf32>, %D: memref<10x10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i, j = 10 at %i]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i, j] : memref<10x10xf32>) origin "D"[i, j] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_twice s/%D: memref<10xf32>/%D: memref<10x10xf32>/ s/at %i]/at %i, j = 10 at %i]/ \
+//   s/(%D[i] : memref<10xf32>) origin "D"[i]/(%D[i, j] : memref<10x10xf32>) origin "D"[i, j]/
 // PAYLOAD: loops_T_h_D
   // expected-error@below {{reverse_compute_at: block 'D': its axes 'i' and 'j' are tied to each other by loop 'i'}}
   sched.reverse_compute_at %d at %h
@@ -255,25 +182,7 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
 // -----
 
 // It consumes a part of what the loop produces, and would run for all of it.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 4 {
-    loop.block "D" [i = 10 at %i + 6]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.mulf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_twice s/%i = 10/%i = 4/ s/at %i]/at %i + 6]/
 // PAYLOAD: loops_T_h_D
   // expected-error@below {{reverse_compute_at: block 'D': loop 'h' produces elements of 'T' that it does not read}}
   sched.reverse_compute_at %d at %h

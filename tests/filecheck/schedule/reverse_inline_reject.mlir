@@ -1,28 +1,7 @@
 // RUN: strata-opt %s -p apply-schedule --split-input-file --verify-diagnostics
 
 // It is no reduction.
-func.func @f(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<4x10xf32>
-  loop.for "h" %h = 4 {
-    loop.for "e" %e = 10 {
-      loop.block "T" [i = 4 at %h, k = 10 at %e]
-          (%x = %A[i, k] : memref<4x10xf32>) -> (%T[i, k] : memref<4x10xf32>) origin "T"[i, k] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  loop.for "i" %i = 4 {
-    loop.for "k" %k = 10 {
-      loop.block "S" [i = 4 at %i, reduce k = 10 at %k] combine [add]
-          (%x = %T[i, k] : memref<4x10xf32>) -> (%S[i] : memref<4xf32>) origin "S"[i, k] {
-        loop.yield %x : f32
-      }
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: row_sums_of_doubles
 // PAYLOAD: script
   %s = sched.get_block %f "S"
   // expected-error@below {{reverse_inline: block 'S': it is a reduction}}
@@ -49,26 +28,7 @@ func.func @f(%A: memref<4x10xf32>, %S: memref<4xf32>) attributes {outputs = 1 : 
 // -----
 
 // Its producer has one target.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  %U = loop.alloc "U" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>, %U[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0, %0 : f32, f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: two_targets
 // PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': block 'T' writes several buffers}}
@@ -95,25 +55,7 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
 // -----
 
 // It reads without a condition.
-func.func @f(%A: memref<8xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<8xf32>
-  loop.for "h" %h = 8 {
-    loop.block "T" [i = 8 at %h]
-        (%x = %A[i] : memref<8xf32>) -> (%T[i] : memref<8xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i] where (-i + 7 >= 0) else 0.0 : memref<8xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_or_zero
 // PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it reads 'T' under a condition}}
@@ -122,32 +64,7 @@ func.func @f(%A: memref<8xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i6
 // -----
 
 // It alone writes its target.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 5 {
-    loop.block "T" [i = 5 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "g" %g = 5 {
-    loop.block "U" [i = 5 at %g]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i + 5] : memref<10xf32>) origin "U"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 5 {
-    loop.block "D" [i = 5 at %i]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: concatenation s/%i = 10/%i = 5/ s/10 at %i/5 at %i/ s/%T[i + 5]/%D[i + 5]/
 // PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': 'D' is written by another block as well}}
@@ -156,25 +73,7 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
 // -----
 
 // It reads at its own axes.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[-i + 9] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_twice s/%x = %T[i]/%x = %T[-i + 9]/
 // PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it does not read one element of 'T' at its own axes}}
@@ -183,25 +82,8 @@ func.func @f(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i
 // -----
 
 // It reads all of the temporary.
-func.func @f(%A: memref<10xf32>, %D: memref<8xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 8 {
-    loop.block "D" [i = 8 at %i]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<8xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_twice s/%D: memref<10xf32>/%D: memref<8xf32>/ s/%i = 10/%i = 8/ s/10 at %i/8 at %i/ \
+//   s/%D[i] : memref<10xf32>/%D[i] : memref<8xf32>/
 // PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it does not read all of 'T'}}
@@ -239,25 +121,8 @@ func.func @f(%A: memref<10xf32>, %D: memref<10x3xf32>) attributes {outputs = 1 :
 // -----
 
 // It writes one element for each of its axes.
-func.func @f(%A: memref<10xf32>, %D: memref<20xf32>) attributes {outputs = 1 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i * 2] : memref<20xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_twice s/%D: memref<10xf32>/%D: memref<20xf32>/ \
+//   s/%D[i] : memref<10xf32>/%D[i * 2] : memref<20xf32>/
 // PAYLOAD: script
   %d = sched.get_block %f "D"
   // expected-error@below {{reverse_inline: block 'D': it does not write one element for each of its axes}}

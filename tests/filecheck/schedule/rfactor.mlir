@@ -17,16 +17,7 @@
 // CHECK-NEXT:     loop.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
-func.func @outer(%A: memref<32xf32>, %S: memref<1xf32>) attributes {outputs = 1 : i64} {
-  loop.for "k" %k = 32 {
-    loop.block "S" [i = 1 at 0, reduce k = 32 at %k] combine [add]
-        (%x = %A[k] : memref<32xf32>) -> (%S[i] : memref<1xf32>) origin "S"[i, k] {
-      loop.yield %x : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: sum @outer s/10/32/g
 // PAYLOAD: script
   %s = sched.get_block %f "S"
   %k = sched.get_loops %s : !sched.loop

@@ -19,17 +19,7 @@
 // CHECK-NEXT:   loop.for "i.1" [[I_1:%\S+]] = 1 {
 // CHECK-NEXT:     loop.block "D" [i = 7 at [[I_0]]]
 // CHECK-NEXT:         (%a = %A[i] : memref<7xf32>) -> (%D[i] : memref<7xf32>)
-func.func @open_choice(%A: memref<7xf32>, %D: memref<7xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 7 {
-    loop.block "D" [i = 7 at %i]
-        (%x = %A[i] : memref<7xf32>) -> (%D[i] : memref<7xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double @open_choice s/10/7/g
 // PAYLOAD: loops_D_i
   %t:2 = sched.sample_perfect_tile %i innermost 4 : !sched.param, !sched.param
   %o, %n = sched.split %i by [%t#0, %t#1] : !sched.loop, !sched.loop

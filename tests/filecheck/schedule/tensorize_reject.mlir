@@ -17,23 +17,7 @@
 // -----
 
 // The extents differ.
-func.func @f(%A: memref<2x8xui8>, %B: memref<2x8x4xi8>, %C: memref<2x8xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 8 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 8 at %j, reduce k = 8 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x8x4xi8>) -> (%C[i, j] : memref<2x8xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: matmul_u8i8 s/16/8/g
 // PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': loops of 8 x 4 iterations are not the 16 x 4 of 'dot.i32.u8i8x4'}}
   sched.tensorize %j with "dot.i32.u8i8x4"
@@ -41,23 +25,7 @@ func.func @f(%A: memref<2x8xui8>, %B: memref<2x8x4xi8>, %C: memref<2x8xi32>) att
 // -----
 
 // The product is of other dtypes.
-func.func @f(%A: memref<2x8xi8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xi8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
-          %0 = arith.extsi %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: matmul_u8i8 s/ui8/i8/g s/extui/extsi/
 // PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': block 'C' does not yield ui8 widened by arith.extui times i8 widened by arith.extsi, as 'dot.i32.u8i8x4' does}}
   sched.tensorize %j with "dot.i32.u8i8x4"
@@ -81,23 +49,7 @@ func.func @f(%A: memref<2x8xi8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) at
 // -----
 
 // The sum is wider than the instruction's.
-func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi64>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi64>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i64
-          %1 = arith.extsi %b : i8 to i64
-          %2 = arith.muli %0, %1 : i64
-          loop.yield %2 : i64
-        }
-      }
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: matmul_u8i8 s/i32/i64/g
 // PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': 'C' holds i64, where 'dot.i32.u8i8x4' takes i32}}
   sched.tensorize %j with "dot.i32.u8i8x4"
@@ -105,23 +57,7 @@ func.func @f(%A: memref<2x8xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi64>) a
 // -----
 
 // The right operand is not in groups.
-func.func @f(%A: memref<2x8xui8>, %B: memref<8x16xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 8 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k, j] : memref<8x16xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: matmul_u8i8 s/2x16x4xi8/8x16xi8/g s/k floordiv 4, j, k mod 4/k, j/
 // PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': 'B' steps by 1 along loop 'j', where 'dot.i32.u8i8x4' steps by 4}}
   sched.tensorize %j with "dot.i32.u8i8x4"
@@ -173,23 +109,7 @@ func.func @f(%A: memref<2x8xui8>, %B: memref<8x16xi8>, %C: memref<2x16xi32>) att
 // -----
 
 // The group that k ends in lies beyond the operand.
-func.func @f(%A: memref<2x6xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 16 {
-      loop.for "k" %k = 6 {
-        loop.block "C" [i = 2 at %i, j = 16 at %j, reduce k = 6 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x6xui8>, %b = %B[k floordiv 4, j, k mod 4] : memref<2x16x4xi8>) -> (%C[i, j] : memref<2x16xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: matmul_u8i8 s/2x8xui8/2x6xui8/g s/= 8/= 6/g
 // PAYLOAD: loops_C_ijk_by_4
   // expected-error@below {{tensorize: loop 'j': beyond the guard of block 'C' it would touch 'A' outside its shape}}
   sched.tensorize %j with "dot.i32.u8i8x4"
@@ -205,23 +125,7 @@ func.func @f(%A: memref<2x6xui8>, %B: memref<2x16x4xi8>, %C: memref<2x16xi32>) a
 // -----
 
 // The vector that n ends in lies beyond the result.
-func.func @f(%A: memref<2x8xui8>, %B: memref<8x20xi8>, %C: memref<2x20xi32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 2 {
-    loop.for "j" %j = 20 {
-      loop.for "k" %k = 8 {
-        loop.block "C" [i = 2 at %i, j = 20 at %j, reduce k = 8 at %k] combine [add]
-            (%a = %A[i, k] : memref<2x8xui8>, %b = %B[k, j] : memref<8x20xi8>) -> (%C[i, j] : memref<2x20xi32>) origin "C"[i, j, k] {
-          %0 = arith.extui %a : i8 to i32
-          %1 = arith.extsi %b : i8 to i32
-          %2 = arith.muli %0, %1 : i32
-          loop.yield %2 : i32
-        }
-      }
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: matmul_u8i8 s/2x16x4xi8/8x16xi8/g s/k floordiv 4, j, k mod 4/k, j/ s/16/20/g
 // PAYLOAD: script
   %C = sched.get_block %f "C"
   %i, %j, %k = sched.get_loops %C : !sched.loop, !sched.loop, !sched.loop

@@ -28,32 +28,7 @@
 // -----
 
 // The block touches it.
-func.func @f(%A: memref<10xf32>, %D: memref<10xf32>, %E: memref<10xf32>) attributes {outputs = 2 : i64} {
-  %T = loop.alloc "T" : memref<10xf32>
-  loop.for "h" %h = 10 {
-    loop.block "T" [i = 10 at %h]
-        (%x = %A[i] : memref<10xf32>) -> (%T[i] : memref<10xf32>) origin "T"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %T[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) origin "D"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  loop.for "j" %j = 10 {
-    loop.block "E" [i = 10 at %j]
-        (%x = %A[i] : memref<10xf32>) -> (%E[i] : memref<10xf32>) origin "E"[i] {
-      %0 = arith.addf %x, %x : f32
-      loop.yield %0 : f32
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: two_consumers s/%T[i] : memref<10xf32>) -> (%E/%A[i] : memref<10xf32>) -> (%E/
 // PAYLOAD: script
   %e = sched.get_block %f "E"
   // expected-error@below {{transform_layout: buffer 'T': block 'E' does not touch it}}

@@ -17,19 +17,7 @@
 // -----
 
 // No loop around it is vectorized.
-func.func @f(%A: memref<4x6xf32>, %D: memref<4x6xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 4 vectorized {
-    loop.for "j" %j = 6 {
-      loop.block "D" [i = 4 at %i, j = 6 at %j]
-          (%x = %A[i, j] : memref<4x6xf32>) -> (%D[i, j] : memref<4x6xf32>) origin "D"[i, j] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_4x6 s/"i" %i = 4/"i" %i = 4 vectorized/
 // PAYLOAD: loops_D_ij
   // expected-error@below {{vectorize: loop 'j': loop 'i' in the same nest is vectorized already}}
   sched.vectorize %j
@@ -37,19 +25,7 @@ func.func @f(%A: memref<4x6xf32>, %D: memref<4x6xf32>) attributes {outputs = 1 :
 // -----
 
 // No loop inside it is vectorized.
-func.func @f(%A: memref<4x6xf32>, %D: memref<4x6xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 4 {
-    loop.for "j" %j = 6 vectorized {
-      loop.block "D" [i = 4 at %i, j = 6 at %j]
-          (%x = %A[i, j] : memref<4x6xf32>) -> (%D[i, j] : memref<4x6xf32>) origin "D"[i, j] {
-        %0 = arith.addf %x, %x : f32
-        loop.yield %0 : f32
-      }
-    }
-  }
-  func.return
-}
-
+// PAYLOAD: double_4x6 s/"j" %j = 6/"j" %j = 6 vectorized/
 // PAYLOAD: loops_D_ij
   // expected-error@below {{vectorize: loop 'i': loop 'j' in the same nest is vectorized already}}
   sched.vectorize %i
