@@ -1,84 +1,34 @@
 // RUN: strata-opt %s --split-input-file --verify-diagnostics
 
-func.func @f(%A: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{the read of 'A' is out of bounds in dimension 0: index h + 1 is 8 at h=7, the size is 8}}
-  %B = te.compute "B" [h = 8] (%a = %A[h + 1] : tensor<8xf32>) -> tensor<8xf32> {
-    te.yield %a : f32
-  }
-  func.return %B : tensor<8xf32>
-}
+// expected-error@+2 {{the read of 'A' is out of bounds in dimension 0: index h + 1 is 8 at h=7, the size is 8}}
+// PAYLOAD: te_copy s/%A[h]/%A[h + 1]/
 // -----
-func.func @f(%A: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{axis 'h' occurs twice}}
-  %B = te.compute "B" [h = 8, h = 8] (%a = %A[h] : tensor<8xf32>) -> tensor<8xf32> {
-    te.yield %a : f32
-  }
-  func.return %B : tensor<8xf32>
-}
+// expected-error@+2 {{axis 'h' occurs twice}}
+// PAYLOAD: te_copy s/h = 8/h = 8, h = 8/
 // -----
-func.func @f(%A: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{reduce axis 'k' stands before a spatial axis}}
-  %B = te.compute "B" [reduce k = 2, h = 8] combine [add] (%a = %A[h] : tensor<8xf32>) -> tensor<8xf32> {
-    te.yield %a : f32
-  }
-  func.return %B : tensor<8xf32>
-}
+// expected-error@+2 {{reduce axis 'k' stands before a spatial axis}}
+// PAYLOAD: te_copy s/[h = 8]/[reduce k = 2, h = 8] combine [add]/
 // -----
-func.func @f(%A: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{expected 1 combiners for 1 results, got 0}}
-  %B = te.compute "B" [h = 8, reduce k = 2] (%a = %A[h] : tensor<8xf32>) -> tensor<8xf32> {
-    te.yield %a : f32
-  }
-  func.return %B : tensor<8xf32>
-}
+// expected-error@+2 {{expected 1 combiners for 1 results, got 0}}
+// PAYLOAD: te_copy s/h = 8/h = 8, reduce k = 2/
 // -----
-func.func @f(%A: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{unknown combiner 'mean'}}
-  %B = te.compute "B" [h = 8, reduce k = 2] combine [mean] (%a = %A[h] : tensor<8xf32>) -> tensor<8xf32> {
-    te.yield %a : f32
-  }
-  func.return %B : tensor<8xf32>
-}
+// expected-error@+2 {{unknown combiner 'mean'}}
+// PAYLOAD: te_copy s/[h = 8]/[h = 8, reduce k = 2] combine [mean]/
 // -----
-func.func @f(%A: tensor<8xf32>) -> tensor<9xf32> {
-  // expected-error@+1 {{the results of 'B' must be tensor<8xf32> after its spatial axes and yielded values}}
-  %B = te.compute "B" [h = 8] (%a = %A[h] : tensor<8xf32>) -> tensor<9xf32> {
-    te.yield %a : f32
-  }
-  func.return %B : tensor<9xf32>
-}
+// expected-error@+2 {{the results of 'B' must be tensor<8xf32> after its spatial axes and yielded values}}
+// PAYLOAD: te_copy s/-> tensor<8xf32>/-> tensor<9xf32>/g s/%B : tensor<8xf32>/%B : tensor<9xf32>/
 // -----
-func.func @f(%A: tensor<8x2xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{the read of 'A' has 2 dimensions but 1 indices}}
-  %B = te.compute "B" [h = 8] (%a = %A[h] : tensor<8x2xf32>) -> tensor<8xf32> {
-    te.yield %a : f32
-  }
-  func.return %B : tensor<8xf32>
-}
+// expected-error@+2 {{the read of 'A' has 2 dimensions but 1 indices}}
+// PAYLOAD: te_copy s/A: tensor<8xf32>/A: tensor<8x2xf32>/ s/[h] : tensor<8xf32>/[h] : tensor<8x2xf32>/
 // -----
-func.func @f(%A: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{axis 'h' has extent 0; extents are at least 1}}
-  %B = te.compute "B" [h = 0] (%a = %A[h] : tensor<8xf32>) -> tensor<8xf32> {
-    te.yield %a : f32
-  }
-  func.return %B : tensor<8xf32>
-}
+// expected-error@+2 {{axis 'h' has extent 0; extents are at least 1}}
+// PAYLOAD: te_copy s/h = 8/h = 0/
 // -----
-func.func @f(%A: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{unknown axis 'j' (the axes are h)}}
-  %B = te.compute "B" [h = 8] (%a = %A[j] : tensor<8xf32>) -> tensor<8xf32> {
-    te.yield %a : f32
-  }
-  func.return %B : tensor<8xf32>
-}
+// expected-error@+2 {{unknown axis 'j' (the axes are h)}}
+// PAYLOAD: te_copy s/%A[h]/%A[j]/
 // -----
-func.func @f(%A: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{the right side of mod is not a positive integer}}
-  %B = te.compute "B" [h = 8] (%a = %A[h mod 0] : tensor<8xf32>) -> tensor<8xf32> {
-    te.yield %a : f32
-  }
-  func.return %B : tensor<8xf32>
-}
+// expected-error@+2 {{the right side of mod is not a positive integer}}
+// PAYLOAD: te_copy s/%A[h]/%A[h mod 0]/
 // -----
 func.func @f(%A: tensor<8xf32>) -> tensor<8xf32> {
   %B = te.compute "B" [h = 8] (%a = %A[h] : tensor<8xf32>) -> tensor<8xf32> {
@@ -101,59 +51,14 @@ func.func @f(%A: tensor<8xf32>) -> tensor<8xf32> {
 // expected-error@+1 {{te.index stands only in the body of a te.compute}}
 %0 = te.index "z" : index
 // -----
-func.func @f(%A: tensor<4x8xf32>) -> tensor<4xi64> {
-  // expected-error@+1 {{a region combines the results of a reduction, and then all of them}}
-  %V, %I = te.compute "M" [m = 4] combine (%v = -inf : f32, %i = 9223372036854775807 : i64) with (%w, %j) {
-      %gt = arith.cmpf ogt, %w, %v : f32
-      %eq = arith.cmpf oeq, %w, %v : f32
-      %lt = arith.cmpi slt, %j, %i : i64
-      %first = arith.andi %eq, %lt : i1
-      %take = arith.ori %gt, %first : i1
-      %x = arith.select %take, %w, %v : f32
-      %y = arith.select %take, %j, %i : i64
-      te.yield %x, %y : f32, i64
-    } (%a = %A[m, 0] : tensor<4x8xf32>) -> tensor<4xf32>, tensor<4xi64> {
-    %1 = arith.constant 3 : i64
-    te.yield %a, %1 : f32, i64
-  }
-  func.return %I : tensor<4xi64>
-}
+// expected-error@+2 {{a region combines the results of a reduction, and then all of them}}
+// PAYLOAD: te_argmax_of_3 s/, reduce k = 8// s/%A[m, k]/%A[m, 0]/
 // -----
-func.func @f(%A: tensor<4x8xf32>) -> tensor<4xi64> {
-  // expected-error@+1 {{the combiner needs neutral values of types f32, i64}}
-  %V, %I = te.compute "M" [m = 4, reduce k = 8] combine (%v = -inf : f64, %i = 9223372036854775807 : i64) with (%w, %j) {
-      %gt = arith.cmpf ogt, %w, %v : f64
-      %eq = arith.cmpf oeq, %w, %v : f64
-      %lt = arith.cmpi slt, %j, %i : i64
-      %first = arith.andi %eq, %lt : i1
-      %take = arith.ori %gt, %first : i1
-      %x = arith.select %take, %w, %v : f64
-      %y = arith.select %take, %j, %i : i64
-      te.yield %x, %y : f64, i64
-    } (%a = %A[m, k] : tensor<4x8xf32>) -> tensor<4xf32>, tensor<4xi64> {
-    %1 = arith.constant 3 : i64
-    te.yield %a, %1 : f32, i64
-  }
-  func.return %I : tensor<4xi64>
-}
+// expected-error@+2 {{the combiner needs neutral values of types f32, i64}}
+// PAYLOAD: te_argmax_of_3 s/-inf : f32/-inf : f64/ s/%v : f32/%v : f64/g s/%x, %y : f32/%x, %y : f64/
 // -----
-func.func @f(%A: tensor<4x8xf32>) -> tensor<4xi64> {
-  // expected-error@+1 {{the combiner must yield one value a result, of its type}}
-  %V, %I = te.compute "M" [m = 4, reduce k = 8] combine (%v = -inf : f32, %i = 9223372036854775807 : i64) with (%w, %j) {
-      %gt = arith.cmpf ogt, %w, %v : f32
-      %eq = arith.cmpf oeq, %w, %v : f32
-      %lt = arith.cmpi slt, %j, %i : i64
-      %first = arith.andi %eq, %lt : i1
-      %take = arith.ori %gt, %first : i1
-      %x = arith.select %take, %w, %v : f32
-      %y = arith.select %take, %j, %i : i64
-      te.yield %x : f32
-    } (%a = %A[m, k] : tensor<4x8xf32>) -> tensor<4xf32>, tensor<4xi64> {
-    %1 = arith.constant 3 : i64
-    te.yield %a, %1 : f32, i64
-  }
-  func.return %I : tensor<4xi64>
-}
+// expected-error@+2 {{the combiner must yield one value a result, of its type}}
+// PAYLOAD: te_argmax_of_3 s/%x, %y : f32, i64/%x : f32/
 // -----
 func.func @f(%A: tensor<4x8xf32>) -> tensor<4xi64> {
   // expected-error@+1 {{'te.index' is not a scalar operation and cannot stand in a body}}

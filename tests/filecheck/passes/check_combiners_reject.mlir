@@ -1,66 +1,18 @@
 // RUN: strata-opt %s -p check-combiners --split-input-file --verify-diagnostics
 
 // Its identity is neutral.
-func.func @f(%A: tensor<4x8xf32>) -> tensor<4xi64> {
-  // expected-error@+1 {{the combiner of 'M' cannot be used: its identity is not neutral}}
-  %V, %I = te.compute "M" [m = 4, reduce k = 8] combine (%v = 0.0 : f32, %i = 9223372036854775807 : i64) with (%w, %j) {
-      %gt = arith.cmpf ogt, %w, %v : f32
-      %eq = arith.cmpf oeq, %w, %v : f32
-      %lt = arith.cmpi slt, %j, %i : i64
-      %first = arith.andi %eq, %lt : i1
-      %take = arith.ori %gt, %first : i1
-      %x = arith.select %take, %w, %v : f32
-      %y = arith.select %take, %j, %i : i64
-      te.yield %x, %y : f32, i64
-    } (%a = %A[m, k] : tensor<4x8xf32>) -> tensor<4xf32>, tensor<4xi64> {
-    %0 = te.index "k" : index
-    %1 = arith.index_cast %0 : index to i64
-    te.yield %a, %1 : f32, i64
-  }
-  func.return %I : tensor<4xi64>
-}
+// expected-error@+2 {{the combiner of 'M' cannot be used: its identity is not neutral}}
+// PAYLOAD: te_argmax s/-inf/0.0/
 // -----
 
 // Ties have a rule.
-func.func @f(%A: tensor<4x8xf32>) -> tensor<4xi64> {
-  // expected-error@+1 {{its identity is not neutral: combined with (-inf, 0) it gives (-inf, 9223372036854775807)}}
-  %V, %I = te.compute "M" [m = 4, reduce k = 8] combine (%v = -inf : f32, %i = 9223372036854775807 : i64) with (%w, %j) {
-      %gt = arith.cmpf ogt, %w, %v : f32
-      %eq = arith.cmpf oeq, %w, %v : f32
-      %lt = arith.cmpi slt, %j, %i : i64
-      %first = arith.andi %eq, %lt : i1
-      %take = arith.ori %gt, %gt : i1
-      %x = arith.select %take, %w, %v : f32
-      %y = arith.select %take, %j, %i : i64
-      te.yield %x, %y : f32, i64
-    } (%a = %A[m, k] : tensor<4x8xf32>) -> tensor<4xf32>, tensor<4xi64> {
-    %0 = te.index "k" : index
-    %1 = arith.index_cast %0 : index to i64
-    te.yield %a, %1 : f32, i64
-  }
-  func.return %I : tensor<4xi64>
-}
+// expected-error@+2 {{its identity is not neutral: combined with (-inf, 0) it gives (-inf, 9223372036854775807)}}
+// PAYLOAD: te_argmax s/%gt, %first/%gt, %gt/
 // -----
 
 // Its identity is neutral among ties.
-func.func @f(%A: tensor<4x8xf32>) -> tensor<4xi64> {
-  // expected-error@+1 {{its identity is not neutral}}
-  %V, %I = te.compute "M" [m = 4, reduce k = 8] combine (%v = -inf : f32, %i = 0 : i64) with (%w, %j) {
-      %gt = arith.cmpf ogt, %w, %v : f32
-      %eq = arith.cmpf oeq, %w, %v : f32
-      %lt = arith.cmpi slt, %j, %i : i64
-      %first = arith.andi %eq, %lt : i1
-      %take = arith.ori %gt, %first : i1
-      %x = arith.select %take, %w, %v : f32
-      %y = arith.select %take, %j, %i : i64
-      te.yield %x, %y : f32, i64
-    } (%a = %A[m, k] : tensor<4x8xf32>) -> tensor<4xf32>, tensor<4xi64> {
-    %0 = te.index "k" : index
-    %1 = arith.index_cast %0 : index to i64
-    te.yield %a, %1 : f32, i64
-  }
-  func.return %I : tensor<4xi64>
-}
+// expected-error@+2 {{its identity is not neutral}}
+// PAYLOAD: te_argmax s/%i = 9223372036854775807/%i = 0/
 // -----
 
 // The grouping is free.

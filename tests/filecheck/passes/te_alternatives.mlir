@@ -11,30 +11,14 @@
 // STRICT-LABEL: @sums
 // STRICT: te.compute "sum0" [i0 = 4, i1 = 5, reduce r0 = 6] combine [add]
 // STRICT: te.compute "sum1" [i0 = 4, reduce r0 = 5] combine [add]
-func.func @sums(%A: tensor<4x5x6xf32>) -> tensor<4xf32> {
-  %S = te.compute "S" [i = 4, j = 5, reduce k = 6] combine [add] (%a = %A[i, j, k] : tensor<4x5x6xf32>) -> tensor<4x5xf32> {
-    te.yield %a : f32
-  }
-  %T = te.compute "T" [i = 4, reduce j = 5] combine [add] (%s = %S[i, j] : tensor<4x5xf32>) -> tensor<4xf32> {
-    te.yield %s : f32
-  }
-  func.return %T : tensor<4xf32>
-}
+// PAYLOAD: te_sum_of_sums @sums
 // -----
 // A maximum has one order as good as another, under strict too.
 // CHECK-LABEL: @maxima
 // CHECK-NEXT: te.compute "max0" [i0 = 4, reduce r0 = 6, reduce r1 = 5] combine [max]
 // STRICT-LABEL: @maxima
 // STRICT-NEXT: te.compute "max0" [i0 = 4, reduce r0 = 6, reduce r1 = 5] combine [max]
-func.func @maxima(%A: tensor<4x5x6xf32>) -> tensor<4xf32> {
-  %S = te.compute "S" [i = 4, j = 5, reduce k = 6] combine [max] (%a = %A[i, j, k] : tensor<4x5x6xf32>) -> tensor<4x5xf32> {
-    te.yield %a : f32
-  }
-  %T = te.compute "T" [i = 4, reduce j = 5] combine [max] (%s = %S[i, j] : tensor<4x5xf32>) -> tensor<4xf32> {
-    te.yield %s : f32
-  }
-  func.return %T : tensor<4xf32>
-}
+// PAYLOAD: te_sum_of_sums @maxima s/[add]/[max]/g
 // -----
 // A sum of products stays behind them: products have panels along one axis.
 // CHECK-LABEL: @products
@@ -65,52 +49,17 @@ func.func @products(%A: tensor<8x4x6xf32>, %B: tensor<8x6x4xf32>) -> tensor<4x4x
 // FAST: func.return %product1
 // ERROR-LABEL: @chain
 // ERROR-NEXT: te.compute "product0" [i0 = 30, i1 = 40, reduce r0 = 20]
-func.func @chain(%A: tensor<30x20xf32>, %B: tensor<20x40xf32>, %x: tensor<40xf32>) -> tensor<30xf32> {
-  %P = te.compute "P" [m = 30, n = 40, reduce k = 20] combine [add]
-      (%a = %A[m, k] : tensor<30x20xf32>, %b = %B[k, n] : tensor<20x40xf32>) -> tensor<30x40xf32> {
-    %0 = arith.mulf %a, %b : f32
-    te.yield %0 : f32
-  }
-  %Q = te.compute "Q" [m = 30, reduce n = 40] combine [add]
-      (%p = %P[m, n] : tensor<30x40xf32>, %v = %x[n] : tensor<40xf32>) -> tensor<30xf32> {
-    %0 = arith.mulf %p, %v : f32
-    te.yield %0 : f32
-  }
-  func.return %Q : tensor<30xf32>
-}
+// PAYLOAD: te_matmul_vector @chain
 // -----
 // Integers wrap in every order alike.
 // CHECK-LABEL: @wrapping
 // CHECK-NEXT: te.compute "product0" [i0 = 20, reduce r0 = 40] combine [add]
 // STRICT-LABEL: @wrapping
 // STRICT-NEXT: te.compute "product0" [i0 = 20, reduce r0 = 40] combine [add]
-func.func @wrapping(%A: tensor<30x20xi32>, %B: tensor<20x40xi32>, %x: tensor<40xi32>) -> tensor<30xi32> {
-  %P = te.compute "P" [m = 30, n = 40, reduce k = 20] combine [add]
-      (%a = %A[m, k] : tensor<30x20xi32>, %b = %B[k, n] : tensor<20x40xi32>) -> tensor<30x40xi32> {
-    %0 = arith.muli %a, %b : i32
-    te.yield %0 : i32
-  }
-  %Q = te.compute "Q" [m = 30, reduce n = 40] combine [add]
-      (%p = %P[m, n] : tensor<30x40xi32>, %v = %x[n] : tensor<40xi32>) -> tensor<30xi32> {
-    %0 = arith.muli %p, %v : i32
-    te.yield %0 : i32
-  }
-  func.return %Q : tensor<30xi32>
-}
+// PAYLOAD: te_matmul_vector @wrapping s/f32/i32/g s/mulf/muli/g
 // -----
 // A product that is a result too stays.
 // FAST-LABEL: @shown
 // FAST-NEXT: te.compute "product0" [i0 = 30, i1 = 40, reduce r0 = 20]
-func.func @shown(%A: tensor<30x20xf32>, %B: tensor<20x40xf32>, %x: tensor<40xf32>) -> (tensor<30x40xf32>, tensor<30xf32>) {
-  %P = te.compute "P" [m = 30, n = 40, reduce k = 20] combine [add]
-      (%a = %A[m, k] : tensor<30x20xf32>, %b = %B[k, n] : tensor<20x40xf32>) -> tensor<30x40xf32> {
-    %0 = arith.mulf %a, %b : f32
-    te.yield %0 : f32
-  }
-  %Q = te.compute "Q" [m = 30, reduce n = 40] combine [add]
-      (%p = %P[m, n] : tensor<30x40xf32>, %v = %x[n] : tensor<40xf32>) -> tensor<30xf32> {
-    %0 = arith.mulf %p, %v : f32
-    te.yield %0 : f32
-  }
-  func.return %P, %Q : tensor<30x40xf32>, tensor<30xf32>
-}
+// PAYLOAD: te_matmul_vector @shown s/-> tensor<30xf32> {/-> (tensor<30x40xf32>, tensor<30xf32>) {/ \
+//   s/return %Q : /return %P, %Q : tensor<30x40xf32>, /

@@ -9,15 +9,7 @@
 // -----
 
 // A script is of sched ops.
-func.func @foreign(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) {
-      loop.yield %x : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double @foreign
 
 transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
   // expected-error@below {{arith.constant: it is not an op of the sched dialect}}
@@ -29,29 +21,13 @@ transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {
 
 // There is one script.
 // expected-error@unknown {{apply-schedule: a script is one transform.named_sequence, and there are 0}}
-func.func @none(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) {
-      loop.yield %x : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double @none
 
 // -----
 
 // And not two.
 // expected-error@unknown {{apply-schedule: a script is one transform.named_sequence, and there are 2}}
-func.func @two(%A: memref<10xf32>, %D: memref<10xf32>) attributes {outputs = 1 : i64} {
-  loop.for "i" %i = 10 {
-    loop.block "D" [i = 10 at %i]
-        (%x = %A[i] : memref<10xf32>) -> (%D[i] : memref<10xf32>) {
-      loop.yield %x : f32
-    }
-  }
-  func.return
-}
+// PAYLOAD: double @two
 
 transform.named_sequence @one(%f: !transform.any_op {transform.readonly}) {
   transform.yield
