@@ -22,15 +22,10 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from compiler.autotune.tell.facts import RunFacts
-from compiler.autotune.tell.views import view
-from compiler.bench import contenders, workloads
-from compiler.bench.harness import Measurement, Plan, fault, measure
-from compiler.bench.table import WIDTH, table
-from compiler.bench.workload import Workload
-from compiler.targets.cpu import Kernel
 from examples import walk
-from strata import SearchTask, TuningOptions, build
+from strata import Kernel, SearchTask, TuningOptions, build
+from strata.autotune import RunFacts, view
+from strata.bench import WIDTH, Measurement, Plan, Workload, contenders, fault, measure, table, workloads
 from strata.te import Function
 
 SCALE = Fraction(1, 4)

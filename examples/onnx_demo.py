@@ -21,12 +21,11 @@ from rich.console import Console
 from rich.table import Table
 
 import strata
-from compiler.autotune.tell.facts import INTERRUPTED
-from compiler.autotune.tell.views import view
-from compiler.bench.table import WIDTH
-from compiler.frontends.model import Imported
-from compiler.targets.arguments import Array
-from compiler.targets.cpu import Kernel
+from strata import Kernel
+from strata.autotune import INTERRUPTED, view
+from strata.bench import WIDTH
+from strata.frontends import Imported
+from strata.targets import Array
 
 MODEL = Path(__file__).with_name("network.onnx")
 ROUNDS, CALLS = 15, 20

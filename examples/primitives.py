@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from strata import te
-from strata.schedule import Schedule
+from strata import Schedule, te
 
 Program = Callable[[], te.Function]
 Example = Callable[[Schedule], None]

@@ -19,8 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import strata
-from strata.interpret import te as evaluator
-from strata.schedule import Schedule
+from strata import Schedule, interpret
 from strata.te import Function
 from tools import document
 
@@ -55,7 +54,7 @@ def right(function: Function, schedule: Schedule) -> bool:
     """Whether the compiled schedule gives what the evaluator of tensor expressions gives."""
     rng = np.random.default_rng(0)
     arrays = [rng.uniform(-1, 1, t.shape).astype(np.float32) for t in function.inputs]
-    (want,) = evaluator.evaluate(function.module, arrays, np.float64)
+    (want,) = interpret.evaluate(function.module, arrays, np.float64)
     return np.allclose(strata.build(schedule)(*arrays), want, rtol=1e-4, atol=1e-4)
 
 

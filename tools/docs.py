@@ -1,6 +1,6 @@
 """Writes docs/primitives/, a page a primitive, from its declaration and its executed example in examples/primitives.py;
-the outputs in the pages of document.PAGES; the types of the methods of `Schedule`, compiler/schedule/schedule.pyi, and
-of `strata.X`, strata/X.pyi; and the list of torch's operators, docs/torch_operators.md, and ONNX's,
+the outputs in the pages of document.PAGES; the types of the methods of `Schedule`, compiler/schedule/schedule.pyi; the
+names of the API, docs/api.md; and the list of torch's operators, docs/torch_operators.md, and ONNX's,
 docs/onnx_operators.md.
 
 python tools/docs.py          # write the pages
@@ -30,7 +30,7 @@ from compiler.schedule.primitives import PRIMITIVES
 from compiler.schedule.recorder import Recorder
 from compiler.support.errors import ScheduleError
 from examples import primitives as examples
-from tools import document, stubs
+from tools import document, reference
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -315,17 +315,17 @@ def texts() -> dict[Path, str]:
     """The text of every file that is written here."""
     found_pages = {PAGES / f"{p.name}.md": page(p) for p in found()}
     executed = {path: document.refreshed(path.read_text()) for path in document.PAGES}
-    listed = {DOCS / "torch_operators.md": torch_operators()}
+    listed = {DOCS / "torch_operators.md": torch_operators(), DOCS / "api.md": reference.listing()}
     if find_spec("onnx") is not None:
         listed[DOCS / "onnx_operators.md"] = onnx_operators()
-    return found_pages | {PAGES / "README.md": index(), STUB: stub()} | executed | listed | stubs.stubs()
+    return found_pages | {PAGES / "README.md": index(), STUB: stub()} | executed | listed
 
 
 def main() -> int:
     """Write the files, or with --check compare them; 0, or 1 where one is out of date."""
     wanted = texts()
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
-    gone = [path for path in (*PAGES.glob("*.md"), *stubs.PACKAGE.rglob("*.pyi")) if path not in wanted]
+    gone = [path for path in PAGES.glob("*.md") if path not in wanted]
     check = "--check" in sys.argv[1:]
     for path in [*stale, *gone]:
         print(f"{path.relative_to(ROOT)}{' is out of date; run python tools/docs.py' * check}")

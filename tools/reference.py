@@ -1,4 +1,4 @@
-"""The API reference of the site: a page a room, written from signatures and docstrings."""
+"""The API reference: docs/api.md, a line a name, and pages of the site, from signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -7,24 +7,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, is_dataclass
 from functools import cached_property
+from importlib import import_module
 from types import ModuleType
 
-import compiler
 import strata
-from compiler import recipes, schedule, te
-from compiler.frontends.model import Imported
-from compiler.frontends.torch import explain
-from compiler.frontends.torch.report import Report
-from compiler.recipes.draft import Draft
-from compiler.recipes.rules import Alternative
-from compiler.schedule.primitives import PRIMITIVES
-from compiler.schedule.recorder import Recorder
-from compiler.support import errors, plugins
-from compiler.targets.c.kernel import CKernel
-from compiler.targets.cpu.kernel import Kernel, Timing
-from compiler.targets.cuda.kernel import CudaKernel
-from compiler.targets.target import Target
-from compiler.types.machines import Gpu, Machine
+from strata import te
+from strata.targets import CKernel, CudaKernel, Kernel, Timing
 
 PROPERTIES = (property, cached_property)
 GIVEN = (Kernel, CudaKernel, CKernel, Timing)
@@ -109,27 +97,12 @@ def _escaped(paragraph: str) -> str:
     return "".join(part if part[:1] == "`" else re.sub(r"([*_<\[\]|])", r"\\\1", part) for part in parts)
 
 
-def _top() -> Iterator[str]:
-    for name in ("build", "lower"):
-        yield from entry(f"strata.{name}", getattr(compiler, name))
-
-
-def _te() -> Iterator[str]:
-    for name in te.__all__:
-        if not isinstance(getattr(te, name), ModuleType):
-            yield from entry(f"te.{name}", getattr(te, name))
-
-
 def operators() -> dict[str, list[str]]:
     """The names of the operators of te.nn by the module that has them."""
     families: dict[str, list[str]] = {}
-    for name in dir(te.nn):
+    for name in te.nn.__all__:
         function = getattr(te.nn, name)
-        if (
-            inspect.isfunction(function)
-            and not name.startswith("_")
-            and function.__module__.startswith("compiler.te.nn")
-        ):
+        if inspect.isfunction(function) and function.__module__.startswith("compiler.te.nn"):
             families.setdefault(function.__module__, []).append(name)
     return families
 
@@ -141,60 +114,68 @@ def _nn() -> Iterator[str]:
             yield from entry(f"te.nn.{name}", getattr(te.nn, name), 3)
 
 
-def _schedule() -> Iterator[str]:
-    yield "## Schedule"
-    yield prose(inspect.getdoc(schedule.Schedule) or "")
-    for method, function in _methods(Recorder):
-        if method not in PRIMITIVES:
-            yield from entry(f"Schedule.{method}", function, 3)
-    for name in ("outline", "replay"):
-        yield from entry(f"strata.schedule.{name}", getattr(schedule, name))
-    yield "## Composites"
-    for name in recipes.__all__:
-        if inspect.isfunction(getattr(recipes, name)):
-            yield from entry(f"recipes.{name}", getattr(recipes, name), 3)
+def names(module: ModuleType) -> dict[str, object]:
+    """The functions, classes and constants of a module of the API by name, without the modules in it."""
+    values = {name: getattr(module, name) for name in module.__all__}
+    return {name: value for name, value in values.items() if not isinstance(value, ModuleType) and name[0] != "_"}
 
 
-def _tuning() -> Iterator[str]:
-    for name in ("SearchTask", "TuningOptions", "workload"):
-        yield from entry(f"strata.{name}", getattr(strata, name))
-    yield from entry("strata.recipes.rules.Alternative", Alternative)
-    yield from entry("strata.recipes.draft.Draft", Draft)
+def _entries(module: ModuleType) -> Callable[[], Iterator[str]]:
+    def every() -> Iterator[str]:
+        for name, value in names(module).items():
+            if inspect.isclass(value) or inspect.isroutine(value):
+                yield from entry(f"{module.__name__}.{name}", value)
+
+    return every
 
 
-def _kernels() -> Iterator[str]:
-    for kind in (Kernel, Timing, CudaKernel, CKernel, Target, Machine, Gpu):
-        yield from entry(f"{kind.__module__.replace('compiler', 'strata', 1)}.{kind.__name__}", kind)
+def _modules() -> Iterator[tuple[str, ModuleType]]:
+    yield "strata", strata
+    yield from ((name, import_module(f"strata.{name}")) for name in strata.MODULES)
 
 
-def _frontends() -> Iterator[str]:
-    for name in ("from_onnx", "from_torch"):
-        yield from entry(f"strata.{name}", getattr(compiler, name))
-    yield from entry("strata.frontends.model.Imported", Imported)
-    yield from entry("strata.frontends.torch.explain", explain)
-    yield from entry("strata.frontends.torch.report.Report", Report)
+def _page(name: str, module: ModuleType) -> Page:
+    head = str(module.__doc__).partition("\n\n")[0]
+    return Page(module.__name__, head, _entries(module))
 
 
-def _others() -> Iterator[str]:
-    yield from entry("strata.plugins.Registry", plugins.Registry)
-    for kind in vars(errors).values():
-        if inspect.isclass(kind) and issubclass(kind, errors.StrataError):
-            yield from entry(f"strata.errors.{kind.__name__}", kind)
-
-
-PAGES = {
-    "strata": Page("strata", "From a program to a kernel, and to its loops. `strata.X` is `compiler.X`.", _top),
-    "te": Page("te", "Tensor expressions. `te.nn` has [a page of its own](nn.md).", _te),
-    "nn": Page("te.nn", "The named operators, by family. [Which dtypes each takes](../operators.md).", _nn),
-    "schedule": Page(
-        "Schedules",
-        "`from strata import recipes`, `from strata.schedule import Schedule, outline, replay`. The primitives are "
-        "methods of `Schedule`, with [a page each](../primitives/README.md).",
-        _schedule,
-    ),
-    "tuning": Page("Tuning", "[Tuning](../tuning.md) explains how these work together.", _tuning),
-    "kernels": Page("Kernels and machines", "[Calling a kernel](../calls.md), [machines](../machines.md).", _kernels),
-    "frontends": Page("Front ends", "[torch](../torch.md) and [ONNX models](../onnx.md).", _frontends),
-    "others": Page("Plugins and errors", "[Plugins](../plugins.md). Each error is one sentence.", _others),
+PAGES = {name: _page(name, module) for name, module in _modules()} | {
+    "nn": Page("te.nn", "The named operators, by family. [Which dtypes each takes](../operators.md).", _nn)
 }
 """The pages by the names of their files in api/."""
+
+HEAD = """# The API
+
+`strata` and its modules are the API: a program that imports nothing else depends on nothing that may change without a
+line in [the changelog](../CHANGELOG.md); [what stays stable](stability.md) says more. The modules of `compiler` are
+internal. Docs, examples, [plugins](plugins.md) and recipes use no other names than these. Written by `python
+tools/docs.py`.
+"""
+
+
+def listing() -> str:
+    """docs/api.md: the names of each module of the API, each with the first sentence of its docstring."""
+    parts = [HEAD.strip()]
+    for _, module in _modules():
+        parts.append(f"\n## `{module.__name__}`\n\n{_head(module)}\n")
+        values = {name: value for name, value in names(module).items() if not _is_operator(value)}
+        described = {name for name, value in values.items() if inspect.isclass(value) or inspect.isroutine(value)}
+        parts += [f"- `{name}`: {_sentence(values[name])}" for name in values if name in described]
+        inside = [name for name in module.__all__ if isinstance(getattr(module, name), ModuleType)]
+        parts += [f"- `{name}`, a module: {_head(getattr(module, name))}" for name in inside]
+        constants = ", ".join(f"`{name}`" for name in values if name not in described)
+        parts += [f"- constants: {constants}"] if constants else []
+    return "\n".join(parts) + "\n"
+
+
+def _head(module: ModuleType) -> str:
+    return " ".join(str(module.__doc__).partition("\n\n")[0].split())
+
+
+def _sentence(value: object) -> str:
+    doc = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+    return _escaped(re.split(r"(?<=[.])\s", doc)[0])
+
+
+def _is_operator(value: object) -> bool:
+    return getattr(value, "__module__", "").startswith("compiler.te.nn")

@@ -26,7 +26,8 @@ from compiler.te.scalar import *
 from compiler.te.tensor import Tensor, placeholder, reduce_axis
 
 __all__ = ["Combiner", "Function", "Tensor", "canonical_hash", "combiner", "compute", "constant", "function", "gather"]
-__all__ += ["nn", "placeholder", "reduce", "reduce_axis", *scalar.__all__]
+__all__ += ["nn", "placeholder", "reduce", "reduce_axis"]
+__all__ += scalar.__all__
 
 _ELSEWHERE = {
     "create_schedule": "strata.Schedule(function) begins a schedule, of a te.function of inputs and results",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from strata.program.tree import Program
-from strata.schedule.parameters import LOOP
-from strata.schedule.plan import Plan, loop_place, refuse
-from strata.schedule.primitive import primitive
-from strata.schedule.primitives.split import split
+from strata.program import Program
+from strata.schedule import LOOP, PRIMITIVES, Plan, loop_place, primitive, refuse
 
 
 @primitive(
@@ -25,4 +22,4 @@ def halve(program: Program, loop: int) -> Plan:
     extent = program.loops[loop].extent
     if extent % 2:
         refuse(loop_place(program, loop), f"its extent {extent} is odd")
-    return split(program, loop, (2, extent // 2))
+    return PRIMITIVES["split"].plan(program, loop, (2, extent // 2))

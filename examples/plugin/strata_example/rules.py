@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from strata.graph.grouping import Choice, View
-from strata.recipes.rules import Alternative, Draft
+from strata.graph import Choice, View
+from strata.recipes import Alternative, Draft
 
 
 def squares_alone(view: View) -> Iterator[Choice]:

@@ -1,1 +1,0 @@
-from compiler.alternatives.law import *

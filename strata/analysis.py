@@ -1,0 +1,28 @@
+"""Facts of a program: the proof of a schedule, operations, bytes, orders of loops, indices."""
+
+from compiler.affine.linear import Linear, Quotient, constant, substitute, variable
+from compiler.analysis.barriers import ASYNC, barriers
+from compiler.analysis.cost import footprint, total_flops
+from compiler.analysis.order import contiguous_order, step
+from compiler.analysis.rows import Rows, plain, rows_of, streams
+from compiler.analysis.verify.prove import Verdict, verify_schedule
+
+__all__ = [
+    "ASYNC",
+    "Linear",
+    "Quotient",
+    "Rows",
+    "Verdict",
+    "barriers",
+    "constant",
+    "contiguous_order",
+    "footprint",
+    "plain",
+    "rows_of",
+    "step",
+    "streams",
+    "substitute",
+    "total_flops",
+    "variable",
+    "verify_schedule",
+]

@@ -1,2 +1,0 @@
-from compiler.analysis import *
-from strata.analysis import cost as cost

@@ -1,1 +1,0 @@
-from compiler.autotune.task import *

@@ -1,2 +1,0 @@
-from compiler.autotune.tell import *
-from strata.autotune.tell import facts as facts

@@ -1,2 +1,0 @@
-from compiler.database import *
-from strata.database import replay as replay

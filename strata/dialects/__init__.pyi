@@ -1,2 +1,0 @@
-from compiler.dialects import *
-from strata.dialects import functions as functions

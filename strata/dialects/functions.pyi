@@ -1,1 +1,0 @@
-from compiler.dialects.functions import *

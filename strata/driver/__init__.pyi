@@ -1,2 +1,0 @@
-from compiler.driver import *
-from strata.driver import units as units

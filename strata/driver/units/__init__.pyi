@@ -1,2 +1,0 @@
-from compiler.driver.units import *
-from strata.driver.units import unit as unit

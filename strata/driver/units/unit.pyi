@@ -1,1 +1,0 @@
-from compiler.driver.units.unit import *

@@ -1,2 +1,0 @@
-from compiler.frontends import *
-from strata.frontends import torch as torch

@@ -1,1 +1,0 @@
-from compiler.frontends.torch import *

@@ -1,1 +1,0 @@
-from compiler.graph.grouping import *

@@ -1,1 +1,0 @@
-from compiler.graph.read import *

@@ -1,2 +1,0 @@
-from compiler.interpret import *
-from strata.interpret import te as te

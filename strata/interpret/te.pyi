@@ -1,1 +1,0 @@
-from compiler.interpret.te import *

@@ -1,1 +1,0 @@
-from compiler.support.plugins import *

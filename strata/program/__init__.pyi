@@ -1,2 +1,0 @@
-from compiler.program import *
-from strata.program import tree as tree

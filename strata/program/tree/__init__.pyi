@@ -1,1 +1,0 @@
-from compiler.program.tree import *

@@ -1,0 +1,7 @@
+"""Recipes: schedules by family, callable by hand, and the rules that the search space is derived by."""
+
+from compiler.recipes import *  # noqa: F403
+from compiler.recipes import __all__ as _families
+from compiler.recipes.rules import GPU_RULES, RULES, Alternative, Draft, Rule
+
+__all__ = [*_families, "Alternative", "Draft", "GPU_RULES", "RULES", "Rule"]

@@ -1,2 +1,0 @@
-from compiler.recipes import *
-from strata.recipes import rules as rules

@@ -1,1 +1,0 @@
-from compiler.recipes.rules import *

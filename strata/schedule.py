@@ -1,0 +1,62 @@
+"""Schedules and their scripts, and what a primitive of one's own is declared by."""
+
+from compiler.schedule import Handle, Schedule, Size, as_python, outline, replay
+from compiler.schedule.parameters import (
+    ANY,
+    ANY_LOOP,
+    BLOCK,
+    FACTORS,
+    FLOATS,
+    FUNCTION,
+    INT,
+    INTS,
+    LOCATION,
+    LOOP,
+    LOOPS,
+    MAP,
+    PARAM,
+    PARAMS,
+    RANDOM,
+    RESULTS,
+    SIZES,
+    TEXT,
+    word,
+)
+from compiler.schedule.plan import Plan, block_place, loop_place, refuse
+from compiler.schedule.primitive import Primitive, primitive
+from compiler.schedule.primitives import PRIMITIVES
+
+__all__ = [
+    "ANY",
+    "ANY_LOOP",
+    "BLOCK",
+    "FACTORS",
+    "FLOATS",
+    "FUNCTION",
+    "INT",
+    "INTS",
+    "LOCATION",
+    "LOOP",
+    "LOOPS",
+    "MAP",
+    "PARAM",
+    "PARAMS",
+    "PRIMITIVES",
+    "RANDOM",
+    "RESULTS",
+    "SIZES",
+    "TEXT",
+    "Handle",
+    "Plan",
+    "Primitive",
+    "Schedule",
+    "Size",
+    "as_python",
+    "block_place",
+    "loop_place",
+    "outline",
+    "primitive",
+    "refuse",
+    "replay",
+    "word",
+]

@@ -1,2 +1,0 @@
-from compiler.schedule.primitives import *
-from strata.schedule.primitives import split as split

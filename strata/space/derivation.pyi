@@ -1,1 +1,0 @@
-from compiler.space.derivation import *

@@ -1,2 +1,0 @@
-from compiler.targets.c import *
-from strata.targets.c import kernel as kernel

@@ -1,1 +1,0 @@
-from compiler.targets.simt import *

@@ -1,2 +1,0 @@
-from compiler.types import *
-from strata.types import machines as machines

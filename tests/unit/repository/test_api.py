@@ -1,0 +1,144 @@
+"""The public API: its names have docstrings, and docs, examples, plugins and recipes import nothing else."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import strata
+from compiler import recipes
+
+ROOT = Path(__file__).parents[3]
+API = {"strata": strata} | {f"strata.{name}": import_module(f"strata.{name}") for name in strata.MODULES}
+COMMANDS = ("strata.__main__", "main")
+EXTENDED = ("compiler.support.plugins", "Extended")
+"""The sequence by which the table of rules takes in those of plugins."""
+
+
+def described() -> dict[str, object]:
+    """The functions and classes of the API by their names."""
+    values = {f"{module}.{name}": getattr(API[module], name) for module in API for name in API[module].__all__}
+    return {name: v for name, v in values.items() if inspect.isclass(v) or inspect.isroutine(v)}
+
+
+def blocks() -> Iterator[tuple[str, str]]:
+    """The Python code of docs and examples, each with its file."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    for page in pages:
+        for code in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+            yield str(page.relative_to(ROOT)), code
+    for file in (ROOT / "examples").rglob("*.py"):
+        yield str(file.relative_to(ROOT)), file.read_text()
+
+
+def imports(code: str) -> Iterator[tuple[str, str]]:
+    """The imports of a text and of programs in its string literals: (module, name), or (module, "")."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "import" in node.value:
+            try:
+                yield from imports(node.value.strip())
+            except SyntaxError:
+                continue
+
+
+def internal(code: str) -> set[tuple[str, str]]:
+    """The imports of a text that are from the compiler and not in the API."""
+    ours = {(m, n) for m, n in imports(code) if m.partition(".")[0] in ("strata", "compiler") and (m, n) != COMMANDS}
+    return {
+        (m, n) for m, n in ours if m not in API or (n and n not in (*API[m].__all__, *vars(API[m]).get("MODULES", ())))
+    }
+
+
+@pytest.mark.parametrize("module", API)
+def test_each_module_has_its_names_sorted(module: str) -> None:
+    public = API[module].__all__
+    assert len(set(public)) == len(public) and all(hasattr(API[module], name) for name in public)
+    assert str(API[module].__doc__).strip()
+
+
+@pytest.mark.parametrize("name", sorted(described()))
+def test_each_name_has_a_docstring(name: str) -> None:
+    value = described()[name]
+    doc = str(value.__doc__ or "")
+    assert doc.strip() and not doc.startswith(f"{name.rpartition('.')[2]}("), name  # a dataclass's is its signature
+
+
+def test_docs_and_examples_import_the_api_alone() -> None:
+    faults = {(file, *name) for file, code in blocks() for name in internal(code)}
+    assert faults == set()
+    assert sum(1 for _ in blocks()) > 150
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from compiler.schedule import Schedule",
+        "import compiler.te",
+        "import strata.schedule.plan",
+        "from strata.schedule import Recorder",
+        "from strata import space",
+        "text = 'from strata.graph.tree import Compute'",
+    ],
+)
+def test_another_import_is_seen(code: str) -> None:
+    assert len(internal(code)) == 1
+
+
+def test_recipes_import_names_of_the_api_alone() -> None:
+    values = [getattr(module, name) for module in API.values() for name in module.__all__]
+    modules = [value for value in values if isinstance(value, ModuleType)]  # loop.ForOp, warp.ROWS
+    api = {id(value) for value in values} | {id(value) for module in modules for value in vars(module).values()}
+    room = Path(recipes.__file__).parent
+    faults = set()
+    for file in room.rglob("*.py"):
+        for module, name in imports(file.read_text()):
+            if not module.startswith("compiler") or module.startswith("compiler.recipes") or (module, name) == EXTENDED:
+                continue
+            if id(getattr(import_module(module), name)) not in api:
+                faults.add((str(file.relative_to(room)), module, name))
+    assert faults == set()
+
+
+def test_examples_of_docstrings() -> None:
+    names = {"np": np, "strata": strata, **{name: getattr(strata, name) for name in strata.__all__}}
+    finder, runner = doctest.DocTestFinder(recurse=True), doctest.DocTestRunner(verbose=False)
+    seen: set[int] = set()
+    values = [v for v in described().values() if str(getattr(v, "__module__", "")).startswith("compiler")]
+    for value in [*values, *operators()]:
+        if id(value) not in seen:
+            seen.add(id(value))
+            for test in finder.find(value, name=getattr(value, "__name__", ""), globs=dict(names)):
+                if test.examples:
+                    runner.run(test)
+    assert runner.failures == 0 and runner.tries > 3
+
+
+def operators() -> list[object]:
+    """The operators of te.nn."""
+    return [getattr(strata.te.nn, name) for name in strata.te.nn.__all__]
+
+
+def test_former_paths_warn() -> None:
+    with pytest.warns(DeprecationWarning, match=r"strata\.space\.sketch is internal .* compiler\.space\.sketch"):
+        module = import_module("strata.space.sketch")
+    assert module is sys.modules["compiler.space.sketch"] and module.__spec__.name == "compiler.space.sketch"
+
+
+def test_a_name_of_the_api_hides_the_module_of_that_name() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        import_module("strata.te.function")
+    assert not isinstance(strata.te.function, ModuleType)
