@@ -114,7 +114,7 @@ def missing_name(span: str) -> str | None:
     if head in FOREIGN or head.isupper() or rest == ["X"]:
         return None
     if head in ("strata", "compiler"):
-        return None if _imported(["compiler", *rest]) else "no such name"
+        return None if _imported([head, *rest]) else "no such name"
     checks = [check(head, rest, name) for check in (_of_te, _of_class, _of_op, _of_intrinsic, _of_file)]
     answers = [answer for answer in checks if answer is not None]
     return None if any(answers) else "no such name" if answers else f"nothing is called {head}"
@@ -122,13 +122,13 @@ def missing_name(span: str) -> str | None:
 
 def _imported(parts: Sequence[str]) -> bool:
     """Whether a module, or an attribute of one, has a dotted name. A module is imported where no attribute of its
-    package has its name: `strata.te.function` is a function, which an import would hide."""
-    value: object | None = import_module("strata")
+    package has its name: `compiler.te.function` is a function, which an import would hide."""
+    value: object | None = import_module(parts[0])
     for end, part in enumerate(parts[1:], 1):
         member = _member(value, part)
         if member is None:
             try:
-                member = import_module(".".join(["strata", *parts[1:end], part]))
+                member = import_module(".".join([*parts[:end], part]))
             except ModuleNotFoundError:
                 return False
         value = getattr(value, part, None) if member is True and end + 1 < len(parts) else member

@@ -39,7 +39,7 @@ CRASHES = {
     "grouping rule squares_alone": (
         "rules.py",
         "    for name in view.names:\n",
-        f'python -c "{TWICE} from strata.graph.grouping import group; group(f.module)"',
+        f'python -c "{TWICE} from strata.graph import group; group(f.module)"',
     ),
     "search rule halves_on_threads": (
         "rules.py",

@@ -4,21 +4,21 @@ import random
 from dataclasses import replace
 
 import pytest
-from strata.database.outcome import Outcome
-from strata.schedule.python import as_python
-from strata.targets.cuda.machines import machine as gpu
 
+from compiler.database.outcome import Outcome
+from compiler.database.replay import planned, replay
 from compiler.driver.building import source_of
+from compiler.recipes.rules import GPU_RULES, RULES
 from compiler.report.importance import decisions_of
+from compiler.schedule.python import as_python
+from compiler.space.derivation import derive
 from compiler.space.includes import shortened
+from compiler.targets.cuda.machines import machine as gpu
+from compiler.types.machines import MACHINES, Gpu, Machine
 from strata import Schedule, SearchTask, te
 from strata.database import Record
-from strata.database.replay import planned, replay
 from strata.errors import ScheduleError
-from strata.recipes.rules import GPU_RULES, RULES
 from strata.schedule import outline
-from strata.space.derivation import derive
-from strata.types.machines import MACHINES, Gpu, Machine
 
 AVX2, H100 = MACHINES["avx2"], gpu("sm_90")
 

@@ -243,14 +243,12 @@ def _environment() -> dict[str, str]:
 
 
 PEEL = """
-from strata.schedule.parameters import LOOP
-from strata.schedule.primitive import primitive
-from strata.schedule.primitives.partition import partition
+from strata.schedule import LOOP, PRIMITIVES, primitive
 
 @primitive("$loop", "%a, %b = sched.peel %m", "", gives={"a": "loop", "b": "loop"}, consumes=["loop"], loop=LOOP)
 def peel(program, loop):
     \"""Run the last iteration by itself.\"""
-    return partition(program, loop, program.loops[loop].extent - 1)
+    return PRIMITIVES["partition"].plan(program, loop, program.loops[loop].extent - 1)
 
 def register(registry):
     registry.primitive(peel)
@@ -269,8 +267,7 @@ def test_a_file_with_a_primitive_is_loaded_again_also_from_elsewhere() -> None:
 
 
 TARGET = """
-from strata.targets.target import Device, Target
-from strata.types.machines import host
+from strata.targets import Device, Target, host
 
 class Lowered(Target):
     name, family, texts, is_tuned = "lowered", "cpu", ("low",), False
