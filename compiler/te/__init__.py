@@ -7,11 +7,11 @@ tensor.py    tensors, and reads of them
 scalar.py    functions of scalar expressions, reductions
 combiner.py  joint combiners, such as the one of argmax
 compute.py   computes
-constant.py  tensors whose elements the program states
-gather.py    tensors read at an index that other tensors hold
+constant.py  tensors of literal elements
+gather.py    tensors read at data-dependent indices
 function.py  functions: verified te modules
-hashes.py    hashes of functions, which no name changes
-emit.py      from expressions to te.compute
+hashes.py    hashes of functions, independent of names
+emit.py      lowering of expressions to te.compute
 nn/          named operators, built of the above
 """
 
@@ -29,7 +29,7 @@ __all__ = ["Combiner", "Function", "Tensor", "canonical_hash", "combiner", "comp
 __all__ += ["nn", "placeholder", "reduce", "reduce_axis"]
 __all__ += scalar.__all__
 
-_ELSEWHERE = {
+_REPLACEMENTS = {
     "create_schedule": "strata.Schedule(function) begins a schedule, of a te.function of inputs and results",
     "create_prim_func": "te.function(name, inputs, results) is a function, and strata.build compiles it",
     "var": "shapes are static: state the extent",
@@ -37,11 +37,11 @@ _ELSEWHERE = {
     "if_then_else": "te.select(condition, then, otherwise) chooses",
     "thread_axis": 'Schedule.bind(loop, "thread_x") binds a loop',
     "scan": "te.nn.cumsum and te.nn.lstm are scans; other recurrences have no form",
-    "extern": "compute and gather are the forms that there are",
+    "extern": "te has compute and gather only",
 }
 """Names of TVM's te that this one lacks, and their replacements."""
 
 
 def __getattr__(name: str) -> object:
-    hint = _ELSEWHERE.get(name)
+    hint = _REPLACEMENTS.get(name)
     raise AttributeError(f"module '{__name__}' has no '{name}'{f': {hint}' if hint else ''}")

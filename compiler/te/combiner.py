@@ -11,21 +11,21 @@ from compiler.te.expr import Expr, Joint, Operand, Reduce, Scalar, as_expr, cons
 from compiler.te.scalar import Axes, reduce_axes
 
 Combine: TypeAlias = Callable[[tuple[Expr, ...], tuple[Expr, ...]], Scalar | Sequence[Scalar]]
-"""The values so far and those to add -> the values of both."""
+"""Accumulated values, added values -> combined values."""
 
 
 @dataclass(frozen=True)
 class Combiner:
-    """How values are combined, and the values that change nothing; made by `combiner`."""
+    """A combining function and its identity, one value a result. `combiner` builds it."""
 
     combine: Combine
     identity: tuple[float, ...]
 
 
 def combiner(combine: Combine, identity: Sequence[float]) -> Combiner:
-    """A combiner of tuples: `combine(held, added)` takes two tuples of scalars and returns one.
+    """A combiner of tuples: `combine(accumulator, added)` maps two tuples of scalars to one.
 
-    It must be associative and commutative, ties included, and `identity` neutral, since the order of a reduction is
+    It must be associative and commutative, ties included, with that identity, since the order of a reduction is
     open; that is tested (check-combiners) on values of the computes that use it. Source: TVM comm_reducer.
 
         first_max = te.combiner(
@@ -41,9 +41,9 @@ def combiner(combine: Combine, identity: Sequence[float]) -> Combiner:
 
 
 def reduce(combiner: Combiner, values: Scalar | Sequence[Scalar], axis: Axes) -> tuple[Reduce, ...]:
-    """The joint reduction of several expressions over reduce axes: one result each, returned together by a compute.
+    """Reduce several expressions jointly over reduce axes: one result each, returned together by a compute.
 
-    Raises TeError where the combiner takes or gives another number of values, or other dtypes.
+    Raises TeError if the combiner's number of values or their dtypes differ from the expressions'.
     """
     axes = reduce_axes(axis)
     if not isinstance(combiner, Combiner):
@@ -53,13 +53,13 @@ def reduce(combiner: Combiner, values: Scalar | Sequence[Scalar], axis: Axes) ->
         raise TeError(f"the combiner has {len(combiner.identity)} neutral values, the reduction {len(bodies)} values")
     accumulators, added = (tuple(Operand(n, side, b.dtype) for n, b in enumerate(bodies)) for side in (False, True))
     combined = combiner.combine(accumulators, added)
-    given = list(combined) if isinstance(combined, tuple | list) else [combined]
-    if len(given) != len(bodies):
-        raise TeError(f"the combiner returns {len(given)} values, not {len(bodies)}")
-    values_given = tuple(as_expr(value, body.dtype) for value, body in zip(given, bodies, strict=True))
-    for number, (value_given, body) in enumerate(zip(values_given, bodies, strict=True)):
-        if value_given.dtype != body.dtype:
-            raise TeError(f"the combiner returns {value_given.dtype} where it takes {body.dtype}, as value {number}")
+    returned = list(combined) if isinstance(combined, tuple | list) else [combined]
+    if len(returned) != len(bodies):
+        raise TeError(f"the combiner returns {len(returned)} values, not {len(bodies)}")
+    results = tuple(as_expr(value, body.dtype) for value, body in zip(returned, bodies, strict=True))
+    for number, (result, body) in enumerate(zip(results, bodies, strict=True)):
+        if result.dtype != body.dtype:
+            raise TeError(f"the combiner returns {result.dtype} where it takes {body.dtype}, as value {number}")
     identities = tuple(const(value, body.dtype) for value, body in zip(combiner.identity, bodies, strict=True))
-    joint = Joint((*accumulators, *added), identities, values_given)
+    joint = Joint((*accumulators, *added), identities, results)
     return tuple(Reduce(joint, body, axes, number) for number, body in enumerate(bodies))

@@ -1,4 +1,4 @@
-"""`compute`: tensors given element by element."""
+"""`compute`: tensors defined element by element."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compiler.program.names import spellings
 from compiler.support.errors import TeError
 from compiler.te.expr import AxisValue, Const, Expr, Holds, Joint, Reduce, Scalar, as_expr
 from compiler.te.index import Axis, Condition, Index, check_fits, check_name
-from compiler.te.tensor import Compute, Read, Shape, TableRead, Tensor, reads_of, static_shape
+from compiler.te.tensor import Compute, Read, Shape, TableRead, Tensor, nodes_of, static_shape
 
 Labels: TypeAlias = Sequence[str] | None
 """Names of axes."""
@@ -28,10 +28,10 @@ def compute(
 def compute(
     shape: Shape, fn: Callable[..., Scalar | tuple[Scalar, ...]], name: str = "T", axes: Labels = None
 ) -> Tensor | tuple[Tensor, ...]:
-    """A tensor given element by element: `fn` takes one axis a dimension and returns a scalar expression.
+    """Define a tensor element by element: `fn` maps one axis a dimension to a scalar expression.
 
-    A tuple of expressions gives a tuple of tensors of the same shape. Axes are named after fn's parameters or
-    `axes`. Raises TeError, naming the tensor and the axis, for whatever does not fit.
+    A tuple of expressions defines a tuple of tensors of the same shape. Axes are named after fn's parameters or
+    `axes`. Raises TeError, naming the tensor and the axis, for an invalid shape, expression or read.
     """
     spatial = spatial_axes(name, shape, fn, axes)
     try:
@@ -50,7 +50,7 @@ def compute(
 
 
 def spatial_axes(name: str, shape: Shape, fn: Callable[..., object], axes: Labels) -> tuple[Axis, ...]:
-    """The axes of a tensor that a function of them gives, named as stated, or as the function's parameters."""
+    """The spatial axes of a tensor's shape, named by `axes`, or else after fn's parameters. Raises TeError."""
     check_name("a tensor", name)
     extents = static_shape(f"tensor '{name}'", shape)
     names = _axis_names(name, extents, fn, axes)
@@ -97,7 +97,7 @@ def _compute(name: str, spatial: tuple[Axis, ...], values: Sequence[object]) -> 
 
 
 def _joint(reduces: Sequence[Reduce]) -> Joint | None:
-    """The joint combiner of reductions that are all of its parts in order, or None."""
+    """The joint combiner whose results the reductions are, all and in order; None without one. Raises TeError."""
     joint = next((r.combiner for r in reduces if isinstance(r.combiner, Joint)), None)
     if joint is None:
         return None
@@ -114,7 +114,7 @@ def _value(value: object) -> Expr:
 
 
 def _check(op: Compute, body: Expr) -> None:
-    for expr in reads_of(body):
+    for expr in nodes_of(body):
         if isinstance(expr, TableRead):
             raise TeError(f"'{expr.tensor.name}' is read at a data-dependent index: that is a te.gather of its own")
         if isinstance(expr, Read):
@@ -126,25 +126,26 @@ def _check(op: Compute, body: Expr) -> None:
 
 
 def check_read(axes: Sequence[Axis], read: Read) -> None:
-    """Raise TeError unless a read stays inside its tensor for all values of the axes."""
+    """Raise TeError unless a read is in bounds for all values of the axes."""
     check_indices(axes, read.tensor, list(enumerate(read.indices)), read.condition)
 
 
 def check_indices(
     axes: Sequence[Axis], tensor: Tensor, indices: Sequence[tuple[int, Index]], condition: Condition | None
 ) -> None:
-    """Raise TeError unless the indices of some dimensions stay inside wherever the condition holds."""
+    """Raise TeError unless the indices of the listed dimensions are in bounds wherever the condition is true."""
+    # A[i + 1] with i < 8 and A of 8 elements: `escape` finds i = 7, where the index is 8.
     order = {axis: i for i, axis in enumerate(axes)}
-    where = None if condition is None else AffineSet(len(order), 0, condition.affine(order))
+    domain = None if condition is None else AffineSet(len(order), 0, condition.affine(order))
     if condition is not None:
         check_fits(f"the read of '{tensor.name}': the condition on", condition, order)
     for dim, index in indices:
         size = tensor.shape[dim]
         check_fits(f"the read of '{tensor.name}' in dimension {dim}: the index", index, order)
-        escaped = escape(index.affine(order), size, [axis.extent for axis in axes], where)
+        escaped = escape(index.affine(order), size, [axis.extent for axis in axes], domain)
         if escaped is not None:
-            at = ", ".join(f"{a.name}={v}" for a, v in zip(axes, escaped.point, strict=True))
+            point = ", ".join(f"{a.name}={v}" for a, v in zip(axes, escaped.point, strict=True))
             raise TeError(
                 f"the read of '{tensor.name}' is out of bounds in dimension {dim}: {index} is {escaped.value} "
-                f"at {at}, the size is {size}; guard it with te.select, or read it .padded(value)"
+                f"at {point}, the size is {size}; guard it with te.select, or read it .padded(value)"
             )

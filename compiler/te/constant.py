@@ -1,4 +1,4 @@
-"""`constant`: tensors whose elements the program states."""
+"""`constant`: tensors of literal elements."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ Elements: TypeAlias = "Array | np.generic | bool | int | float | Sequence[Elemen
 """An array, a number, or nested lists of numbers."""
 
 ALIGNMENT = 64
-"""What the address of a constant's first element is a multiple of, so that a kernel passes it as it is."""
+"""The alignment of a constant's memory in bytes, enough for kernels to use it without a copy."""
 
 _BY_NUMPY = {row.numpy: row.name for row in DTYPES.values()}
 _KINDS = {"b": "i1", "i": "i64", "u": "i64", "f": "f32"}
-"""The dtype of lists, by the kind of array that numpy makes of them."""
+"""The default dtype of lists, by numpy's kind of their array."""
 _INEXACT = 1 << 53
-"""Floats of numpy's from here on may be integers of the list, rounded."""
+"""From here on a float of numpy's may be a rounded integer of the list."""
 
 
 def constant(elements: Elements, dtype: str | None = None, name: str = "c") -> Tensor:
-    """A tensor of the elements of an array, of nested lists, or of one number: weights, masks, tables.
+    """A tensor of literal elements from an array, nested lists or a number: weights, masks, tables.
 
-    elements: an array of a supported dtype (`ml_dtypes.bfloat16` for bf16), which is copied once, so that later writes
-    to it change nothing; or numbers, which are f32, i64 or i1 by default. dtype: the tensor's dtype, by default that of
-    the array. Floats are rounded to it; integers must fit.
+    elements: an array of a supported dtype (`ml_dtypes.bfloat16` for bf16), which is copied, so later writes to it have
+    no effect; or numbers, by default f32, i64 or i1. dtype: the tensor's dtype, by default the array's. Floats are
+    rounded to it; integers must fit.
 
-    `te.function` finds constants by itself: they are no inputs. Raises TeError for an object that is no array of a
-    supported dtype, and for integers that do not fit.
+    Constants are not inputs of `te.function`. Raises TeError for an object that is no array of a supported dtype, and
+    for integers out of the dtype's range.
     """
     check_name("a tensor", name)
     try:
@@ -53,23 +53,23 @@ def constant(elements: Elements, dtype: str | None = None, name: str = "c") -> T
 
 
 def _frozen(elements: Elements, dtype: str | None) -> tuple[Array, str]:
-    """A read-only copy of the elements that no one else references, and its dtype."""
-    given, natural_dtype = _array(elements)
+    """Copy the elements to read-only memory that nothing else references; return the copy and its dtype."""
+    source, natural_dtype = _array(elements)
     chosen = dtype or natural_dtype
     target = DTYPES[chosen].array
-    if given.dtype.kind == "O":
-        given = _of_numbers(given, chosen)
+    if source.dtype.kind == "O":
+        source = _of_numbers(source, chosen)
     with np.errstate(all="ignore"):
-        _check_fits(given, chosen, target)
-        frozen = _room(given.shape, target)
-        bits_differ = chosen == "bf16" and given.dtype != target
-        np.copyto(frozen, rounded_array(given, target) if bits_differ else given, casting="unsafe")
+        _check_fits(source, chosen, target)
+        frozen = _aligned_empty(source.shape, target)
+        bits_differ = chosen == "bf16" and source.dtype != target
+        np.copyto(frozen, rounded_array(source, target) if bits_differ else source, casting="unsafe")
     frozen.flags.writeable = False
     return frozen, chosen
 
 
-def _room(shape: tuple[int, ...], dtype: DType) -> Array:
-    """A new array that begins where kernels want constants: at a multiple of ALIGNMENT."""
+def _aligned_empty(shape: tuple[int, ...], dtype: DType) -> Array:
+    """Allocate an array whose address is a multiple of ALIGNMENT."""
     size = prod(shape) * dtype.itemsize
     memory = np.empty(size + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
@@ -77,7 +77,7 @@ def _room(shape: tuple[int, ...], dtype: DType) -> Array:
 
 
 def _array(elements: Elements) -> tuple[Array, str]:
-    """The elements as an array, and the dtype that they have by default."""
+    """The elements as an array, and their default dtype."""
     if isinstance(elements, np.ndarray | np.generic):
         if isinstance(elements, np.ndarray) and type(elements) not in (np.ndarray, np.memmap):
             raise TeError(f"a constant is a plain array, not a {type(elements).__name__}")
@@ -92,12 +92,12 @@ def _array(elements: Elements) -> tuple[Array, str]:
     if array.dtype.kind == "O" and all(isinstance(number, int | float) for number in array.flat):
         return array, "f32" if any(isinstance(number, float) for number in array.flat) else "i64"
     if array.dtype.kind not in _KINDS:
-        raise TeError(f"a constant is an array, a number, or nested lists of numbers, not {_said(elements)}")
+        raise TeError(f"a constant is an array, a number, or nested lists of numbers, not {_kind_of(elements)}")
     return array, _KINDS[array.dtype.kind]
 
 
 def _of_lists(elements: Elements) -> Array:
-    """Nested lists as an array; of Python's numbers where numpy's dtypes do not hold the integers among them."""
+    """Nested lists as an array; of Python's numbers if an integer exceeds numpy's dtypes."""
     try:
         array = np.array(elements)
     except OverflowError:
@@ -106,25 +106,25 @@ def _of_lists(elements: Elements) -> Array:
     return np.array(elements, object) if is_inexact else array
 
 
-def _of_numbers(given: Array, dtype: str) -> Array:
-    """Python's numbers, integers of any size among them, as an array that the dtype's numbers are taken from."""
+def _of_numbers(numbers: Array, dtype: str) -> Array:
+    """An array of Python's numbers, with integers of any size, as an array of numpy's numbers for a dtype."""
     if DTYPES[dtype].kind == "f":
-        return np.array([rounded(number, dtype) for number in given.flat]).reshape(given.shape)
-    return np.array([const(number, dtype).value for number in given.flat], DTYPES[dtype].array).reshape(given.shape)
+        return np.array([rounded(number, dtype) for number in numbers.flat]).reshape(numbers.shape)
+    return np.array([const(number, dtype).value for number in numbers.flat], DTYPES[dtype].array).reshape(numbers.shape)
 
 
-def _said(elements: object) -> str:
+def _kind_of(elements: object) -> str:
     return "lists with something else" if isinstance(elements, list | tuple) else f"a {type(elements).__name__}"
 
 
-def _check_fits(given: Array, dtype: str, target: DType) -> None:
-    """Raise TeError where a number is no integer, or none of the dtype."""
+def _check_fits(source: Array, dtype: str, target: DType) -> None:
+    """Raise TeError for a number that is no integer, or out of the range of an integer dtype."""
     row = DTYPES[dtype]
-    if row.kind == "f" or given.dtype == target:
+    if row.kind == "f" or source.dtype == target:
         return
     low, high = (0, 1) if row.kind == "b" else row.limits
-    if given.dtype.kind not in "iub":
-        raise TeError(f"a constant of {dtype} is made of integers, not of {given.dtype}; cast the array")
-    if given.size and (int(given.min()) < low or int(given.max()) > high):
-        beyond = given.min() if int(given.min()) < low else given.max()
-        raise TeError(f"{beyond} is no {dtype}")
+    if source.dtype.kind not in "iub":
+        raise TeError(f"a constant of {dtype} is made of integers, not of {source.dtype}; cast the array")
+    if source.size and (int(source.min()) < low or int(source.max()) > high):
+        extreme = source.min() if int(source.min()) < low else source.max()
+        raise TeError(f"{extreme} is no {dtype}")

@@ -1,4 +1,4 @@
-"""From scalar expressions to the body of a te.compute; equal reads become one input, shared nodes one op."""
+"""Lower scalar expressions to the body of a te.compute; equal reads become one input, shared nodes one op."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from compiler.dialects.upstream.arith import (
 from compiler.program.names import spelled
 from compiler.te.expr import Apply, AxisValue, Const, Expr, Holds
 from compiler.te.index import Axis, Binary, Fixed, Index
-from compiler.te.tensor import Compute, Gather, Read, Tensor, reads_of
+from compiler.te.tensor import Compute, Gather, Read, Tensor, nodes_of
 from compiler.types.elements import SCALARS, TYPES, has_sign, is_float, limits, width
 from compiler.types.rounding import rounded
 
 
 def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]) -> te.ComputeOp:
-    """The te.compute of a compute, on the values of the tensors that it reads."""
+    """Build the te.compute of a compute; `value_of` maps each tensor read to its SSA value."""
     body = _Body(op)
     inputs: list[SSAValue] = []
     accesses: list[te.AccessAttr] = []
-    for expr in (e for root in op.bodies for e in reads_of(root)):
+    for expr in (e for root in op.bodies for e in nodes_of(root)):
         if isinstance(expr, Read) and expr not in body.values:
             value, access = value_of(expr.tensor), body.access(expr)
             same = [i for i, v in enumerate(inputs) if v is value and accesses[i] == access]
@@ -63,7 +63,7 @@ def emit_compute(op: Compute, label: str, value_of: Callable[[Tensor], SSAValue]
 
 
 def emit_gather(op: Gather, label: str, value_of: Callable[[Tensor], SSAValue]) -> te.GatherOp:
-    """The te.gather of a gather, on the values of the tensors that it reads."""
+    """Build the te.gather of a gather; `value_of` maps each tensor read to its SSA value."""
     body = _Body(op)
     numbers = {read: n for n, read in enumerate(op.reads)}
     expressions = [
@@ -97,7 +97,7 @@ def _combination(op: Compute) -> Combination:
 
 @dataclass
 class _Body:
-    """The block under construction, and the values of expressions already in it."""
+    """A block under construction, and the SSA values of the expressions in it."""
 
     op: Compute | Gather
     block: Block = field(default_factory=Block)
@@ -110,7 +110,7 @@ class _Body:
         return {axis: i for i, axis in enumerate(self.op.axes)}
 
     def access(self, read: Read) -> te.AccessAttr:
-        """How a read indexes its tensor."""
+        """The access attribute of a read: index map, condition, value outside."""
         order = self.order
         map = AffineMap(len(order), 0, tuple(index.affine(order) for index in read.indices))
         if read.condition is None:
@@ -120,8 +120,8 @@ class _Body:
         return te.AccessAttr(map, condition, self.attribute(read.otherwise, read.dtype))
 
     def emit(self, root: Expr) -> SSAValue:
-        """The value of an expression."""
-        for expr in reads_of(root):
+        """Emit an expression and its operands, each once; return its value."""
+        for expr in nodes_of(root):
             if expr not in self.values:
                 self.values[expr] = self._value(expr)
         return self.values[root]
@@ -183,15 +183,15 @@ class _Body:
         return self._add(arith.SubiOp(lhs, self._add(arith.MuliOp(quotient, rhs))))
 
     def _remainder(self, divisor: Expr, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """The remainder with the divisor's sign; 0 by zero, as unsigned and truncated ones."""
-        rest = self._integer("%", lhs, rhs)
+        """The remainder with the divisor's sign; 0 for divisor 0, as for unsigned and truncated remainders."""
+        remainder = self._integer("%", lhs, rhs)
         if isinstance(divisor, Const) and divisor.value:
-            return rest
+            return remainder
         zero = self._constant(self.attribute(0, divisor.dtype))
-        return self._add(SelectOp(self._add(CmpiOp(rhs, zero, "eq")), zero, rest))
+        return self._add(SelectOp(self._add(CmpiOp(rhs, zero, "eq")), zero, remainder))
 
     def _unsigned_power(self, dtype: str, base: SSAValue, exponent: SSAValue) -> SSAValue:
-        """The square of the power to half of the exponent, as ipowi's has a sign; once more the base if it is odd."""
+        """base^exponent as (base^(exponent / 2))^2, times base if odd: ipowi's exponent is signed, the half fits."""
         one = self._constant(self.attribute(1, dtype))
         root = self._add(math_dialect.IPowIOp(base, self._add(arith.ShRUIOp(exponent, one))))
         is_odd = self._add(TruncIOp(exponent, SCALARS["i1"]))
@@ -247,7 +247,7 @@ class _Body:
             compare = CmpfOp(value, zero, "une") if is_float(source) else CmpiOp(value, zero, "ne")
             return self._add(compare)
         if is_float(source) and is_float(target):
-            if width(source) == width(target):  # f16 and bf16 meet in f32, which holds both
+            if width(source) == width(target):  # f16 to bf16 and back, through f32
                 value, source = self._add(ExtFOp(value, SCALARS["f32"])), "f32"
             widens = width(target) > width(source)
             return self._add((ExtFOp if widens else TruncFOp)(value, type))
@@ -262,7 +262,7 @@ class _Body:
         return self._add((ExtSIOp if has_sign(source) else ExtUIOp)(value, type))
 
     def _saturated(self, value: SSAValue, source: str, target: str) -> SSAValue:
-        """A float as an integer; where the conversion itself is undefined, its result is not chosen."""
+        """A float as an integer, saturated, NaN as 0; a conversion out of range is undefined and not selected."""
         low, high = limits(target)
         unsigned = not has_sign(target)
         converted = self._add((FPToUIOp if unsigned else FPToSIOp)(value, SCALARS[target]))
@@ -272,8 +272,8 @@ class _Body:
         if low:
             below = self._add(CmpfOp(value, lowest, "ole"))
             converted = self._add(SelectOp(below, self._constant(self.attribute(low, target)), converted))
-        nothing = self._add(CmpfOp(value, value, "uno") if low else CmpfOp(value, lowest, "ule"))
-        return self._add(SelectOp(nothing, self._constant(self.attribute(0, target)), converted))
+        is_nan_or_below = self._add(CmpfOp(value, value, "uno") if low else CmpfOp(value, lowest, "ule"))
+        return self._add(SelectOp(is_nan_or_below, self._constant(self.attribute(0, target)), converted))
 
 
 _FLOAT_PREDICATES = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}

@@ -1,4 +1,4 @@
-"""Scalar expressions: what a compute's body is built of. Nodes are shared and compared by identity."""
+"""Scalar expressions, the bodies of computes. Nodes are shared and compared by identity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _operator(name: str) -> Operator:
 
 
 def _reflected(name: str) -> Operator:
-    """The operator's method of an expression on its right."""
+    """The reflected operator method: the expression is the right operand."""
     return lambda self, other: binary(name, other, self)
 
 
@@ -37,7 +37,7 @@ class Expr:
     dtype: str
 
     def operands(self) -> Sequence[Expr]:
-        """The expressions that this one is computed from."""
+        """The operands of the expression."""
         return ()
 
     __add__, __radd__ = _operator("add"), _reflected("add")
@@ -77,8 +77,7 @@ class Expr:
 
 Number: TypeAlias = float | int | bool
 Scalar: TypeAlias = Expr | Condition | Number
-"""Values that can serve as a scalar: an expression, a condition over axes, or a number, which takes the dtype beside
-it."""
+"""A scalar operand: an expression, a condition over axes, or a number, which takes the other operand's dtype."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +118,7 @@ class Apply(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Operand(Expr):
-    """A value that a combiner takes: number `position` of those held so far, or of those `added`."""
+    """An operand of a joint combiner: number `position` of the accumulators, or of the `added` values."""
 
     position: int
     added: bool
@@ -128,7 +127,7 @@ class Operand(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """How all results of a reduction combine: their neutral values, and the new ones as expressions of operands."""
+    """A joint combiner of several results: their identities, and the combined values as expressions of operands."""
 
     operands: tuple[Operand, ...]
     identities: tuple[Const, ...]
@@ -140,9 +139,9 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Reduce(Expr):
-    """A reduction of an expression over reduce axes; stands only at the top of a compute.
+    """A reduction of an expression over reduce axes; only at the root of a compute's body.
 
-    Under a joint combiner it is part number `part`, and stands beside all others.
+    With a joint combiner it is result number `part`, and the compute returns all results together.
     """
 
     combiner: str | Joint
@@ -157,7 +156,7 @@ class Reduce(Expr):
 
 
 def as_expr(value: object, dtype: str | None = None) -> Expr:
-    """The value as an expression; a Python number takes the given dtype. Raises TeError for anything else."""
+    """The value as an expression; a Python number becomes a constant of `dtype`. Raises TeError for anything else."""
     if isinstance(value, Reduce):
         raise TeError(f"a {value.combiner} reduction stands inside an expression: give it a compute of its own")
     if isinstance(value, Expr):
@@ -176,7 +175,7 @@ def as_expr(value: object, dtype: str | None = None) -> Expr:
 
 
 def const(value: Number, dtype: str) -> Const:
-    """A number of a dtype, to which floats are rounded. Raises TeError where the dtype does not hold it."""
+    """A constant of a dtype; floats are rounded to it. Raises TeError for a value out of its range."""
     dtype = check_dtype(dtype)
     if not isinstance(value, int | float):
         raise TeError(f"{value!r} is not a number")
@@ -203,7 +202,7 @@ def _check_finite(value: float, dtype: str) -> None:
 
 
 def pair_of(name: str, lhs: object, rhs: object) -> tuple[Expr, Expr]:
-    """Two operands as expressions of one dtype, which a number takes of the other. Raises TeError where they differ."""
+    """Two operands as expressions of one dtype; a number takes the other's. Raises TeError if the dtypes differ."""
     dtype = next((v.dtype for v in (lhs, rhs) if isinstance(v, Expr)), None)
     if isinstance(lhs, Condition) or isinstance(rhs, Condition):
         dtype = dtype or "i1"
@@ -229,31 +228,31 @@ def binary(name: str, lhs: object, rhs: object) -> Expr:
 
 
 def _floored(name: str, a: Expr, b: Expr) -> Expr:
-    """The quotient of floats rounded down, or the remainder with the divisor's sign; narrow floats in f32.
+    """Floor division of floats, or the remainder with the divisor's sign; narrow floats are computed in f32.
 
-    The remainder is exact but for one sum, that with a divisor of the other sign. Source: CPython's float_divmod.
+    The remainder is exact, except that adding a divisor of the other sign rounds. Source: CPython's float_divmod.
     """
     dtype = a.dtype
     if width(dtype) < 32:
         a, b = (Apply("cast", (operand,), "f32") for operand in (a, b))
-    rest = binary("fmod", a, b)
-    is_whole = compare("eq", rest, 0.0)
-    turned = logical("xor", rest < 0.0, b < 0.0)
+    remainder = binary("fmod", a, b)
+    is_exact = compare("eq", remainder, 0.0)
+    signs_differ = logical("xor", remainder < 0.0, b < 0.0)
     if name == "mod":
-        moved = Apply("select", (turned, rest + b, rest), rest.dtype)
-        value: Expr = Apply("select", (is_whole, binary("copysign", rest, b), moved), rest.dtype)
+        adjusted = Apply("select", (signs_differ, remainder + b, remainder), remainder.dtype)
+        value: Expr = Apply("select", (is_exact, binary("copysign", remainder, b), adjusted), remainder.dtype)
     else:
-        value = _quotient(a, b, rest, logical("and", turned, ~is_whole))
+        value = _quotient(a, b, remainder, logical("and", signs_differ, ~is_exact))
     return value if value.dtype == dtype else Apply("cast", (value,), dtype)
 
 
-def _quotient(a: Expr, b: Expr, rest: Expr, is_lower: Expr) -> Expr:
-    """(a - rest) / b, one lower where asked for, rounded to the nearest whole number; a / b by zero."""
+def _quotient(a: Expr, b: Expr, remainder: Expr, is_lower: Expr) -> Expr:
+    """(a - remainder) / b, minus 1 if `is_lower`, rounded to the nearest integer; a / b for b = 0."""
 
     def select(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
         return Apply("select", (condition, then, otherwise), a.dtype)
 
-    plain, quotient = a / b, (a - rest) / b
+    plain, quotient = a / b, (a - remainder) / b
     quotient = select(is_lower, quotient - 1.0, quotient)
     below = unary("floor", quotient)
     nearest = select(quotient - below > 0.5, below + 1.0, below)
@@ -262,13 +261,13 @@ def _quotient(a: Expr, b: Expr, rest: Expr, is_lower: Expr) -> Expr:
 
 
 def compare(relation: str, lhs: object, rhs: object) -> Expr:
-    """A comparison (lt, le, gt, ge, eq, ne) of two operands of one dtype, an i1."""
+    """A comparison (lt, le, gt, ge, eq, ne) of two operands of one dtype; an i1."""
     left, right = pair_of(relation, lhs, rhs)
     return Apply(relation, (left, right), "i1")
 
 
 def logical(name: str, lhs: object, rhs: object) -> Expr:
-    """and, or, xor of truth values, or of the bits of integers."""
+    """Logical and, or, xor of i1 operands; bitwise of integers. Raises TeError for floats."""
     left, right = pair_of(name, lhs, rhs)
     if is_float(left.dtype):
         raise TeError(f"{name} of {left.dtype}: only truth values (i1) and integers combine so")
@@ -276,9 +275,9 @@ def logical(name: str, lhs: object, rhs: object) -> Expr:
 
 
 def shifted(name: str, lhs: object, rhs: object) -> Expr:
-    """An integer with its bits moved to the left (shl) or the right (shr), as if it had bits without end.
+    """Shift an integer left (shl) or right (shr); counts of the width or more are defined.
 
-    Bits shifted in are the sign on the left, zeros on the right; a negative count moves all bits out.
+    shr is arithmetic for signed dtypes; a negative count, or one of the width or more, shifts out all bits.
     """
     value, count = pair_of(name, lhs, rhs)
     if value.dtype not in INDICES:
@@ -298,7 +297,7 @@ def shifted(name: str, lhs: object, rhs: object) -> Expr:
 
 
 def unary(name: str, value: object) -> Expr:
-    """An operation on one operand; all but abs and neg are of floats."""
+    """An operation on one operand, a float except for abs and neg. Raises TeError."""
     operand = as_expr(value)
     if name not in ("abs", "neg") and not is_float(operand.dtype):
         raise TeError(f"{name} takes floats, got {operand.dtype}: te.cast it first")

@@ -1,4 +1,4 @@
-"""`function`: computes and their inputs as a verified te module."""
+"""`function`: a verified te module of computes and their inputs."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Function:
 
 
 def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Tensor) -> Function:
-    """The function that computes outputs from inputs.
+    """Build the function that computes outputs from inputs.
 
-    Computes and constants stand in the order in which they are needed; equal names are made distinct. Raises TeError
-    for an output that depends on a tensor which is neither an input nor computed, and for inputs named alike.
+    Computes and constants are in topological order; equal names are made distinct. Raises TeError for an output that
+    depends on a placeholder outside `inputs`, and for two inputs of one name.
     """
     title = spelled(check_name("a function", name))
     outs = (outputs,) if isinstance(outputs, Tensor) else _tensors(name, "outputs", outputs)
@@ -86,13 +86,13 @@ def _emitted(op: Source, label: str, value_of: Callable[[Tensor], SSAValue]) -> 
     return emitted
 
 
-def _tensors(name: str, what: str, given: object) -> tuple[Tensor, ...]:
-    if not isinstance(given, tuple | list):
-        raise TeError(f"the {what} of function '{name}' are {given!r}, expected a list of tensors")
-    for tensor in given:
+def _tensors(name: str, what: str, tensors: object) -> tuple[Tensor, ...]:
+    if not isinstance(tensors, tuple | list):
+        raise TeError(f"the {what} of function '{name}' are {tensors!r}, expected a list of tensors")
+    for tensor in tensors:
         if not isinstance(tensor, Tensor):
             raise TeError(f"in function '{name}': {tensor!r} is not a tensor")
-    return tuple(given)
+    return tuple(tensors)
 
 
 def _check_inputs(name: str, inputs: Sequence[Tensor]) -> None:
@@ -117,7 +117,7 @@ def _find(name: str, tensor: Tensor, values: dict[tuple[object, int], SSAValue])
 
 
 def _ordered(outputs: Sequence[Tensor]) -> list[Source]:
-    """The computes, gathers and constants that outputs need, each once, producers first."""
+    """The computes, gathers and constants that the outputs depend on, each once, in topological order."""
     ordered: dict[Source, None] = {}
     stack = [(t.source, False) for t in reversed(outputs) if t.source is not None]
     while stack:

@@ -1,4 +1,4 @@
-"""`gather`: tensors read at an index that other tensors hold."""
+"""`gather`: tensors read at data-dependent indices."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def gather(
     axes: Labels = None,
     otherwise: Number = 0,
 ) -> Tensor:
-    """A tensor whose elements are read at an index that other tensors hold: `lambda i, d: T.at(I[i], d)`.
+    """Define a tensor by reads at data-dependent indices: `lambda i, d: T.at(I[i], d)`.
 
-    fn takes one axis a dimension and returns one `.at` of a table, in which at least one index is an element of an
-    integer tensor. Where that value is outside the table, `otherwise` is read; negative values do not wrap.
+    fn maps one axis a dimension to one `.at` of a table, with at least one index that is an element of an integer
+    tensor. An index out of bounds yields `otherwise`; negative indices do not wrap.
 
-    Raises TeError, naming the tensor and the axis, for whatever does not fit.
+    Raises TeError, naming the tensor and the axis, for an invalid shape, index or read.
     """
     spatial = spatial_axes(name, shape, fn, axes)
     try:

@@ -1,4 +1,4 @@
-"""`canonical_hash`: what a te function computes, as a short text."""
+"""`canonical_hash`: a digest of the computation of a te function."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from compiler.support.files import read
 from compiler.te.function import Function
 
 DIALECTS = (Builtin, Func, ARITH, MATH, TE)
-"""What te functions are made of."""
+"""The dialects of te modules."""
 
 
 def canonical_hash(f: Function | ModuleOp | str | PathLike[str]) -> str:
     """A hash of a te function's computation, in hexadecimal digits.
 
-    It does not depend on names, nor on the order of computes, commutative operands and reductions; it depends on the
-    order of arguments and results. `f` is a te function, a module, the text of one, or the path of a file: a `.mlir`
-    file's name or a path object. The hash of a module is that of its only function, or of its only public one.
+    It is independent of names and of the order of computes, commutative operands and reductions, but not of the order
+    of arguments and results. `f` is a te function, a module, its text, or the path of an `.mlir` file. A module's hash
+    is that of its only function, or of its only public one.
 
     Raises TeError for any other object, InputError for a file that cannot be read and for a module without such a
     function, and xDSL's ParseError and VerifyException for text that is no te program.
@@ -46,8 +46,8 @@ def _module(f: object) -> ModuleOp:
         return _parsed(read(f), str(f))
     if isinstance(f, str) and "\n" in f:
         return _parsed(f, "<text>")
-    said = short(f) if isinstance(f, str) else f"a {type(f).__name__}"
-    raise TeError(f"canonical_hash takes a te function, a module, its text or the path of an .mlir file, not {said}")
+    shown = short(f) if isinstance(f, str) else f"a {type(f).__name__}"
+    raise TeError(f"canonical_hash takes a te function, a module, its text or the path of an .mlir file, not {shown}")
 
 
 def _parsed(text: str, source: str) -> ModuleOp:

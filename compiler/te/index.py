@@ -14,15 +14,15 @@ from compiler.support.errors import TeError
 
 
 def check_name(what: str, name: object) -> str:
-    """The name, which may be any text. Raises TeError."""
+    """Raise TeError unless the name is a string; return it."""
     if not isinstance(name, str):
         raise TeError(f"{name!r} cannot name {what}: a name is text")
     return name
 
 
 def check_extent(what: str, extent: object) -> int:
-    """The extent as an int of at least 1, below 2^63. Raises TeError."""
-    value = whole(extent)
+    """The extent as an int in [1, 2^63). Raises TeError."""
+    value = as_int(extent)
     if value is None:
         raise TeError(f"{what} has extent {extent!r}; extents are integers (shapes are static)")
     fault = bad_extent(what, value)
@@ -31,8 +31,8 @@ def check_extent(what: str, extent: object) -> int:
     return value
 
 
-def whole(value: object) -> int | None:
-    """The value as an int, if it is an integer of Python's or numpy's."""
+def as_int(value: object) -> int | None:
+    """The value as an int if it is an integer of Python or numpy, else None."""
     if type(value) is int:
         return value
     if isinstance(value, bool | Index) or not isinstance(value, SupportsIndex):
@@ -48,7 +48,7 @@ def _operator(operator: str) -> Callable[[Index, IndexLike], Index]:
 
 
 def _reflected(operator: str) -> Callable[[Index, IndexLike], Index]:
-    """The operator's method of an index expression on its right."""
+    """The reflected operator method: the index expression is the right operand."""
     return lambda self, other: _arithmetic(operator, other, self)
 
 
@@ -57,14 +57,14 @@ def _comparison(relation: str) -> Callable[[Index, IndexLike], Condition]:
 
 
 class Index:
-    """A quasi-affine expression of axes: axes and integers under +, -, * by a constant, // and % by one."""
+    """A quasi-affine expression of axes: +, -, and *, // and % by an integer."""
 
     def axes(self) -> list[Axis]:
-        """The axes that occur, each once, in order."""
+        """The axes of the expression, each once, in order."""
         return []
 
     def affine(self, order: dict[Axis, int]) -> AffineExpr:
-        """The expression with each axis as a dimension. Raises TeError for an axis that is not in `order`."""
+        """The expression as an affine one, with axes as dimensions by `order`. Raises TeError for an axis not in it."""
         raise NotImplementedError
 
     __add__, __radd__ = _operator("+"), _reflected("+")
@@ -92,12 +92,12 @@ class Index:
 
 
 IndexLike: TypeAlias = Index | SupportsIndex
-"""Values that can serve as an index: an expression of axes, or an integer of Python's or numpy's."""
+"""An index operand: an expression of axes, or an integer of Python or numpy."""
 
 
 @dataclass(frozen=True, eq=False)
 class Axis(Index):
-    """An axis of a compute; one that is not `named` gives its name up where another has it."""
+    """An axis of a compute. If not `named`, its name is a default and changes in a clash."""
 
     name: str
     extent: int
@@ -119,7 +119,7 @@ class Axis(Index):
 
 @dataclass(frozen=True, eq=False)
 class Fixed(Index):
-    """An integer."""
+    """An integer constant."""
 
     value: int
 
@@ -132,7 +132,7 @@ class Fixed(Index):
 
 @dataclass(frozen=True, eq=False)
 class Binary(Index):
-    """Two index expressions under an operator; the right side of *, // and % is fixed."""
+    """A binary operation on index expressions; the right operand of *, // and % is constant."""
 
     operator: str
     lhs: Index
@@ -160,7 +160,7 @@ class Binary(Index):
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """A conjunction of constraints: each form >= 0 or, if `equal`, == 0."""
+    """A conjunction of constraints: each form >= 0 or, if `equal`, == 0. Example: i < 8 is 8 - i - 1 >= 0."""
 
     constraints: tuple[tuple[Index, bool], ...]
 
@@ -170,7 +170,7 @@ class Condition:
         return NotImplemented
 
     def affine(self, order: dict[Axis, int]) -> tuple[AffineConstraintExpr, ...]:
-        """The constraints over dimensions."""
+        """The constraints with axes as dimensions by `order`."""
         kinds = (AffineConstraintKind.ge, AffineConstraintKind.eq)
         zero = AffineExpr.constant(0)
         return tuple(AffineConstraintExpr(kinds[equal], f.affine(order), zero) for f, equal in self.constraints)
@@ -180,7 +180,7 @@ class Condition:
 
 
 def check_fits(what: str, index: Index | Condition, order: dict[Axis, int]) -> None:
-    """Raise TeError unless all values of an index, or of the forms of a condition, are 64-bit integers."""
+    """Raise TeError unless all values of an index, or of the forms of a condition, fit in 64-bit integers."""
     extents = [axis.extent for axis in order]
     forms = [form for form, _ in index.constraints] if isinstance(index, Condition) else [index]
     for form in forms:
@@ -190,10 +190,10 @@ def check_fits(what: str, index: Index | Condition, order: dict[Axis, int]) -> N
 
 
 def as_index(value: object) -> Index | None:
-    """The value as an index expression, if it is one."""
+    """The value as an index expression; None if it is none."""
     if isinstance(value, Index):
         return value
-    number = whole(value)
+    number = as_int(value)
     return None if number is None else Fixed(number)
 
 
@@ -214,7 +214,7 @@ def _arithmetic(operator: str, lhs: object, rhs: object) -> Index:
 
 
 def compared(lhs: object, relation: str, rhs: object) -> Condition:
-    """The condition lhs relation rhs, over index expressions."""
+    """The condition `lhs relation rhs` of index expressions. Raises TeError."""
     left, right = as_index(lhs), as_index(rhs)
     if left is None or right is None:
         raise TeError(

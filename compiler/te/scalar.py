@@ -1,4 +1,4 @@
-"""Functions of scalar expressions: mathematics, conditions, conversions, and the reductions."""
+"""Functions of scalar expressions: mathematics, conditions, conversions, reductions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _unary(name: str, formula: str) -> Callable[[Scalar], Expr]:
     def build(value: Scalar) -> Expr:
         return unary(name, value)
 
-    build.__name__, build.__doc__ = name, f"{formula}, of a float."
+    build.__name__, build.__doc__ = name, f"{formula}, for a float expression x, of x's dtype."
     return build
 
 
@@ -104,46 +104,46 @@ sqrt = _unary("sqrt", "The square root of x")
 rsqrt = _unary("rsqrt", "1 / sqrt(x)")
 tanh = _unary("tanh", "The hyperbolic tangent of x")
 erf = _unary("erf", "The error function of x")
-erfc = _unary("erfc", "1 - erf(x), precise where that is small")
+erfc = _unary("erfc", "1 - erf(x), without cancellation for large x")
 sin = _unary("sin", "The sine of x")
 cos = _unary("cos", "The cosine of x")
 floor = _unary("floor", "The greatest integer not above x")
-round = _unary("round", "The integer nearest to x, of two the even one")
+round = _unary("round", "The integer nearest to x, ties to even")
 ceil = _unary("ceil", "The least integer not below x")
-trunc = _unary("trunc", "x without its fraction")
+trunc = _unary("trunc", "x rounded towards zero")
 exp2 = _unary("exp2", "2 to the power x")
-expm1 = _unary("expm1", "exp(x) - 1, precise near 0")
+expm1 = _unary("expm1", "exp(x) - 1, without cancellation near 0")
 log2 = _unary("log2", "The logarithm of x to the base 2")
 log10 = _unary("log10", "The logarithm of x to the base 10")
-log1p = _unary("log1p", "log(1 + x), precise near 0")
+log1p = _unary("log1p", "log(1 + x), without cancellation near 0")
 tan = _unary("tan", "The tangent of x")
-asin = _unary("asin", "The inverse of the sine, in [-pi/2, pi/2]")
-acos = _unary("acos", "The inverse of the cosine, in [0, pi]")
-atan = _unary("atan", "The inverse of the tangent, in [-pi/2, pi/2]")
+asin = _unary("asin", "The inverse sine of x, in [-pi/2, pi/2]")
+acos = _unary("acos", "The inverse cosine of x, in [0, pi]")
+atan = _unary("atan", "The inverse tangent of x, in [-pi/2, pi/2]")
 sinh = _unary("sinh", "The hyperbolic sine of x")
 cosh = _unary("cosh", "The hyperbolic cosine of x")
-asinh = _unary("asinh", "The inverse of the hyperbolic sine")
-acosh = _unary("acosh", "The inverse of the hyperbolic cosine, of a number of at least 1")
-atanh = _unary("atanh", "The inverse of the hyperbolic tangent")
-abs = _unary("abs", "The absolute value of x (integers too)")
+asinh = _unary("asinh", "The inverse hyperbolic sine of x")
+acosh = _unary("acosh", "The inverse hyperbolic cosine of x; NaN below 1")
+atanh = _unary("atanh", "The inverse hyperbolic tangent of x")
+abs = _unary("abs", "The absolute value of x, which may also be an integer")
 pow = _binary(
     "pow",
-    "lhs to the power rhs, of floats or integers.\n\nIntegers wrap, and a negative power gives 1 / lhs, truncated.",
+    "lhs to the power rhs, of floats or integers.\n\nIntegers wrap; a negative exponent yields 1 / lhs^-rhs truncated.",
 )
-atan2 = _binary("atan2", "The angle of the point (rhs, lhs), in [-pi, pi], of floats.")
-copysign = _binary("copysign", "The absolute value of one float with the sign of another.")
+atan2 = _binary("atan2", "The angle of the point (x = rhs, y = lhs), in [-pi, pi]; floats only.")
+copysign = _binary("copysign", "The absolute value of lhs with the sign of rhs; floats only.")
 fmod = _binary(
     "fmod",
-    "The remainder of floats truncated towards zero, exact, with the sign of the dividend as in C; NaN by zero.",
+    "The exact remainder of truncating division of floats, with the sign of the dividend as in C; NaN for divisor 0.",
 )
-truncdiv = _binary("truncdiv", "The quotient of two integers, truncated towards zero as in C; 0 by zero.")
-truncmod = _binary("truncmod", "The remainder of truncdiv, which has the sign of the dividend; 0 by zero.")
-maximum = _binary("maximum", "The greater of two values; NaN if one of them is.")
-minimum = _binary("minimum", "The lesser of two values; NaN if one of them is.")
+truncdiv = _binary("truncdiv", "The quotient of two integers, truncated towards zero as in C; 0 for divisor 0.")
+truncmod = _binary("truncmod", "The remainder of truncdiv, with the sign of the dividend; 0 for divisor 0.")
+maximum = _binary("maximum", "The greater of two values; NaN if either is NaN.")
+minimum = _binary("minimum", "The lesser of two values; NaN if either is NaN.")
 
 
 def sigmoid(value: Scalar) -> Expr:
-    """1 / (1 + exp(-x)), of a float."""
+    """1 / (1 + exp(-x)), for a float expression x, of x's dtype."""
     return 1.0 / (1.0 + exp(-as_expr(value)))
 
 
@@ -154,14 +154,14 @@ def equal(lhs: IndexLike, rhs: Index) -> Condition: ...
 @overload
 def equal(lhs: Scalar, rhs: Scalar) -> Expr: ...
 def equal(lhs: Comparable, rhs: Comparable) -> Expr | Condition:
-    """Whether two values, or two index expressions, are equal."""
+    """Equality of two values of one dtype (an i1), or of two index expressions (a condition). Raises TeError."""
     if as_index(lhs) is not None and as_index(rhs) is not None:
         return compared(lhs, "==", rhs)
     return compare("eq", lhs, rhs)
 
 
 def not_equal(lhs: Comparable, rhs: Comparable) -> Expr:
-    """Whether two values, or two index expressions, differ."""
+    """Inequality of two values of one dtype, or of two index expressions; an i1. Raises TeError."""
     if as_index(lhs) is not None and as_index(rhs) is not None:
         return ~Holds(compared(lhs, "==", rhs))
     return compare("ne", lhs, rhs)
@@ -172,12 +172,12 @@ def all_of(*conditions: Condition) -> Condition: ...
 @overload
 def all_of(*conditions: Truth) -> Expr | Condition: ...
 def all_of(*conditions: Truth) -> Truth:
-    """The conjunction of conditions; one over axes alone can guard a read."""
+    """The conjunction of conditions; of conditions over axes only, one that can guard a read. Raises TeError."""
     return _joined("and", conditions)
 
 
 def any_of(*conditions: Truth) -> Truth:
-    """The disjunction of conditions."""
+    """The disjunction of conditions, an i1. Raises TeError."""
     return _joined("or", [as_expr(c) for c in conditions])
 
 
@@ -194,15 +194,15 @@ def _joined(name: str, conditions: Sequence[Truth]) -> Truth:
 
 
 def select(condition: Truth, then: Scalar, otherwise: Scalar) -> Expr:
-    """`then` where the condition holds, else `otherwise`.
+    """`then` if the condition is true, else `otherwise`, of one dtype. Raises TeError.
 
-    With a condition over axes, one read, and a number, it is a conditional read: the tensor is not touched where
-    the condition fails, so its index may be out of bounds there.
+    With a condition over axes, one read, and a number, it is a conditional read: if the condition is false the tensor
+    is not read, so its index may be out of bounds.
     """
-    outside = otherwise.value if isinstance(otherwise, Const) else otherwise
-    plain = isinstance(then, Read) and then.condition is None
-    if isinstance(condition, Condition) and isinstance(then, Read) and plain and isinstance(outside, int | float):
-        return Read(then.tensor, then.indices, condition, const(outside, then.dtype).value)
+    default = otherwise.value if isinstance(otherwise, Const) else otherwise
+    bare = isinstance(then, Read) and then.condition is None
+    if isinstance(condition, Condition) and isinstance(then, Read) and bare and isinstance(default, int | float):
+        return Read(then.tensor, then.indices, condition, const(default, then.dtype).value)
     truth = as_expr(condition)
     if truth.dtype != "i1":
         raise TeError(f"the condition of select is {truth.dtype}, expected i1")
@@ -211,11 +211,10 @@ def select(condition: Truth, then: Scalar, otherwise: Scalar) -> Expr:
 
 
 def cast(value: Scalar | Index, dtype: str, saturate: bool = False) -> Expr:
-    """The value, or an index expression, converted to a dtype.
+    """Convert a value, or an index expression (an i64), to a dtype. Raises TeError for an unknown dtype.
 
-    Floats become integers by truncation towards zero, saturated at the dtype's limits, NaN as 0; floats are rounded
-    to the nearest, ties to even, once; integers wrap, or with `saturate` stay at the limits. Numbers are true where
-    they are not zero.
+    Float to integer truncates towards zero and saturates at the dtype's limits, NaN to 0; to float rounds to nearest,
+    ties to even; integer to integer wraps, or with `saturate` saturates; to i1 is inequality to zero.
     """
     dtype = check_dtype(dtype)
     index = as_index(value) if isinstance(value, Index) else None
@@ -228,23 +227,23 @@ def cast(value: Scalar | Index, dtype: str, saturate: bool = False) -> Expr:
 
 
 def _clamped(value: Expr, dtype: str) -> Expr:
-    """The integer within the limits of another dtype, as far as its own reaches them."""
+    """Clamp an integer to the limits of another dtype, at the ends where its own dtype exceeds them."""
     (low, high), (smallest, largest) = limits(dtype), limits(value.dtype)
     value = maximum(value, low) if smallest < low else value
     return minimum(value, high) if largest > high else value
 
 
-def reduce_axes(given: Axes) -> tuple[Axis, ...]:
-    """The axes of a reduction, one or several. Raises TeError for anything but reduce axes."""
-    axes = (given,) if isinstance(given, Axis) else tuple(given) if isinstance(given, tuple | list) else ()
-    if not axes or not all(isinstance(axis, Axis) for axis in axes):
-        got = repr(given) if not isinstance(given, tuple) or given else "none"
+def reduce_axes(axis: Axes) -> tuple[Axis, ...]:
+    """One reduce axis or several as a tuple. Raises TeError for anything but distinct reduce axes."""
+    axes = (axis,) if isinstance(axis, Axis) else tuple(axis) if isinstance(axis, tuple | list) else ()
+    if not axes or not all(isinstance(a, Axis) for a in axes):
+        got = repr(axis) if not isinstance(axis, tuple) or axis else "none"
         raise TeError(f"the reduction needs axis=, one reduce axis or several, got {got}")
-    for axis in axes:
-        if not axis.reduce:
-            raise TeError(f"the reduction runs over '{axis.name}', which is a spatial axis of the compute")
-        if axes.count(axis) > 1:
-            raise TeError(f"the reduction runs twice over '{axis.name}'")
+    for a in axes:
+        if not a.reduce:
+            raise TeError(f"the reduction runs over '{a.name}', which is a spatial axis of the compute")
+        if axes.count(a) > 1:
+            raise TeError(f"the reduction runs twice over '{a.name}'")
     return axes
 
 
@@ -262,7 +261,7 @@ def _reduction(combiner: str) -> Reduction:
             raise TeError("truth values are not reduced: te.cast them first")
         return Reduce(combiner, expr, axes)
 
-    build.__doc__ = f"The {combiner} of an expression over one reduce axis or several."
+    build.__doc__ = f"Reduce an expression by {combiner} over reduce axes; the root of a compute. Raises TeError."
     return build
 
 

@@ -1,4 +1,4 @@
-"""Tensors, the reads of them, and the ops that give them: computes, gathers, constants."""
+"""Tensors, reads of them, and the ops that define them: computes, gathers, constants."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from compiler.types.elements import INDICES, TYPES, check_dtype, element_bytes
 
 Shape: TypeAlias = int | Sequence[int]
 Indices: TypeAlias = IndexLike | tuple[IndexLike, ...]
-Whole: TypeAlias = "Callable[..., Tensor]"
-OPERATORS: dict[str, Whole] = {}
-"""What each of Python's operators builds of whole tensors; te.nn enters it."""
+TensorOperator: TypeAlias = "Callable[..., Tensor]"
+OPERATORS: dict[str, TensorOperator] = {}
+"""The implementation of each of Python's operators on tensors; filled by te.nn."""
 
 
 def shown(tensor: Tensor) -> str:
-    """`C: f32[64, 32]`."""
+    """A tensor as text: `C: f32[64, 32]`."""
     return f"{tensor.name}: {tensor.dtype}{list(tensor.shape)}"
 
 
-def _operator(name: str, turned: bool = False) -> Callable[[Tensor, Tensor | Number], Tensor]:
-    """The method of an operator; turned, that of the operand on its right."""
-    return lambda self, other: OPERATORS[name](other, self) if turned else OPERATORS[name](self, other)
+def _operator(name: str, reflected: bool = False) -> Callable[[Tensor, Tensor | Number], Tensor]:
+    """The method of an operator; if `reflected`, the tensor is the right operand."""
+    return lambda self, other: OPERATORS[name](other, self) if reflected else OPERATORS[name](self, other)
 
 
 def _function(name: str) -> Callable[[Tensor], Tensor]:
@@ -43,8 +43,8 @@ def _function(name: str) -> Callable[[Tensor], Tensor]:
 class Tensor:
     """A tensor of static shape: an input, a constant, or one result of a compute.
 
-    Python's operators of tensors build those of te.nn, element by element, with numpy's broadcasting; == and hash are
-    those of the object, te.nn.equal compares elements.
+    Python's operators on tensors build the operators of te.nn, elementwise with numpy's broadcasting; == and hash are
+    by identity, te.nn.equal compares elements.
     """
 
     name: str
@@ -71,17 +71,16 @@ class Tensor:
         return Read(self, self.indices(indices))
 
     def at(self, *indices: IndexLike | Read) -> TableRead:
-        """One element at a data-dependent index, for te.gather: `T.at(I[i], d)`."""
+        """A read at a data-dependent index, for te.gather: `T.at(I[i], d)`. Raises TeError."""
         return table_read(self, indices)
 
     def padded(self, value: Number) -> Padded:
-        """The tensor as if surrounded by a value: `A.padded(0.0)[i - 1]` reads it outside the bounds."""
+        """The tensor with a value outside its bounds: `A.padded(0.0)[i - 1]` is 0.0 for i = 0. Raises TeError."""
         return Padded(self, const(value, self.dtype).value)
 
-    def indices(self, given: object) -> tuple[Index, ...]:
-        """One index expression a dimension. Raises TeError for a wrong number of indices, or for a value that is no
-        index."""
-        positions = given if isinstance(given, tuple) else (given,)
+    def indices(self, positions: object) -> tuple[Index, ...]:
+        """The indices of a read as index expressions, one a dimension. Raises TeError."""
+        positions = positions if isinstance(positions, tuple) else (positions,)
         if len(positions) != self.rank:
             raise TeError(f"tensor '{self.name}' has {self.rank} dimensions, indexed with {len(positions)}")
         indices = []
@@ -96,19 +95,19 @@ class Tensor:
             indices.append(index)
         return tuple(indices)
 
-    __add__, __radd__ = _operator("+"), _operator("+", turned=True)
-    __sub__, __rsub__ = _operator("-"), _operator("-", turned=True)
-    __mul__, __rmul__ = _operator("*"), _operator("*", turned=True)
-    __truediv__, __rtruediv__ = _operator("/"), _operator("/", turned=True)
-    __floordiv__, __rfloordiv__ = _operator("//"), _operator("//", turned=True)
-    __mod__, __rmod__ = _operator("%"), _operator("%", turned=True)
-    __pow__, __rpow__ = _operator("**"), _operator("**", turned=True)
-    __matmul__, __rmatmul__ = _operator("@"), _operator("@", turned=True)
-    __and__, __rand__ = _operator("&"), _operator("&", turned=True)
-    __or__, __ror__ = _operator("|"), _operator("|", turned=True)
-    __xor__, __rxor__ = _operator("^"), _operator("^", turned=True)
-    __lshift__, __rlshift__ = _operator("<<"), _operator("<<", turned=True)
-    __rshift__, __rrshift__ = _operator(">>"), _operator(">>", turned=True)
+    __add__, __radd__ = _operator("+"), _operator("+", reflected=True)
+    __sub__, __rsub__ = _operator("-"), _operator("-", reflected=True)
+    __mul__, __rmul__ = _operator("*"), _operator("*", reflected=True)
+    __truediv__, __rtruediv__ = _operator("/"), _operator("/", reflected=True)
+    __floordiv__, __rfloordiv__ = _operator("//"), _operator("//", reflected=True)
+    __mod__, __rmod__ = _operator("%"), _operator("%", reflected=True)
+    __pow__, __rpow__ = _operator("**"), _operator("**", reflected=True)
+    __matmul__, __rmatmul__ = _operator("@"), _operator("@", reflected=True)
+    __and__, __rand__ = _operator("&"), _operator("&", reflected=True)
+    __or__, __ror__ = _operator("|"), _operator("|", reflected=True)
+    __xor__, __rxor__ = _operator("^"), _operator("^", reflected=True)
+    __lshift__, __rlshift__ = _operator("<<"), _operator("<<", reflected=True)
+    __rshift__, __rrshift__ = _operator(">>"), _operator(">>", reflected=True)
     __lt__, __le__, __gt__, __ge__ = map(_operator, ("<", "<=", ">", ">="))
     __neg__, __abs__, __invert__ = map(_function, ("neg", "abs", "~"))
     __array_ufunc__ = None
@@ -122,13 +121,13 @@ class Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Padded:
-    """A tensor whose reads outside the bounds give a value."""
+    """A tensor whose reads out of bounds yield a value."""
 
     tensor: Tensor
     value: Number
 
-    def __getitem__(self, given: Indices) -> Read:
-        indices = self.tensor.indices(given)
+    def __getitem__(self, positions: Indices) -> Read:
+        indices = self.tensor.indices(positions)
         constraints: list[Condition] = []
         for index, size in zip(indices, self.tensor.shape, strict=True):
             low, high = _bounds(index)
@@ -136,8 +135,8 @@ class Padded:
             constraints += [compared(index, "<=", size - 1)] if high >= size else []
         if not constraints:
             return Read(self.tensor, indices)
-        joined = Condition(tuple(c for constraint in constraints for c in constraint.constraints))
-        return Read(self.tensor, indices, joined, self.value)
+        condition = Condition(tuple(c for constraint in constraints for c in constraint.constraints))
+        return Read(self.tensor, indices, condition, self.value)
 
 
 def _bounds(index: Index) -> lin.Range:
@@ -149,7 +148,7 @@ def _bounds(index: Index) -> lin.Range:
 
 @dataclass(frozen=True, eq=False)
 class Read(Expr):
-    """One element of a tensor; where the condition fails, `otherwise` instead."""
+    """A read of a tensor's element; `otherwise` if the condition is false."""
 
     tensor: Tensor
     indices: tuple[Index, ...]
@@ -164,7 +163,7 @@ class Read(Expr):
 
 @dataclass(frozen=True, eq=False)
 class TableRead(Expr):
-    """One element of a table: each index is quasi-affine, or an integer tensor's element."""
+    """A read of a table's element; each index is quasi-affine, or an integer tensor's element."""
 
     tensor: Tensor
     indices: tuple[Index | Read, ...]
@@ -175,12 +174,11 @@ class TableRead(Expr):
         return self.tensor.dtype
 
 
-def table_read(tensor: Tensor, given: tuple[object, ...]) -> TableRead:
-    """The element of a tensor at given indices. Raises TeError for a wrong number of indices, or for a value that is no
-    index."""
-    if len(given) != tensor.rank:
-        raise TeError(f"tensor '{tensor.name}' has {tensor.rank} dimensions, indexed with {len(given)}")
-    return TableRead(tensor, tuple(_index(tensor, position) for position in given))
+def table_read(tensor: Tensor, positions: tuple[object, ...]) -> TableRead:
+    """A read of a tensor at data-dependent indices. Raises TeError for a wrong number of indices or a non-index."""
+    if len(positions) != tensor.rank:
+        raise TeError(f"tensor '{tensor.name}' has {tensor.rank} dimensions, indexed with {len(positions)}")
+    return TableRead(tensor, tuple(_index(tensor, position) for position in positions))
 
 
 def _index(tensor: Tensor, position: object) -> Index | Read:
@@ -201,7 +199,7 @@ def _index(tensor: Tensor, position: object) -> Index | Read:
 
 @dataclass(frozen=True, eq=False)
 class Compute:
-    """One te.compute: its axes, the values it yields, and their reduction."""
+    """A te.compute: its axes, the values it yields, and their reduction."""
 
     name: str
     spatial: tuple[Axis, ...]
@@ -218,7 +216,7 @@ class Compute:
 
     @property
     def labels(self) -> list[str]:
-        """Distinct names of the axes; unnamed axes get the names that are free."""
+        """Distinct names of the axes; a default name gives way to the named axes."""
         taken = {axis.name for axis in self.axes if axis.named}
         labels = []
         for axis in self.axes:
@@ -228,13 +226,13 @@ class Compute:
         return labels
 
     def sources(self) -> list[Tensor]:
-        """The tensors that it reads, in the order of its bodies."""
-        return [e.tensor for body in self.bodies for e in reads_of(body) if isinstance(e, Read)]
+        """The tensors read, in the order of the bodies."""
+        return [e.tensor for body in self.bodies for e in nodes_of(body) if isinstance(e, Read)]
 
 
 @dataclass(frozen=True, eq=False)
 class Gather:
-    """One te.gather: its axes, the table and the indices it reads, and the value outside the table."""
+    """A te.gather: its axes, the read of the table, and the value of reads out of bounds."""
 
     name: str
     axes: tuple[Axis, ...]
@@ -243,7 +241,7 @@ class Gather:
     location: LocationAttr = field(default_factory=spans.of_caller)
 
     def sources(self) -> list[Tensor]:
-        """The tensors that it reads: the indices, then the table."""
+        """The tensors read: the indices, then the table."""
         return [*(index.tensor for index in self.reads), self.read.tensor]
 
     @property
@@ -254,22 +252,22 @@ class Gather:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """One te.constant: a name and its elements."""
+    """A te.constant: its name and elements."""
 
     name: str
     value: Dense
 
     def sources(self) -> list[Tensor]:
-        """The tensors that it reads: none."""
+        """The tensors read: none."""
         return []
 
 
 Source: TypeAlias = Compute | Gather | Constant
-"""What gives a tensor."""
+"""The op that defines a tensor."""
 
 
 def placeholder(shape: Shape, dtype: object = "f32", name: str = "arg") -> Tensor:
-    """An input tensor; `dtype` may also be numpy's or torch's, such as "float32" or np.float32.
+    """An input tensor. `dtype` is a name of te ("f32"), or numpy's or torch's dtype or its name ("float32").
 
     Raises TeError for a shape that is not static and positive, or an unknown dtype.
     """
@@ -278,7 +276,7 @@ def placeholder(shape: Shape, dtype: object = "f32", name: str = "arg") -> Tenso
 
 
 def static_shape(what: str, shape: object) -> tuple[int, ...]:
-    """A shape that was given, of something. Raises TeError unless it is static and positive."""
+    """A shape as a tuple of positive extents; `what` names it in errors. Raises TeError unless it is static."""
     if isinstance(shape, int):
         return (check_extent(what, shape),)
     if not isinstance(shape, tuple | list):
@@ -289,7 +287,7 @@ def static_shape(what: str, shape: object) -> tuple[int, ...]:
 def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
     """An axis to reduce over: from 0 to its extent, or the range (0, extent) as TVM writes it.
 
-    Without a name a compute calls it k, or k1, k2 ... where it has several of such. Raises TeError.
+    The default name is k, or k1, k2 ... if a compute has several. Raises TeError.
     """
     label = spelled(check_name("an axis", "k" if name is None else name))
     if isinstance(extent, tuple | list) and len(extent) == 2:
@@ -302,8 +300,8 @@ def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
     return Axis(label, check_extent(f"axis '{label}'", extent), True, name is not None)
 
 
-def reads_of(body: Expr) -> list[Expr]:
-    """All expressions under one, each once, operands before users."""
+def nodes_of(body: Expr) -> list[Expr]:
+    """All nodes of an expression, each once, operands before users."""
     visited: dict[Expr, None] = {}
     stack: list[tuple[Expr, bool]] = [(body, False)]
     while stack:
