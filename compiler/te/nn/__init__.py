@@ -6,29 +6,29 @@ adaptive.py        pooling to a size
 attention.py       scaled dot-product attention, rotary embeddings
 contraction.py     matrix products
 convolution.py     convolutions, transposed ones, gradients
-cumulative.py      sums and products up to a place
+cumulative.py      prefix sums and products
 division.py        quotients and remainders
-elementwise.py     functions of elements, arithmetic with numpy's broadcasting
-formulas.py        formulas of elements that keep their digits where terms cancel
-gather.py          reads at indices that a tensor holds
-interpolation.py   what the places of a resized dimension are made of
-losses.py          cross entropy, and others of classes or numbers
+elementwise.py     elementwise functions, arithmetic with numpy's broadcasting
+formulas.py        scalar formulas without cancellation
+gather.py          reads at data-dependent indices
+interpolation.py   coordinates and weights of resized dimensions
+losses.py          losses of classes and of numbers
 normalisation.py   softmax, logsumexp, layer, batch and other norms
-operators.py       Python's operators of whole tensors
-padding.py         tensors with something around them
+operators.py       Python's operators on tensors
+padding.py         padding and cropping
 pooling.py         maxima and means over windows
 ranking.py         top-k, sorting
-rearrange.py       elements moved by arithmetic on their places: rolls, blocks, windows as rows
+rearrange.py       permutations of elements: roll, depth_to_space, tril, unfold
 recurrent.py       recurrent layers, unrolled
 reduction.py       sums, products, extremes, means
-resize.py          images at another size: the common cases
-resizing.py        resize: tensors at another size, in all ways of ONNX
-sampling.py        images read at places that a tensor holds
+resize.py          nearest and bilinear resize of images
+resizing.py        resize, with all modes of ONNX's Resize
+sampling.py        grid_sample
 selection.py       argmax, argmin
-shape.py           operators that move elements
-statistics.py      norms, variances, truth over axes
-window.py          windows over images, as convolutions and pooling move them
-common.py          what the operators share: checks that end in a sentence
+shape.py           transpose, reshape, slice, concat
+statistics.py      norms, variances, any and all
+window.py          sliding windows of convolutions and pooling
+common.py          argument checks and helpers of the operators
 """
 
 from typing import TYPE_CHECKING
@@ -136,7 +136,7 @@ __all__ = sorted(name for name, value in globals().items() if callable(value))
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """The operator of that name that a plugin adds. Raises AttributeError where none does."""
+        """Look up an operator of a plugin. Raises AttributeError."""
         from compiler.support.text import unknown
 
         if name.startswith("_"):

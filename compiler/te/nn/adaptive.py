@@ -1,4 +1,4 @@
-"""Pooling over windows that a size of the result gives: adaptive pooling."""
+"""Adaptive pooling: the windows follow from the sizes of input and result."""
 
 from __future__ import annotations
 
@@ -10,61 +10,63 @@ from compiler.te.combiner import combiner, reduce
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Number, Reduce
 from compiler.te.index import Condition, Index
-from compiler.te.nn.common import Sizes, accumulator, check_float, several
-from compiler.te.nn.selection import LAST, best, worst
+from compiler.te.nn.common import Sizes, accumulator, check_float, per_dim
+from compiler.te.nn.selection import LAST_INDEX, extremum_combine, extremum_identity
 from compiler.te.nn.window import SPATIAL, TAPS, image_rank, row_major
 from compiler.te.tensor import Tensor, reduce_axis
 
 
 def adaptive_avg_pool(x: Tensor, size: Sizes, name: str = "adaptive_avg_pool") -> Tensor:
-    """Y[n, c, at] = the mean of X[n, c, at*X // Y to (at + 1)*X // Y, rounded up], X and Y being extents.
+    """Y[n, c, i] = the mean of X[n, c, floor(i*H / OH) : ceil((i + 1)*H / OH)] in each dimension.
 
-    x is [N, C, and an image of one to three dimensions] of a float dtype, size the extents of the result's image.
+    x is [N, C, H...] of a float dtype with one to three image dimensions H; `size` is the result's OH.
     Raises TeError. Elsewhere: torch adaptive_avg_pool2d.
     """
-    wide = accumulator(check_float("adaptive_avg_pool", x).dtype)
+    acc_dtype = accumulator(check_float("adaptive_avg_pool", x).dtype)
     sizes = _sizes("adaptive_avg_pool", x, size)
-    total = _pooled(x, sizes, e.sum, 0, wide, f"{name}.sum")
-    even = all(n % size == 0 for n, size in zip(x.shape[2:], sizes, strict=True))
-    share = 1.0 / math.prod(n // size for n, size in zip(x.shape[2:], sizes, strict=True)) if even else 1.0
+    total = _pooled(x, sizes, e.sum, 0, acc_dtype, f"{name}.sum")
+    is_even = all(n % size == 0 for n, size in zip(x.shape[2:], sizes, strict=True))
+    inverse_count = 1.0 / math.prod(n // size for n, size in zip(x.shape[2:], sizes, strict=True)) if is_even else 1.0
 
     def element(*i: Index) -> Expr:
-        if even:
-            return e.cast(total[i] * share, x.dtype)
+        if is_even:
+            return e.cast(total[i] * inverse_count, x.dtype)
         count: Expr | None = None
-        for at, n, size in zip(i[2:], x.shape[2:], sizes, strict=True):
-            length = e.cast(_end(at, n, size) - _start(at, n, size), wide)
+        for index, n, size in zip(i[2:], x.shape[2:], sizes, strict=True):
+            length = e.cast(_end(index, n, size) - _start(index, n, size), acc_dtype)
             count = length if count is None else count * length
-        return e.cast(total[i] / e.cast(count, wide) if count is not None else total[i], x.dtype)
+        return e.cast(total[i] / e.cast(count, acc_dtype) if count is not None else total[i], x.dtype)
 
     return compute(total.shape, element, name, axes=("n", "c", *SPATIAL[x.rank - 2]))
 
 
 def adaptive_max_pool(x: Tensor, size: Sizes, name: str = "adaptive_max_pool") -> Tensor:
-    """Y[n, c, at] = the maximum of X[n, c, at*X // Y to (at + 1)*X // Y, rounded up], X and Y being extents.
+    """Y[n, c, i] = the maximum of X[n, c, floor(i*H / OH) : ceil((i + 1)*H / OH)] in each dimension.
 
-    As adaptive_avg_pool, of any dtype of numbers. Raises TeError. Elsewhere: torch adaptive_max_pool2d.
+    Shapes as adaptive_avg_pool; any dtype of numbers. Raises TeError. Elsewhere: torch adaptive_max_pool2d.
     """
     sizes = _sizes("adaptive_max_pool", x, size)
-    return _pooled(x, sizes, e.max, worst(x.dtype, lowest=True), x.dtype, name)
+    return _pooled(x, sizes, e.max, extremum_identity(x.dtype, lowest=True), x.dtype, name)
 
 
 def adaptive_max_pool_with_places(x: Tensor, size: Sizes, name: str = "adaptive_max_pool") -> tuple[Tensor, Tensor]:
-    """Y, P = the maximum of each window, and its place in the image of X[n, c] in row-major order, an i64.
+    """Y, P = the maximum of each window of adaptive_max_pool, and its row-major index in the image, an i64.
 
-    The windows are adaptive_max_pool's; of equal elements the first, and NaN before all others. Raises TeError.
+    Ties go to the first element; NaN counts as greatest. Raises TeError.
     """
     sizes, image = _sizes("adaptive_max_pool_with_places", x, size), x.shape[2:]
     windows = _Windows(x, sizes)
-    outside = worst(x.dtype, lowest=True)
-    pick = combiner(best(lambda a, b: a > b, x.dtype), (outside, LAST))
+    outside = extremum_identity(x.dtype, lowest=True)
+    pick = combiner(extremum_combine(lambda a, b: a > b, x.dtype), (outside, LAST_INDEX))
 
-    def element(n: Index, c: Index, *at: Index) -> tuple[Reduce, ...]:
-        places, holds = windows.met(at)
+    def element(n: Index, c: Index, *output: Index) -> tuple[Reduce, ...]:
+        places, conditions = windows.elements(output)
         read, position = x[(n, c, *places)], e.cast(row_major(places, image), "i64")
-        if holds:
-            inside = e.all_of(*holds)
-            return reduce(pick, (e.select(inside, read, outside), e.select(inside, position, LAST)), axis=windows.taps)
+        if conditions:
+            inside = e.all_of(*conditions)
+            return reduce(
+                pick, (e.select(inside, read, outside), e.select(inside, position, LAST_INDEX)), axis=windows.taps
+            )
         return reduce(pick, (read, position), axis=windows.taps)
 
     values, places = compute((*x.shape[:2], *sizes), element, name, axes=("n", "c", *SPATIAL[x.rank - 2]))
@@ -72,50 +74,50 @@ def adaptive_max_pool_with_places(x: Tensor, size: Sizes, name: str = "adaptive_
 
 
 def _sizes(operator: str, x: Tensor, size: Sizes) -> tuple[int, ...]:
-    return several(operator, "size", size, 1, image_rank(operator, x))
+    return per_dim(operator, "size", size, 1, image_rank(operator, x))
 
 
-def _start(at: Index, extent: int, size: int) -> Index:
-    """Where the window of an index begins."""
-    return at * (extent // size) if extent % size == 0 else at * extent // size
+def _start(i: Index, extent: int, size: int) -> Index:
+    """The first index of the window of result index `i` in one dimension: i = 1, extent 10, size 4 -> 2."""
+    return i * (extent // size) if extent % size == 0 else i * extent // size
 
 
-def _end(at: Index, extent: int, size: int) -> Index:
-    """Where the window of an index ends."""
-    return ((at + 1) * extent + (size - 1)) // size
+def _end(i: Index, extent: int, size: int) -> Index:
+    """The end of the window of result index `i` in one dimension: i = 1, extent 10, size 4 -> 5."""
+    return ((i + 1) * extent + (size - 1)) // size
 
 
 class _Windows:
-    """The windows of a result's places: their axes, and what each reads."""
+    """The windows of an adaptive pooling: their reduce axes, and the elements of each."""
 
     def __init__(self, x: Tensor, sizes: Sequence[int]) -> None:
         self.image, self.sizes = x.shape[2:], sizes
-        longest = [_longest(n, size) for n, size in zip(self.image, sizes, strict=True)]
+        longest = [_longest_window(n, size) for n, size in zip(self.image, sizes, strict=True)]
         self.taps = tuple(reduce_axis(n, label) for n, label in zip(longest, TAPS[x.rank - 2], strict=True))
 
-    def met(self, at: Sequence[Index]) -> tuple[list[Index], list[Condition]]:
-        """The places that a window reads, and where they are within it."""
-        places: list[Index] = []
-        holds: list[Condition] = []
-        for i, tap, extent, size in zip(at, self.taps, self.image, self.sizes, strict=True):
-            places.append(_start(i, extent, size) + tap)
-            holds += [places[-1] < _end(i, extent, size)] if extent % size else []
-        return places, holds
+    def elements(self, output: Sequence[Index]) -> tuple[list[Index], list[Condition]]:
+        """The input index of each tap of a window, and the conditions under which the tap is in the window."""
+        indices: list[Index] = []
+        conditions: list[Condition] = []
+        for i, tap, extent, size in zip(output, self.taps, self.image, self.sizes, strict=True):
+            indices.append(_start(i, extent, size) + tap)
+            conditions += [indices[-1] < _end(i, extent, size)] if extent % size else []
+        return indices, conditions
 
 
 def _pooled(x: Tensor, sizes: Sequence[int], combine: e.Reduction, outside: Number, dtype: str, name: str) -> Tensor:
-    """The elements of each window combined, in a dtype."""
+    """Reduce each window in a dtype; `outside` is the value of taps outside the window."""
     windows = _Windows(x, sizes)
 
-    def element(n: Index, c: Index, *at: Index) -> Reduce:
-        places, holds = windows.met(at)
-        read = x[(n, c, *places)]
-        value = e.select(e.all_of(*holds), read, outside) if holds else read
+    def element(n: Index, c: Index, *output: Index) -> Reduce:
+        indices, conditions = windows.elements(output)
+        read = x[(n, c, *indices)]
+        value = e.select(e.all_of(*conditions), read, outside) if conditions else read
         return combine(e.cast(value, dtype), axis=windows.taps)
 
     return compute((*x.shape[:2], *sizes), element, name, axes=("n", "c", *SPATIAL[x.rank - 2]))
 
 
-def _longest(extent: int, size: int) -> int:
-    """The length of the longest window: that which begins at the greatest fraction of an element."""
+def _longest_window(extent: int, size: int) -> int:
+    """The length of the longest window: extent 10, size 4 -> 3."""
     return -(-(extent + size - math.gcd(extent, size)) // size)

@@ -12,12 +12,12 @@ from compiler.te.index import Index, compared
 from compiler.te.nn.common import (
     Indices,
     accumulator,
+    astype,
     check_equal,
     check_flag,
     check_float,
     check_number,
     check_tensor,
-    rounded,
 )
 from compiler.te.nn.normalisation import softmax_over
 from compiler.te.tensor import Tensor, reduce_axis
@@ -38,28 +38,30 @@ def attention(
 ) -> Tensor:
     """Y[b, h, m, :] = sum over n of softmax over n of (scale * Q[b, h, m, :] . K[b, h, n, :] + mask) * V[b, h, n, :].
 
-    q is [B, H, M, D], k [B, G, N, D], v [B, G, N, E], or all without H and G; G divides H, and consecutive heads of q
-    share one of k and v. The scale is 1 / sqrt(D) where it is not given. `causal` leaves out n > m + offset. The mask
-    broadcasts to the scores as numpy does: numbers to add, or an i1 that is false where n is left out. A softcap limits
-    the scores s before the mask, as softcap * tanh(s / softcap). Products are summed, and the softmax taken, in f32 of
-    narrower floats. A row in which all is left out, as by a mask of -inf, gives 0. Raises TeError. Source: Vaswani et
-    al., Attention Is All You Need, 2017; as torch's scaled_dot_product_attention.
+    q is [B, H, M, D], k [B, G, N, D], v [B, G, N, E], or all without H and G, of one float dtype; G divides H, and
+    H / G consecutive heads of q share one of k and v. The scale is 1 / sqrt(D) by default. `causal` masks n > m +
+    offset. The mask broadcasts to the scores [B, H, M, N]: addends of q's dtype, or an i1 that is false for masked n. A
+    softcap maps scores s to softcap * tanh(s / softcap) before the mask. Sums and softmax are in f32 for narrower
+    floats. A row whose scores are all masked yields 0. Raises TeError. Source: Vaswani et al., Attention Is All You
+    Need, 2017; as torch's scaled_dot_product_attention.
     """
     _check(q, k, v)
     cap = _check_options(causal, offset, softcap)
-    wide, axes = accumulator(q.dtype), (*_NAMES[q.rank], "m", "n")
+    acc_dtype, axes = accumulator(q.dtype), (*_NAMES[q.rank], "m", "n")
     shape = (*q.shape[:-1], k.shape[-2])
     _check_mask(mask, shape, q.dtype)
-    share = q.shape[1] // k.shape[1] if q.rank == 4 else 1
+    heads_per_group = q.shape[1] // k.shape[1] if q.rank == 4 else 1
     factor = 1.0 / math.sqrt(q.shape[-1]) if scale is None else check_number("attention", "the scale", scale)
     d, n = reduce_axis(q.shape[-1], "d"), reduce_axis(k.shape[-2], "n")
 
-    def group(batch: tuple[Index, ...]) -> tuple[Index, ...]:
-        return batch if share == 1 else (*batch[:-1], batch[-1] // share)
+    def kv_index(batch: tuple[Index, ...]) -> tuple[Index, ...]:
+        return batch if heads_per_group == 1 else (*batch[:-1], batch[-1] // heads_per_group)
 
     def score(*i: Index) -> Expr:
         *batch, row, column = i
-        return e.sum(e.cast(q[(*batch, row, d)], wide) * e.cast(k[(*group(tuple(batch)), column, d)], wide), axis=d)
+        return e.sum(
+            e.cast(q[(*batch, row, d)], acc_dtype) * e.cast(k[(*kv_index(tuple(batch)), column, d)], acc_dtype), axis=d
+        )
 
     scores = compute(shape, score, f"{name}.scores", axes=axes)
 
@@ -68,25 +70,25 @@ def attention(
         if cap is not None:
             value = e.tanh(value * (1.0 / cap)) * cap
         if mask is not None:
-            entry = mask[_broadcast(mask, shape, i)]
-            value = e.select(entry, value, -math.inf) if mask.dtype == "i1" else value + e.cast(entry, wide)
+            entry = mask[_broadcast_index(mask, shape, i)]
+            value = e.select(entry, value, -math.inf) if mask.dtype == "i1" else value + e.cast(entry, acc_dtype)
         return e.select(i[-1] <= (i[-2] + offset if offset else i[-2]), value, -math.inf) if causal else value
 
     logits = compute(shape, masked, f"{name}.logits", axes=axes)
     guarded = mask is not None or (causal and offset < 0)
     weights = softmax_over(logits, logits.rank - 1, f"{name}.softmax", guarded)
 
-    def mixed(*i: Index) -> Expr:
+    def output_element(*i: Index) -> Expr:
         *batch, row, column = i
-        return e.sum(weights[(*batch, row, n)] * e.cast(v[(*group(tuple(batch)), n, column)], wide), axis=n)
+        return e.sum(weights[(*batch, row, n)] * e.cast(v[(*kv_index(tuple(batch)), n, column)], acc_dtype), axis=n)
 
-    label = name if wide == q.dtype else f"{name}.wide"
-    output = compute((*q.shape[:-1], v.shape[-1]), mixed, label, axes=(*axes[:-1], "e"))
-    return rounded(output, q.dtype, name)
+    label = name if acc_dtype == q.dtype else f"{name}.wide"
+    output = compute((*q.shape[:-1], v.shape[-1]), output_element, label, axes=(*axes[:-1], "e"))
+    return astype(output, q.dtype, name)
 
 
 def _check_options(causal: bool, offset: int, softcap: float | None) -> float | None:
-    """The softcap, or None. Raises TeError for invalid options."""
+    """Raise TeError for invalid options; return the softcap as a float, or None."""
     check_flag("attention", "causal", causal)
     cap = None if softcap is None else check_number("attention", "the softcap", softcap)
     if isinstance(offset, bool) or not isinstance(offset, int) or (cap is not None and cap <= 0):
@@ -122,7 +124,7 @@ def _check_mask(mask: Tensor | None, shape: tuple[int, ...], dtype: str) -> None
         raise TeError(f"attention: the mask '{mask.name}' is of {mask.dtype}, expected i1 or {dtype}")
 
 
-def _broadcast(mask: Tensor, shape: tuple[int, ...], i: Indices) -> Indices:
+def _broadcast_index(mask: Tensor, shape: tuple[int, ...], i: Indices) -> Indices:
     mask_index = i[len(shape) - mask.rank :]
     return tuple(0 if size == 1 else index for size, index in zip(mask.shape, mask_index, strict=True))
 
@@ -130,15 +132,15 @@ def _broadcast(mask: Tensor, shape: tuple[int, ...], i: Indices) -> Indices:
 def rotary_embedding(
     x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False, name: str = "rotary_embedding"
 ) -> Tensor:
-    """Y[..., j], Y[..., j + R] = X[..., j] and X[..., j + R], turned by the angle of cos[..., j] and sin[..., j].
+    """Rotate the pairs (X[..., j], X[..., j + R]) by the angle with cosine cos[..., j] and sine sin[..., j].
 
-    That is X[..., j] * cos - X[..., j + R] * sin, and X[..., j + R] * cos + X[..., j] * sin. cos and sin have R
-    elements in the last dimension, at most half of X's, and broadcast as numpy does; with `interleaved` the pairs are
-    2j and 2j + 1. What is beyond 2R stays. In f32 of narrower floats. Raises TeError. Source: Su et al., RoFormer,
-    2021.
+    Y[..., j] = X[..., j] * cos - X[..., j + R] * sin; Y[..., j + R] = X[..., j + R] * cos + X[..., j] * sin. cos and
+    sin have R elements in the last dimension, at most half of X's, and broadcast; with `interleaved` the pairs are 2j
+    and 2j + 1. Elements from 2R on are copied. Computed in f32 for narrower floats. Raises TeError. Source: Su et al.,
+    RoFormer, 2021.
     """
     operator = "rotary_embedding"
-    wide = accumulator(check_float(operator, x).dtype)
+    acc_dtype = accumulator(check_float(operator, x).dtype)
     check_flag(operator, "interleaved", interleaved)
     for table in (cos, sin):
         table_shape = x.shape[x.rank - check_float(operator, table).rank :]
@@ -149,19 +151,17 @@ def rotary_embedding(
     half, extent = cos.shape[-1], x.shape[-1]
 
     def entry(table: Tensor, i: tuple[Index, ...], pair: Index) -> Expr:
-        at = _broadcast(table, x.shape, i)[:-1]
-        return e.cast(e.select(pair < half, table[(*at, pair)], 0), wide)
+        outer = _broadcast_index(table, x.shape, i)[:-1]
+        return e.cast(e.select(pair < half, table[(*outer, pair)], 0), acc_dtype)
 
     def element(*i: Index) -> Expr:
         j = i[-1]
         partner = j + 1 - (j % 2) * 2 if interleaved else (j + half) % (2 * half)
-        first, pair = (compared(j % 2, "==", 0), j // 2) if interleaved else (j < half, j % half)
-        entry_here, partner_entry = (
-            e.cast(x[i], wide),
-            e.cast(e.select(partner < extent, x[(*i[:-1], partner)], 0), wide),
-        )
-        turned = e.select(first, -partner_entry, partner_entry)
-        rotated = entry_here * entry(cos, i, pair) + turned * entry(sin, i, pair)
-        return e.cast(e.select(j < 2 * half, rotated, entry_here) if 2 * half < extent else rotated, x.dtype)
+        is_first, pair = (compared(j % 2, "==", 0), j // 2) if interleaved else (j < half, j % half)
+        value = e.cast(x[i], acc_dtype)
+        partner_value = e.cast(e.select(partner < extent, x[(*i[:-1], partner)], 0), acc_dtype)
+        turned = e.select(is_first, -partner_value, partner_value)
+        rotated = value * entry(cos, i, pair) + turned * entry(sin, i, pair)
+        return e.cast(e.select(j < 2 * half, rotated, value) if 2 * half < extent else rotated, x.dtype)
 
     return compute(x.shape, element, name)

@@ -10,7 +10,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Reduce
 from compiler.te.index import Index
-from compiler.te.nn.common import accumulator, check_equal, check_flag, check_rank, product, result_dtype, rounded
+from compiler.te.nn.common import accumulator, astype, check_equal, check_flag, check_rank, product, result_dtype
 from compiler.te.nn.shape import reshape
 from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import is_float
@@ -26,10 +26,10 @@ def matmul(
 ) -> Tensor:
     """C[m, n] = sum over k of A[m, k] * B[k, n].
 
-    a is [M, K], or [K, M] with transpose_a; b is [K, N], or [N, K] with transpose_b; the result is [M, N]. Sums are
-    formed in f32 of narrower floats and in i32 of narrower integers (u32 of u16), which may be of two dtypes, as u8
-    and i8; `dtype` is that of the result: a's of floats, that of the sums of integers. Raises TeError where the extents
-    of k differ.
+    a is [M, K], or [K, M] with transpose_a; b is [K, N], or [N, K] with transpose_b; the result is [M, N]. Sums are in
+    f32 for narrower floats and in i32 for narrower integers (u32 for u16), whose dtypes may differ, as u8 and i8. The
+    default `dtype` of the result is a's for floats, that of the sums for integers. Raises TeError for extents or dtypes
+    that do not match.
     """
     return _product("matmul", ("m", "n"), a, b, transpose_a, transpose_b, dtype, name)
 
@@ -44,7 +44,7 @@ def _product(
     dtype: str | None,
     name: str,
 ) -> Tensor:
-    """The product of matrices, each the last two dimensions of a tensor, for each index of those before."""
+    """The product of the matrices in the last two dimensions of a and b, for each index of those before."""
     layout = "rows, columns" if len(axes) == 2 else "batch, rows, columns"
     for tensor in (a, b):
         check_rank(operator, tensor, len(axes), layout)
@@ -63,9 +63,9 @@ def _product(
         right = b[(*batch, n, k) if transpose_b else (*batch, k, n)]
         return e.sum(product(left, right, accumulator(a.dtype)), axis=k)
 
-    wanted = result_dtype(operator, a.dtype, dtype)
-    label = name if wanted == accumulator(a.dtype) else f"{name}.sum"
-    return rounded(compute((*a.shape[:-2], rows, columns), element, label, axes=axes), wanted, name)
+    out_dtype = result_dtype(operator, a.dtype, dtype)
+    label = name if out_dtype == accumulator(a.dtype) else f"{name}.sum"
+    return astype(compute((*a.shape[:-2], rows, columns), element, label, axes=axes), out_dtype, name)
 
 
 def batch_matmul(
@@ -76,28 +76,28 @@ def batch_matmul(
     dtype: str | None = None,
     name: str = "batch_matmul",
 ) -> Tensor:
-    """C[i, m, n] = sum over k of A[i, m, k] * B[i, k, n], for a and b of rank 3; as matmul for each i."""
+    """C[i, m, n] = sum over k of A[i, m, k] * B[i, k, n], for a and b of rank 3; else as matmul. Raises TeError."""
     return _product("batch_matmul", ("i", "m", "n"), a, b, transpose_a, transpose_b, dtype, name)
 
 
 def dense(x: Tensor, w: Tensor, bias: Tensor | None = None, dtype: str | None = None, name: str = "dense") -> Tensor:
-    """Y[m, n] = sum over k of X[m, k] * W[n, k], plus bias[n] where there is one; w is [N, K]; dtypes as matmul."""
+    """Y[m, n] = sum over k of X[m, k] * W[n, k] + bias[n]; w is [N, K]; dtypes as matmul. Raises TeError."""
     if bias is None:
         return matmul(x, w, transpose_b=True, dtype=dtype, name=name)
     check_rank("dense", x, 2, "rows, columns")
-    wanted, wide = result_dtype("dense", x.dtype, dtype), accumulator(x.dtype)
-    sums = matmul(x, w, transpose_b=True, dtype=wide, name=name if wanted == wide else f"{name}.sum")
+    out_dtype, acc_dtype = result_dtype("dense", x.dtype, dtype), accumulator(x.dtype)
+    sums = matmul(x, w, transpose_b=True, dtype=acc_dtype, name=name if out_dtype == acc_dtype else f"{name}.sum")
     check_rank("dense", bias, 1, "columns")
     check_equal("dense", f"the columns of '{w.name}' and '{bias.name}'", w.shape[0], bias.shape[0])
 
     def biased(m: Index, n: Index) -> Expr:
-        return e.cast(sums[m, n] + e.cast(bias[n], wide), wanted)
+        return e.cast(sums[m, n] + e.cast(bias[n], acc_dtype), out_dtype)
 
     return compute(sums.shape, biased, f"{name}.bias")
 
 
-def multiplied(a: Tensor, b: Tensor, name: str, dtype: str | None = None) -> Tensor:
-    """numpy's matmul of two tensors; integers are summed, and given, in 32 bits where they are narrower."""
+def broadcast_matmul(a: Tensor, b: Tensor, name: str, dtype: str | None = None) -> Tensor:
+    """numpy's matmul of two tensors of rank 1 or more, dtypes as matmul. Raises TeError."""
     if a.rank == 0 or b.rank == 0:
         scalar = a if a.rank == 0 else b
         raise TeError(f"matmul: '{scalar.name}' has no dimensions; * multiplies by a number")
@@ -118,7 +118,7 @@ def multiplied(a: Tensor, b: Tensor, name: str, dtype: str | None = None) -> Ten
 
 
 def _batched(a: Tensor, b: Tensor, name: str, dtype: str | None) -> Tensor:
-    """Matrices along dimensions that numpy broadcasts."""
+    """The product of matrices whose leading dimensions broadcast."""
     if a.shape[-1] != b.shape[-2]:
         raise TeError(f"matmul: the matrices {a.shape} and {b.shape} do not fit")
     rank = max(a.rank, b.rank) - 2
@@ -126,18 +126,17 @@ def _batched(a: Tensor, b: Tensor, name: str, dtype: str | None) -> Tensor:
     if any(m != n and 1 not in (m, n) for m, n in zip(*batches, strict=True)):
         raise TeError(f"matmul: the matrices {a.shape} and {b.shape} do not broadcast")
     shape = [max(m, n) for m, n in zip(*batches, strict=True)]
-    k, sums = reduce_axis(a.shape[-1], "k"), accumulator(a.dtype)
+    k, acc_dtype = reduce_axis(a.shape[-1], "k"), accumulator(a.dtype)
 
-    def place(t: Tensor, at: tuple[Index, ...]) -> list[Index | int]:
-        batch_index = at[rank - (t.rank - 2) :] if t.rank > 2 else ()
-        return [0 if n == 1 else i for n, i in zip(t.shape[:-2], batch_index, strict=True)]
+    def batch_of(t: Tensor, batch: Sequence[Index]) -> list[Index | int]:
+        own_batch = batch[rank - (t.rank - 2) :] if t.rank > 2 else ()
+        return [0 if n == 1 else i for n, i in zip(t.shape[:-2], own_batch, strict=True)]
 
     def element(*i: Index) -> Reduce:
         *batch, m, n = i
-        at = tuple(batch)
-        return e.sum(product(a[(*place(a, at), m, k)], b[(*place(b, at), k, n)], sums), axis=k)
+        return e.sum(product(a[(*batch_of(a, batch), m, k)], b[(*batch_of(b, batch), k, n)], acc_dtype), axis=k)
 
-    wanted = dtype or (a.dtype if is_float(a.dtype) else sums)
+    out_dtype = dtype or (a.dtype if is_float(a.dtype) else acc_dtype)
     axes = [*(f"b{d}" for d in range(rank)), "m", "n"]
     products = compute((*shape, a.shape[-2], b.shape[-1]), element, name, axes=axes)
-    return rounded(products, wanted, name)
+    return astype(products, out_dtype, name)

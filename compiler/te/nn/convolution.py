@@ -10,36 +10,27 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Reduce
 from compiler.te.index import Axis, Condition, Index, compared
-from compiler.te.nn.common import (
-    Sizes,
-    accumulator,
-    check_equal,
-    check_rank,
-    product,
-    result_dtype,
-    rounded,
-    several,
-)
-from compiler.te.nn.window import SPATIAL, TAPS, Window, borders, listed, of_rank, window
+from compiler.te.nn.common import Sizes, accumulator, astype, check_equal, check_rank, per_dim, product, result_dtype
+from compiler.te.nn.window import SPATIAL, TAPS, Window, for_rank, layout, split_padding, window
 from compiler.te.tensor import Tensor, reduce_axis
 
 
 @dataclass(frozen=True)
 class _Result:
-    """What all of them say of their result."""
+    """The bias, dtype and name of a convolution's result."""
 
     operator: str
     bias: Tensor | None
     dtype: str | None
     name: str
 
-    def of(self, shape: Sequence[int], element: Callable[..., Expr], axes: Sequence[str], operand_dtype: str) -> Tensor:
-        """The sums of elements of a dtype, with the bias of each filter, in the dtype of the result."""
-        wanted = result_dtype(self.operator, operand_dtype, self.dtype)
-        label = self.name if wanted == accumulator(operand_dtype) else f"{self.name}.sum"
+    def build(self, shape: Sequence[int], element: Callable[..., Expr], axes: Sequence[str], in_dtype: str) -> Tensor:
+        """Compute sums over operands of a dtype, add the bias of each filter, round to the result's dtype."""
+        out_dtype = result_dtype(self.operator, in_dtype, self.dtype)
+        label = self.name if out_dtype == accumulator(in_dtype) else f"{self.name}.sum"
         sums, bias = compute(shape, element, label, axes=axes), self.bias
         if bias is None:
-            return rounded(sums, wanted, self.name)
+            return astype(sums, out_dtype, self.name)
         if not isinstance(bias, Tensor):
             raise TeError(
                 f"{self.operator}: {bias!r} stands in the place of the bias, the third argument; the order is x, w, "
@@ -49,7 +40,7 @@ class _Result:
         check_equal(self.operator, f"the filters and '{bias.name}'", shape[1], bias.shape[0])
 
         def biased(*i: Index) -> Expr:
-            return e.cast(sums[i] + e.cast(bias[i[1]], sums.dtype), wanted)
+            return e.cast(sums[i] + e.cast(bias[i[1]], sums.dtype), out_dtype)
 
         return compute(shape, biased, f"{self.name}.bias", axes=axes)
 
@@ -68,15 +59,15 @@ def _conv(
 ) -> Tensor:
     """Y[n, o, {hw}] = sum over c, {rs} of X[n, g + c, {h}*stride + {r}*dilation - before, ...] * W[o, c, {rs}].
 
-    x is [N, C, {HW}], w is [O, C / groups, {RS}], bias is [O]; padding is an integer,
-    one for each dimension, or all before and then all after, of zeros. Output channel o reads the channels of
-    its group. Sums are formed in f32 of narrower floats and in i32 of narrower integers (u32 of u16); `dtype`
-    is that of the result: x's of floats, that of the sums of integers. Raises TeError.
+    x is [N, C, {HW}], w is [O, C / groups, {RS}], bias is [O]; padding with zeros is an integer, one for each
+    dimension, or all before and then all after. Output channel o reads the channels from g, its group's first. Sums
+    are in f32 for narrower floats and in i32 for narrower integers (u32 for u16). The default `dtype` of the result is
+    x's for floats, that of the sums for integers. Raises TeError.
     """
     return _convolved(rank, x, w, stride, padding, dilation, groups, _Result(f"conv{rank}d", bias, dtype, name))
 
 
-conv1d, conv2d, conv3d = (of_rank(_conv, rank) for rank in (1, 2, 3))
+conv1d, conv2d, conv3d = (for_rank(_conv, rank) for rank in (1, 2, 3))
 
 
 def depthwise_conv2d(
@@ -99,23 +90,23 @@ def depthwise_conv2d(
 
 
 def _convolved(
-    rank: int, x: Tensor, w: Tensor, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, output: _Result
+    rank: int, x: Tensor, w: Tensor, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, result: _Result
 ) -> Tensor:
-    operator = output.operator
-    check_rank(operator, x, rank + 2, f"N, C, {listed(SPATIAL[rank])}")
-    check_rank(operator, w, rank + 2, f"O, C / groups, {listed(TAPS[rank])}")
-    over = window(operator, w.shape[2:], stride, padding, dilation)
+    operator = result.operator
+    check_rank(operator, x, rank + 2, f"N, C, {layout(SPATIAL[rank])}")
+    check_rank(operator, w, rank + 2, f"O, C / groups, {layout(TAPS[rank])}")
+    windows = window(operator, w.shape[2:], stride, padding, dilation)
     _check_channels(operator, groups, x.shape[1], w.shape, w.name)
-    shape = (x.shape[0], w.shape[0], *over.positions(x.shape[2:]))
-    c, source = reduce_axis(w.shape[1], "c"), over.source(x, 0)
-    share, sums = w.shape[0] // groups, accumulator(x.dtype)
+    shape = (x.shape[0], w.shape[0], *windows.output_extents(x.shape[2:]))
+    c, padded = reduce_axis(w.shape[1], "c"), windows.padded_input(x, 0)
+    group_size, acc_dtype = w.shape[0] // groups, accumulator(x.dtype)
 
-    def element(n: Index, o: Index, *at: Index) -> Reduce:
-        channel = c if groups == 1 else (o // share) * w.shape[1] + c
-        read = source[(n, channel, *over.places(at))]
-        return e.sum(product(read, w[(o, c, *over.taps)], sums), axis=(c, *over.taps))
+    def element(n: Index, o: Index, *output: Index) -> Reduce:
+        channel = c if groups == 1 else (o // group_size) * w.shape[1] + c
+        read = padded[(n, channel, *windows.input_indices(output))]
+        return e.sum(product(read, w[(o, c, *windows.taps)], acc_dtype), axis=(c, *windows.taps))
 
-    return output.of(shape, element, ("n", "o", *SPATIAL[rank]), x.dtype)
+    return result.build(shape, element, ("n", "o", *SPATIAL[rank]), x.dtype)
 
 
 def _check_groups(operator: str, groups: int, channels: int, filters: int) -> None:
@@ -124,7 +115,7 @@ def _check_groups(operator: str, groups: int, channels: int, filters: int) -> No
 
 
 def _check_channels(operator: str, groups: int, channels: int, weight: Sequence[int], name: str | None) -> None:
-    """A weight [O, C / groups, ...], of a name if it is a tensor, fits an image of some channels."""
+    """Raise TeError unless a weight [O, C / groups, ...] fits an image of that many channels."""
     _check_groups(operator, groups, channels, weight[0])
     what = "the weight" if name is None else f"'{name}'"
     check_equal(operator, f"the channels of a group and of {what}", channels // groups, weight[1])
@@ -145,53 +136,56 @@ def _transpose(
 ) -> Tensor:
     """Y[n, o, {hw}] = sum over c, {rs} of X[n, g + c, ({h} + before - {r}*dilation) / stride, ...] * W[g + c, o, {rs}].
 
-    Only where the quotients are whole. x is [N, C, {HW}], w [C, O / groups, {RS}],
-    bias [O]; each dimension of the result has (image - 1) * stride - before - after + dilation * (window - 1) +
-    output_padding + 1 places; the rest as conv{rank}d. Raises TeError.
+    The sum is over the taps for which the quotients are integers. x is [N, C, {HW}], w [C, O / groups, {RS}], bias
+    [O]; each extent of the result is (image - 1) * stride - before - after + dilation * (window - 1) + output_padding
+    + 1; the rest as conv{rank}d. Raises TeError.
     Elsewhere: torch conv_transpose{rank}d.
     """
     operator, image = f"conv{rank}d_transpose", SPATIAL[rank]
-    check_rank(operator, x, rank + 2, f"N, C, {listed(image)}")
+    check_rank(operator, x, rank + 2, f"N, C, {layout(image)}")
     check_rank(operator, w, rank + 2, "C, O / groups, and the window")
-    over = window(operator, w.shape[2:], stride, padding, dilation)
-    extra = several(operator, "output_padding", output_padding, 0, rank)
+    windows = window(operator, w.shape[2:], stride, padding, dilation)
+    extra = per_dim(operator, "output_padding", output_padding, 0, rank)
     filters = w.shape[1] * groups if isinstance(groups, int) else 0
     _check_groups(operator, groups, x.shape[1], max(filters, 1))
     check_equal(operator, f"the channels of '{x.name}' and '{w.name}'", x.shape[1], w.shape[0])
-    shape = (x.shape[0], filters, *_extents(over, x.shape[2:], extra))
-    output = _Result(operator, bias, dtype, name)
-    return output.of(shape, _spread(x, w, over, groups), ("n", "o", *image), x.dtype)
+    shape = (x.shape[0], filters, *_extents(windows, x.shape[2:], extra))
+    result = _Result(operator, bias, dtype, name)
+    return result.build(shape, _transposed_element(x, w, windows, groups), ("n", "o", *image), x.dtype)
 
 
-conv1d_transpose, conv2d_transpose, conv3d_transpose = (of_rank(_transpose, rank) for rank in (1, 2, 3))
+conv1d_transpose, conv2d_transpose, conv3d_transpose = (for_rank(_transpose, rank) for rank in (1, 2, 3))
 
 
-def _extents(over: Window, image: Sequence[int], extra: Sequence[int]) -> list[int]:
+def _extents(windows: Window, image: Sequence[int], extra: Sequence[int]) -> list[int]:
     """The extents of the result of a transposed convolution. Raises TeError."""
     extents = []
-    for d, span in enumerate(over.spans()):
-        before, after = over.before[d], over.after[d]
-        if extra[d] >= max(over.strides[d], over.dilations[d]):
-            raise TeError(f"{over.operator}: output_padding {extra[d]} is not below the stride or the dilation")
-        extents.append((image[d] - 1) * over.strides[d] - before - after + span + extra[d])
+    for d, span in enumerate(windows.spans()):
+        before, after = windows.before[d], windows.after[d]
+        if extra[d] >= max(windows.strides[d], windows.dilations[d]):
+            raise TeError(f"{windows.operator}: output_padding {extra[d]} is not below the stride or the dilation")
+        extents.append((image[d] - 1) * windows.strides[d] - before - after + span + extra[d])
         if extents[d] < 1:
-            raise TeError(f"{over.operator}: a padding of {before} and {after} leaves nothing of the result")
+            raise TeError(f"{windows.operator}: a padding of {before} and {after} leaves nothing of the result")
     return extents
 
 
 @dataclass(frozen=True)
-class _Meeting:
-    """Which tap an output meets which input with, and under which conditions."""
+class _Term:
+    """An input that a transposed convolution adds to an output: its index, its tap, and the conditions on them."""
 
-    place: Index
+    input: Index
     tap: Index
-    holds: Sequence[Condition]
+    conditions: Sequence[Condition]
 
 
 @dataclass(frozen=True)
 class _Dimension:
-    """One dimension of a transposed convolution. An output at i meets those of the `taps` that are (i + before) modulo
-    the stride; without dilation `tap` counts only these, and the last one may be beyond the end."""
+    """A dimension of a transposed convolution. Output i sums the taps congruent to i + before modulo the stride;
+    without dilation the axis `tap` runs over these only, and its last value may exceed the window.
+
+    Example: before 0, stride 2, 3 taps. Output 4 sums taps 0 and 2, of inputs 2 and 1; output 5 sums tap 1 of input 2.
+    """
 
     tap: Axis
     taps: int
@@ -201,51 +195,51 @@ class _Dimension:
 
     @property
     def by_phase(self) -> bool:
-        """Whether the taps that an output does not meet are left out."""
+        """True if `tap` runs over the taps of one residue modulo the stride."""
         return self.stride > 1 and self.dilation == 1
 
     @property
     def overruns(self) -> bool:
-        """Whether the last round has fewer taps than the stride."""
+        """True if residues have different numbers of taps: `tap` exceeds the window for some."""
         return self.by_phase and self.taps % self.stride > 0
 
-    def met(self, i: Index) -> _Meeting:
-        """What an output meets."""
-        at = i + self.before
+    def term(self, i: Index) -> _Term:
+        """The input and the tap that output i sums over, as expressions of the axis `tap`."""
+        position = i + self.before
         if self.by_phase:
-            return _Meeting(at // self.stride - self.tap, at % self.stride + self.tap * self.stride, ())
-        at = at - self.tap * self.dilation
-        holds = [compared(at % self.stride, "==", 0)] if self.stride > 1 else []
-        return _Meeting(at // self.stride, self.tap, holds)
+            return _Term(position // self.stride - self.tap, position % self.stride + self.tap * self.stride, ())
+        position = position - self.tap * self.dilation
+        conditions = [compared(position % self.stride, "==", 0)] if self.stride > 1 else []
+        return _Term(position // self.stride, self.tap, conditions)
 
 
-def _dimension(over: Window, d: int, taps: int) -> _Dimension:
-    made = _Dimension(over.taps[d], taps, over.before[d], over.strides[d], over.dilations[d])
-    if not made.by_phase:
-        return made
-    return replace(made, tap=reduce_axis(-(-taps // made.stride), over.taps[d].name))
+def _dimension(windows: Window, d: int, taps: int) -> _Dimension:
+    dimension = _Dimension(windows.taps[d], taps, windows.before[d], windows.strides[d], windows.dilations[d])
+    if not dimension.by_phase:
+        return dimension
+    return replace(dimension, tap=reduce_axis(-(-taps // dimension.stride), windows.taps[d].name))
 
 
-def _spread(x: Tensor, w: Tensor, over: Window, groups: int) -> Callable[..., Reduce]:
-    """The element of a transposed convolution, which is also the gradient of a convolution for its data."""
-    depth, share, sums = x.shape[1] // groups, w.shape[1], accumulator(x.dtype)
-    c, dims = reduce_axis(depth, "c"), [_dimension(over, d, w.shape[2 + d]) for d in range(len(over.taps))]
+def _transposed_element(x: Tensor, w: Tensor, windows: Window, groups: int) -> Callable[..., Reduce]:
+    """The element function of a transposed convolution, also the gradient of a convolution for its data."""
+    depth, group_size, acc_dtype = x.shape[1] // groups, w.shape[1], accumulator(x.dtype)
+    c, dims = reduce_axis(depth, "c"), [_dimension(windows, d, w.shape[2 + d]) for d in range(len(windows.taps))]
 
-    def element(n: Index, o: Index, *at: Index) -> Reduce:
-        channel = c if groups == 1 else (o // share) * depth + c
-        filter = o if groups == 1 else o % share
-        meets = [dim.met(i) for dim, i in zip(dims, at, strict=True)]
-        holds = [hold for meet in meets for hold in meet.holds]
-        for meet, size in zip(meets, x.shape[2:], strict=True):
-            holds += [meet.place >= 0, meet.place <= size - 1]
-        value = e.select(e.all_of(*holds), x[(n, channel, *(meet.place for meet in meets))], 0)
-        weight: Expr = w[(channel, filter, *(meet.tap for meet in meets))]
-        exists = [
-            meet.tap <= size - 1 for meet, dim, size in zip(meets, dims, w.shape[2:], strict=True) if dim.overruns
+    def element(n: Index, o: Index, *output: Index) -> Reduce:
+        channel = c if groups == 1 else (o // group_size) * depth + c
+        filter = o if groups == 1 else o % group_size
+        terms = [dim.term(i) for dim, i in zip(dims, output, strict=True)]
+        conditions = [condition for term in terms for condition in term.conditions]
+        for term, size in zip(terms, x.shape[2:], strict=True):
+            conditions += [term.input >= 0, term.input <= size - 1]
+        value = e.select(e.all_of(*conditions), x[(n, channel, *(term.input for term in terms))], 0)
+        weight: Expr = w[(channel, filter, *(term.tap for term in terms))]
+        tap_bounds = [
+            term.tap <= size - 1 for term, dim, size in zip(terms, dims, w.shape[2:], strict=True) if dim.overruns
         ]
-        if exists:
-            weight = e.select(e.all_of(*exists), weight, 0)
-        return e.sum(product(value, weight, sums), axis=(c, *(dim.tap for dim in dims)))
+        if tap_bounds:
+            weight = e.select(e.all_of(*tap_bounds), weight, 0)
+        return e.sum(product(value, weight, acc_dtype), axis=(c, *(dim.tap for dim in dims)))
 
     return element
 
@@ -263,15 +257,16 @@ def conv2d_grad_data(
 ) -> Tensor:
     """dX[n, c, h, w] = sum over o, r, s of dY[n, g + o, (h + top - r*dilation) / stride, ...] * W[g + o, c, r, s].
 
-    Only where the quotients are whole: the gradient of conv2d for its input of that shape [N, C, H, W], dy [N, O, OH,
-    OW] being that of its result, w [O, C / groups, R, S]; the rest as conv2d. Raises TeError where they do not fit.
+    The gradient of conv2d for its input of `shape` [N, C, H, W]; dy [N, O, OH, OW] is that of its result, w [O, C /
+    groups, R, S]. The sum is over the taps for which the quotients are integers; the rest as conv2d. Raises TeError.
     """
     operator = "conv2d_grad_data"
     check_rank(operator, dy, 4, "N, O, OH, OW")
     check_rank(operator, w, 4, "O, C / groups, R, S")
-    over = _fitting(operator, dy, shape, w.shape, stride, padding, dilation, groups)
+    windows = _grad_window(operator, dy, shape, w.shape, stride, padding, dilation, groups)
     axes = ("n", "i", "h", "w")  # c is reduced over
-    return _Result(operator, None, dtype, name).of(tuple(shape), _spread(dy, w, over, groups), axes, dy.dtype)
+    element = _transposed_element(dy, w, windows, groups)
+    return _Result(operator, None, dtype, name).build(tuple(shape), element, axes, dy.dtype)
 
 
 def conv2d_grad_weight(
@@ -287,26 +282,31 @@ def conv2d_grad_weight(
 ) -> Tensor:
     """dW[o, c, r, s] = sum over n, h, w of X[n, g + c, h*stride + r*dilation - top, ...] * dY[n, o, h, w].
 
-    The gradient of conv2d for its weight of that shape [O, C / groups, R, S], x being its input and dy [N, O, OH, OW]
-    the gradient of its result; the rest as conv2d. Raises TeError where they do not fit.
+    The gradient of conv2d for its weight of `shape` [O, C / groups, R, S]; x is its input, dy [N, O, OH, OW] the
+    gradient of its result; the rest as conv2d. Raises TeError.
     """
     operator = "conv2d_grad_weight"
     check_rank(operator, x, 4, "N, C, H, W")
     check_rank(operator, dy, 4, "N, O, OH, OW")
-    over = _fitting(operator, dy, x.shape, shape, stride, padding, dilation, groups)
-    n, *places = (reduce_axis(dy.shape[d], label) for d, label in ((0, "n"), (2, "h"), (3, "w")))
-    share, depth, sums, source = shape[0] // groups, shape[1], accumulator(x.dtype), over.source(x, 0)
+    windows = _grad_window(operator, dy, x.shape, shape, stride, padding, dilation, groups)
+    n, *axes = (reduce_axis(dy.shape[d], label) for d, label in ((0, "n"), (2, "h"), (3, "w")))
+    group_size, depth, acc_dtype, padded = (
+        shape[0] // groups,
+        shape[1],
+        accumulator(x.dtype),
+        windows.padded_input(x, 0),
+    )
 
     def element(o: Index, c: Index, *taps: Index) -> Reduce:
-        channel = c if groups == 1 else (o // share) * depth + c
-        steps = zip(places, over.strides, taps, over.dilations, over.before, strict=True)
-        at = [place * stride + tap * dilation - before for place, stride, tap, dilation, before in steps]
-        return e.sum(product(source[(n, channel, *at)], dy[(n, o, *places)], sums), axis=(n, *places))
+        channel = c if groups == 1 else (o // group_size) * depth + c
+        steps = zip(axes, windows.strides, taps, windows.dilations, windows.before, strict=True)
+        index = [axis * stride + tap * dilation - before for axis, stride, tap, dilation, before in steps]
+        return e.sum(product(padded[(n, channel, *index)], dy[(n, o, *axes)], acc_dtype), axis=(n, *axes))
 
-    return _Result(operator, None, dtype, name).of(tuple(shape), element, ("o", "c", "r", "s"), x.dtype)
+    return _Result(operator, None, dtype, name).build(tuple(shape), element, ("o", "c", "r", "s"), x.dtype)
 
 
-def _fitting(
+def _grad_window(
     operator: str,
     dy: Tensor,
     image: Sequence[int],
@@ -316,15 +316,15 @@ def _fitting(
     dilation: Sizes,
     groups: int,
 ) -> Window:
-    """The window of a conv2d of these shapes, where its result has dy's."""
-    strides, dilations = several(operator, "stride", stride, 1, 2), several(operator, "dilation", dilation, 1, 2)
+    """The window of a conv2d with these shapes. Raises TeError unless its result has dy's shape."""
+    strides, dilations = per_dim(operator, "stride", stride, 1, 2), per_dim(operator, "dilation", dilation, 1, 2)
     for shape in (image, weight):
         is_sequence = isinstance(shape, tuple | list) and len(shape) == 4
         if not is_sequence or any(not isinstance(n, int) or n < 1 for n in shape):
             raise TeError(f"{operator}: the shape {shape!r} is not four positive integers")
-    over = Window(operator, tuple(weight[2:]), strides, dilations, *borders(operator, padding, 2))
+    windows = Window(operator, tuple(weight[2:]), strides, dilations, *split_padding(operator, padding, 2))
     _check_channels(operator, groups, image[1], weight, None)
-    expected = (image[0], weight[0], *over.positions(image[2:]))
+    expected = (image[0], weight[0], *windows.output_extents(image[2:]))
     if dy.shape != expected:
         raise TeError(f"{operator}: '{dy.name}' has shape {dy.shape}, expected {expected}")
-    return over
+    return windows

@@ -1,4 +1,4 @@
-"""Sums and products of all elements up to a place, as reductions over a triangle."""
+"""Prefix sums and products (scans), as masked reductions over a triangle."""
 
 from __future__ import annotations
 
@@ -9,87 +9,87 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Reduce
 from compiler.te.index import Condition, Index
-from compiler.te.nn.common import accumulator, check_axis, check_flag, check_tensor, named, result_dtype, rounded
+from compiler.te.nn.common import accumulator, astype, check_axis, check_flag, check_tensor, named, result_dtype
 from compiler.te.tensor import Tensor, reduce_axis
 
-WHOLE = 256
-"""The longest axis of one triangle."""
-MOST = 1 << 16
-"""The longest axis in blocks."""
+MAX_TRIANGLE = 256
+"""The longest axis scanned by a single triangle."""
+MAX_EXTENT = 1 << 16
+"""The longest axis scanned in blocks."""
 
 
 class Cumulative(Protocol):
-    """A reduction of the elements up to each place along an axis."""
+    """A scan operator: the reduction of all elements up to each index along an axis."""
 
     def __call__(
         self, x: Tensor, axis: int = -1, exclusive: bool = False, reverse: bool = False, name: str = ...
     ) -> Tensor: ...
 
 
-def _cumulative(operator: str, said: str, combine: e.Reduction, neutral: int) -> Cumulative:
+def _cumulative(operator: str, noun: str, combine: e.Reduction, neutral: int) -> Cumulative:
     @named(
         operator,
-        f"Y[..., i, ...] = the {said} of X[..., k, ...] over k <= i along one axis; in reverse over k >= i.\n\n"
-        "If exclusive, over k < i, or k > i. Formed as `sum` forms sums. The work is the extent times up to 256 for\n"
-        "extents up to 256, beyond that, up to 65536, times two roots of it; longer axes are refused. Raises TeError.",
+        f"Y[..., i, ...] = the {noun} of X[..., k, ...] over k <= i along one axis; in reverse over k >= i.\n\n"
+        "If exclusive, over k < i, or k > i. dtypes as for te.nn.sum. The work is quadratic up to extent 256, and\n"
+        "extent * 2 * sqrt(extent) up to 65536; longer axes are refused. Raises TeError.",
     )
     def build(
         x: Tensor, axis: int = -1, exclusive: bool = False, reverse: bool = False, name: str = operator
     ) -> Tensor:
-        along = check_axis(operator, check_tensor(operator, x), axis)
+        dim = check_axis(operator, check_tensor(operator, x), axis)
         check_flag(operator, "exclusive", exclusive)
         check_flag(operator, "reverse", reverse)
-        extent, wide = x.shape[along], accumulator(x.dtype)
-        if extent > MOST:
-            raise TeError(f"{operator}: axis {along} of '{x.name}' has {extent} elements; up to {MOST} are scanned")
-        wanted = result_dtype(operator, x.dtype, None)
-        label = name if wanted == wide else f"{name}.wide"
-        over = _Scan(x, along, wide, combine, neutral, exclusive, reverse)
-        made = over.whole(label) if extent <= WHOLE else over.in_blocks(label)
-        return rounded(made, wanted, name)
+        extent, acc_dtype = x.shape[dim], accumulator(x.dtype)
+        if extent > MAX_EXTENT:
+            raise TeError(f"{operator}: axis {dim} of '{x.name}' has {extent} elements; up to {MAX_EXTENT} are scanned")
+        out_dtype = result_dtype(operator, x.dtype, None)
+        label = name if out_dtype == acc_dtype else f"{name}.wide"
+        scan = _Scan(x, dim, acc_dtype, combine, neutral, exclusive, reverse)
+        scanned = scan.triangle(label) if extent <= MAX_TRIANGLE else scan.in_blocks(label)
+        return astype(scanned, out_dtype, name)
 
     return build
 
 
 class _Scan:
-    """One scan: its tensor, its axis, and the places that count."""
+    """A scan: its tensor, dimension, combiner and direction."""
 
     def __init__(
-        self, x: Tensor, along: int, wide: str, combine: e.Reduction, neutral: int, exclusive: bool, reverse: bool
+        self, x: Tensor, dim: int, acc_dtype: str, combine: e.Reduction, neutral: int, exclusive: bool, reverse: bool
     ) -> None:
-        self.x, self.along, self.wide, self.combine, self.neutral = x, along, wide, combine, neutral
+        self.x, self.dim, self.acc_dtype, self.combine, self.neutral = x, dim, acc_dtype, combine, neutral
         self.exclusive, self.reverse = exclusive, reverse
 
     def counts(self, k: Index, i: Index) -> Condition:
-        """Whether place k counts for place i."""
+        """True if element k contributes to result i."""
         if self.reverse:
             return k > i if self.exclusive else k >= i
         return k < i if self.exclusive else k <= i
 
-    def at(self, i: tuple[Index, ...], index: Index) -> tuple[Index, ...]:
-        """An index with another one along the axis."""
-        return (*i[: self.along], index, *i[self.along + 1 :])
+    def replaced(self, i: tuple[Index, ...], index: Index) -> tuple[Index, ...]:
+        """An index with its component along the scanned axis replaced."""
+        return (*i[: self.dim], index, *i[self.dim + 1 :])
 
-    def whole(self, name: str) -> Tensor:
-        """Over one triangle."""
-        k = reduce_axis(self.x.shape[self.along], "k")
+    def triangle(self, name: str) -> Tensor:
+        """The scan as a single masked reduction: result i reduces over all k, masked by `counts`."""
+        k = reduce_axis(self.x.shape[self.dim], "k")
 
         def element(*i: Index) -> Reduce:
-            read = e.select(self.counts(k, i[self.along]), self.x[self.at(i, k)], self.neutral)
-            return self.combine(e.cast(read, self.wide), axis=k)
+            read = e.select(self.counts(k, i[self.dim]), self.x[self.replaced(i, k)], self.neutral)
+            return self.combine(e.cast(read, self.acc_dtype), axis=k)
 
         return compute(self.x.shape, element, name)
 
     def in_blocks(self, name: str) -> Tensor:
-        """A scan in blocks: totals of blocks, then the totals before each block, then the scan within it."""
-        extent, d = self.x.shape[self.along], self.along
+        """A scan in three stages: block totals, totals of the preceding blocks, scan within each block."""
+        extent, d = self.x.shape[self.dim], self.dim
         size = 1 << (extent.bit_length() + 1) // 2
         blocks = -(-extent // size)
         k, b = reduce_axis(size, "k"), reduce_axis(blocks, "b")
 
-        def read(i: tuple[Index, ...], place: Index, *holds: Condition) -> Expr:
-            inside = e.all_of(place < extent, *holds)
-            return e.cast(e.select(inside, self.x[self.at(i, place)], self.neutral), self.wide)
+        def read(i: tuple[Index, ...], position: Index, *conditions: Condition) -> Expr:
+            inside = e.all_of(position < extent, *conditions)
+            return e.cast(e.select(inside, self.x[self.replaced(i, position)], self.neutral), self.acc_dtype)
 
         def total(*i: Index) -> Reduce:
             return self.combine(read(i, i[d] * size + k), axis=k)
@@ -97,23 +97,23 @@ class _Scan:
         shape = [blocks if n == d else m for n, m in enumerate(self.x.shape)]
         totals = compute(shape, total, f"{name}.blocks")
 
-        def before(*i: Index) -> Reduce:
-            counts = b > i[d] if self.reverse else b < i[d]
-            return self.combine(e.select(counts, totals[self.at(i, b)], self.neutral), axis=b)
+        def preceding(*i: Index) -> Reduce:
+            precedes = b > i[d] if self.reverse else b < i[d]
+            return self.combine(e.select(precedes, totals[self.replaced(i, b)], self.neutral), axis=b)
 
-        of_blocks = compute(shape, before, f"{name}.others")
+        preceding_totals = compute(shape, preceding, f"{name}.others")
 
         def within(*i: Index) -> Reduce:
-            place = i[d] // size * size + k
-            return self.combine(read(i, place, self.counts(place, i[d])), axis=k)
+            position = i[d] // size * size + k
+            return self.combine(read(i, position, self.counts(position, i[d])), axis=k)
 
         in_block = compute(self.x.shape, within, f"{name}.within")
 
-        def joined(*i: Index) -> Expr:
-            before_block = of_blocks[self.at(i, i[d] // size)]
-            return in_block[i] * before_block if self.neutral else in_block[i] + before_block
+        def combined(*i: Index) -> Expr:
+            preceding_total = preceding_totals[self.replaced(i, i[d] // size)]
+            return in_block[i] * preceding_total if self.neutral else in_block[i] + preceding_total
 
-        return compute(self.x.shape, joined, name)
+        return compute(self.x.shape, combined, name)
 
 
 cumsum = _cumulative("cumsum", "sum", e.sum, 0)

@@ -1,4 +1,4 @@
-"""Functions element by element, and arithmetic with numpy's broadcasting."""
+"""Elementwise functions, and arithmetic with numpy's broadcasting."""
 
 from __future__ import annotations
 
@@ -79,82 +79,82 @@ __all__ = [
 ]
 
 
-MOST_FACTORS = 64
-"""The greatest exponent that makes a product of an integer's power."""
+MAX_POWER = 64
+"""The largest constant exponent for which an integer power becomes products."""
 
 
-class OnOne(Protocol):
-    """An operator of one tensor, element by element."""
+class UnaryOperator(Protocol):
+    """An elementwise operator of one tensor."""
 
     def __call__(self, x: Tensor, name: str = ...) -> Tensor: ...
 
 
-class OnTwo(Protocol):
-    """An operator of two tensors, or of one and a number, broadcast as numpy does."""
+class BinaryOperator(Protocol):
+    """An elementwise operator of two tensors, or of a tensor and a number, with numpy's broadcasting."""
 
     def __call__(self, a: Tensor | float, b: Tensor | float, name: str = ...) -> Tensor: ...
 
 
-def mapped(operator: str, formula: str, scalar: Callable[[Expr], Expr], narrow: bool = True) -> OnOne:
-    """An operator of one tensor; unless `narrow`, floats below f32 are computed in f32 and rounded once."""
+def unary_op(operator: str, formula: str, scalar: Callable[[Expr], Expr], narrow: bool = True) -> UnaryOperator:
+    """An elementwise operator of one tensor; unless `narrow`, floats below f32 are computed in f32 and rounded once."""
 
-    @named(operator, f"Y[i...] = {formula} of X[i...], for a tensor of any rank.")
+    @named(operator, f"Y[i...] = {formula} for x = X[i...], a tensor of any rank. Raises TeError.")
     def build(x: Tensor, name: str = operator) -> Tensor:
         dtype = check_tensor(operator, x).dtype
-        wide = dtype if narrow or not is_float(dtype) else accumulator(dtype)
+        calc_dtype = dtype if narrow or not is_float(dtype) else accumulator(dtype)
 
         def element(*i: Index) -> Expr:
-            value = scalar(e.cast(x[i], wide))
-            return e.cast(value, dtype) if wide != dtype else value
+            value = scalar(e.cast(x[i], calc_dtype))
+            return e.cast(value, dtype) if calc_dtype != dtype else value
 
         return compute(x.shape, element, name)
 
     return build
 
 
-relu = mapped("relu", "max(x, 0)", lambda x: e.maximum(x, 0))
-exp = mapped("exp", "exp(x)", e.exp)
-log = mapped("log", "log(x)", e.log)
-sqrt = mapped("sqrt", "sqrt(x)", e.sqrt)
-rsqrt = mapped("rsqrt", "1 / sqrt(x)", e.rsqrt)
-sin = mapped("sin", "sin(x)", e.sin)
-cos = mapped("cos", "cos(x)", e.cos)
-erf = mapped("erf", "erf(x)", e.erf)
-erfc = mapped("erfc", "1 - erf(x), precise where that is small,", e.erfc, narrow=False)
-floor = mapped("floor", "the greatest integer not above x", e.floor)
-round = mapped("round", "the nearest integer, of two the even one", e.round)
-ceil = mapped("ceil", "the least integer not below x", e.ceil)
-trunc = mapped("trunc", "x without its fraction", e.trunc)
-exp2 = mapped("exp2", "2^x", e.exp2, narrow=False)
-expm1 = mapped("expm1", "exp(x) - 1, precise near 0,", e.expm1, narrow=False)
-log2 = mapped("log2", "log2(x)", e.log2, narrow=False)
-log10 = mapped("log10", "log10(x)", e.log10, narrow=False)
-log1p = mapped("log1p", "log(1 + x), precise near 0,", e.log1p, narrow=False)
-tan = mapped("tan", "tan(x)", e.tan, narrow=False)
-asin = mapped("asin", "the inverse of the sine", e.asin, narrow=False)
-acos = mapped("acos", "the inverse of the cosine", e.acos, narrow=False)
-atan = mapped("atan", "the inverse of the tangent", e.atan, narrow=False)
-sinh = mapped("sinh", "sinh(x)", e.sinh, narrow=False)
-cosh = mapped("cosh", "cosh(x)", e.cosh, narrow=False)
-asinh = mapped("asinh", "the inverse of the hyperbolic sine", e.asinh, narrow=False)
-acosh = mapped("acosh", "the inverse of the hyperbolic cosine", e.acosh, narrow=False)
-atanh = mapped("atanh", "the inverse of the hyperbolic tangent", e.atanh, narrow=False)
-reciprocal = mapped("reciprocal", "1 / x", lambda x: 1.0 / x, narrow=False)
-sign = mapped("sign", "1 above 0, -1 below, and x itself if it is 0 or NaN, for x", lambda x: _sign(x))
-isnan = mapped("isnan", "whether x is NaN, an i1,", lambda x: e.not_equal(x, x))
-isinf = mapped("isinf", "whether x is infinite, an i1,", lambda x: e.equal(e.abs(x), math.inf))
-bitwise_not = mapped("bitwise_not", "all bits turned round, or not x for an i1,", lambda x: ~x)
-abs = mapped("abs", "|x|", e.abs)
-neg = mapped("neg", "-x", lambda x: -x)
-square = mapped("square", "x * x", lambda x: x * x)
-tanh = mapped("tanh", "tanh(x)", e.tanh, narrow=False)
-sigmoid = mapped("sigmoid", "1 / (1 + exp(-x))", e.sigmoid, narrow=False)
+relu = unary_op("relu", "max(x, 0)", lambda x: e.maximum(x, 0))
+exp = unary_op("exp", "exp(x)", e.exp)
+log = unary_op("log", "log(x)", e.log)
+sqrt = unary_op("sqrt", "sqrt(x)", e.sqrt)
+rsqrt = unary_op("rsqrt", "1 / sqrt(x)", e.rsqrt)
+sin = unary_op("sin", "sin(x)", e.sin)
+cos = unary_op("cos", "cos(x)", e.cos)
+erf = unary_op("erf", "erf(x)", e.erf)
+erfc = unary_op("erfc", "1 - erf(x), without cancellation for large x,", e.erfc, narrow=False)
+floor = unary_op("floor", "the greatest integer not above x", e.floor)
+round = unary_op("round", "the nearest integer, ties to even,", e.round)
+ceil = unary_op("ceil", "the least integer not below x", e.ceil)
+trunc = unary_op("trunc", "x rounded towards zero", e.trunc)
+exp2 = unary_op("exp2", "2^x", e.exp2, narrow=False)
+expm1 = unary_op("expm1", "exp(x) - 1, without cancellation near 0,", e.expm1, narrow=False)
+log2 = unary_op("log2", "log2(x)", e.log2, narrow=False)
+log10 = unary_op("log10", "log10(x)", e.log10, narrow=False)
+log1p = unary_op("log1p", "log(1 + x), without cancellation near 0,", e.log1p, narrow=False)
+tan = unary_op("tan", "tan(x)", e.tan, narrow=False)
+asin = unary_op("asin", "asin(x)", e.asin, narrow=False)
+acos = unary_op("acos", "acos(x)", e.acos, narrow=False)
+atan = unary_op("atan", "atan(x)", e.atan, narrow=False)
+sinh = unary_op("sinh", "sinh(x)", e.sinh, narrow=False)
+cosh = unary_op("cosh", "cosh(x)", e.cosh, narrow=False)
+asinh = unary_op("asinh", "asinh(x)", e.asinh, narrow=False)
+acosh = unary_op("acosh", "acosh(x)", e.acosh, narrow=False)
+atanh = unary_op("atanh", "atanh(x)", e.atanh, narrow=False)
+reciprocal = unary_op("reciprocal", "1 / x", lambda x: 1.0 / x, narrow=False)
+sign = unary_op("sign", "the sign, 1 or -1, with 0 and NaN unchanged,", lambda x: _sign(x))
+isnan = unary_op("isnan", "(x is NaN), an i1,", lambda x: e.not_equal(x, x))
+isinf = unary_op("isinf", "(x is infinite), an i1,", lambda x: e.equal(e.abs(x), math.inf))
+bitwise_not = unary_op("bitwise_not", "~x (logical not of an i1)", lambda x: ~x)
+abs = unary_op("abs", "|x|", e.abs)
+neg = unary_op("neg", "-x", lambda x: -x)
+square = unary_op("square", "x * x", lambda x: x * x)
+tanh = unary_op("tanh", "tanh(x)", e.tanh, narrow=False)
+sigmoid = unary_op("sigmoid", "1 / (1 + exp(-x))", e.sigmoid, narrow=False)
 
 
 def clamp(
     x: Tensor, low: Tensor | float | None = None, high: Tensor | float | None = None, name: str = "clamp"
 ) -> Tensor:
-    """Y[i...] = min(max(X[i...], low), high), with numbers or tensors broadcast as numpy does; None for no bound."""
+    """Y[i...] = min(max(X[i...], low), high) with broadcasting; a bound may be a number or None. Raises TeError."""
     bounds = [bound for bound in (low, high) if isinstance(bound, Tensor)]
     shape = check_tensor("clamp", x).shape
     for bound in bounds:
@@ -162,24 +162,24 @@ def clamp(
 
     def element(*i: Index) -> Expr:
         value: Expr = read_at(x, i) if bounds else x[i]
-        for bound, limited in ((low, e.maximum), (high, e.minimum)):
+        for bound, limit in ((low, e.maximum), (high, e.minimum)):
             if bound is not None:
-                value = limited(value, read_at(bound, i) if isinstance(bound, Tensor) else bound)
+                value = limit(value, read_at(bound, i) if isinstance(bound, Tensor) else bound)
         return value
 
     return compute(shape, element, name)
 
 
 def cast(x: Tensor, dtype: str, saturate: bool = False, name: str = "cast") -> Tensor:
-    """Y[i...] = X[i...] as another dtype: rounded to nearest even, truncated towards zero and saturated as integers.
+    """Y[i...] = X[i...] converted to a dtype: rounded to nearest even; float to integer truncates and saturates.
 
-    Integers wrap, or with `saturate` stay at the limits. Raises TeError.
+    Integer to integer wraps, or with `saturate` saturates. Raises TeError.
     """
-    return mapped("cast", "", lambda v: e.cast(v, dtype, saturate))(x, name)
+    return unary_op("cast", "", lambda v: e.cast(v, dtype, saturate))(x, name)
 
 
 def where(condition: Tensor, a: Tensor, b: Tensor, name: str = "where") -> Tensor:
-    """C[i...] = A[i...] where the condition, an i1, holds, else B[i...], all three broadcast as numpy does."""
+    """C[i...] = A[i...] if condition[i...], an i1, else B[i...], with broadcasting; one dtype. Raises TeError."""
     for tensor in (condition, a, b):
         check_tensor("where", tensor)
     if condition.dtype != "i1":
@@ -191,54 +191,55 @@ def where(condition: Tensor, a: Tensor, b: Tensor, name: str = "where") -> Tenso
 
 
 def broadcast_shape(operator: str, shape: tuple[int, ...], b: Tensor, name: str = "") -> tuple[int, ...]:
-    """The shape that numpy broadcasts a shape, of a tensor of that name, and a tensor to. Raises TeError where they do
-    not fit."""
+    """Broadcast a shape, of a tensor called `name`, and a tensor's, as numpy does. Raises TeError if they differ."""
     rank = max(len(shape), b.rank)
     left = (1,) * (rank - len(shape)) + shape
     right = (1,) * (rank - b.rank) + b.shape
     for m, n in zip(left, right, strict=True):
         if m != n and 1 not in (m, n):
             pairs = ((shape, b.shape, b.name), (b.shape, shape, name))
-            hint = next((said for pair in pairs if (said := _aligned(*pair))), "")
+            hint = next(filter(None, (_reshape_hint(*pair) for pair in pairs)), "")
             shown = f"'{name}' {shape}" if name else f"{shape}"
             raise TeError(f"{operator}: {shown} and '{b.name}' {b.shape} do not broadcast{hint}")
     return tuple(max(m, n) for m, n in zip(left, right, strict=True))
 
 
-def _aligned(shape: tuple[int, ...], vector: tuple[int, ...], name: str) -> str:
-    """How a vector, such as a bias, fits a shape along another axis than the last; empty where it fits none."""
+def _reshape_hint(shape: tuple[int, ...], vector: tuple[int, ...], name: str) -> str:
+    """A hint to reshape a vector, such as a bias, that fits another axis than the last; empty without one."""
     if not name or len(vector) != 1 or vector[0] not in shape:
         return ""
     axis = 1 if len(shape) > 1 and shape[1] == vector[0] else shape.index(vector[0])
-    wanted = (*vector, *[1] * (len(shape) - axis - 1))
-    return f", as numpy aligns the last axes; te.nn.reshape({name}, {wanted}) fits axis {axis}"
+    fitting_shape = (*vector, *[1] * (len(shape) - axis - 1))
+    return f", as numpy aligns the last axes; te.nn.reshape({name}, {fitting_shape}) fits axis {axis}"
 
 
 def read_at(x: Tensor, axes: Indices) -> Read:
-    """The element of a tensor that is broadcast to an index."""
+    """Read a tensor at the index of a shape to which it broadcasts."""
     last_axes = axes[len(axes) - x.rank :]
     return x[tuple(0 if size == 1 else axis for axis, size in zip(last_axes, x.shape, strict=True))]
 
 
-def joined(operator: str, formula: str, scalar: Callable[[Expr, Expr | float], Expr], narrow: bool = True) -> OnTwo:
-    """An operator of two tensors, or of one and a number; unless `narrow`, floats below f32 are computed in f32."""
+def binary_op(
+    operator: str, formula: str, scalar: Callable[[Expr, Expr | float], Expr], narrow: bool = True
+) -> BinaryOperator:
+    """An elementwise operator with broadcasting; unless `narrow`, floats below f32 are computed in f32."""
 
     @named(operator, f"C[i...] = {formula}, broadcast as numpy does; a or b may be a number. Raises TeError.")
     def build(a: Tensor | float, b: Tensor | float, name: str = operator) -> Tensor:
         dtype = check_tensor(operator, b if isinstance(a, int | float) else a).dtype
-        wide = dtype if narrow or not is_float(dtype) else accumulator(dtype)
+        calc_dtype = dtype if narrow or not is_float(dtype) else accumulator(dtype)
 
         def element(left: Expr, right: Expr | float) -> Expr:
-            right = e.cast(right, wide) if isinstance(right, Expr) and right.dtype == dtype else right
-            value = scalar(e.cast(left, wide), right)
-            return e.cast(value, dtype) if wide != dtype else value
+            right = e.cast(right, calc_dtype) if isinstance(right, Expr) and right.dtype == dtype else right
+            value = scalar(e.cast(left, calc_dtype), right)
+            return e.cast(value, dtype) if calc_dtype != dtype else value
 
         if isinstance(b, int | float):
             first = check_tensor(operator, a)
             return compute(first.shape, lambda *i: element(first[i], b), name)
         second = check_tensor(operator, b)
         if isinstance(a, int | float):
-            return compute(second.shape, lambda *i: element(as_expr(a, wide), second[i]), name)
+            return compute(second.shape, lambda *i: element(as_expr(a, calc_dtype), second[i]), name)
         shape = broadcast_shape(operator, a.shape, second, a.name)
         return compute(shape, lambda *i: element(read_at(a, i), read_at(second, i)), name)
 
@@ -251,21 +252,21 @@ def _sign(x: Expr) -> Expr:
 
 
 def _pow(a: Expr, b: Expr | float) -> Expr:
-    """The power; a whole one of an integer that is known is a product."""
-    if is_float(a.dtype) or isinstance(b, Expr) or not is_count(b) or b > MOST_FACTORS:
+    """a^b; a constant exponent up to MAX_POWER of an integer becomes products by squaring."""
+    if is_float(a.dtype) or isinstance(b, Expr) or not is_count(b) or b > MAX_POWER:
         return e.pow(a, b)
-    result_so_far, square, left = e.const(1, a.dtype), a, int(b)
+    unit, square, exponent = e.const(1, a.dtype), a, int(b)
     product: Expr | None = None
-    while left:
-        if left & 1:
+    while exponent:
+        if exponent & 1:
             product = square if product is None else product * square
-        left >>= 1
-        square = square * square if left else square
-    return result_so_far if product is None else product
+        exponent >>= 1
+        square = square * square if exponent else square
+    return unit if product is None else product
 
 
 def _hypot(a: Expr, b: Expr | float) -> Expr:
-    """The greater side times the root of 1 + the square of the ratio, which does not overflow before the result."""
+    """longer * sqrt(1 + (shorter / longer)^2), which overflows only if the result does."""
     right = e.abs(as_expr(b, a.dtype))
     longer, shorter = e.maximum(e.abs(a), right), e.minimum(e.abs(a), right)
     ratio = shorter / longer
@@ -274,34 +275,30 @@ def _hypot(a: Expr, b: Expr | float) -> Expr:
     return e.select(e.equal(e.abs(a), math.inf) | e.equal(right, math.inf), e.const(math.inf, a.dtype), length)
 
 
-add = joined("add", "A + B", lambda a, b: a + b)
-sub = joined("sub", "A - B", lambda a, b: a - b)
-mul = joined("mul", "A * B", lambda a, b: a * b)
-div = joined("div", "A / B", lambda a, b: a / b)
-pow = joined("pow", "A to the power B; integers wrap, and a negative B gives 1 / A truncated", _pow)
-atan2 = joined("atan2", "the angle of the point (B, A), in [-pi, pi]", e.atan2, narrow=False)
-hypot = joined("hypot", "the root of A^2 + B^2", _hypot, narrow=False)
-bitwise_and = joined("bitwise_and", "A and B, bit by bit, of integers or i1", lambda a, b: a & b)
-bitwise_or = joined("bitwise_or", "A or B, bit by bit, of integers or i1", lambda a, b: a | b)
-bitwise_xor = joined("bitwise_xor", "A or B but not both, bit by bit, of integers or i1", lambda a, b: a ^ b)
-left_shift = joined("left_shift", "A * 2^B, of integers; 0 where B is negative", lambda a, b: a << b)
-right_shift = joined(
-    "right_shift", "A / 2^B rounded down, of integers; 0 or -1 where B is negative", lambda a, b: a >> b
-)
-maximum = joined("maximum", "max(A, B)", e.maximum)
-minimum = joined("minimum", "min(A, B)", e.minimum)
+add = binary_op("add", "A + B", lambda a, b: a + b)
+sub = binary_op("sub", "A - B", lambda a, b: a - b)
+mul = binary_op("mul", "A * B", lambda a, b: a * b)
+div = binary_op("div", "A / B", lambda a, b: a / b)
+pow = binary_op("pow", "A to the power B; integers wrap, and a negative B yields 1 / A^-B truncated", _pow)
+atan2 = binary_op("atan2", "the angle of the point (x = B, y = A), in [-pi, pi]", e.atan2, narrow=False)
+hypot = binary_op("hypot", "sqrt(A^2 + B^2)", _hypot, narrow=False)
+bitwise_and = binary_op("bitwise_and", "bitwise A and B, of integers or i1", lambda a, b: a & b)
+bitwise_or = binary_op("bitwise_or", "bitwise A or B, of integers or i1", lambda a, b: a | b)
+bitwise_xor = binary_op("bitwise_xor", "bitwise A xor B, of integers or i1", lambda a, b: a ^ b)
+left_shift = binary_op("left_shift", "A * 2^B, of integers; 0 for negative B", lambda a, b: a << b)
+right_shift = binary_op("right_shift", "floor(A / 2^B), of integers; 0 or -1 for negative B", lambda a, b: a >> b)
+maximum = binary_op("maximum", "max(A, B)", e.maximum)
+minimum = binary_op("minimum", "min(A, B)", e.minimum)
 
 
-def _compare(operator: str, formula: str, scalar: Callable[[Expr, Expr | float], Expr]) -> OnTwo:
-    build = joined(operator, formula, scalar)
-    build.__doc__ = (
-        f"C[i...] = whether {formula}, an i1, broadcast as numpy does; a or b may be a number. Raises TeError."
-    )
+def _compare(operator: str, formula: str, scalar: Callable[[Expr, Expr | float], Expr]) -> BinaryOperator:
+    build = binary_op(operator, formula, scalar)
+    build.__doc__ = f"C[i...] = ({formula}), an i1, broadcast as numpy does; a or b may be a number. Raises TeError."
     return build
 
 
-equal = _compare("equal", "A = B", e.equal)
-not_equal = _compare("not_equal", "A and B differ", e.not_equal)
+equal = _compare("equal", "A == B", e.equal)
+not_equal = _compare("not_equal", "A != B", e.not_equal)
 less = _compare("less", "A < B", lambda a, b: a < b)
 less_equal = _compare("less_equal", "A <= B", lambda a, b: a <= b)
 greater = _compare("greater", "A > B", lambda a, b: a > b)

@@ -1,7 +1,7 @@
-"""Operators that read a table at indices that a tensor holds.
+"""Operators that read a table at data-dependent indices.
 
-Indices are integers of any width. An index outside the table gives `otherwise`, zero by default. Negative indices are
-outside, or with `wrap` count from the end as numpy's do.
+Indices are integers of any width. An index out of bounds yields `otherwise`, zero by default. Negative indices are out
+of bounds, or with `wrap` count from the end as numpy's do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _check_indices(operator: str, indices: object) -> Tensor:
 
 
 def _wrapped(operator: str, indices: Tensor, extent: int, wrap: bool, name: str) -> Tensor:
-    """The indices, those below 0 counted from the end of an extent if they wrap."""
+    """The indices; with `wrap`, negative ones have the extent added. Raises TeError."""
     check_flag(operator, "wrap", wrap)
     if not wrap or not has_sign(_check_indices(operator, indices).dtype):
         return indices
@@ -34,26 +34,26 @@ def _wrapped(operator: str, indices: Tensor, extent: int, wrap: bool, name: str)
 
 
 def _from_start(index: Read, extent: int) -> Expr:
-    """An index that counts from the end where it is below 0, as one that counts from the start."""
-    at = e.cast(index, "i64")
-    return e.select(at < 0, at + extent, at)
+    """The index, or index + extent if it is negative."""
+    value = e.cast(index, "i64")
+    return e.select(value < 0, value + extent, value)
 
 
 def gather(
     x: Tensor, indices: Tensor, axis: int = 0, otherwise: float = 0, wrap: bool = False, name: str = "gather"
 ) -> Tensor:
-    """Y[i..., j..., k...] = X[i..., I[j...], k...]: elements along one axis, which the axes of I replace.
+    """Y[i..., j..., k...] = X[i..., I[j...], k...]: the axes of I replace one axis of X.
 
-    As numpy.take and ONNX Gather, but that an index outside gives `otherwise`. Raises TeError.
+    Elsewhere: numpy.take and ONNX Gather, except that an index out of bounds yields `otherwise`. Raises TeError.
     """
-    along = check_axis("gather", check_tensor("gather", x), axis)
+    dim = check_axis("gather", check_tensor("gather", x), axis)
     rank = _check_indices("gather", indices).rank
-    indices = _wrapped("gather", indices, x.shape[along], wrap, name)
-    shape = (*x.shape[:along], *indices.shape, *x.shape[along + 1 :])
+    indices = _wrapped("gather", indices, x.shape[dim], wrap, name)
+    shape = (*x.shape[:dim], *indices.shape, *x.shape[dim + 1 :])
 
     def element(*i: Index) -> TableRead:
-        at = indices[i[along : along + rank]]
-        return x.at(*i[:along], at, *i[along + rank :])
+        row = indices[i[dim : dim + rank]]
+        return x.at(*i[:dim], row, *i[dim + rank :])
 
     return te_gather(shape, element, name, otherwise=otherwise)
 
@@ -66,24 +66,24 @@ def take_along_axis(
     wrap: bool = False,
     name: str = "take_along_axis",
 ) -> Tensor:
-    """Y[i..., j, k...] = X[i..., I[i..., j, k...], k...]: an index of its own for each element.
+    """Y[i..., j, k...] = X[i..., I[i..., j, k...], k...]: each element has its own index along one axis.
 
-    X and I have one rank and, but for the axis, one shape, or extent 1 where the other is longer. As
-    numpy.take_along_axis and ONNX GatherElements, but that an index outside gives `otherwise`. Raises TeError.
+    X and I have equal ranks and, except along the axis, shapes that broadcast. Elsewhere: numpy.take_along_axis and
+    ONNX GatherElements, except that an index out of bounds yields `otherwise`. Raises TeError.
     """
-    along = check_axis("take_along_axis", check_tensor("take_along_axis", x), axis)
+    dim = check_axis("take_along_axis", check_tensor("take_along_axis", x), axis)
     check_rank("take_along_axis", _check_indices("take_along_axis", indices), x.rank, "as many as the table")
     shape = []
     for d, (size, count) in enumerate(zip(x.shape, indices.shape, strict=True)):
-        if d != along and 1 not in (size, count):
+        if d != dim and 1 not in (size, count):
             check_equal("take_along_axis", f"the extents of dimension {d} of table and indices", size, count)
-        shape.append(count if d == along or size == 1 else size)
-    indices = _wrapped("take_along_axis", indices, x.shape[along], wrap, name)
+        shape.append(count if d == dim or size == 1 else size)
+    indices = _wrapped("take_along_axis", indices, x.shape[dim], wrap, name)
 
     def element(*i: Index) -> TableRead:
-        at: list[IndexLike | Read] = [*_within(x, i)]
-        at[along] = indices[tuple(_within(indices, i))]
-        return x.at(*at)
+        position: list[IndexLike | Read] = [*_broadcast_index(x, i)]
+        position[dim] = indices[tuple(_broadcast_index(indices, i))]
+        return x.at(*position)
 
     return te_gather(shape, element, name, otherwise=otherwise)
 
@@ -93,8 +93,8 @@ def gather_nd(
 ) -> Tensor:
     """Y[b..., j..., k...] = X[b..., I[b..., j..., :], k...]: the last axis of I holds an index for each dimension.
 
-    The first `batch` dimensions of both are the same. As ONNX GatherND, but that an index outside gives `otherwise`.
-    Raises TeError.
+    The first `batch` dimensions of X and I are equal. Elsewhere: ONNX GatherND, except that an index out of bounds
+    yields `otherwise`. Raises TeError.
     """
     rank = _check_indices("gather_nd", indices).rank
     count = indices.shape[-1] if rank else 0
@@ -107,30 +107,30 @@ def gather_nd(
     for d in range(batch):
         check_equal("gather_nd", f"the extents of dimension {d} of table and indices", x.shape[d], indices.shape[d])
     check_flag("gather_nd", "wrap", wrap)
-    parts, places = [], rank - 1
+    wrapped, index_rank = [], rank - 1
     for n, extent in enumerate(x.shape[batch : batch + count] if wrap else ()):
 
-        def part(*i: Index, n: int = n, extent: int = extent) -> Expr:
+        def wrapped_index(*i: Index, n: int = n, extent: int = extent) -> Expr:
             return _from_start(indices[(*i, n)], extent)
 
-        parts.append(compute(indices.shape[:-1], part, f"{name}.indices{n}"))
+        wrapped.append(compute(indices.shape[:-1], wrapped_index, f"{name}.indices{n}"))
 
     def element(*i: Index) -> TableRead:
-        reads = [parts[n][i[:places]] if parts else indices[(*i[:places], n)] for n in range(count)]
-        return x.at(*i[:batch], *reads, *i[places:])
+        reads = [wrapped[n][i[:index_rank]] if wrapped else indices[(*i[:index_rank], n)] for n in range(count)]
+        return x.at(*i[:batch], *reads, *i[index_rank:])
 
     return te_gather((*indices.shape[:-1], *x.shape[batch + count :]), element, name, otherwise=otherwise)
 
 
-def _within(tensor: Tensor, i: Indices) -> list[IndexLike]:
-    """An index, with 0 where the tensor has extent 1."""
-    return [0 if size == 1 else at for size, at in zip(tensor.shape, i, strict=True)]
+def _broadcast_index(tensor: Tensor, i: Indices) -> list[IndexLike]:
+    """The index of a broadcast tensor: 0 in dimensions of extent 1."""
+    return [0 if size == 1 else index for size, index in zip(tensor.shape, i, strict=True)]
 
 
 def embedding(indices: Tensor, weight: Tensor, otherwise: float = 0, name: str = "embedding") -> Tensor:
-    """Y[i..., d] = W[I[i...], d]: a row of the weights for each index.
+    """Y[i..., d] = W[I[i...], d]: a row of the weight [V, D] for each index; the result is [..., D].
 
-    As torch's embedding, but that an index outside gives a row of `otherwise`. Raises TeError.
+    Elsewhere: torch embedding, except that an index out of bounds yields a row of `otherwise`. Raises TeError.
     """
     _check_indices("embedding", indices)
     check_rank("embedding", weight, 2, "a row for each index")

@@ -1,4 +1,4 @@
-"""Where the places of a resized dimension lie in the original one, and which elements they are made of."""
+"""Source coordinates and interpolation weights of a resized dimension."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ COORDINATES = (
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 Weights = dict[int, float]
-"""The share of each element in one place."""
+"""The weight of each source element in an output element."""
 
 
 @dataclass(frozen=True)
 class Resizing:
-    """How one dimension is resized: from an extent to a size by a scale, which may differ a little from their ratio."""
+    """The resize of one dimension from `extent` to `size` elements; `scale` may differ slightly from their ratio."""
 
     extent: int
     size: int
@@ -42,24 +42,24 @@ class Resizing:
 
     @property
     def is_identity(self) -> bool:
-        """Whether each place is the element of that place."""
+        """True if output element i is source element i."""
         plain = self.coordinates != "tf_crop_and_resize" or self.roi == (0.0, 1.0)
         return self.size == self.extent and self.scale == 1 and plain
 
-    def place(self, i: int, real: type[np.floating[Any]] = np.float64) -> float:
-        """Where a place lies in the original dimension, computed in a dtype."""
-        at, scale = real(i), real(self.scale)
+    def coordinate(self, i: int, real: type[np.floating[Any]] = np.float64) -> float:
+        """The source coordinate of output i, computed in dtype `real`: extent 4, size 8, half_pixel, i = 1 -> 0.25."""
+        output, scale = real(i), real(self.scale)
         width = scale * self.extent
-        centre = (at + 0.5) / scale - 0.5
+        centre = (output + 0.5) / scale - 0.5
         match self.coordinates:
             case "align_corners":
-                return 0.0 if width == 1 else float(at * (self.extent - 1) / (width - 1))
+                return 0.0 if width == 1 else float(output * (self.extent - 1) / (width - 1))
             case "asymmetric":
-                return float(at / scale)
+                return float(output / scale)
             case "tf_crop_and_resize":
                 start, end = (real(bound) * (self.extent - 1) for bound in self.roi)
                 length = end - start
-                return float(start + (length / 2 if width == 1 else at * length / (width - 1)))
+                return float(start + (length / 2 if width == 1 else output * length / (width - 1)))
             case "pytorch_half_pixel" if width == 1:
                 return -0.5
             case "half_pixel_symmetric":
@@ -68,44 +68,47 @@ class Resizing:
 
     @property
     def slopes(self) -> list[Fraction]:
-        """The slopes that its places may have."""
+        """Candidate slopes of source coordinates of a dimension resized to `size`, where coordinates are about `step`
+        apart."""
         cropped = self.coordinates == "tf_crop_and_resize"
-        return slopes(self.extent, self.size, self.place(1) - self.place(0) if cropped else 1 / self.scale)
+        return slopes(self.extent, self.size, self.coordinate(1) - self.coordinate(0) if cropped else 1 / self.scale)
 
     def is_outside(self, i: int) -> bool:
-        """Whether a place has a value of its own, as outside of a region."""
-        return self.coordinates == "tf_crop_and_resize" and not 0 <= self.place(i) <= self.extent - 1
+        """True if the coordinate of output i is outside the region (tf_crop_and_resize), so it has the extrapolation
+        value."""
+        return self.coordinates == "tf_crop_and_resize" and not 0 <= self.coordinate(i) <= self.extent - 1
 
     def nearest(self, i: int) -> int:
-        """The element of a place, computed in f32: as onnxruntime does, it decides between neighbours."""
-        at = self.place(i, np.float32)
-        low, share = math.floor(at), at - math.floor(at)
-        up = {
+        """The nearest source element of output i; computed in f32 as in onnxruntime, since rounding decides ties."""
+        position = self.coordinate(i, np.float32)
+        low, fraction = math.floor(position), position - math.floor(position)
+        rounds_up = {
             "floor": False,
-            "ceil": share > 0,
-            "round_prefer_floor": share > 0.5,
-            "round_prefer_ceil": share >= 0.5,
+            "ceil": fraction > 0,
+            "round_prefer_floor": fraction > 0.5,
+            "round_prefer_ceil": fraction >= 0.5,
         }[self.rounding]
-        return min(max(low + up, 0), self.extent - 1)
+        return min(max(low + rounds_up, 0), self.extent - 1)
 
     def weights(self, i: int) -> Weights:
-        """The elements that a place is made of, beyond the ends the outermost ones."""
-        at = self.place(i)
+        """The weights of output i, clamped at the ends: extent 4, size 8, linear, half_pixel, i = 2 -> {0: 0.25, 1:
+        0.75}."""
+        position = self.coordinate(i)
         kernel = _triangle if self.mode == "linear" else _cubic(self.cubic)
         shrink = min(self.scale, 1.0) if self.antialias else 1.0
         reach = (1 if self.mode == "linear" else 2) / shrink
-        shares: Weights = {}
-        for index in range(math.floor(at - reach), math.ceil(at + reach) + 1):
-            share = kernel(abs(at - index) * shrink)
-            if share == 0 or (self.exclude_outside and not 0 <= index < self.extent):
+        weights: Weights = {}
+        for index in range(math.floor(position - reach), math.ceil(position + reach) + 1):
+            weight = kernel(abs(position - index) * shrink)
+            if weight == 0 or (self.exclude_outside and not 0 <= index < self.extent):
                 continue
             inside = min(max(index, 0), self.extent - 1)
-            shares[inside] = shares.get(inside, 0.0) + share
-        total = sum(shares.values())
-        if not shares or total == 0:
-            return {min(max(round(at), 0), self.extent - 1): 1.0}
+            weights[inside] = weights.get(inside, 0.0) + weight
+        total = sum(weights.values())
+        if not weights or total == 0:
+            return {min(max(round(position), 0), self.extent - 1): 1.0}
         divisor = total if self.exclude_outside or self.antialias else 1.0
-        return {index: share / divisor for index, share in shares.items()}
+        return {index: weight / divisor for index, weight in weights.items()}
 
 
 def _triangle(gap: float) -> float:
@@ -124,8 +127,8 @@ def _cubic(a: float) -> Callable[[float], float]:
 
 
 @dataclass(frozen=True)
-class Line:
-    """Starts of windows of a length, as (slope * i + offset) // divisor."""
+class AffineWindows:
+    """Windows of one length whose starts are affine: (slope * i + offset) // divisor."""
 
     slope: int
     offset: int
@@ -133,20 +136,20 @@ class Line:
     length: int
 
     def start(self, i: int) -> int:
-        """Where the window of a place begins."""
+        """The first element of window i."""
         return (self.slope * i + self.offset) // self.divisor
 
 
-def line(first: Sequence[int], last: Sequence[int], slopes: Sequence[Fraction]) -> Line:
-    """The shortest windows on a line such that each contains the elements from first to last of its place."""
+def fit_windows(first: Sequence[int], last: Sequence[int], slopes: Sequence[Fraction]) -> AffineWindows:
+    """The shortest affine windows where window i has first[i] to last[i]: [0, 2, 4], [1, 3, 5] -> 2 * i, length 2."""
     length = max(high - low for low, high in zip(first, last, strict=True)) + 1
     while True:
         for slope in slopes:
-            a, c = slope.numerator, slope.denominator
-            lowest = max(c * (high - length + 1) - a * i for i, high in enumerate(last))
-            highest = min(c * low + c - 1 - a * i for i, low in enumerate(first))
+            numerator, denominator = slope.numerator, slope.denominator
+            lowest = max(denominator * (high - length + 1) - numerator * i for i, high in enumerate(last))
+            highest = min(denominator * low + denominator - 1 - numerator * i for i, low in enumerate(first))
             if lowest <= highest:
-                return Line(a, (lowest + highest) // 2, c, length)
+                return AffineWindows(numerator, (lowest + highest) // 2, denominator, length)
         length += 1
 
 

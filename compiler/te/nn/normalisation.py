@@ -1,4 +1,4 @@
-"""Softmax and the normalisations, each in f32 where its dtype is narrower, and rounded once."""
+"""Softmax and normalisations; floats narrower than f32 are computed in f32 and rounded once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from compiler.te.nn.common import (
     check_rank,
     is_count,
 )
-from compiler.te.nn.reduction import Axes, reduced
+from compiler.te.nn.reduction import Axes, reduce_dims
 from compiler.te.nn.shape import reshape
 from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import DTYPES
@@ -34,44 +34,44 @@ Value: TypeAlias = Callable[[Indices], Expr]
 """An element as a function of its index."""
 
 
-def _wide(x: Tensor) -> Value:
-    """Reads of a tensor in the dtype of its sums."""
+def _widened(x: Tensor) -> Value:
+    """The elements of a tensor, cast to the dtype of its sums."""
     return lambda at: e.cast(x[at], accumulator(x.dtype))
 
 
-def _over(x: Tensor, along: Sequence[int], combine: e.Reduction, value: Value, name: str) -> Tensor:
-    """A reduction of values over some dimensions of a tensor's shape, kept with extent 1."""
-    return reduced(x.shape, along, True, lambda at, axes: combine(value(at), axes), name)
+def _reduce(x: Tensor, dims: Sequence[int], combine: e.Reduction, value: Value, name: str) -> Tensor:
+    """Reduce values over dimensions of a tensor's shape, which keep extent 1."""
+    return reduce_dims(x.shape, dims, True, lambda at, axes: combine(value(at), axes), name)
 
 
-def _less(i: Indices, along: Sequence[int]) -> Indices:
-    return tuple(0 if d in along else index for d, index in enumerate(i))
+def _reduced_index(i: Indices, dims: Sequence[int]) -> Indices:
+    return tuple(0 if d in dims else index for d, index in enumerate(i))
 
 
 def _map(x: Tensor, value: Value, name: str) -> Tensor:
-    """A tensor of x's shape, element by element."""
+    """A tensor of x's shape with elements `value(index)`."""
     return compute(x.shape, lambda *i: value(i), name)
 
 
 def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
-    """Y[i] = exp(X[i] - max X) * (1 / sum exp(X - max X)), along one axis: one division a sum. Raises TeError."""
+    """Y[i] = exp(X[i] - max X) / sum exp(X - max X) along one axis, for a float dtype. Raises TeError."""
     return softmax_over(x, check_axis("softmax", check_float("softmax", x), axis), name)
 
 
 def softmax_over(x: Tensor, axis: int, name: str, guarded: bool = False) -> Tensor:
-    """softmax along a dimension; if `guarded`, elements that are all -inf give 0 instead of NaN."""
-    along, value = [axis], _wide(x)
-    top = _over(x, along, e.max, value, f"{name}.max")
+    """softmax along a dimension; if `guarded`, a row of -inf yields 0 instead of NaN."""
+    dims, value = [axis], _widened(x)
+    top = _reduce(x, dims, e.max, value, f"{name}.max")
 
-    def level(i: Indices) -> Expr:
-        greatest = top[_less(i, along)]
+    def finite_max(i: Indices) -> Expr:
+        greatest = top[_reduced_index(i, dims)]
         return e.select(e.equal(greatest, -math.inf), 0.0, greatest) if guarded else greatest
 
-    powers = _map(x, lambda i: e.exp(value(i) - level(i)), f"{name}.exp")
-    total = _over(x, along, e.sum, lambda at: powers[at], f"{name}.sum")
+    powers = _map(x, lambda i: e.exp(value(i) - finite_max(i)), f"{name}.exp")
+    total = _reduce(x, dims, e.sum, lambda at: powers[at], f"{name}.sum")
 
     def element(i: Indices) -> Expr:
-        divisor: Expr = total[_less(i, along)]
+        divisor: Expr = total[_reduced_index(i, dims)]
         divisor = e.select(e.equal(divisor, 0.0), 1.0, divisor) if guarded else divisor
         return e.cast(powers[i] * (1.0 / divisor), x.dtype)
 
@@ -79,47 +79,47 @@ def softmax_over(x: Tensor, axis: int, name: str, guarded: bool = False) -> Tens
 
 
 def log_softmax(x: Tensor, axis: int = -1, name: str = "log_softmax") -> Tensor:
-    """Y[i] = X[i] - max X - log sum exp(X - max X), along one axis. Raises TeError."""
-    along = [check_axis("log_softmax", check_float("log_softmax", x), axis)]
-    value = _wide(x)
-    top = _over(x, along, e.max, value, f"{name}.max")
-    total = _over(x, along, e.sum, lambda at: e.exp(value(at) - top[_less(at, along)]), f"{name}.sum")
+    """Y[i] = X[i] - max X - log sum exp(X - max X) along one axis, for a float dtype. Raises TeError."""
+    dims = [check_axis("log_softmax", check_float("log_softmax", x), axis)]
+    value = _widened(x)
+    top = _reduce(x, dims, e.max, value, f"{name}.max")
+    total = _reduce(x, dims, e.sum, lambda at: e.exp(value(at) - top[_reduced_index(at, dims)]), f"{name}.sum")
 
     def element(i: Indices) -> Expr:
-        less = _less(i, along)
-        return e.cast(value(i) - top[less] - e.log(total[less]), x.dtype)
+        reduced = _reduced_index(i, dims)
+        return e.cast(value(i) - top[reduced] - e.log(total[reduced]), x.dtype)
 
     return _map(x, element, name)
 
 
 def logsumexp(x: Tensor, axis: Axes = -1, keepdims: bool = False, name: str = "logsumexp") -> Tensor:
-    """Y = max X + log sum exp(X - max X), over the given axes, which are dropped or kept with extent 1.
+    """Y = max X + log sum exp(X - max X) over axes (None: all), which are dropped, or kept with extent 1.
 
-    Where the maximum is infinite it is the result. Raises TeError.
+    An infinite maximum is the result. Raises TeError.
     """
-    along = check_axes("logsumexp", check_float("logsumexp", x), axis)
+    dims = check_axes("logsumexp", check_float("logsumexp", x), axis)
     check_flag("logsumexp", "keepdims", keepdims)
-    return logsumexp_as(x.dtype, x, along, keepdims, name)
+    return logsumexp_as(x.dtype, x, dims, keepdims, name)
 
 
-def logsumexp_as(dtype: str, x: Tensor, along: Sequence[int], keepdims: bool, name: str) -> Tensor:
-    """logsumexp over dimensions, rounded to a dtype."""
-    value = _wide(x)
-    top = _over(x, along, e.max, value, f"{name}.max")
+def logsumexp_as(dtype: str, x: Tensor, dims: Sequence[int], keepdims: bool, name: str) -> Tensor:
+    """logsumexp over dimensions, with a result of that dtype."""
+    value = _widened(x)
+    top = _reduce(x, dims, e.max, value, f"{name}.max")
 
-    def level(less: Indices) -> Expr:
-        return e.select(e.abs(top[less]) < math.inf, top[less], 0.0)
+    def finite_max(reduced: Indices) -> Expr:
+        return e.select(e.abs(top[reduced]) < math.inf, top[reduced], 0.0)
 
-    total = _over(x, along, e.sum, lambda at: e.exp(value(at) - level(_less(at, along))), f"{name}.sum")
-    shown = [d for d in range(x.rank) if keepdims or d not in along]
+    total = _reduce(x, dims, e.sum, lambda at: e.exp(value(at) - finite_max(_reduced_index(at, dims))), f"{name}.sum")
+    result_dims = [d for d in range(x.rank) if keepdims or d not in dims]
 
     def element(*i: Index) -> Expr:
-        at = dict(zip(shown, i, strict=True))
-        less = tuple(0 if d in along else at[d] for d in range(x.rank))
-        return e.cast(level(less) + e.log(total[less]), dtype)
+        coordinates = dict(zip(result_dims, i, strict=True))
+        reduced = tuple(0 if d in dims else coordinates[d] for d in range(x.rank))
+        return e.cast(finite_max(reduced) + e.log(total[reduced]), dtype)
 
-    shape = [1 if d in along else x.shape[d] for d in shown]
-    return compute(shape, element, name, axes=[f"i{d}" for d in shown])
+    shape = [1 if d in dims else x.shape[d] for d in result_dims]
+    return compute(shape, element, name, axes=[f"i{d}" for d in result_dims])
 
 
 def layer_norm(
@@ -132,37 +132,37 @@ def layer_norm(
 ) -> Tensor:
     """Y = (X - mean) / sqrt(variance + eps) * gamma + beta, mean and variance over one axis or several.
 
-    gamma and beta, where they are given, have the extents of these axes, in their order in x. Raises TeError.
+    x is of a float dtype; gamma and beta (default 1, 0) have the extents of these axes, in x's order. Raises TeError.
     """
-    along = check_axes("layer_norm", check_float("layer_norm", x), axis)
-    scales = _scales("layer_norm", x, along, gamma, beta)
-    scaled = _standardised(x, along, check_number("layer_norm", "eps", eps), name)
-    return _map(x, lambda i: scales.applied(scaled(i), tuple(i[d] for d in along), x.dtype), name)
+    dims = check_axes("layer_norm", check_float("layer_norm", x), axis)
+    scales = _scales("layer_norm", x, dims, gamma, beta)
+    normalised = _standardised(x, dims, check_number("layer_norm", "eps", eps), name)
+    return _map(x, lambda i: scales.apply(normalised(i), tuple(i[d] for d in dims), x.dtype), name)
 
 
 @dataclass(frozen=True)
 class _Scales:
-    """The scale and the bias of standardised elements; None for those not given."""
+    """The scale and the bias of normalised elements; None for 1 and 0."""
 
     gamma: Tensor | None
     beta: Tensor | None
 
-    def applied(self, value: Expr, at: Indices, dtype: str) -> Expr:
-        """The value with the scale at an index, rounded to a dtype."""
-        value = value if self.gamma is None else value * _wide(self.gamma)(at)
-        return e.cast(value if self.beta is None else value + _wide(self.beta)(at), dtype)
+    def apply(self, value: Expr, at: Indices, dtype: str) -> Expr:
+        """Scale and shift a value at an index of gamma and beta, and convert it to a dtype."""
+        value = value if self.gamma is None else value * _widened(self.gamma)(at)
+        return e.cast(value if self.beta is None else value + _widened(self.beta)(at), dtype)
 
 
-def _scales(operator: str, x: Tensor, along: Sequence[int], gamma: Tensor | None, beta: Tensor | None) -> _Scales:
-    """The scales of an operator, with the extents of some dimensions. Raises TeError."""
-    _check_scales(operator, x, along, gamma, beta)
+def _scales(operator: str, x: Tensor, dims: Sequence[int], gamma: Tensor | None, beta: Tensor | None) -> _Scales:
+    """The scales of an operator. Raises TeError unless they have the extents of `dims`."""
+    _check_scales(operator, x, dims, gamma, beta)
     return _Scales(gamma, beta)
 
 
-def _check_scales(operator: str, x: Tensor, along: Sequence[int], *scales: Tensor | None) -> None:
+def _check_scales(operator: str, x: Tensor, dims: Sequence[int], *scales: Tensor | None) -> None:
     for scale in (s for s in scales if s is not None):
-        check_rank(operator, scale, len(along), "one element a position of the axes")
-        for d, extent in zip(along, scale.shape, strict=True):
+        check_rank(operator, scale, len(dims), "one element a position of the axes")
+        for d, extent in zip(dims, scale.shape, strict=True):
             check_equal(operator, f"the extents of the axis and of '{scale.name}'", x.shape[d], extent)
         if scale.dtype != x.dtype:
             raise TeError(f"{operator}: '{x.name}' is of {x.dtype}, '{scale.name}' of {scale.dtype}")
@@ -170,63 +170,63 @@ def _check_scales(operator: str, x: Tensor, along: Sequence[int], *scales: Tenso
 
 @dataclass(frozen=True)
 class Moments:
-    """The mean over some dimensions, the elements less it, and the sum and the mean of the squares of these.
+    """The mean over some dimensions, x - mean, and the sum and the mean of its squares.
 
-    The statistics have the dimensions that they are over with extent 1.
+    The reduced dimensions keep extent 1.
     """
 
-    middle: Tensor
+    mean: Tensor
     centred: Tensor
-    squares: Tensor
+    square_sum: Tensor
     variance: Tensor
 
 
-def moments(x: Tensor, along: Sequence[int], name: str) -> Moments:
-    """The moments of a tensor over some dimensions, in f32 of narrower floats.
+def moments(x: Tensor, dims: Sequence[int], name: str) -> Moments:
+    """The moments of a tensor over some dimensions, in f32 for narrower floats.
 
-    Sums are of the differences from the first element: in x itself their rounding grows with the mean, which a variance
-    that is small beside it shows. A first element so large that differences may overflow is clamped.
+    The data are shifted by the first element, since the rounding of plain sums grows with the mean and would spoil a
+    variance that is small beside it. The shift is clamped so that differences do not overflow.
     Source: shifted data, Chan, Golub and LeVeque, Algorithms for Computing the Sample Variance, 1983.
     """
-    value, share = _wide(x), 1.0 / math.prod(x.shape[d] for d in along)
+    value, inverse_count = _widened(x), 1.0 / math.prod(x.shape[d] for d in dims)
     largest = float(math.isqrt(DTYPES[accumulator(x.dtype)].infinite))
 
     def origin(i: Indices) -> Expr:
-        first = value(_less(i, along))
+        first = value(_reduced_index(i, dims))
         return e.maximum(e.minimum(first, largest), -largest)
 
     def shifted(i: Indices) -> Expr:
         return value(i) - origin(i)
 
-    total = _over(x, along, e.sum, shifted, f"{name}.mean.sum")
-    offset = _map(total, lambda i: total[i] * share, f"{name}.mean")
-    middle = _map(offset, lambda i: origin(i) + offset[i], f"{name}.middle")
-    centred = _map(x, lambda i: shifted(i) - offset[_less(i, along)], f"{name}.centred")
+    total = _reduce(x, dims, e.sum, shifted, f"{name}.mean.sum")
+    offset = _map(total, lambda i: total[i] * inverse_count, f"{name}.mean")
+    mean = _map(offset, lambda i: origin(i) + offset[i], f"{name}.middle")
+    centred = _map(x, lambda i: shifted(i) - offset[_reduced_index(i, dims)], f"{name}.centred")
     square = _map(x, lambda i: centred[i] * centred[i], f"{name}.square")
-    squares = _over(x, along, e.sum, lambda at: square[at], f"{name}.variance.sum")
-    variance = _map(squares, lambda i: squares[i] * share, f"{name}.variance")
-    return Moments(middle, centred, squares, variance)
+    square_sum = _reduce(x, dims, e.sum, lambda at: square[at], f"{name}.variance.sum")
+    variance = _map(square_sum, lambda i: square_sum[i] * inverse_count, f"{name}.variance")
+    return Moments(mean, centred, square_sum, variance)
 
 
-def _standardised(x: Tensor, along: Sequence[int], eps: float, name: str) -> Value:
+def _standardised(x: Tensor, dims: Sequence[int], eps: float, name: str) -> Value:
     """(X - mean) / sqrt(variance + eps) over some dimensions, as a function of the index."""
-    of_x = moments(x, along, name)
-    return lambda i: of_x.centred[i] * e.rsqrt(of_x.variance[_less(i, along)] + eps)
+    statistics = moments(x, dims, name)
+    return lambda i: statistics.centred[i] * e.rsqrt(statistics.variance[_reduced_index(i, dims)] + eps)
 
 
 def instance_norm(
     x: Tensor, gamma: Tensor | None = None, beta: Tensor | None = None, eps: float = 1e-5, name: str = "instance_norm"
 ) -> Tensor:
-    """Y[n, c, ...] = (X - mean) / sqrt(variance + eps) * gamma[c] + beta[c], mean and variance of each n and c.
+    """Y[n, c, ...] = (X - mean) / sqrt(variance + eps) * gamma[c] + beta[c], mean and variance for each n and c.
 
-    x is [N, C, ...] with at least one more dimension, gamma and beta, where they are given, are [C]. Raises TeError.
+    x is [N, C, ...] of rank 3 or more and a float dtype; gamma and beta (default 1 and 0) are [C]. Raises TeError.
     """
     check_float("instance_norm", x)
     if x.rank < 3:
         raise TeError(f"instance_norm: '{x.name}' has shape {x.shape}, expected [N, C, ...]")
     scales = _scales("instance_norm", x, [1], gamma, beta)
-    scaled = _standardised(x, range(2, x.rank), check_number("instance_norm", "eps", eps), name)
-    return _map(x, lambda i: scales.applied(scaled(i), (i[1],), x.dtype), name)
+    normalised = _standardised(x, range(2, x.rank), check_number("instance_norm", "eps", eps), name)
+    return _map(x, lambda i: scales.apply(normalised(i), (i[1],), x.dtype), name)
 
 
 def group_norm(
@@ -237,22 +237,22 @@ def group_norm(
     eps: float = 1e-5,
     name: str = "group_norm",
 ) -> Tensor:
-    """Y[n, c, ...] = (X - mean) / sqrt(variance + eps) * gamma[c] + beta[c], of each n and group of channels.
+    """Y[n, c, ...] = (X - mean) / sqrt(variance + eps) * gamma[c] + beta[c], for each n and group of channels.
 
-    x is [N, C, ...], gamma and beta, where they are given, are [C]; groups of C / groups consecutive channels.
-    Raises TeError. Source: Wu and He, Group Normalization, 2018.
+    x is [N, C, ...] of a float dtype; gamma and beta (default 1 and 0) are [C]; a group is C / groups consecutive
+    channels. Raises TeError. Source: Wu and He, Group Normalization, 2018.
     """
     check_float("group_norm", x)
     if x.rank < 2:
         raise TeError(f"group_norm: '{x.name}' has shape {x.shape}, expected [N, C, ...]")
     if not is_count(groups) or not groups or x.shape[1] % groups:
         raise TeError(f"group_norm: {groups!r} groups do not divide the {x.shape[1]} channels of '{x.name}'")
-    scales, share = _scales("group_norm", x, [1], gamma, beta), x.shape[1] // groups
-    split = reshape(x, (x.shape[0], groups, share, *x.shape[2:]), f"{name}.groups")
-    scaled = _standardised(split, range(2, split.rank), check_number("group_norm", "eps", eps), name)
+    scales, group_size = _scales("group_norm", x, [1], gamma, beta), x.shape[1] // groups
+    split = reshape(x, (x.shape[0], groups, group_size, *x.shape[2:]), f"{name}.groups")
+    normalised = _standardised(split, range(2, split.rank), check_number("group_norm", "eps", eps), name)
 
     def element(n: Index, c: Index, *image: Index) -> Expr:
-        return scales.applied(scaled((n, c // share, c % share, *image)), (c,), x.dtype)
+        return scales.apply(normalised((n, c // group_size, c % group_size, *image)), (c,), x.dtype)
 
     labels = [f"i{d}" for d in range(2, x.rank)]
     return compute(x.shape, element, name, axes=("n", "c", *labels))
@@ -265,15 +265,15 @@ def rms_norm(
 
     Raises TeError. Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
     """
-    along = check_axes("rms_norm", check_float("rms_norm", x), axis)
-    scales = _scales("rms_norm", x, along, gamma, None)
-    value, share = _wide(x), 1.0 / math.prod(x.shape[d] for d in along)
+    dims = check_axes("rms_norm", check_float("rms_norm", x), axis)
+    scales = _scales("rms_norm", x, dims, gamma, None)
+    value, inverse_count = _widened(x), 1.0 / math.prod(x.shape[d] for d in dims)
     eps = check_number("rms_norm", "eps", eps)
-    total = _over(x, along, e.sum, lambda at: value(at) * value(at), f"{name}.sum")
+    total = _reduce(x, dims, e.sum, lambda at: value(at) * value(at), f"{name}.sum")
 
     def element(i: Indices) -> Expr:
-        scale = e.rsqrt(total[_less(i, along)] * share + eps)
-        return scales.applied(value(i) * scale, tuple(i[d] for d in along), x.dtype)
+        scale = e.rsqrt(total[_reduced_index(i, dims)] * inverse_count + eps)
+        return scales.apply(value(i) * scale, tuple(i[d] for d in dims), x.dtype)
 
     return _map(x, element, name)
 
@@ -288,22 +288,22 @@ def batch_norm(
     axis: int = 1,
     name: str = "batch_norm",
 ) -> Tensor:
-    """Y = (X - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c], c being the index along one axis.
+    """Y = (X - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c], where c is the index along one axis.
 
-    The inference form, computed as X * scale[c] + shift[c] with scale = gamma / sqrt(variance + eps) and
-    shift = beta - mean * scale: mean and variance, gamma (1 where it is not given) and beta (0) are inputs with one
-    element a channel. Where they are constant, scale and shift are computed once. Raises TeError. Source: Ioffe and
-    Szegedy, Batch Normalization, 2015; in this form as torch has it on CPUs.
+    Inference only: mean, variance, gamma (default 1) and beta (0) are vectors with an element a channel, of x's float
+    dtype. Computed as X * scale[c] + shift[c] with scale = gamma / sqrt(variance + eps), shift = beta - mean * scale;
+    scale and shift of constants are computed once. Raises TeError. Source: Ioffe and Szegedy, Batch Normalization,
+    2015; in this form as in torch on CPUs.
     """
-    along = check_axis("batch_norm", check_float("batch_norm", x), axis)
-    _check_scales("batch_norm", x, [along], mean, variance, gamma, beta)
-    return batch_norm_as(x.dtype, x, along, mean, variance, gamma, beta, eps, name)
+    channel_dim = check_axis("batch_norm", check_float("batch_norm", x), axis)
+    _check_scales("batch_norm", x, [channel_dim], mean, variance, gamma, beta)
+    return batch_norm_as(x.dtype, x, channel_dim, mean, variance, gamma, beta, eps, name)
 
 
 def batch_norm_as(
     dtype: str,
     x: Tensor,
-    along: int,
+    dim: int,
     mean: Tensor,
     variance: Tensor,
     gamma: Tensor | None,
@@ -311,21 +311,21 @@ def batch_norm_as(
     eps: float,
     name: str,
 ) -> Tensor:
-    """batch_norm along a dimension, its statistics and scales of any dtypes, rounded to a dtype."""
-    channels = (x.shape[along],)
+    """batch_norm along a dimension with a result of that dtype; statistics and scales may have other dtypes."""
+    channels = (x.shape[dim],)
 
     def factor(c: Index) -> Expr:
-        inverse = e.rsqrt(_wide(variance)((c,)) + eps)
-        return inverse if gamma is None else inverse * _wide(gamma)((c,))
+        inverse = e.rsqrt(_widened(variance)((c,)) + eps)
+        return inverse if gamma is None else inverse * _widened(gamma)((c,))
 
     scale = compute(channels, factor, f"{name}.scale")
 
     def offset(c: Index) -> Expr:
-        moved = _wide(mean)((c,)) * scale[c]
-        return -moved if beta is None else _wide(beta)((c,)) - moved
+        scaled_mean = _widened(mean)((c,)) * scale[c]
+        return -scaled_mean if beta is None else _widened(beta)((c,)) - scaled_mean
 
     shift = compute(channels, offset, f"{name}.shift")
-    return _map(x, lambda i: e.cast(_wide(x)(i) * scale[i[along]] + shift[i[along]], dtype), name)
+    return _map(x, lambda i: e.cast(_widened(x)(i) * scale[i[dim]] + shift[i[dim]], dtype), name)
 
 
 def batch_norm_training(
@@ -336,50 +336,50 @@ def batch_norm_training(
     axis: int = 1,
     name: str = "batch_norm_training",
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Y, M, V = batch_norm of X with its own mean M[c] and variance V[c], c being the index along one axis.
+    """Y, M, V = batch_norm of X with its own mean M[c] and variance V[c], where c is the index along one axis.
 
-    V is the mean of the squares, divided by the number of elements; gamma and beta as batch_norm. Raises TeError.
+    V is the biased variance (divided by the number of elements); gamma and beta as batch_norm. Raises TeError.
     """
     operator = "batch_norm_training"
-    along = check_axis(operator, check_float(operator, x), axis)
-    scales, reduced_axes = _scales(operator, x, [along], gamma, beta), [d for d in range(x.rank) if d != along]
+    dim = check_axis(operator, check_float(operator, x), axis)
+    scales, reduced_dims = _scales(operator, x, [dim], gamma, beta), [d for d in range(x.rank) if d != dim]
     eps = check_number(operator, "eps", eps)
-    if not reduced_axes:
+    if not reduced_dims:
         raise TeError(f"{operator}: '{x.name}' has no dimension beside its channels")
-    of_x = moments(x, reduced_axes, name)
+    statistics = moments(x, reduced_dims, name)
 
     def element(i: Indices) -> Expr:
-        scaled = of_x.centred[i] * e.rsqrt(of_x.variance[_less(i, reduced_axes)] + eps)
-        return scales.applied(scaled, (i[along],), x.dtype)
+        normalised = statistics.centred[i] * e.rsqrt(statistics.variance[_reduced_index(i, reduced_dims)] + eps)
+        return scales.apply(normalised, (i[dim],), x.dtype)
 
-    def vector(of: Tensor, label: str) -> Tensor:
-        def at(c: Index) -> Expr:
-            return e.cast(of[tuple(c if d == along else 0 for d in range(x.rank))], x.dtype)
+    def vector(moment: Tensor, label: str) -> Tensor:
+        def element(c: Index) -> Expr:
+            return e.cast(moment[tuple(c if d == dim else 0 for d in range(x.rank))], x.dtype)
 
-        return compute((x.shape[along],), at, f"{name}.{label}")
+        return compute((x.shape[dim],), element, f"{name}.{label}")
 
-    return _map(x, element, name), vector(of_x.middle, "means"), vector(of_x.variance, "variances")
+    return _map(x, element, name), vector(statistics.mean, "means"), vector(statistics.variance, "variances")
 
 
 def lp_normalize(x: Tensor, p: float = 2, axis: Axes = -1, eps: float = 0.0, name: str = "lp_normalize") -> Tensor:
-    """Y = X / max((sum |X|^p)^(1/p), eps), the sum over one axis or several; 0 where that divisor is 0.
+    """Y = X / max((sum |X|^p)^(1/p), eps), the sum over one axis or several; 0 for a divisor of 0.
 
-    p is above 0. Raises TeError. Elsewhere: ONNX LpNormalization; torch normalize, with an eps.
+    x is of a float dtype, p above 0. Raises TeError. Elsewhere: ONNX LpNormalization; torch normalize, with an eps.
     """
-    along = check_axes("lp_normalize", check_float("lp_normalize", x), axis)
+    dims = check_axes("lp_normalize", check_float("lp_normalize", x), axis)
     power, smallest = check_number("lp_normalize", "p", p), check_number("lp_normalize", "eps", eps)
     if power <= 0 or smallest < 0:
         raise TeError(f"lp_normalize: p is {p} and eps {eps}, expected p above 0 and eps not below")
-    value = _wide(x)
+    value = _widened(x)
 
-    total = _over(x, along, e.sum, lambda at: formulas.power(e.abs(value(at)), power), f"{name}.sum")
+    total = _reduce(x, dims, e.sum, lambda at: formulas.power(e.abs(value(at)), power), f"{name}.sum")
 
     def root(i: Indices) -> Expr:
         value = formulas.root(total[i], power)
         return e.maximum(value, smallest) if smallest else e.select(e.equal(value, 0.0), math.inf, value)
 
     norm = _map(total, root, f"{name}.norm")
-    return _map(x, lambda i: e.cast(value(i) / norm[_less(i, along)], x.dtype), name)
+    return _map(x, lambda i: e.cast(value(i) / norm[_reduced_index(i, dims)], x.dtype), name)
 
 
 def local_response_norm(
@@ -393,8 +393,8 @@ def local_response_norm(
 ) -> Tensor:
     """Y[n, c, ...] = X / (bias + alpha / size * sum over k < size of X[n, c - before + k, ...]^2)^beta.
 
-    x is [N, C, ...] of a float dtype; outside of it are zeros; before is size // 2 where it is not given. Raises
-    TeError. Elsewhere: torch local_response_norm; ONNX LRN, with (size - 1) // 2 before.
+    x is [N, C, ...] of a float dtype, zero out of bounds; `before` is size // 2 by default. Raises TeError.
+    Elsewhere: torch local_response_norm; ONNX LRN, with (size - 1) // 2 before.
     """
     operator = "local_response_norm"
     check_float(operator, x)
@@ -402,18 +402,18 @@ def local_response_norm(
         raise TeError(
             f"{operator}: '{x.name}' has shape {x.shape}, and the size is {size!r}: expected [N, C, ...] and 1"
         )
-    share, power, offset = (
+    slope, power, offset = (
         check_number(operator, what, n) for what, n in (("alpha", alpha), ("beta", beta), ("bias", bias))
     )
     start = size // 2 if before is None else before
     if not is_count(start):
         raise TeError(f"{operator}: before is {before!r}, expected an integer of at least 0")
-    wide, source, k = accumulator(x.dtype), x.padded(0), reduce_axis(size, "k")
+    acc_dtype, padded, k = accumulator(x.dtype), x.padded(0), reduce_axis(size, "k")
 
     def squares(*i: Index) -> Expr:
-        value = e.cast(source[(i[0], i[1] - start + k, *i[2:])], wide)
+        value = e.cast(padded[(i[0], i[1] - start + k, *i[2:])], acc_dtype)
         return e.sum(value * value, axis=k)
 
     total = compute(x.shape, squares, f"{name}.sum")
-    value = _wide(x)
-    return _map(x, lambda i: e.cast(value(i) / e.pow(total[i] * (share / size) + offset, power), x.dtype), name)
+    value = _widened(x)
+    return _map(x, lambda i: e.cast(value(i) / e.pow(total[i] * (slope / size) + offset, power), x.dtype), name)

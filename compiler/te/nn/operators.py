@@ -1,4 +1,4 @@
-"""Python's operators of whole tensors: which named operator each of them builds."""
+"""Python's operators on tensors: a table from symbols to named operators."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from compiler.support.errors import TeError
 from compiler.te.expr import Expr
 from compiler.te.index import Condition, Index
 from compiler.te.nn import division, elementwise
-from compiler.te.nn.contraction import multiplied
+from compiler.te.nn.contraction import broadcast_matmul
 from compiler.te.tensor import OPERATORS, Tensor
 
 
 def _power(base: object, exponent: object) -> Tensor:
-    """A power; a square is a product."""
+    """base^exponent; a square is a product."""
     if isinstance(base, Tensor) and isinstance(exponent, int | float) and exponent == 2:
         return elementwise.square(base)
     return elementwise.pow(base, exponent)  # type: ignore[arg-type]
 
 
 def _product(a: object, b: object) -> Tensor:
-    """numpy's matmul. Raises TeError for a number."""
+    """numpy's matmul. Raises TeError for an operand that is a number."""
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         raise TeError("@ is the product of two tensors; * multiplies by a number")
-    return multiplied(a, b, "matmul")
+    return broadcast_matmul(a, b, "matmul")
 
 
 BINARY: dict[str, Callable[..., Tensor]] = {
@@ -50,7 +50,7 @@ BINARY: dict[str, Callable[..., Tensor]] = {
 
 
 def _checked(symbol: str, build: Callable[..., Tensor]) -> Callable[[object, object], Tensor]:
-    """An operator that refuses operands that are neither tensors nor numbers, and two dtypes."""
+    """Wrap an operator: refuse operands that are neither tensors nor numbers, and mixed dtypes."""
 
     def operate(left: object, right: object) -> Tensor:
         a, b = _operand(symbol, left, right), _operand(symbol, right, left)
@@ -63,16 +63,16 @@ def _checked(symbol: str, build: Callable[..., Tensor]) -> Callable[[object, obj
     return operate
 
 
-def _operand(symbol: str, x: object, other: object) -> Tensor | float:
-    """An operand, which stands beside the other one. Raises TeError."""
+def _operand(symbol: str, x: object, other_operand: object) -> Tensor | float:
+    """Raise TeError unless an operand is a tensor or a number; the other operand is named in the error."""
     number = x.item() if isinstance(x, np.generic) else x
     if isinstance(number, Tensor | int | float):
         return number
-    name = other.name if isinstance(other, Tensor) else "?"
+    name = other_operand.name if isinstance(other_operand, Tensor) else "?"
     if isinstance(x, Expr | Index | Condition):
         raise TeError(f"tensor '{name}' is used whole with {symbol}; index it, or use te.nn")
-    what = "an array: te.constant makes a tensor of it" if isinstance(x, np.ndarray | list | tuple) else f"{x!r}"
-    raise TeError(f"tensor '{name}' {symbol} {what}")
+    description = "an array: te.constant makes a tensor of it" if isinstance(x, np.ndarray | list | tuple) else f"{x!r}"
+    raise TeError(f"tensor '{name}' {symbol} {description}")
 
 
 OPERATORS.update({symbol: _checked(symbol, build) for symbol, build in BINARY.items()})

@@ -1,4 +1,4 @@
-"""`pad`: a tensor with something around it, or with less of it."""
+"""`pad`: pad or crop a tensor."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MODES = ("constant", "edge", "reflect", "wrap")
 def pad(
     x: Tensor, widths: Sequence[tuple[int, int]], value: float = 0, mode: str = "constant", name: str = "pad"
 ) -> Tensor:
-    """X surrounded by a value: widths has (before, after) for each dimension, negative where X is cut there.
+    """Pad X with a value; widths has (before, after) for each dimension, negative to crop.
 
-    Instead of the value, `edge` repeats the outermost elements, `reflect` mirrors X without them, `wrap` begins X
-    again, all as often as the widths ask for it. Raises TeError. Elsewhere: numpy pad.
+    Other modes: `edge` repeats the outermost elements, `reflect` mirrors X without repeating them, `wrap` repeats X
+    periodically; any widths. Raises TeError. Elsewhere: numpy pad.
     """
     check_tensor("pad", x)
     if not isinstance(mode, str) or mode not in MODES:
@@ -37,11 +37,11 @@ def pad(
                 f"pad: the widths {before} and {after} leave nothing of dimension {d} of '{x.name}' {x.shape}"
             )
     if mode == "constant":
-        return _surrounded(x, pairs, value, name)
-    return _continued(x, pairs, mode, name)
+        return _constant_pad(x, pairs, value, name)
+    return _periodic_pad(x, pairs, mode, name)
 
 
-def _surrounded(x: Tensor, pairs: Sequence[tuple[int, ...]], value: float, name: str) -> Tensor:
+def _constant_pad(x: Tensor, pairs: Sequence[tuple[int, ...]], value: float, name: str) -> Tensor:
     source = x.padded(value)
     shape = [size + before + after for size, (before, after) in zip(x.shape, pairs, strict=True)]
 
@@ -51,36 +51,36 @@ def _surrounded(x: Tensor, pairs: Sequence[tuple[int, ...]], value: float, name:
     return compute(shape, element, name)
 
 
-def _continued(x: Tensor, pairs: Sequence[tuple[int, ...]], mode: str, name: str) -> Tensor:
-    """Cut where widths are negative, and continued in one dimension after the other."""
+def _periodic_pad(x: Tensor, pairs: Sequence[tuple[int, ...]], mode: str, name: str) -> Tensor:
+    """Crop dimensions of negative width, then pad one dimension after the other."""
     if any(n < 0 for pair in pairs for n in pair):
-        x = _surrounded(x, [(min(b, 0), min(a, 0)) for b, a in pairs], 0, f"{name}.cut")
-    grown = [d for d, pair in enumerate(pairs) if max(pair) > 0]
-    for d in grown:
-        label = name if d == grown[-1] else f"{name}.dim{d}"
-        x = _dimension(x, d, max(pairs[d][0], 0), max(pairs[d][1], 0), mode, label)
-    return x if grown else compute(x.shape, lambda *i: x[i], name)
+        x = _constant_pad(x, [(min(b, 0), min(a, 0)) for b, a in pairs], 0, f"{name}.cut")
+    padded_dims = [d for d, pair in enumerate(pairs) if max(pair) > 0]
+    for d in padded_dims:
+        label = name if d == padded_dims[-1] else f"{name}.dim{d}"
+        x = _pad_dimension(x, d, max(pairs[d][0], 0), max(pairs[d][1], 0), mode, label)
+    return x if padded_dims else compute(x.shape, lambda *i: x[i], name)
 
 
-def _dimension(x: Tensor, d: int, before: int, after: int, mode: str, name: str) -> Tensor:
+def _pad_dimension(x: Tensor, d: int, before: int, after: int, mode: str, name: str) -> Tensor:
     size = x.shape[d]
     shape = (*x.shape[:d], size + before + after, *x.shape[d + 1 :])
 
     def element(*i: Index) -> Expr:
-        def at(place: Index | int) -> Expr:
-            return x[(*i[:d], place, *i[d + 1 :])]
+        def at(position: Index | int) -> Expr:
+            return x[(*i[:d], position, *i[d + 1 :])]
 
-        place = i[d] - before
+        position = i[d] - before
         if size == 1:
             return at(0)
         if mode == "wrap":
-            return at(place % size)
+            return at(position % size)
         if mode == "edge":
-            inside = e.select(e.all_of(place >= 0, place < size), at(place), 0)
-            return e.select(place < 0, at(0), e.select(place >= size, at(size - 1), inside))
+            inside = e.select(e.all_of(position >= 0, position < size), at(position), 0)
+            return e.select(position < 0, at(0), e.select(position >= size, at(size - 1), inside))
         period = 2 * (size - 1)
-        turned = place % period
-        forth = e.select(turned < size, at(turned), 0)
-        return e.select(turned < size, forth, e.select(turned >= size, at(period - turned), 0))
+        phase = position % period
+        forward = e.select(phase < size, at(phase), 0)
+        return e.select(phase < size, forward, e.select(phase >= size, at(period - phase), 0))
 
     return compute(shape, element, name)

@@ -1,4 +1,4 @@
-"""Operators that move elements by arithmetic on their places: rolls, blocks, triangles, windows as rows."""
+"""Permutations and selections of elements by index arithmetic: roll, depth_to_space, tril, unfold, one_hot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr, Reduce
 from compiler.te.gather import gather
 from compiler.te.index import Condition, Index, compared
-from compiler.te.nn.common import Sizes, accumulator, check_axis, check_rank, check_tensor, is_count, rounded, several
+from compiler.te.nn.common import Sizes, accumulator, astype, check_axis, check_rank, check_tensor, is_count, per_dim
 from compiler.te.nn.window import SPATIAL, Window, window
 from compiler.te.tensor import Tensor
 from compiler.types.elements import INDICES, has_sign
@@ -25,30 +25,30 @@ def roll(x: Tensor, shift: Sizes, axis: Sizes, name: str = "roll") -> Tensor:
     are_integers = all(isinstance(n, int) and not isinstance(n, bool) for n in shifts)
     if not are_integers or len(shifts) != len(axes) or len(set(axes)) != len(axes):
         raise TeError(f"roll: {shift!r} are not integers, one for each of the axes {axis!r} of '{x.name}'")
-    by = {d: n for d, n in zip(axes, shifts, strict=True) if isinstance(n, int)}
+    shift_of = {d: n for d, n in zip(axes, shifts, strict=True) if isinstance(n, int)}
 
     def element(*i: Index) -> Expr:
-        moved = [(index + -by[d] % x.shape[d]) % x.shape[d] if d in by else index for d, index in enumerate(i)]
-        return x[tuple(moved)]
+        moved_dims = {d: (i[d] + -n % x.shape[d]) % x.shape[d] for d, n in shift_of.items()}
+        return x[tuple(moved_dims.get(d, index) for d, index in enumerate(i))]
 
     return compute(x.shape, element, name)
 
 
 def repeat(x: Tensor, repeats: int, axis: int, name: str = "repeat") -> Tensor:
-    """Y[..., i, ...] = X[..., i // repeats, ...] along one axis: each element so many times. Raises TeError."""
-    along = check_axis("repeat", check_tensor("repeat", x), axis)
+    """Y[..., i, ...] = X[..., i // repeats, ...] along one axis. Raises TeError."""
+    dim = check_axis("repeat", check_tensor("repeat", x), axis)
     if not is_count(repeats) or not repeats:
         raise TeError(f"repeat: {repeats!r} is not an integer of at least 1")
-    shape = [n * repeats if d == along else n for d, n in enumerate(x.shape)]
+    shape = [n * repeats if d == dim else n for d, n in enumerate(x.shape)]
 
     def element(*i: Index) -> Expr:
-        return x[tuple(index // repeats if d == along else index for d, index in enumerate(i))]
+        return x[tuple(index // repeats if d == dim else index for d, index in enumerate(i))]
 
     return compute(shape, element, name)
 
 
 ORDERS = ("DCR", "CRD")
-"""Whether the place in a block counts before the channel, or after it."""
+"""The order of digits in the depth: position in the block, then channel, or the reverse."""
 
 
 def _check_blocks(operator: str, x: Tensor, block: int, order: str) -> None:
@@ -60,9 +60,9 @@ def _check_blocks(operator: str, x: Tensor, block: int, order: str) -> None:
 
 
 def depth_to_space(x: Tensor, block: int, order: str = "DCR", name: str = "depth_to_space") -> Tensor:
-    """Y[n, c, h*b + i, w*b + j] = X[n, (i*b + j)*C + c, h, w], for blocks of b x b; or X[n, (c*b + i)*b + j, h, w].
+    """Y[n, c, h*b + i, w*b + j] = X[n, (i*b + j)*C + c, h, w] (DCR), or X[n, (c*b + i)*b + j, h, w] (CRD).
 
-    The latter in the order CRD, the former in DCR. Raises TeError.
+    x is [N, b*b*C, H, W], the result [N, C, H*b, W*b], for b = `block`. Raises TeError.
     Elsewhere: ONNX DepthToSpace; torch pixel_shuffle, which is CRD.
     """
     _check_blocks("depth_to_space", x, block, order)
@@ -72,17 +72,17 @@ def depth_to_space(x: Tensor, block: int, order: str = "DCR", name: str = "depth
     channels = depth // (block * block)
 
     def element(n: Index, c: Index, h: Index, w: Index) -> Expr:
-        place = (h % block) * block + w % block
-        channel = place * channels + c if order == "DCR" else c * (block * block) + place
+        position = (h % block) * block + w % block
+        channel = position * channels + c if order == "DCR" else c * (block * block) + position
         return x[n, channel, h // block, w // block]
 
     return compute((batch, channels, height * block, width * block), element, name)
 
 
 def space_to_depth(x: Tensor, block: int, order: str = "DCR", name: str = "space_to_depth") -> Tensor:
-    """Y[n, (i*b + j)*C + c, h, w], or Y[n, (c*b + i)*b + j, h, w] = X[n, c, h*b + i, w*b + j], for blocks of b x b.
+    """Y[n, (i*b + j)*C + c, h, w] (DCR), or Y[n, (c*b + i)*b + j, h, w] (CRD) = X[n, c, h*b + i, w*b + j].
 
-    The latter in the order CRD, the former in DCR. Raises TeError.
+    x is [N, C, H*b, W*b], the result [N, b*b*C, H, W], for b = `block`. Raises TeError.
     Elsewhere: ONNX SpaceToDepth; torch pixel_unshuffle, which is CRD.
     """
     _check_blocks("space_to_depth", x, block, order)
@@ -91,8 +91,8 @@ def space_to_depth(x: Tensor, block: int, order: str = "DCR", name: str = "space
         raise TeError(f"space_to_depth: blocks of {block} do not divide the image {height} x {width} of '{x.name}'")
 
     def element(n: Index, k: Index, h: Index, w: Index) -> Expr:
-        place, c = (k // channels, k % channels) if order == "DCR" else (k % (block * block), k // (block * block))
-        return x[n, c, h * block + place // block, w * block + place % block]
+        position, c = (k // channels, k % channels) if order == "DCR" else (k % (block * block), k // (block * block))
+        return x[n, c, h * block + position // block, w * block + position % block]
 
     return compute((batch, channels * block * block, height // block, width // block), element, name)
 
@@ -125,9 +125,9 @@ def one_hot(
     dtype: str = "i64",
     name: str = "one_hot",
 ) -> Tensor:
-    """Y[i..., k, j...] = on where I[i..., j...] is k, or k - depth, else off; k has the place `axis`.
+    """Y[i..., k, j...] = on if I[i..., j...] is k or k - depth, else off; k < depth is dimension `axis` of the result.
 
-    Raises TeError.
+    indices are integers; on, off and the result are of `dtype`. Raises TeError.
     """
     rank = check_tensor("one_hot", indices).rank + 1
     if indices.dtype not in INDICES:
@@ -136,23 +136,23 @@ def one_hot(
         raise TeError(f"one_hot: the depth is {depth!r}, expected an integer of at least 1")
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
         raise TeError(f"one_hot: {axis!r} is no place among {rank} dimensions")
-    along, values = axis % rank, (e.const(on, dtype), e.const(off, dtype))
+    dim, values = axis % rank, (e.const(on, dtype), e.const(off, dtype))
 
     def element(*i: Index) -> Expr:
-        given, k = e.cast(indices[(*i[:along], *i[along + 1 :])], "i64"), e.cast(i[along], "i64")
-        meets = e.equal(given, k)
-        meets = meets | e.equal(given + depth, k) if has_sign(indices.dtype) else meets
-        return e.select(meets, *values)
+        index, k = e.cast(indices[(*i[:dim], *i[dim + 1 :])], "i64"), e.cast(i[dim], "i64")
+        is_on = e.equal(index, k)
+        is_on = is_on | e.equal(index + depth, k) if has_sign(indices.dtype) else is_on
+        return e.select(is_on, *values)
 
-    return compute((*indices.shape[:along], depth, *indices.shape[along:]), element, name)
+    return compute((*indices.shape[:dim], depth, *indices.shape[dim:]), element, name)
 
 
 def reverse_sequence(
     x: Tensor, lengths: Tensor, time_axis: int = 0, batch_axis: int = 1, name: str = "reverse_sequence"
 ) -> Tensor:
-    """Y = X with the first lengths[b] elements along the time axis in reverse order, for each b of the batch axis.
+    """Y = X with the first lengths[b] elements along the time axis reversed, for each b along the batch axis.
 
-    Raises TeError. Elsewhere: ONNX ReverseSequence.
+    lengths are integers, one for each b. Raises TeError. Elsewhere: ONNX ReverseSequence.
     """
     operator = "reverse_sequence"
     time, batch = (check_axis(operator, check_tensor(operator, x), a) for a in (time_axis, batch_axis))
@@ -162,26 +162,26 @@ def reverse_sequence(
             f"integers, one for each of the {x.shape[batch]} along the batch axis, which is not the time axis"
         )
 
-    def place(b: Index, t: Index) -> Expr:
-        length, at = e.cast(lengths[b], "i64"), e.cast(t, "i64")
-        return e.select(at < length, length - 1 - at, at)
+    def reversed_index(b: Index, t: Index) -> Expr:
+        length, index = e.cast(lengths[b], "i64"), e.cast(t, "i64")
+        return e.select(index < length, length - 1 - index, index)
 
-    places = compute((x.shape[batch], x.shape[time]), place, f"{name}.places")
+    indices = compute((x.shape[batch], x.shape[time]), reversed_index, f"{name}.places")
 
-    def at(i: Sequence[Index]) -> list[object]:
-        return [places[i[batch], i[time]] if d == time else index for d, index in enumerate(i)]
+    def source_index(i: Sequence[Index]) -> list[object]:
+        return [indices[i[batch], i[time]] if d == time else index for d, index in enumerate(i)]
 
-    return gather(x.shape, lambda *i: x.at(*at(i)), name)  # type: ignore[arg-type]
+    return gather(x.shape, lambda *i: x.at(*source_index(i)), name)  # type: ignore[arg-type]
 
 
-def _rows(operator: str, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, rank: int) -> Window:
+def _image_window(operator: str, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, rank: int) -> Window:
     if rank not in SPATIAL:
         raise TeError(f"{operator}: an image has 1 to 3 dimensions, not {rank}")
-    return window(operator, several(operator, "kernel", kernel, 1, rank), stride, padding, dilation)
+    return window(operator, per_dim(operator, "kernel", kernel, 1, rank), stride, padding, dilation)
 
 
 def _digits(index: Index, sizes: Sequence[int]) -> list[Index]:
-    """An index in row-major order as one for each dimension."""
+    """Split a row-major index into one index a dimension: 7 in (2, 4) -> [1, 3]."""
     digits = []
     for size in reversed(sizes):
         digits.append(index % size)
@@ -192,25 +192,25 @@ def _digits(index: Index, sizes: Sequence[int]) -> list[Index]:
 def unfold(
     x: Tensor, kernel: Sizes, stride: Sizes = 1, padding: Sizes = 0, dilation: Sizes = 1, name: str = "unfold"
 ) -> Tensor:
-    """Y[n, (c, tap), at] = X[n, c, at*stride + tap*dilation - before], zero outside: windows as columns.
+    """Y[n, (c, tap), i] = X[n, c, i*stride + tap*dilation - before], zero in the padding: windows as columns.
 
-    x is [N, C, and an image of one to three dimensions]; (c, tap) and at are in row-major order. Raises TeError.
+    x is [N, C, and an image of one to three dimensions]; (c, tap) and i are row-major indices. Raises TeError.
     Elsewhere: torch unfold, im2col.
     """
-    over = _rows("unfold", kernel, stride, padding, dilation, check_tensor("unfold", x).rank - 2)
-    counts, source, taps = over.positions(x.shape[2:]), over.source(x, 0), math.prod(over.sizes)
+    windows = _image_window("unfold", kernel, stride, padding, dilation, check_tensor("unfold", x).rank - 2)
+    counts, padded, taps = windows.output_extents(x.shape[2:]), windows.padded_input(x, 0), math.prod(windows.sizes)
 
     def element(n: Index, row: Index, column: Index) -> Expr:
         steps = zip(
             _digits(column, counts),
-            over.strides,
-            _digits(row % taps, over.sizes),
-            over.dilations,
-            over.before,
+            windows.strides,
+            _digits(row % taps, windows.sizes),
+            windows.dilations,
+            windows.before,
             strict=True,
         )
-        places = [at * stride + tap * step - before for at, stride, tap, step, before in steps]
-        return source[(n, row // taps, *places)]
+        input_index = [i * stride + tap * step - before for i, stride, tap, step, before in steps]
+        return padded[(n, row // taps, *input_index)]
 
     return compute((x.shape[0], x.shape[1] * taps, math.prod(counts)), element, name)
 
@@ -224,36 +224,36 @@ def fold(
     dilation: Sizes = 1,
     name: str = "fold",
 ) -> Tensor:
-    """Y[n, c, at] = the sum of X[n, (c, tap), (at + before - tap*dilation) / stride] where that is whole.
+    """Y[n, c, i] = sum over taps of X[n, (c, tap), (i + before - tap*dilation) / stride], for integer quotients.
 
-    x is as unfold gives it of an image of that size, of which it is the transpose. Sums are formed in f32 of narrower
+    The transpose of unfold of an image of that size: x has the shape of unfold's result. Sums are in f32 for narrower
     floats. Raises TeError. Elsewhere: torch fold; ONNX Col2Im.
     """
     check_rank("fold", x, 3, "N, C and taps, positions")
     rank = len(size) if isinstance(size, tuple | list) else len(kernel) if isinstance(kernel, tuple | list) else 2
-    over = _rows("fold", kernel, stride, padding, dilation, rank)
-    sizes = several("fold", "size", size, 1, rank)
-    counts, taps = over.positions(sizes), math.prod(over.sizes)
+    windows = _image_window("fold", kernel, stride, padding, dilation, rank)
+    sizes = per_dim("fold", "size", size, 1, rank)
+    counts, taps = windows.output_extents(sizes), math.prod(windows.sizes)
     if x.shape[1] % taps or x.shape[2] != math.prod(counts):
         raise TeError(
             f"fold: '{x.name}' has shape {x.shape}, expected channels times {taps} taps, and {math.prod(counts)} "
             "positions"
         )
-    wide = accumulator(x.dtype)
+    acc_dtype = accumulator(x.dtype)
 
-    def element(n: Index, c: Index, *at: Index) -> Reduce:
+    def element(n: Index, c: Index, *output: Index) -> Reduce:
         row: Index = c
         column: Index | int = 0
-        holds: list[Condition] = []
-        for i, d in zip(at, range(rank), strict=True):
-            row = row * over.sizes[d] + over.taps[d]
-            offset = i + over.before[d] - over.taps[d] * over.dilations[d]
-            place = offset // over.strides[d]
-            holds += [place >= 0, place < counts[d]]
-            holds += [compared(offset % over.strides[d], "==", 0)] if over.strides[d] > 1 else []
-            column = column * counts[d] + place
-        return e.sum(e.cast(e.select(e.all_of(*holds), x[n, row, column], 0), wide), axis=over.taps)
+        conditions: list[Condition] = []
+        for i, d in zip(output, range(rank), strict=True):
+            row = row * windows.sizes[d] + windows.taps[d]
+            offset = i + windows.before[d] - windows.taps[d] * windows.dilations[d]
+            position = offset // windows.strides[d]
+            conditions += [position >= 0, position < counts[d]]
+            conditions += [compared(offset % windows.strides[d], "==", 0)] if windows.strides[d] > 1 else []
+            column = column * counts[d] + position
+        return e.sum(e.cast(e.select(e.all_of(*conditions), x[n, row, column], 0), acc_dtype), axis=windows.taps)
 
     shape = (x.shape[0], x.shape[1] // taps, *sizes)
-    label = name if wide == x.dtype else f"{name}.wide"
-    return rounded(compute(shape, element, label, axes=("n", "c", *SPATIAL[rank])), x.dtype, name)
+    label = name if acc_dtype == x.dtype else f"{name}.wide"
+    return astype(compute(shape, element, label, axes=("n", "c", *SPATIAL[rank])), x.dtype, name)

@@ -1,30 +1,33 @@
-"""Recurrent layers of one direction, unrolled over a sequence of constant length; states in f32 of narrower floats."""
+"""Recurrent layers of one direction, unrolled; states are in f32 for narrower floats."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from compiler.support.errors import TeError
 from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr, Reduce
 from compiler.te.index import Index
-from compiler.te.nn.common import accumulator, check_equal, check_flag, check_float, check_rank, check_tensor, rounded
+from compiler.te.nn.common import accumulator, astype, check_equal, check_flag, check_float, check_rank, check_tensor
 from compiler.te.nn.shape import stack
 from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import INDICES
 
-LONGEST = 512
-"""The longest sequence: each step is a part of the program."""
+MAX_STEPS = 512
+"""The longest sequence: steps are unrolled into the program."""
 ACTIVATIONS: dict[str, Callable[[Expr], Expr]] = {
     "tanh": e.tanh,
     "relu": lambda x: e.maximum(x, 0.0),
     "sigmoid": e.sigmoid,
 }
+Element: TypeAlias = Callable[[Index, Index], Expr]
+"""An element of a state as a function of batch and hidden index."""
 
 
 class _Layer:
-    """The tensors of a layer, checked; and the sums that all kinds of layers are made of."""
+    """The checked tensors of a recurrent layer, and the sums common to all kinds of layers."""
 
     def __init__(
         self,
@@ -41,11 +44,11 @@ class _Layer:
         check_float(operator, check_rank(operator, x, 3, "T, B, I"))
         check_rank(operator, w, 2, "gates * H, I")
         check_rank(operator, r, 2, "gates * H, H")
-        self.steps, self.batch, inputs = x.shape
-        self.hidden, self.dtype, self.wide, self.name = r.shape[1], x.dtype, accumulator(x.dtype), name
-        check_equal(operator, f"the widths of '{x.name}' and '{w.name}'", inputs, w.shape[1])
+        self.steps, self.batch, input_size = x.shape
+        self.hidden, self.dtype, self.acc_dtype, self.name = r.shape[1], x.dtype, accumulator(x.dtype), name
+        check_equal(operator, f"the widths of '{x.name}' and '{w.name}'", input_size, w.shape[1])
         rows = gates * self.hidden
-        for tensor, shape in [(w, (rows, inputs)), (r, (rows, self.hidden)), *((b, (rows,)) for b in biases)]:
+        for tensor, shape in [(w, (rows, input_size)), (r, (rows, self.hidden)), *((b, (rows,)) for b in biases)]:
             if tensor is not None and check_float(operator, tensor).shape != shape:
                 raise TeError(f"{operator}: '{tensor.name}' has shape {tensor.shape}, expected {shape}")
         for state in states:
@@ -56,75 +59,75 @@ class _Layer:
         for tensor in (w, r, *biases, *states):
             if tensor is not None and tensor.dtype != x.dtype:
                 raise TeError(f"{operator}: '{x.name}' is of {x.dtype}, '{tensor.name}' of {tensor.dtype}")
-        if self.steps > LONGEST:
-            raise TeError(f"{operator}: '{x.name}' has {self.steps} steps; up to {LONGEST} are unrolled")
+        if self.steps > MAX_STEPS:
+            raise TeError(f"{operator}: '{x.name}' has {self.steps} steps; up to {MAX_STEPS} are unrolled")
         self.lengths = lengths if lengths is None else _lengths(operator, lengths, self.batch)
         self.r, self.biases, self.x, self.w = r, [b for b in biases if b is not None], x, w
-        self.given = self.inputs(self.biases)
+        self.input_sums = self.input_projection(self.biases)
 
-    def inputs(self, biases: Sequence[Tensor]) -> Tensor:
-        """The products of all steps with the weights, with biases: [T, B, gates * H]."""
-        k, wide, x, w = reduce_axis(self.x.shape[2], "k"), self.wide, self.x, self.w
+    def input_projection(self, biases: Sequence[Tensor]) -> Tensor:
+        """X W^T plus biases, for all steps: [T, B, gates * H]."""
+        k, acc_dtype, x, w = reduce_axis(self.x.shape[2], "k"), self.acc_dtype, self.x, self.w
 
         def product(t: Index, b: Index, g: Index) -> Reduce:
-            return e.sum(e.cast(x[t, b, k], wide) * e.cast(w[g, k], wide), axis=k)
+            return e.sum(e.cast(x[t, b, k], acc_dtype) * e.cast(w[g, k], acc_dtype), axis=k)
 
         sums = compute((self.steps, self.batch, w.shape[0]), product, f"{self.name}.products")
 
         def biased(t: Index, b: Index, g: Index) -> Expr:
             value: Expr = sums[t, b, g]
             for bias in biases:
-                value = value + e.cast(bias[g], wide)
+                value = value + e.cast(bias[g], acc_dtype)
             return value
 
         return compute(sums.shape, biased, f"{self.name}.inputs") if biases else sums
 
-    def product(self, state: Tensor | None, name: str, start: int = 0, gates: int | None = None) -> Tensor | None:
-        """A state times the recurrent weights, from a row on: [B, gates * H]; None for a state of zeros."""
+    def project(self, state: Tensor | None, name: str, start: int = 0, gates: int | None = None) -> Tensor | None:
+        """H R^T for the rows of R from `start` on: [B, gates * H]; None for a state of zeros."""
         if state is None:
             return None
-        k, r, wide = reduce_axis(self.hidden, "k"), self.r, self.wide
+        k, r, acc_dtype = reduce_axis(self.hidden, "k"), self.r, self.acc_dtype
         rows = r.shape[0] if gates is None else gates * self.hidden
 
         def element(b: Index, g: Index) -> Reduce:
-            return e.sum(e.cast(state[b, k], wide) * e.cast(r[g + start, k], wide), axis=k)
+            return e.sum(e.cast(state[b, k], acc_dtype) * e.cast(r[g + start, k], acc_dtype), axis=k)
 
         return compute((self.batch, rows), element, name)
 
     def times(self, reverse: bool) -> list[int]:
-        """The steps in their order."""
+        """The steps in execution order."""
         return list(range(self.steps))[:: -1 if reverse else 1]
 
-    def state(self, element: Callable[[Index, Index], Expr], name: str) -> Tensor:
-        """A state of the layer."""
+    def state(self, element: Element, name: str) -> Tensor:
+        """A tensor [B, H] of the layer, by element."""
         return compute((self.batch, self.hidden), element, name, axes=("b", "j"))
 
     def within(self, t: Index | int, b: Index, value: Expr, otherwise: Expr | float) -> Expr:
-        """A value of a step, or another one behind the end of the sequence."""
+        """`value` for steps before the end of the sequence, else `otherwise`."""
         if self.lengths is None:
             return value
         length = e.cast(self.lengths[b], "i64")
         return e.select(length > (e.cast(t, "i64") if isinstance(t, Index) else t), value, otherwise)
 
-    def step(self, element: Callable[[Index, Index], Expr], t: int, previous: Tensor | None, name: str) -> Tensor:
-        """The state after a step: the previous one behind the end of a sequence."""
-        return self.state(lambda b, j: self.within(t, b, element(b, j), _value(previous, b, j, self)), name)
+    def step(self, element: Element, t: int, previous: Tensor | None, name: str) -> Tensor:
+        """The state after a step; after the end of a sequence, the previous state."""
+        return self.state(lambda b, j: self.within(t, b, element(b, j), _state_or_zero(previous, b, j, self)), name)
 
-    def results(self, states: Sequence[Tensor], reverse: bool, *last: Tensor) -> tuple[Tensor, ...]:
-        """All states as [T, B, H], and the last ones, in the layer's dtype."""
+    def results(self, states: Sequence[Tensor], reverse: bool, *final: Tensor) -> tuple[Tensor, ...]:
+        """All states as [T, B, H], and the final states, in the layer's dtype."""
         ordered = list(states)[:: -1 if reverse else 1]
-        every = stack(ordered, 0, f"{self.name}.states")
+        stacked = stack(ordered, 0, f"{self.name}.states")
         if self.lengths is not None:
-            unmasked, ended = every, last
-            every = compute(
-                every.shape, lambda t, b, j: self.within(t, b, unmasked[t, b, j], 0.0), f"{self.name}.within"
+            unmasked, unmasked_final = stacked, final
+            stacked = compute(
+                stacked.shape, lambda t, b, j: self.within(t, b, unmasked[t, b, j], 0.0), f"{self.name}.within"
             )
-            last = tuple(
+            final = tuple(
                 self.state(lambda b, j, state=state: self.within(0, b, state[b, j], 0.0), f"{state.name}.ended")  # type: ignore[misc]
-                for state in ended
+                for state in unmasked_final
             )
-        every = rounded(every, self.dtype, self.name)
-        return (every, *(rounded(t, self.dtype, f"{self.name}.last{n}") for n, t in enumerate(last)))
+        stacked = astype(stacked, self.dtype, self.name)
+        return (stacked, *(astype(t, self.dtype, f"{self.name}.last{n}") for n, t in enumerate(final)))
 
 
 def _lengths(operator: str, lengths: Tensor, batch: int) -> Tensor:
@@ -136,16 +139,16 @@ def _lengths(operator: str, lengths: Tensor, batch: int) -> Tensor:
     return lengths
 
 
-def _value(state: Tensor | None, b: Index, j: Index, layer: _Layer) -> Expr:
-    return e.const(0.0, layer.wide) if state is None else e.cast(state[b, j], layer.wide)
+def _state_or_zero(state: Tensor | None, b: Index, j: Index, layer: _Layer) -> Expr:
+    return e.const(0.0, layer.acc_dtype) if state is None else e.cast(state[b, j], layer.acc_dtype)
 
 
-def _sum(layer: _Layer, t: int, product: Tensor | None, gate: int) -> Callable[[Index, Index], Expr]:
-    """One gate's input and recurrent sum of a step."""
+def _gate_sum(layer: _Layer, t: int, product: Tensor | None, gate: int) -> Element:
+    """The pre-activation of a gate in a step: input sums plus recurrent product."""
     start = gate * layer.hidden
 
     def element(b: Index, j: Index) -> Expr:
-        value: Expr = layer.given[t, b, j + start]
+        value: Expr = layer.input_sums[t, b, j + start]
         return value if product is None else value + product[b, j + start]
 
     return element
@@ -165,10 +168,10 @@ def rnn(
 ) -> tuple[Tensor, ...]:
     """Y, H = all states H[t] = activation(X[t] W^T + H[t - 1] R^T + biases), and the last one.
 
-    x is [T, B, I], w [H, I], r [H, H], biases [H], the initial state [B, H] (0 where it is not given); the activation
-    is tanh, relu or sigmoid; in reverse from the last step to the first. `lengths`, B integers, are those of the
-    sequences: behind its end a sequence's states in Y are 0, and its last one is that of its end, 0 without a step.
-    Raises TeError.
+    x is [T, B, I], w [H, I], r [H, H], biases [H], the initial state [B, H] (default 0), all of one float dtype; Y is
+    [T, B, H], H [B, H]. The activation is tanh, relu or sigmoid; `reverse` runs from the last step to the first.
+    `lengths`, B integers, are those of the sequences: after the end of a sequence Y is 0, and its final state is that
+    at its end, 0 for length 0. Raises TeError.
     """
     check_flag("rnn", "reverse", reverse)
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
@@ -176,7 +179,7 @@ def rnn(
     layer = _Layer("rnn", 1, x, w, r, (bias, recurrent_bias), (initial,), lengths, name)
     state, states = initial, []
     for t in layer.times(reverse):
-        gate = _sum(layer, t, layer.product(state, f"{name}.product{t}"), 0)
+        gate = _gate_sum(layer, t, layer.project(state, f"{name}.product{t}"), 0)
         element = lambda b, j, gate=gate: ACTIVATIONS[activation](gate(b, j))  # noqa: E731
         state = layer.step(element, t, state, f"{name}.state{t}")
         states.append(state)
@@ -199,8 +202,8 @@ def lstm(
 ) -> tuple[Tensor, ...]:
     """Y, H, C = all states H[t] = o * tanh(C[t]) with C[t] = f * C[t - 1] + i * tanh(c), and the last ones of both.
 
-    i, o, f are sigmoids, and c the plain value, of the rows of X[t] W^T + H[t - 1] R^T + biases in the given order;
-    w is [4 H, I], r [4 H, H], biases [4 H], peepholes [3 H], which i, o and f, in this order, see the cells through;
+    i, o, f are sigmoids, and c the plain value, of the rows of X[t] W^T + H[t - 1] R^T + biases in the stated order;
+    w is [4 H, I], r [4 H, H], biases [4 H]; peepholes [3 H] are the weights of the cell in i, o and f, in this order;
     the rest as rnn. ONNX has the order iofc, torch ifco. Raises TeError.
     Source: Hochreiter and Schmidhuber, Long Short-Term Memory, 1997.
     """
@@ -212,7 +215,7 @@ def lstm(
         raise TeError(f"lstm: '{peepholes.name}' has shape {peepholes.shape}, expected {(3 * layer.hidden,)}")
     state, cell, states = initial, initial_cell, []
     for t in layer.times(reverse):
-        product = layer.product(state, f"{name}.product{t}")
+        product = layer.project(state, f"{name}.product{t}")
         cell = _cell(layer, t, product, cell, order, peepholes)
         state = _output(layer, t, product, cell, order, peepholes, state)
         states.append(state)
@@ -220,33 +223,29 @@ def lstm(
     return layer.results(states, reverse, states[-1], cell)
 
 
-def _seen(
-    layer: _Layer, peepholes: Tensor | None, n: int, cell: Tensor | None
-) -> Callable[[Index, Index], Expr] | None:
-    """What a gate sees of a cell."""
+def _peephole(layer: _Layer, peepholes: Tensor | None, n: int, cell: Tensor | None) -> Element | None:
+    """A gate's peephole term: its weight times the cell; None without one."""
     if peepholes is None or cell is None:
         return None
-    return lambda b, j: e.cast(peepholes[j + n * layer.hidden], layer.wide) * e.cast(cell[b, j], layer.wide)
+    return lambda b, j: e.cast(peepholes[j + n * layer.hidden], layer.acc_dtype) * e.cast(cell[b, j], layer.acc_dtype)
 
 
-def _gate(
-    layer: _Layer, t: int, product: Tensor | None, order: str, name: str, seen: Callable[[Index, Index], Expr] | None
-) -> Callable[[Index, Index], Expr]:
-    """A sigmoid gate."""
-    gate = _sum(layer, t, product, order.index(name))
-    return lambda b, j: e.sigmoid(gate(b, j) if seen is None else gate(b, j) + seen(b, j))
+def _gate(layer: _Layer, t: int, product: Tensor | None, order: str, name: str, peephole: Element | None) -> Element:
+    """The sigmoid of a gate's pre-activation."""
+    gate = _gate_sum(layer, t, product, order.index(name))
+    return lambda b, j: e.sigmoid(gate(b, j) if peephole is None else gate(b, j) + peephole(b, j))
 
 
 def _cell(
     layer: _Layer, t: int, product: Tensor | None, cell: Tensor | None, order: str, peepholes: Tensor | None
 ) -> Tensor:
-    take = _gate(layer, t, product, order, "i", _seen(layer, peepholes, 0, cell))
-    keep = _gate(layer, t, product, order, "f", _seen(layer, peepholes, 2, cell))
-    fresh = _sum(layer, t, product, order.index("c"))
+    take = _gate(layer, t, product, order, "i", _peephole(layer, peepholes, 0, cell))
+    keep = _gate(layer, t, product, order, "f", _peephole(layer, peepholes, 2, cell))
+    candidate = _gate_sum(layer, t, product, order.index("c"))
 
     def element(b: Index, j: Index) -> Expr:
-        new = take(b, j) * e.tanh(fresh(b, j))
-        return new if cell is None else keep(b, j) * _value(cell, b, j, layer) + new
+        update = take(b, j) * e.tanh(candidate(b, j))
+        return update if cell is None else keep(b, j) * _state_or_zero(cell, b, j, layer) + update
 
     return layer.step(element, t, cell, f"{layer.name}.cell{t}")
 
@@ -260,7 +259,7 @@ def _output(
     peepholes: Tensor | None,
     previous: Tensor | None,
 ) -> Tensor:
-    give = _gate(layer, t, product, order, "o", _seen(layer, peepholes, 1, cell))
+    give = _gate(layer, t, product, order, "o", _peephole(layer, peepholes, 1, cell))
     return layer.step(lambda b, j: give(b, j) * e.tanh(cell[b, j]), t, previous, f"{layer.name}.state{t}")
 
 
@@ -279,7 +278,7 @@ def gru(
 ) -> tuple[Tensor, ...]:
     """Y, H = all states H[t] = (1 - z) * tanh(h) + z * H[t - 1], and the last one.
 
-    z and r are sigmoids of their rows of X[t] W^T + H[t - 1] R^T + biases in the given order; h is that of
+    z and r are sigmoids of their rows of X[t] W^T + H[t - 1] R^T + biases in the stated order; h is that of
     X[t] W^T + (r * H[t - 1]) R^T + biases, or with linear_before_reset of X[t] W^T + bias + r * (H[t - 1] R^T +
     recurrent bias). w is [3 H, I], r [3 H, H], biases [3 H]; the rest as rnn. ONNX has the order zrh, torch rzh and
     linear_before_reset. Raises TeError. Source: Cho et al., Learning Phrase Representations, 2014.
@@ -290,7 +289,7 @@ def gru(
         raise TeError(f"gru: the order of gates is {order!r}, expected one of the letters zrh")
     layer = _Layer("gru", 3, x, w, r, (bias, recurrent_bias), (initial,), lengths, name)
     if linear_before_reset and recurrent_bias is not None:
-        layer.given = layer.inputs([] if bias is None else [bias])
+        layer.input_sums = layer.input_projection([] if bias is None else [bias])
     state, states = initial, []
     for t in layer.times(reverse):
         if linear_before_reset:
@@ -302,44 +301,44 @@ def gru(
 
 
 def _reset_step(layer: _Layer, t: int, state: Tensor | None, order: str) -> Tensor:
-    """A step whose state is reset before the product."""
+    """A GRU step that applies the reset gate before the recurrent product."""
     name, start = layer.name, order.index("h") * layer.hidden
-    product = layer.product(state, f"{name}.product{t}")
+    product = layer.project(state, f"{name}.product{t}")
     keep = _gate(layer, t, product, order, "z", None)
     reset = _gate(layer, t, product, order, "r", None)
-    fresh = None
+    candidate_product = None
     if state is not None:
-        left = layer.state(lambda b, j: reset(b, j) * _value(state, b, j, layer), f"{name}.reset{t}")
-        fresh = layer.product(left, f"{name}.fresh{t}", start, 1)
+        reset_state = layer.state(lambda b, j: reset(b, j) * _state_or_zero(state, b, j, layer), f"{name}.reset{t}")
+        candidate_product = layer.project(reset_state, f"{name}.fresh{t}", start, 1)
 
     def element(b: Index, j: Index) -> Expr:
-        value: Expr = layer.given[t, b, j + start]
-        new = e.tanh(value if fresh is None else value + fresh[b, j])
-        share = keep(b, j)
-        return (1.0 - share) * new + share * _value(state, b, j, layer)
+        value: Expr = layer.input_sums[t, b, j + start]
+        candidate = e.tanh(value if candidate_product is None else value + candidate_product[b, j])
+        update = keep(b, j)
+        return (1.0 - update) * candidate + update * _state_or_zero(state, b, j, layer)
 
     return layer.step(element, t, state, f"{name}.state{t}")
 
 
 def _linear_step(layer: _Layer, t: int, state: Tensor | None, bias: Tensor | None, order: str) -> Tensor:
-    """A step whose product is reset."""
-    product = layer.product(state, f"{layer.name}.product{t}")
+    """A GRU step that applies the reset gate after the recurrent product."""
+    product = layer.project(state, f"{layer.name}.product{t}")
 
-    def recurrent(name: str) -> Callable[[Index, Index], Expr]:
+    def recurrent(name: str) -> Element:
         start = order.index(name) * layer.hidden
 
         def element(b: Index, j: Index) -> Expr:
-            value = e.const(0.0, layer.wide) if product is None else product[b, j + start]
-            return value if bias is None else value + e.cast(bias[j + start], layer.wide)
+            value = e.const(0.0, layer.acc_dtype) if product is None else product[b, j + start]
+            return value if bias is None else value + e.cast(bias[j + start], layer.acc_dtype)
 
         return element
 
-    def given(name: str, b: Index, j: Index) -> Expr:
-        return layer.given[t, b, j + order.index(name) * layer.hidden]
+    def input_sum(name: str, b: Index, j: Index) -> Expr:
+        return layer.input_sums[t, b, j + order.index(name) * layer.hidden]
 
     def element(b: Index, j: Index) -> Expr:
-        keep, reset = (e.sigmoid(given(n, b, j) + recurrent(n)(b, j)) for n in "zr")
-        new = e.tanh(given("h", b, j) + reset * recurrent("h")(b, j))
-        return (1.0 - keep) * new + keep * _value(state, b, j, layer)
+        keep, reset = (e.sigmoid(input_sum(n, b, j) + recurrent(n)(b, j)) for n in "zr")
+        candidate = e.tanh(input_sum("h", b, j) + reset * recurrent("h")(b, j))
+        return (1.0 - keep) * candidate + keep * _state_or_zero(state, b, j, layer)
 
     return layer.step(element, t, state, f"{layer.name}.state{t}")

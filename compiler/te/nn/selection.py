@@ -1,4 +1,4 @@
-"""Where the greatest and the least elements are."""
+"""argmax and argmin, and their combiner."""
 
 from __future__ import annotations
 
@@ -14,69 +14,69 @@ from compiler.te.nn.common import check_axis, check_flag, check_tensor
 from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import is_float, limits
 
-LAST = 2**63 - 1
-"""A place behind all others."""
+LAST_INDEX = 2**63 - 1
+"""An index after all others."""
 
 
 def argmax(x: Tensor, axis: int = -1, keepdims: bool = False, last: bool = False, name: str = "argmax") -> Tensor:
-    """Y[i...] = the least k, an i64, at which X[i..., k, ...] is greatest along one axis; NaN counts as such.
+    """Y[i...] = the index k, an i64, of the greatest X[i..., k, ...] along one axis; NaN counts as greatest.
 
-    The axis is dropped, or kept with extent 1. Ties go to the first, or the last. Raises TeError.
+    The axis is dropped, or kept with extent 1. Ties go to the first index, or with `last` the last. Raises TeError.
     """
-    return _selected("argmax", lambda a, b: a > b, x, axis, keepdims, last, name)
+    return _arg_extremum("argmax", lambda a, b: a > b, x, axis, keepdims, last, name)
 
 
 def argmin(x: Tensor, axis: int = -1, keepdims: bool = False, last: bool = False, name: str = "argmin") -> Tensor:
-    """Y[i...] = the least k, an i64, at which X[i..., k, ...] is least along one axis; NaN counts as such.
+    """Y[i...] = the index k, an i64, of the least X[i..., k, ...] along one axis; NaN counts as least.
 
-    The axis is dropped, or kept with extent 1. Ties go to the first, or the last. Raises TeError.
+    The axis is dropped, or kept with extent 1. Ties go to the first index, or with `last` the last. Raises TeError.
     """
-    return _selected("argmin", lambda a, b: a < b, x, axis, keepdims, last, name)
+    return _arg_extremum("argmin", lambda a, b: a < b, x, axis, keepdims, last, name)
 
 
-def _selected(
+def _arg_extremum(
     operator: str,
-    better: Callable[[Expr, Expr], Expr],
+    is_better: Callable[[Expr, Expr], Expr],
     x: Tensor,
     axis: int,
     keepdims: bool,
     last: bool,
     name: str,
 ) -> Tensor:
-    along = check_axis(operator, check_tensor(operator, x), axis)
+    dim = check_axis(operator, check_tensor(operator, x), axis)
     check_flag(operator, "keepdims", keepdims)
     check_flag(operator, "last", last)
-    k = reduce_axis(x.shape[along], f"k{along}")
-    shown = [d for d in range(x.rank) if keepdims or d != along]
-    worst_value = worst(x.dtype, lowest=operator == "argmax")
-    pick = combiner(best(better, x.dtype, last), (worst_value, -1 if last else LAST))
+    k = reduce_axis(x.shape[dim], f"k{dim}")
+    result_dims = [d for d in range(x.rank) if keepdims or d != dim]
+    identity = extremum_identity(x.dtype, lowest=operator == "argmax")
+    pick = combiner(extremum_combine(is_better, x.dtype, last), (identity, -1 if last else LAST_INDEX))
 
     def element(*i: Index) -> tuple[Reduce, ...]:
-        at = dict(zip(shown, i, strict=True)) | {along: k}
-        return reduce(pick, (x[tuple(at[d] for d in range(x.rank))], e.cast(k, "i64")), axis=k)
+        coordinates = dict(zip(result_dims, i, strict=True)) | {dim: k}
+        return reduce(pick, (x[tuple(coordinates[d] for d in range(x.rank))], e.cast(k, "i64")), axis=k)
 
-    shape = [1 if d == along else x.shape[d] for d in shown]
-    _, place = compute(shape, element, name, axes=[f"i{d}" for d in shown])
-    return place
+    shape = [1 if d == dim else x.shape[d] for d in result_dims]
+    _, index = compute(shape, element, name, axes=[f"i{d}" for d in result_dims])
+    return index
 
 
-def best(better: Callable[[Expr, Expr], Expr], dtype: str, last: bool = False) -> Combine:
-    """The better of two values with its place; NaN is best, and of equals the first, or the last."""
+def extremum_combine(is_better: Callable[[Expr, Expr], Expr], dtype: str, last: bool = False) -> Combine:
+    """A combiner of (value, index) pairs: the better value; NaN is best, ties go to the first index, or the last."""
 
     def combine(current: tuple[Expr, ...], added: tuple[Expr, ...]) -> tuple[Expr, Expr]:
         (v, i), (w, j) = current, added
-        wins, ties = better(w, v), e.equal(v, w)
+        wins, ties = is_better(w, v), e.equal(v, w)
         if is_float(dtype):
-            nan, is_nan = e.not_equal(w, w), e.not_equal(v, v)
-            wins, ties = wins | (nan & ~is_nan), ties | (nan & is_nan)
+            added_is_nan, is_nan = e.not_equal(w, w), e.not_equal(v, v)
+            wins, ties = wins | (added_is_nan & ~is_nan), ties | (added_is_nan & is_nan)
         take = wins | (ties & (j > i if last else j < i))
         return e.select(take, w, v), e.select(take, j, i)
 
     return combine
 
 
-def worst(dtype: str, lowest: bool) -> float:
-    """The least, or the greatest, value of a dtype."""
+def extremum_identity(dtype: str, lowest: bool) -> float:
+    """The identity of max (`lowest`) or min: the least or the greatest value of a dtype."""
     if is_float(dtype):
         return -math.inf if lowest else math.inf
     low, high = limits(dtype)

@@ -1,4 +1,4 @@
-"""Windows over images of one to three dimensions, as convolutions and pooling move them."""
+"""Sliding windows over images of one to three dimensions, for convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Concatenate, ParamSpec
 from compiler.support.errors import TeError
 from compiler.te.expr import Number
 from compiler.te.index import Axis, Index
-from compiler.te.nn.common import Sizes, check_tensor, several
+from compiler.te.nn.common import Sizes, check_tensor, per_dim
 from compiler.te.tensor import Padded, Tensor, reduce_axis
 
 P = ParamSpec("P")
@@ -23,57 +23,57 @@ TAPS = {1: ("s",), 2: ("r", "s"), 3: ("q", "r", "s")}
 
 
 def image_rank(operator: str, x: Tensor) -> int:
-    """The number of an image's dimensions. Raises TeError unless x is [N, C, and one to three of them]."""
+    """The number of image dimensions. Raises TeError unless x is [N, C, and one to three of them]."""
     rank = check_tensor(operator, x).rank - 2
     if rank not in SPATIAL:
         raise TeError(f"{operator}: '{x.name}' has shape {x.shape}, expected [N, C, and an image of 1 to 3 dimensions]")
     return rank
 
 
-def listed(labels: Sequence[str]) -> str:
+def layout(labels: Sequence[str]) -> str:
     """Axes as the extents of a layout: `H, W`."""
     return ", ".join(label.upper() for label in labels)
 
 
-def of_rank(build: Callable[Concatenate[int, P], Tensor], rank: int) -> Callable[P, Tensor]:
-    """The operator that `build` makes for images of a rank. The documentation of that, and the default of its last
-    parameter, the name, say `{rank}`; `{hw}` for the axes of an image, `{HW}` for their extents, `{h}` for the first;
-    and `{rs}`, `{RS}`, `{r}` for those of a window."""
+def for_rank(build: Callable[Concatenate[int, P], Tensor], rank: int) -> Callable[P, Tensor]:
+    """Specialise an operator to images of a rank. Its docstring, and the default of its last parameter, the name, are
+    templates: `{rank}`; `{hw}` is the image's axes, `{HW}` their extents, `{h}` the first axis; `{rs}`, `{RS}`, `{r}`
+    are the window's."""
     image, taps = SPATIAL[rank], TAPS[rank]
-    words = {"rank": rank, "hw": ", ".join(image), "HW": listed(image), "h": image[0]}
-    words |= {"rs": ", ".join(taps), "RS": listed(taps), "r": taps[0]}
+    fields = {"rank": rank, "hw": ", ".join(image), "HW": layout(image), "h": image[0]}
+    fields |= {"rs": ", ".join(taps), "RS": layout(taps), "r": taps[0]}
     _, *parameters, last = signature(build).parameters.values()
-    name = last.default.format(**words)
-    own = signature(build).replace(parameters=[*parameters, last.replace(default=name)])
+    name = last.default.format(**fields)
+    own_signature = signature(build).replace(parameters=[*parameters, last.replace(default=name)])
 
     @wraps(build)
     def operator(*args: P.args, **kwargs: P.kwargs) -> Tensor:
         try:
-            given = own.bind(*args, **kwargs)
+            bound = own_signature.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{name}() {error}") from None
-        given.apply_defaults()
-        return build(rank, *given.args, **given.kwargs)
+        bound.apply_defaults()
+        return build(rank, *bound.args, **bound.kwargs)
 
     operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = (getdoc(build) or "").format(**words)
-    operator.__signature__ = own  # type: ignore[attr-defined]
+    operator.__doc__ = (getdoc(build) or "").format(**fields)
+    operator.__signature__ = own_signature  # type: ignore[attr-defined]
     return operator
 
 
-def row_major(places: Sequence[Index], image: Sequence[int]) -> Index:
-    """Places in an image as one place in row-major order."""
-    flat = places[0]
-    for place, size in zip(places[1:], image[1:], strict=True):
-        flat = flat * size + place
+def row_major(index: Sequence[Index], image: Sequence[int]) -> Index:
+    """Flatten an index in row-major order: (1, 2) in (3, 4) -> 1 * 4 + 2."""
+    flat = index[0]
+    for component, size in zip(index[1:], image[1:], strict=True):
+        flat = flat * size + component
     return flat
 
 
 @dataclass(frozen=True)
 class Window:
-    """The sizes of a window, its strides and dilations, and the padding before and after the image, one a dimension.
+    """A sliding window: sizes, strides, dilations, and the padding before and after the image, one a dimension.
 
-    With `ceil` a last window may reach beyond the padding, if it begins before the padding after the image.
+    With `ceil` a last window may exceed the padding, if it begins before the padding after the image.
     """
 
     operator: str
@@ -91,15 +91,15 @@ class Window:
 
     @property
     def is_padded(self) -> bool:
-        """Whether windows reach beyond the image."""
+        """True if windows may reach beyond the image."""
         return self.ceil or any((*self.before, *self.after))
 
     def spans(self) -> list[int]:
-        """What a window covers of each dimension."""
+        """The extent of the dilated window in each dimension."""
         return [dilation * (size - 1) + 1 for dilation, size in zip(self.dilations, self.sizes, strict=True)]
 
-    def positions(self, image: Sequence[int]) -> tuple[int, ...]:
-        """The number of positions along each dimension of an image. Raises TeError where a window does not fit once."""
+    def output_extents(self, image: Sequence[int]) -> tuple[int, ...]:
+        """The extents of the result for an image. Raises TeError if the window exceeds the padded image."""
         counts = []
         for d, (size, span) in enumerate(zip(image, self.spans(), strict=True)):
             padding = self.before[d] + self.after[d]
@@ -114,34 +114,37 @@ class Window:
         return tuple(counts)
 
     def overshoots(self, image: Sequence[int]) -> bool:
-        """Whether a window reaches beyond the padding after an image."""
-        last = zip(self.positions(image), self.strides, self.spans(), image, self.before, self.after, strict=True)
-        return any((n - 1) * stride + span > sum(room) for n, stride, span, *room in last)
+        """True if a window reaches beyond the padding after an image."""
+        counts = self.output_extents(image)
+        extents = zip(counts, self.strides, self.spans(), image, self.before, self.after, strict=True)
+        return any((n - 1) * stride + span > sum(room) for n, stride, span, *room in extents)
 
-    def places(self, at: Sequence[Index]) -> list[Index]:
-        """The index of each tap in the image, of the window at a position."""
-        steps = zip(at, self.strides, self.taps, self.dilations, self.before, strict=True)
+    def input_indices(self, output: Sequence[Index]) -> list[Index]:
+        """The image index of each tap of the window at an output index."""
+        steps = zip(output, self.strides, self.taps, self.dilations, self.before, strict=True)
         return [i * stride + (tap if step == 1 else tap * step) - before for i, stride, tap, step, before in steps]
 
-    def source(self, x: Tensor, outside: Number) -> Tensor | Padded:
-        """The image, with a value outside of it."""
+    def padded_input(self, x: Tensor, outside: Number) -> Tensor | Padded:
+        """The image, padded with a value if needed."""
         return x.padded(outside) if self.is_padded else x
 
 
 def window(
     operator: str, sizes: Sequence[int], stride: Sizes, padding: Sizes, dilation: Sizes = 1, ceil: bool = False
 ) -> Window:
-    """A window, from an integer or one for each dimension; padding also for both sides of each. Raises TeError."""
+    """A window from options that are integers, or one for each dimension; padding also for both sides. Raises
+    TeError."""
     rank = len(sizes)
-    strides = several(operator, "stride", stride, 1, rank)
-    dilations = several(operator, "dilation", dilation, 1, rank)
-    return Window(operator, tuple(sizes), strides, dilations, *borders(operator, padding, rank), ceil)
+    strides = per_dim(operator, "stride", stride, 1, rank)
+    dilations = per_dim(operator, "dilation", dilation, 1, rank)
+    return Window(operator, tuple(sizes), strides, dilations, *split_padding(operator, padding, rank), ceil)
 
 
-def borders(operator: str, padding: Sizes, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Padding before and after each dimension, from an integer, one for each dimension, or all of both."""
+def split_padding(operator: str, padding: Sizes, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Padding before and after each dimension, from an integer, one for each dimension, or all before and then
+    after."""
     if isinstance(padding, tuple | list) and len(padding) == 2 * rank:
-        both = several(operator, "padding", padding, 0, 2 * rank)
+        both = per_dim(operator, "padding", padding, 0, 2 * rank)
         return both[:rank], both[rank:]
-    each = several(operator, "padding", padding, 0, rank)
-    return each, each
+    per_side = per_dim(operator, "padding", padding, 0, rank)
+    return per_side, per_side

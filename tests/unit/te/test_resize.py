@@ -11,7 +11,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.support.errors import TeError
-from compiler.te.nn.interpolation import Resizing, line
+from compiler.te.nn.interpolation import Resizing, fit_windows
 from tests.operator_runs import compiled, sample
 from tests.operators.resizing import NEAREST
 
@@ -27,7 +27,7 @@ def test_nearest_elements(number: int) -> None:
 def test_windows_hold_what_they_must() -> None:
     resizing = Resizing(7, 5, 0.7, "nearest", "half_pixel", "floor", -0.75, False, False, (0.0, 1.0))
     first, last = [0, 3, 1, 6, 2], [1, 3, 2, 6, 4]
-    actual = line(first, last, resizing.slopes)
+    actual = fit_windows(first, last, resizing.slopes)
     for i, (low, high) in enumerate(zip(first, last, strict=True)):
         assert actual.start(i) <= low <= high < actual.start(i) + actual.length
 

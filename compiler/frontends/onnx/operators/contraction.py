@@ -9,8 +9,8 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
-from compiler.te.nn.common import accumulator, rounded
-from compiler.te.nn.contraction import multiplied
+from compiler.te.nn.common import accumulator, astype
+from compiler.te.nn.contraction import broadcast_matmul
 from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import is_float
 
@@ -18,7 +18,7 @@ from compiler.types.elements import is_float
 @handles("MatMul")
 def matmul(node: Node) -> Tensor:
     """numpy's matmul."""
-    return multiplied(node.tensor(0), node.tensor(1), node.name)
+    return broadcast_matmul(node.tensor(0), node.tensor(1), node.name)
 
 
 @handles("Gemm")
@@ -81,7 +81,7 @@ def einsum(node: Node) -> Tensor:
     summed_products = compute(
         [extents[label] for label in output], element, node.name, axes=[f"i{d}" for d in range(len(output))]
     )
-    return rounded(summed_products, dtype, node.name)
+    return astype(summed_products, dtype, node.name)
 
 
 def _equation(text: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:

@@ -15,8 +15,8 @@ from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
 from compiler.te.nn import formulas
-from compiler.te.nn.common import accumulator, rounded
-from compiler.te.nn.elementwise import broadcast_shape, mapped, read_at
+from compiler.te.nn.common import accumulator, astype
+from compiler.te.nn.elementwise import broadcast_shape, read_at, unary_op
 from compiler.te.tensor import Tensor
 from compiler.types.elements import DTYPES, is_float
 
@@ -146,9 +146,9 @@ each({"Max": nn.maximum, "Min": nn.minimum, "Sum": nn.add}, _folded)
 def mean(node: Node) -> Tensor:
     """The mean of the inputs, element by element; in f32 of narrower floats."""
     dtype = node.tensor(0).dtype
-    total, *others = (rounded(operand, accumulator(dtype), f"{node.name}.wide") for operand in node.tensors())
+    total, *others = (astype(operand, accumulator(dtype), f"{node.name}.wide") for operand in node.tensors())
     total = reduce(partial(nn.add, name=f"{node.name}.sum"), others, total)
-    return rounded(nn.div(total, float(len(node.values)), name=node.name), dtype, node.name)
+    return astype(nn.div(total, float(len(node.values)), name=node.name), dtype, node.name)
 
 
 @handles("Erf")
@@ -214,7 +214,7 @@ def is_inf(node: Node) -> Tensor:
         truths = [e.equal(x, sign) for sign in signs]
         return e.any_of(*truths) if len(truths) > 1 else truths[0] if truths else e.const(False, "i1")  # type: ignore[return-value]
 
-    return mapped("isinf", "", truth)(node.tensor(0), node.name)
+    return unary_op("isinf", "", truth)(node.tensor(0), node.name)
 
 
 @handles("PRelu")
@@ -233,7 +233,7 @@ def hard_swish(node: Node) -> Tensor:
     def gated(x: Expr) -> Expr:
         return x * e.minimum(e.maximum(x * float(np.float32(1 / 6)) + 0.5, 0.0), 1.0)
 
-    return mapped("hardswish", "", gated, narrow=False)(node.tensor(0), node.name)
+    return unary_op("hardswish", "", gated, narrow=False)(node.tensor(0), node.name)
 
 
 @handles("Swish")
@@ -242,14 +242,14 @@ def swish(node: Node) -> Tensor:
     alpha = node.attribute("alpha", 1.0)
     if alpha == 1.0:
         return nn.silu(node.tensor(0), name=node.name)
-    return mapped("swish", "", lambda x: x * e.sigmoid(x * alpha), narrow=False)(node.tensor(0), node.name)
+    return unary_op("swish", "", lambda x: x * e.sigmoid(x * alpha), narrow=False)(node.tensor(0), node.name)
 
 
 @handles("Selu")
 def selu(node: Node) -> Tensor:
     """gamma * (x, or alpha * (exp(x) - 1) below 0)."""
     alpha, gamma = node.attribute("alpha", 1.6732632423543772), node.attribute("gamma", 1.0507009873554805)
-    return mapped("selu", "", lambda x: formulas.elu(x, alpha, gamma), narrow=False)(node.tensor(0), node.name)
+    return unary_op("selu", "", lambda x: formulas.elu(x, alpha, gamma), narrow=False)(node.tensor(0), node.name)
 
 
 @handles("Shrink")

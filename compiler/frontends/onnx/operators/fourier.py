@@ -11,7 +11,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Reduce
 from compiler.te.index import Index
-from compiler.te.nn.common import accumulator, check_float, rounded
+from compiler.te.nn.common import accumulator, astype, check_float
 from compiler.te.tensor import Tensor, reduce_axis
 
 MOST_ROOTS = 1 << 22
@@ -40,7 +40,7 @@ def dft(node: Node) -> Tensor:
         return e.sum(e.cast(x[at], wide) * roots[place, i[axis], part, i[-1]], axis=(place, part))
 
     shape = (*x.shape[:axis], matrix.shape[1], *x.shape[axis + 1 : -1], matrix.shape[3])
-    return rounded(compute(shape, element, node.name), x.dtype, node.name)
+    return astype(compute(shape, element, node.name), x.dtype, node.name)
 
 
 def _roots(taken: int, length: int, inverse: bool, half: bool) -> Array:

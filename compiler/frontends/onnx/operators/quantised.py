@@ -13,7 +13,7 @@ from compiler.te import scalar as e
 from compiler.te.compute import compute
 from compiler.te.expr import Expr
 from compiler.te.index import Index
-from compiler.te.nn.contraction import multiplied
+from compiler.te.nn.contraction import broadcast_matmul
 from compiler.te.nn.elementwise import read_at
 from compiler.te.tensor import Tensor
 from compiler.types.elements import DTYPES, is_float, limits
@@ -110,7 +110,7 @@ def matmul_integer(node: Node) -> Tensor:
     """The product of matrices of integers without their zero points, in 32 bits."""
     a = shifted(node.tensor(0), node.optional(2), node.tensor(0).rank - 2, f"{node.name}.a")
     b = shifted(node.tensor(1), node.optional(3), node.tensor(1).rank - 1, f"{node.name}.b")
-    return multiplied(a, b, node.name)
+    return broadcast_matmul(a, b, node.name)
 
 
 @handles("ConvInteger")
@@ -144,7 +144,7 @@ def qlinear_matmul(node: Node) -> Tensor:
     """The product of quantised matrices, quantised: the first and the result also by rows, the second by columns."""
     a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = node.tensors()
     left, right = shifted(a, a_zero, a.rank - 2, f"{node.name}.a"), shifted(b, b_zero, b.rank - 1, f"{node.name}.b")
-    sums = multiplied(left, right, f"{node.name}.sums")
+    sums = broadcast_matmul(left, right, f"{node.name}.sums")
     row, column = sums.rank - 2, sums.rank - 1
     return _requantised(
         sums, (Along(a_scale, row), Along(b_scale, column), Along(scale, row)), Along(zero, row), node.name

@@ -14,7 +14,7 @@ from compiler.te.compute import compute
 from compiler.te.expr import Reduce
 from compiler.te.index import Axis, Index
 from compiler.te.nn.common import Indices, accumulator
-from compiler.te.nn.reduction import reduced
+from compiler.te.nn.reduction import reduce_dims
 from compiler.te.tensor import Tensor, reduce_axis
 
 
@@ -82,7 +82,7 @@ def trilinear(
         a, b, c = (read(t, at, wide) for t in raised)
         return e.sum(a * b * c, axis=axes)
 
-    return converted(reduced(shape, sorted(sumdim), False, element, f"{call.name}.sum"), call.dtype, call.name)
+    return converted(reduce_dims(shape, sorted(sumdim), False, element, f"{call.name}.sum"), call.dtype, call.name)
 
 
 def _raised(call: Call, x: Tensor, dims: Sequence[int], number: int) -> Tensor:

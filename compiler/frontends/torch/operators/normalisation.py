@@ -102,16 +102,16 @@ def _normed(
     `affine` are weight, bias and the dimensions that they have; `place` maps an index of the result to one of x.
     """
     weight, bias, scaled = affine
-    of_x, wide = moments(x, along, call.name), working(x.dtype)
-    scale = compute(of_x.variance.shape, lambda *i: e.rsqrt(of_x.variance[i] + eps), f"{call.name}.scale")
+    statistics, wide = moments(x, along, call.name), working(x.dtype)
+    scale = compute(statistics.variance.shape, lambda *i: e.rsqrt(statistics.variance[i] + eps), f"{call.name}.scale")
 
     def element(*i: Index) -> Expr:
         at = place(i)
-        value = of_x.centred[at] * scale[tuple(0 if d in along else index for d, index in enumerate(at))]
+        value = statistics.centred[at] * scale[tuple(0 if d in along else index for d, index in enumerate(at))]
         value = value if weight is None else value * e.cast(weight[i[scaled]], wide)
         return e.cast(value if bias is None else value + e.cast(bias[i[scaled]], wide), call.dtype)
 
-    return compute(call.shape, element, call.name), shaped(call, of_x.middle, 1), shaped(call, scale, 2)
+    return compute(call.shape, element, call.name), shaped(call, statistics.mean, 1), shaped(call, scale, 2)
 
 
 @operator("native_layer_norm")

@@ -12,7 +12,7 @@ from compiler.te import nn
 from compiler.te import scalar as e
 from compiler.te.expr import Expr
 from compiler.te.nn.normalisation import moments
-from compiler.te.nn.reduction import reduced
+from compiler.te.nn.reduction import reduce_dims
 from compiler.te.tensor import Tensor
 
 Dims: TypeAlias = int | Sequence[int] | None
@@ -33,7 +33,7 @@ def _over(
     if not x.rank:
         return pointwise(Call(f"{call.name}.{label}", ((),), (dtype,), dtype), value, x)
     name = f"{call.name}.{label}"
-    return reduced(x.shape, along, keep, lambda at, axes: combine(value(e.cast(x[at], dtype)), axes), name)
+    return reduce_dims(x.shape, along, keep, lambda at, axes: combine(value(e.cast(x[at], dtype)), axes), name)
 
 
 def _enter_reduction(combine: e.Reduction, *names: str) -> None:
@@ -97,8 +97,8 @@ def _enter_truth(name: str, combine: e.Reduction) -> None:
 
     def convert(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
         truths = converted(x, "i1", f"{call.name}.truth")
-        reduced = _over(call, combine, truths, dimensions(dim, x.rank), keepdim, "i8")
-        return converted(reduced, call.dtype, call.name)
+        truth = _over(call, combine, truths, dimensions(dim, x.rank), keepdim, "i8")
+        return converted(truth, call.dtype, call.name)
 
     operator(name, f"{name}.dim", f"{name}.dims")(convert)
 
@@ -113,9 +113,9 @@ def _moments(call: Call, x: Tensor, along: Sequence[int], correction: float | No
     count, wide = math.prod(x.shape[d] for d in along), working(x.dtype)
     if count <= correction:
         raise Unsupported("a variance of no more elements than its correction")
-    of_x = moments(x, along, call.name)
-    kept, share = Call(call.name, (of_x.squares.shape,), (wide,), wide), 1.0 / (count - correction)
-    return pointwise(kept, lambda v: v * share, of_x.squares, name=f"{call.name}.variance"), of_x.middle
+    statistics = moments(x, along, call.name)
+    kept, share = Call(call.name, (statistics.square_sum.shape,), (wide,), wide), 1.0 / (count - correction)
+    return pointwise(kept, lambda v: v * share, statistics.square_sum, name=f"{call.name}.variance"), statistics.mean
 
 
 @operator("var.correction")

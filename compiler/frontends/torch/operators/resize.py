@@ -11,7 +11,7 @@ import numpy as np
 from compiler.frontends.torch.table import Call, operator
 from compiler.te import nn
 from compiler.te.nn.interpolation import slopes
-from compiler.te.nn.resizing import picked
+from compiler.te.nn.resizing import select_positions
 from compiler.te.tensor import Tensor
 
 Scales: TypeAlias = Sequence[float | None] | None
@@ -22,7 +22,7 @@ def _enter_nearest(name: str, exact: bool) -> None:
         given = scales or [None] * (x.rank - 2)
         steps = {d: step(x, call.shape[d], d, scale) for d, scale in enumerate(given, 2)}
         picks = {d: nearest_pixels(x, call.shape[d], d, apart, exact) for d, apart in steps.items()}
-        return picked(x, picks, call.name)
+        return select_positions(x, picks, call.name)
 
     def by_size(call: Call, x: Tensor, size: Sequence[int], *scales: float | None) -> Tensor:
         return by_scales(call, x, size, scales)
