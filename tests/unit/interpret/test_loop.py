@@ -71,10 +71,35 @@ def sums(nest: str, initial: Array | None = None) -> Array:
     return output
 
 
-def test_matmul() -> None:
-    matmul("""
+NESTS = {
+    "reduction innermost": """
       loop.for "m" %m = 4 { loop.for "l" %l = 6 { loop.for "k" %k = 8 {
-        loop.block "C" [m = 4 at %m, l = 6 at %l, reduce k = 8 at %k] combine [add] BODY }}}""")
+        loop.block "C" [m = 4 at %m, l = 6 at %l, reduce k = 8 at %k] combine [add] BODY }}}""",
+    "guards of imperfect splits": """
+      loop.for "m.0" %m0 = 2 { loop.for "k.0" %k0 = 3 { loop.for "m.1" %m1 = 3 { loop.for "k.1" %k1 = 3 {
+        loop.for "l" %l = 6 {
+          loop.block "C" [m = 4 at %m0 * 3 + %m1, l = 6 at %l, reduce k = 8 at %k0 * 3 + %k1]
+            where (3 - %m0 * 3 - %m1 >= 0, 7 - %k0 * 3 - %k1 >= 0) combine [add] BODY }}}}}""",
+    "reduction outermost: everything is initialised once before it": """
+      loop.for "k" %k = 8 { loop.for "l" %l = 6 { loop.for "m" %m = 4 {
+        loop.block "C" [m = 4 at %m, l = 6 at %l, reduce k = 8 at %k] combine [add] BODY }}}""",
+    "fused spatial and reduce loop": """
+      loop.for "l" %l = 6 { loop.for "mk" %f = 32 {
+        loop.block "C" [m = 4 at %f floordiv 8, l = 6 at %l, reduce k = 8 at %f mod 8]
+          combine [add] BODY }}""",
+    "the init respects the guard of a fused loop": """
+      loop.for "l" %l = 6 { loop.for "mk.0" %f = 5 { loop.for "mk.1" %g = 7 {
+        loop.block "C" [m = 4 at (%f * 7 + %g) floordiv 8, l = 6 at %l, reduce k = 8 at (%f * 7 + %g) mod 8]
+          where (31 - %f * 7 - %g >= 0) combine [add] BODY }}}""",
+    "a loop that binds nothing repeats the init": """
+      loop.for "again" %t = 3 { loop.for "m" %m = 4 { loop.for "l" %l = 6 { loop.for "k" %k = 8 {
+        loop.block "C" [m = 4 at %m, l = 6 at %l, reduce k = 8 at %k] combine [add] BODY }}}}""",
+}
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_matmul(name: str) -> None:
+    matmul(NESTS[name])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -83,40 +108,6 @@ def test_every_kind_of_loop_runs_as_a_loop(kind: str) -> None:
     matmul(f"""
       loop.for "m" %m = 4 {{ loop.for "k" %k = 8 {{ loop.for "l" %l = 6 {name} {{
         loop.block "C" [m = 4 at %m, l = 6 at %l, reduce k = 8 at %k] combine [add] BODY }}}}}}""")
-
-
-def test_guards_of_imperfect_splits() -> None:
-    matmul("""
-      loop.for "m.0" %m0 = 2 { loop.for "k.0" %k0 = 3 { loop.for "m.1" %m1 = 3 { loop.for "k.1" %k1 = 3 {
-        loop.for "l" %l = 6 {
-          loop.block "C" [m = 4 at %m0 * 3 + %m1, l = 6 at %l, reduce k = 8 at %k0 * 3 + %k1]
-            where (3 - %m0 * 3 - %m1 >= 0, 7 - %k0 * 3 - %k1 >= 0) combine [add] BODY }}}}}""")
-
-
-def test_reduction_outermost_initialises_everything_once_before_it() -> None:
-    matmul("""
-      loop.for "k" %k = 8 { loop.for "l" %l = 6 { loop.for "m" %m = 4 {
-        loop.block "C" [m = 4 at %m, l = 6 at %l, reduce k = 8 at %k] combine [add] BODY }}}""")
-
-
-def test_fused_spatial_and_reduce_loop() -> None:
-    matmul("""
-      loop.for "l" %l = 6 { loop.for "mk" %f = 32 {
-        loop.block "C" [m = 4 at %f floordiv 8, l = 6 at %l, reduce k = 8 at %f mod 8]
-          combine [add] BODY }}""")
-
-
-def test_the_init_respects_the_guard_of_a_fused_loop() -> None:
-    matmul("""
-      loop.for "l" %l = 6 { loop.for "mk.0" %f = 5 { loop.for "mk.1" %g = 7 {
-        loop.block "C" [m = 4 at (%f * 7 + %g) floordiv 8, l = 6 at %l, reduce k = 8 at (%f * 7 + %g) mod 8]
-          where (31 - %f * 7 - %g >= 0) combine [add] BODY }}}""")
-
-
-def test_a_loop_that_binds_nothing_repeats_the_init() -> None:
-    matmul("""
-      loop.for "again" %t = 3 { loop.for "m" %m = 4 { loop.for "l" %l = 6 { loop.for "k" %k = 8 {
-        loop.block "C" [m = 4 at %m, l = 6 at %l, reduce k = 8 at %k] combine [add] BODY }}}}""")
 
 
 def test_a_loop_that_binds_nothing_inside_the_reduction_repeats_the_contribution() -> None:
