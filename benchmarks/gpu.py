@@ -33,7 +33,7 @@ from compiler.cli.printing import sentence
 from compiler.cli.values import positive, scale
 from compiler.database.outcome import MEASURED
 from compiler.support.errors import InputError, StrataError, TargetError
-from compiler.targets.cpu.ceilings import credible
+from compiler.targets.cpu.ceilings import plausible_share
 from compiler.targets.cuda import ARCHITECTURES
 
 NAMES = (
@@ -134,7 +134,7 @@ def tuned(case: Case, arch: str | None, trials: int, seconds: float, folder: Pat
         where=record.key.machine,
         measured=measured,
         seconds=ours,
-        share=credible(ceiling_share(task, record.outcome)),
+        share=plausible_share(ceiling_share(task, record.outcome)),
         others=theirs,
         kernels=len(kernel.launches),
         shared_bytes=max((r.shared_bytes for by_kernel in resources.values() for r in by_kernel.values()), default=0),

@@ -33,7 +33,7 @@ from compiler.recipes import product
 from compiler.schedule import Schedule
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.ceilings import Arithmetic
-from compiler.targets.cpu.presence import timed
+from compiler.targets.cpu.presence import time_calls
 from compiler.types.machines import host
 
 Without: TypeAlias = Callable[[], AbstractContextManager[object]]
@@ -150,7 +150,7 @@ def price(case: Case, seconds: float) -> str:
                     time.sleep(case.pause)
                 else:
                     call()
-                taken.append(timed(call, threads=case.threads).wall)
+                taken.append(time_calls(call, threads=case.threads).wall)
     with_it, without = (1e6 * median(taken) for taken in samples)
     beside = f"{peak.probe(0.02).rate / 1e9:.0f}"
     return f"| {case.part} | {case.what} | {with_it:.4g} | {without:.4g} | {without / with_it:.3f} | {beside} |"

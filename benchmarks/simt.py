@@ -36,7 +36,7 @@ def main() -> None:
         start = time.perf_counter()
         checked = simt.run(module, [a, b])
         seconds = time.perf_counter() - start
-        assert checked.right, checked.faults
+        assert checked.is_correct, checked.faults
         np.testing.assert_allclose(checked.outputs[0], a @ b, rtol=1e-4, atol=1e-4)
         print(f"{size} x {size} x {size}, 256 threads a block: {seconds:.2f} s")
 

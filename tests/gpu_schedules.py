@@ -11,7 +11,7 @@ from compiler.program.tree import Program
 from compiler.recipes.rules import GPU_RULES, Rule
 from compiler.schedule import Schedule
 from compiler.space.derivation import preferred
-from compiler.targets.cuda import machine
+from compiler.targets.cuda import representative_gpu
 from tests.programs import matmul
 
 
@@ -70,7 +70,7 @@ def spread_all(function: te.Function, threads: int = 32) -> Schedule:
 
 def default(function: te.Function, rules: tuple[Rule, ...] = GPU_RULES, arch: str = "sm_80") -> Schedule:
     """A function as the rules of GPUs prefer it."""
-    return preferred(Schedule(compiler.lower(function)), rules, machine(arch)).draft.schedule
+    return preferred(Schedule(compiler.lower(function)), rules, representative_gpu(arch)).draft.schedule
 
 
 def serial_blocks(program: Program, most: int = 1024) -> dict[str, int]:

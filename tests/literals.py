@@ -157,7 +157,7 @@ def _loops(module: Any, arrays: Sequence[Array], expected: Sequence[Array]) -> l
 def _simulated(function: te.Function, arrays: Sequence[Array], expected: Sequence[Array]) -> list[Array]:
     module, _, _ = lower_to_kernels(function.module.clone())
     checked = simt.run(module, arrays, counts=False)
-    assert checked.right, str(checked.faults[0])
+    assert checked.is_correct, str(checked.faults[0])
     return [np.asarray(out).view(want.dtype) for out, want in zip(checked.outputs, expected, strict=True)]
 
 

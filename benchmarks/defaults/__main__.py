@@ -27,7 +27,7 @@ from compiler.autotune.task import SearchTask
 from compiler.driver.reference.cases import draw
 from compiler.program.tree import Block, Program
 from compiler.support.errors import StrataError
-from compiler.targets.arguments import Argument, Array, room
+from compiler.targets.arguments import Argument, Array, new_array
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.ceilings import Arithmetic
 from compiler.types.elements import element_bytes
@@ -92,7 +92,7 @@ def measured_module(
     if database is not None:
         _tune(task, database, trials)
         kernels.append(_built(x, constants, database))
-    outs = [[room(a) for a in kernel.arguments[len(given) :]] for kernel in kernels]
+    outs = [[new_array(a) for a in kernel.arguments[len(given) :]] for kernel in kernels]
     calls = [kernel.bound(*given, out=out) for kernel, out in zip(kernels, outs, strict=True)]
     for each in calls:
         each()

@@ -24,7 +24,7 @@ from compiler.recipes.rules import RULES
 from compiler.schedule import Schedule
 from compiler.space.derivation import in_default_order, preferred
 from compiler.support.errors import StrataError
-from compiler.targets.arguments import Array, room
+from compiler.targets.arguments import Array, new_array
 from compiler.te.tensor import Tensor
 
 nn = te.nn
@@ -119,7 +119,7 @@ def _measured(original: Schedule, schedule: Schedule, rng: np.random.Generator) 
     """The time of a schedule by that of its original, and the latter in words; 0 where their results differ."""
     kernels = [build_as_written(s, threads=1) for s in (original, schedule)]
     given = [draw(argument, rng) for argument in kernels[0].arguments[: -kernels[0].outputs]]
-    outs = [[room(a) for a in kernel.arguments[len(given) :]] for kernel in kernels]
+    outs = [[new_array(a) for a in kernel.arguments[len(given) :]] for kernel in kernels]
     calls = [kernel.bound(*given, out=out) for kernel, out in zip(kernels, outs, strict=True)]
     for out, call, poison in zip(outs, calls, (1, 2), strict=True):
         for array in out:

@@ -16,7 +16,7 @@ from compiler.autotune.tell.progress import Progress
 from compiler.support.errors import InputError
 from compiler.support.files import named
 from compiler.support.validation import flag, instance, integer, line, positive, seconds, several
-from compiler.targets.cpu.openmp import most_threads
+from compiler.targets.cpu.openmp import max_threads
 
 Callback = Callable[[Progress], None]
 
@@ -94,7 +94,7 @@ _CHECKS: dict[str, tuple[Callable[[str, Any], object], bool]] = {
     "database": (_file, True),
     "seed": (partial(integer, minimum=0), False),
     "batch": (partial(integer, minimum=1, maximum=MOST), False),
-    "builders": (partial(integer, minimum=1, maximum=most_threads()), True),
+    "builders": (partial(integer, minimum=1, maximum=max_threads()), True),
     "log": (_file, True),
     "callbacks": (partial(several, kind="functions", is_one=callable), False),
     "search": (partial(instance, kind=Options), False),

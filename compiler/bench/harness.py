@@ -31,8 +31,8 @@ from compiler.bench.contenders import Contender, Settings
 from compiler.bench.error_bounds import Array, Bounded
 from compiler.bench.workload import Step, Workload
 from compiler.support.errors import StrataError
-from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, Ceiling, Reading, credible
-from compiler.targets.cpu.presence import PATIENCE, QUIET, REPEATS, Disturbance, Taken, timed
+from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, Ceiling, ProbeReading, plausible_share
+from compiler.targets.cpu.presence import QUIET, REPEAT_SECONDS, REPEATS, Disturbance, Sample, time_calls
 
 ROUNDS = 9
 """The rounds after which medians mean something."""
@@ -92,7 +92,7 @@ class Measurement:
     seed: int
     runs: list[Run] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    probes: list[Reading] = field(default_factory=list)
+    probes: list[ProbeReading] = field(default_factory=list)
     calls: int = 1
     rounds: int = 0
     stopped: str | None = None
@@ -106,7 +106,7 @@ class Measurement:
         ]
         fastest = max(self.rates, default=0.0)
         tops = (median(rates), max(rates)) if rates else ()
-        return next((top for top in tops if credible(fastest / top) is not None), None)
+        return next((top for top in tops if plausible_share(fastest / top) is not None), None)
 
     @property
     def rates(self) -> Iterator[float]:
@@ -178,7 +178,7 @@ def _warm(run: Run, expected: Bounded) -> float:
     return _calls(run, 2, expected, 1)[-1].wall
 
 
-def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Taken]:
+def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Sample]:
     """The times of several calls in succession, each on a poisoned output; the last result is checked."""
     taken = []
     result = run.out
@@ -189,7 +189,7 @@ def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Taken]
 
     for _ in range(count):
         run.out.fill(np.nan)
-        taken.append(timed(call, 1, threads))
+        taken.append(time_calls(call, 1, threads))
     run.wrong = run.wrong or fault(result, expected)
     return taken
 
@@ -197,8 +197,8 @@ def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Taken]
 def _sample(run: Run, count: int, expected: Bounded, threads: int) -> None:
     """Take a round's samples of a contender: clean calls, as many as asked for within the time, or else the least
     disturbed one."""
-    taken, clean, bursts = list[Taken](), list[Taken](), 0
-    while bursts <= REPEATS and len(clean) < count and sum(call.seconds for call in taken) < PATIENCE:
+    taken, clean, bursts = list[Sample](), list[Sample](), 0
+    while bursts <= REPEATS and len(clean) < count and sum(call.seconds for call in taken) < REPEAT_SECONDS:
         taken += _calls(run, count, expected, threads)
         clean = [call for call in taken if call.is_clean][:count]
         bursts += 1

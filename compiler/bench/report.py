@@ -8,7 +8,7 @@ from typing import Any
 
 from compiler.bench.contenders import OURS
 from compiler.bench.harness import CEILINGS, Measurement, Run
-from compiler.targets.cpu.ceilings import credible
+from compiler.targets.cpu.ceilings import plausible_share
 from compiler.targets.cpu.presence import QUIET, Disturbance
 from compiler.types.machines import host
 
@@ -51,7 +51,7 @@ def _row(run: Run, work: int, base: float | None, top: float | None) -> Row:
     if middle is None:
         return Row(name, version, what, wrong=run.wrong, disturbance=run.disturbance)
     rate = work / middle
-    share = None if top is None else credible(rate / top)
+    share = None if top is None else plausible_share(rate / top)
     return Row(
         name,
         version,

@@ -19,7 +19,7 @@ from compiler.types.policies import POLICIES
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from compiler.targets.simt import Checked
+    from compiler.targets.simt import CheckResult
 
 
 TELLS = 3.0
@@ -80,7 +80,7 @@ def _checked(options: argparse.Namespace, steps: Steps) -> int:
     from compiler.driver.reference.subject import Subject
     from compiler.driver.reference.tolerance import fault
     from compiler.pipeline import lower, lower_to_kernels, unbound
-    from compiler.targets.launches import launches
+    from compiler.targets.launches import read_host_function
     from compiler.targets.registry import gpu_of
     from compiler.targets.simt import run as simulated
 
@@ -92,7 +92,7 @@ def _checked(options: argparse.Namespace, steps: Steps) -> int:
     gpu = gpu_of(options.target, options.arch)
     plain, waits = str(unbound(loops)), list(_barriers(loops, options.function))
     kernels, host, arguments = lower_to_kernels(loops, options.function, options.policy)
-    for call in launches(kernels, host).calls:
+    for call in read_host_function(kernels, host).launches:
         call.check(gpu)
     steps.now = "computing the results that are right"
     case = reference(Subject(plain, options.function, seed=options.seed)).cases[0]
@@ -136,7 +136,7 @@ def _barriers(loops: ModuleOp, name: str | None) -> Iterator[str]:
             yield f"barrier before {place}: {reason}"
 
 
-def _traffic(checked: Checked) -> Iterator[str]:
+def _traffic(checked: CheckResult) -> Iterator[str]:
     """What the accesses of one block cost, a line for each buffer of each kernel."""
     for (kernel, buffer), counts in checked.counts.items():
         if "sectors" in counts:

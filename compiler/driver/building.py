@@ -41,8 +41,8 @@ from compiler.support.errors import InputError, LoweringError, ScheduleError, Ta
 from compiler.support.gc import paused
 from compiler.support.text import counted
 from compiler.targets.cpu import Kernel, thread_count
-from compiler.targets.cpu.facts import RUN_ONCE, RUN_SELDOM
-from compiler.targets.cpu.openmp import usable
+from compiler.targets.cpu.facts import RUN_AS_FALLBACK, RUN_ONCE
+from compiler.targets.cpu.openmp import usable_threads
 from compiler.targets.registry import target_named
 from compiler.targets.target import AnyKernel, Target
 from compiler.types.machines import host
@@ -172,7 +172,7 @@ def _for_cpu(
     way: Way,
     error: float | None,
 ) -> Kernel:
-    count, conditions = usable(thread_count(threads)), Conditions(host(), policy, error=error)
+    count, conditions = usable_threads(thread_count(threads)), Conditions(host(), policy, error=error)
     database = way if isinstance(way, Path) else None
 
     @cache
@@ -281,7 +281,7 @@ def built(
 
 def untuned(kernel: Kernel) -> str | None:
     """A sentence that counts the groups of a kernel that lack a usable record; None if none does."""
-    groups = [group for group in kernel.groups if group.verdict not in (RUN_ONCE, RUN_SELDOM)]
+    groups = [group for group in kernel.groups if group.verdict not in (RUN_ONCE, RUN_AS_FALLBACK)]
     others = [group for group in groups if group.source != "record" and STAYS not in group.verdict]
     refused = sum(UNUSED in group.verdict for group in others)
     counts = {"without a record": len(others) - refused, "with a record that is refused": refused}
@@ -320,8 +320,8 @@ def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | No
         schedule = schedule if proof else make(True)
     if schedule is None:
         return AS_WRITTEN
-    usable, verdict = judged(schedule, task.schedule, task.policy, task.threads, proof)
-    if not usable:
+    usable_threads, verdict = judged(schedule, task.schedule, task.policy, task.threads, proof)
+    if not usable_threads:
         return replace(AS_WRITTEN, verdict=verdict)
     return Scheduled(str(schedule.script), origin, f"{verdict}{_changes(schedule)}", schedule.program)
 
@@ -337,7 +337,7 @@ def _by_rules(
 ) -> AnyKernel:
     """Compile a module under the schedule that a target's rules prefer, in the default order if that is not proved."""
     target.check(threads, constants)
-    here = target.at_hand()
+    here = target.local_device()
     if is_main(find_function(module)):
         return kernels.build_as_written(module, target.name, policy=policy, arch=arch)  # raises: calls are for CPUs
     original = Schedule(pipeline.lower(module))

@@ -17,7 +17,7 @@ from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.program.write import constant_arguments
 from compiler.support.errors import InputError
-from compiler.targets.arguments import Array, check_input, copied
+from compiler.targets.arguments import Array, aligned_copy, check_input
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def fixed_arrays(
 ) -> dict[int, Array]:
     """The arrays of the constants among arguments, by position: copies, or the program's own elements."""
     return {
-        n: constants[b.name] if b.name in stated else copied(argument(b), constants[b.name])
+        n: constants[b.name] if b.name in stated else aligned_copy(argument(b), constants[b.name])
         for n, b in enumerate(arguments)
         if b.name in constants
     }

@@ -24,7 +24,7 @@ from compiler.pipeline.loops import lower_for
 from compiler.pipeline.source import check_words, level_of, module_of, verified
 from compiler.support.errors import InputError
 from compiler.support.gc import paused
-from compiler.targets.arena import arena, arena_ahead
+from compiler.targets.arena import arena, prefault_arena
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.registry import target_named
 
@@ -72,7 +72,7 @@ def build_as_written(
     chosen.check(threads, constants)
     with paused():
         module = verified(x, policy, name)
-    return chosen.made(*lower_for(chosen, module, name, policy), policy, arch)
+    return chosen.make_kernel(*lower_for(chosen, module, name, policy), policy, arch)
 
 
 def build_groups(
@@ -144,7 +144,7 @@ def build_by_team(
 
         def recipe() -> Recipe:
             team.expect(EACH * sum(1 for function in functions(module) for _ in function.body.ops))
-            allocate = arena if team.llvm is None else arena_ahead(_constant_bytes(request))
+            allocate = arena if team.llvm is None else prefault_arena(_constant_bytes(request))
             with paused():
                 build_plan = plan(module, team)
             return replace(_recipe(request, build_plan, team), allocate=allocate)

@@ -24,7 +24,7 @@ from compiler.support.gc import paused
 from compiler.targets.arena import Allocate, arena
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.facts import GroupFacts
-from compiler.targets.cpu.kernel import Text
+from compiler.targets.cpu.kernel import LevelText
 from compiler.types.machines import host
 
 
@@ -148,7 +148,7 @@ def _lazy_texts(cached: _Program, recipe: Callable[[], Recipe]) -> Texts:
     return Texts({n: partial(main, n) for n in cached.levels}, {n: partial(before, n) for n in cached.levels_before})
 
 
-def _text(text: Text) -> str:
+def _text(text: LevelText) -> str:
     return text if isinstance(text, str) else text()
 
 

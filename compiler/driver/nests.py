@@ -28,8 +28,8 @@ from compiler.support.errors import InputError
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel, thread_count
 from compiler.targets.cpu.compile import assembly
-from compiler.targets.cpu.facts import Facts, GroupFacts
-from compiler.targets.cpu.kernel import FixedArguments, Text
+from compiler.targets.cpu.facts import BuildFacts, GroupFacts
+from compiler.targets.cpu.kernel import FixedArguments, LevelText
 from compiler.types.machines import host
 
 _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buffers": "low"}
@@ -65,7 +65,7 @@ def of_nests(
         compile = partial(_of_module, module, name, settings)
         level = level_of(module)
         return Recipe(None, {}, compile, lambda: Texts(_texts(level, module.clone, settings)), plan.group)
-    te: dict[str, Text] = {}
+    te: dict[str, LevelText] = {}
     if level_of(module) == "te":
         te = {"te": partial(str, module if has_none else without_elements(module))}
     function = None if plan.tree else find_function(_loops(module, fold=not has_none), name)
@@ -122,7 +122,7 @@ def load_unit(
     for array in fixed.values():
         array.flags.writeable = False
     native, seconds = unit.call.interface, perf_counter() - start
-    facts = Facts(
+    facts = BuildFacts(
         () if group is None else (replace(group, seconds=0.0 if cached else seconds),),
         arena_bytes=native.workspace.size(native.threads or 1),
         constant_bytes=sum(array.nbytes for array in fixed.values()),
@@ -139,7 +139,7 @@ def _of_module(module: ModuleOp, name: str | None, settings: BuildSettings) -> U
     return Unit(code_of(low, name, settings.policy, settings.threads), ())
 
 
-def _texts(level: str, fresh: Callable[[], ModuleOp], settings: BuildSettings) -> dict[str, Text]:
+def _texts(level: str, fresh: Callable[[], ModuleOp], settings: BuildSettings) -> dict[str, LevelText]:
     """The texts of a module at a level and of its lowerings, by level, made on demand. `fresh` makes a copy of the
     module that may be changed."""
     passes = passes_from(level, settings.policy)
@@ -152,7 +152,7 @@ def _texts(level: str, fresh: Callable[[], ModuleOp], settings: BuildSettings) -
     def text_after(count: int) -> str:
         return str(after(count))
 
-    texts: dict[str, Text] = {level: lambda: str(fresh())}
+    texts: dict[str, LevelText] = {level: lambda: str(fresh())}
     for count, each_pass in enumerate(passes, 1):
         if each_pass.name in _LEVEL_AFTER:
             texts[_LEVEL_AFTER[each_pass.name]] = partial(text_after, count)

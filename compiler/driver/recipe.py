@@ -12,7 +12,7 @@ from compiler.driver.main.linked import Linked
 from compiler.driver.units.unit import Unit
 from compiler.targets.arena import Allocate, arena
 from compiler.targets.cpu.facts import GroupFacts
-from compiler.targets.cpu.kernel import Text
+from compiler.targets.cpu.kernel import LevelText
 
 Code: TypeAlias = Unit | Linked
 """The compiled program: a unit, or units that main calls."""
@@ -22,8 +22,8 @@ Code: TypeAlias = Unit | Linked
 class Texts:
     """The texts of a program by level, and the texts of its preparation."""
 
-    main: Mapping[str, Text]
-    preparation: Mapping[str, Text] = field(default_factory=dict)
+    main: Mapping[str, LevelText]
+    preparation: Mapping[str, LevelText] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

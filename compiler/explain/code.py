@@ -12,7 +12,7 @@ from compiler.explain.nests import LoopNest, every, paths
 from compiler.lowering.low_to_llvm.signature import symbol
 from compiler.support.errors import TargetError
 from compiler.targets.cpu.assembly import AssemblyFunction, MachineLoop, parse_assembly
-from compiler.targets.cpu.instructions import Census
+from compiler.targets.cpu.instructions import InstructionCounts
 from compiler.targets.cpu.throughput import Estimate, estimate
 from compiler.types.machines import Machine, host
 
@@ -32,7 +32,7 @@ class Code:
     depth: int
     path: tuple[LoopNest, ...]
     unrolled: tuple[LoopNest, ...]
-    census: Census
+    census: InstructionCounts
     estimate: Estimate
     percent: float | None
     text: str
@@ -97,7 +97,7 @@ def alike(codes: Sequence[Code]) -> list[list[Code]]:
 def _code(
     number: int, function: AssemblyFunction, loop: MachineLoop, path: tuple[LoopNest, ...], machine: Machine
 ) -> Code:
-    counted, estimated = function.census(loop), estimate(loop.instructions)
+    counted, estimated = function.count_instructions(loop), estimate(loop.instructions)
     inside = {n.number: n for n in every(path[-1].inner)} if path else {}
     present = {i.loop for i in loop.instructions}
     return Code(

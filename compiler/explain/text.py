@@ -12,7 +12,7 @@ from compiler.explain.nests import LoopNest
 from compiler.explain.profile import Profile, Spent
 from compiler.explain.temporaries import Temporaries
 from compiler.support.text import counted, duration
-from compiler.targets.cpu.instructions import Census
+from compiler.targets.cpu.instructions import InstructionCounts
 from compiler.types.machines import host
 
 COUNTS = ("instr", "FLOP", "fma", "loads", "stores", "stack", "shuffles", "ld/fma", "st/fma", "cycles", "% peak")
@@ -65,7 +65,7 @@ def _figures(code: Code) -> Iterator[str]:
     yield "; ".join([code.estimate.limit, *_rarities(c)])
 
 
-def _rarities(c: Census) -> Iterator[str]:
+def _rarities(c: InstructionCounts) -> Iterator[str]:
     """What a loop seldom has, where it has it."""
     rare = (("broadcast", c.broadcasts), ("gather", c.gathers), ("scatter", c.scatters), ("division", c.divisions))
     yield from (counted(number, what) for what, number in rare if number)

@@ -23,7 +23,7 @@ from compiler.opt.diagnostics import SAID
 from compiler.pipeline import parse
 from compiler.program.read import read
 from compiler.program.tree import Program
-from compiler.targets.cpu.ceilings import credible
+from compiler.targets.cpu.ceilings import plausible_share
 from compiler.targets.cpu.presence import Disturbance
 from compiler.types.machines import host
 
@@ -159,7 +159,7 @@ class TaskFacts:
         """The share of the machine's ceiling that the best reaches; None where it is not known."""
         if self.program is None or self.work is None or self.best is None:
             return None
-        return credible(share(self.program, host(), self.best.outcome.cost))
+        return plausible_share(share(self.program, host(), self.best.outcome.cost))
 
     @property
     def bound_seconds(self) -> float | None:

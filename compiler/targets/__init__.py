@@ -1,12 +1,12 @@
 """Targets: emission, loading, running.
 
-arguments.py   what a kernel expects of its arrays, and the sentences for what does not fit
+arguments.py   the arguments of a kernel, and the checks of arrays against them
 foreign.py     arrays of other packages as numpy's, and back
 arena.py       memory for workspaces and arrays; address.py the address of an array
-target.py      `Target`: what programs are compiled for, and the facts that other rooms read of it
+target.py      `Target`: the interface of all targets
 registry.py    the targets by name, and those of plugins
-gpus.py        what the targets of GPUs have in common
+gpus.py        `GpuTarget`: the base class of targets for GPUs
 launches.py    the kernels that a host function launches
-clike          what the texts of C and of CUDA C++ have in common
+clike          the writer of C and of CUDA C++
 cpu, cuda, c, simt   native code, CUDA C++, C, kernels run on numpy: none imports another
 """

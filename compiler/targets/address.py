@@ -16,29 +16,30 @@ HEADER = object.__basicsize__
 WORD = ctypes.sizeof(ctypes.c_size_t)
 
 
-def stated(array: NDArray[Any]) -> int:
-    """The address as numpy states it."""
+def numpy_address(array: NDArray[Any]) -> int:
+    """The address by numpy's own attribute."""
     return array.ctypes.data
 
 
-def reader(offset: int = HEADER) -> Callable[[NDArray[Any]], int]:
-    """A function that reads the address at an offset in the array object; `stated`, if that is wrong for any sample."""
+def address_reader(offset: int = HEADER) -> Callable[[NDArray[Any]], int]:
+    """Return a function that reads the address at a byte offset of the array object; `numpy_address` if a sample array
+    shows that the offset is wrong."""
     memory = (ctypes.c_size_t * (sys.maxsize // WORD)).from_address(0)  # indexing makes no object of ctypes
-    words = offset // WORD
+    word_offset = offset // WORD
 
     def read(array: NDArray[Any]) -> int:
-        return memory[id(array) // WORD + words]
+        return memory[id(array) // WORD + word_offset]
 
-    fits = offset % WORD == 0 and offset + WORD <= np.ndarray.__basicsize__
-    return read if fits and all(read(sample) == stated(sample) for sample in _samples()) else stated
+    is_word = offset % WORD == 0 and offset + WORD <= np.ndarray.__basicsize__
+    return read if is_word and all(read(sample) == numpy_address(sample) for sample in _samples()) else numpy_address
 
 
 def _samples() -> list[NDArray[Any]]:
-    """Arrays that own their memory, views into them, read-only, empty and of rank 0."""
+    """Arrays that own their memory, views, read-only arrays, empty arrays and scalars."""
     array = np.zeros((4, 6), np.float32)
     frozen = array[1:].view()
     frozen.flags.writeable = False
     return [array, frozen, array.T, array[::-1, 2:], np.zeros(()), np.zeros(0), np.arange(5, dtype=np.int8)[3:]]
 
 
-address = reader()
+address = address_reader()

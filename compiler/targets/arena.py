@@ -1,4 +1,4 @@
-"""Memory for workspaces: on large pages where the system has them, since packed panels are walked page by page."""
+"""Memory for workspaces, on huge pages where the system has them: packed panels are read across many pages."""
 
 from __future__ import annotations
 
@@ -14,47 +14,48 @@ from numpy.typing import NDArray
 from compiler.dialects.functions import SLOT_ALIGNMENT
 
 LARGE_PAGE = 2 << 20
-"""The size of a large page, in bytes; smaller workspaces stay on small ones."""
+"""The size of a huge page, in bytes; workspaces below a quarter of it use small pages."""
 
 SPARE = 8
-"""Arenas whose size is not known yet have one part in so many to spare, which takes no memory unless it is used."""
+"""An arena of estimated size is larger by 1 / SPARE; pages that are not touched cost no memory."""
 
 Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
-"""A function from a size to an arena of that size."""
+"""A function from a size in bytes to an arena of at least that size."""
 
 
 def arena(size: int) -> NDArray[np.uint8]:
-    """At least `size` bytes of memory, uint8, aligned to 64 bytes."""
+    """Allocate at least `size` bytes, uint8, aligned to 64 bytes."""
     if size < LARGE_PAGE // 4 or not hasattr(mmap, "MADV_HUGEPAGE"):
         return _aligned(np.empty(size + SLOT_ALIGNMENT, np.uint8), SLOT_ALIGNMENT)
     rounded = -(-size // LARGE_PAGE) * LARGE_PAGE
-    # Shared memory, which is the default, gets large pages on few systems only, and forked children would write to it.
+    # The default, shared memory, gets huge pages on few systems only, and forked children would write to it.
     memory = mmap.mmap(-1, rounded + LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_HUGEPAGE)
     return _aligned(np.frombuffer(memory, np.uint8), LARGE_PAGE)[:rounded]
 
 
-def arena_ahead(size: int) -> Allocate:
-    """Start to make an arena of about that size; the result gives it, once its actual size is known.
+def prefault_arena(estimated_size: int) -> Allocate:
+    """Allocate an arena of an estimated size now, and return a function that hands it out for the actual size.
 
-    The system clears each page when it is first touched, of hundreds of megabytes for half a second and more. Here a
-    thread touches them while this one computes something else; it ends by itself.
+    The system clears each page at its first access: half a second for hundreds of megabytes. A daemon thread touches
+    the pages while the caller goes on.
     """
-    if size < LARGE_PAGE:
+    if estimated_size < LARGE_PAGE:
         return arena
-    memory = arena(size + size // SPARE)
-    thread = Thread(target=_touch, args=(memory[:size],), daemon=True)
+    memory = arena(estimated_size + estimated_size // SPARE)
+    thread = Thread(target=_touch, args=(memory[:estimated_size],), daemon=True)
     thread.start()
 
-    def allocate(actual: int) -> NDArray[np.uint8]:
+    def allocate(actual_size: int) -> NDArray[np.uint8]:
         thread.join()
-        return memory[:actual] if size // 2 <= actual <= len(memory) else arena(actual)
+        return memory[:actual_size] if estimated_size // 2 <= actual_size <= len(memory) else arena(actual_size)
 
     return allocate
 
 
 def _touch(memory: NDArray[np.uint8]) -> None:
-    """Write all of some memory, which stays alive meanwhile, whoever else drops it; other threads run."""
+    """Zero the memory to fault its pages in; ctypes releases the GIL meanwhile, and the argument keeps the memory
+    alive."""
     ctypes.memset(memory.ctypes.data, 0, len(memory))
 
 

@@ -1,4 +1,4 @@
-"""The arguments that a kernel expects, and the checks of given arrays, each with its sentence."""
+"""The arguments of a kernel, and the checks of a caller's arrays, each with its refusal."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from compiler.targets.arena import arena
 from compiler.targets.foreign import as_numpy
 
 Array: TypeAlias = np.ndarray
-Passed: TypeAlias = int | float
-"""What native code is passed: the address of an array, or a scalar."""
+NativeValue: TypeAlias = int | float
+"""A value in a native call: the address of an array, or a scalar."""
 
 
 def argument_dtype(element: Attribute, unsigned: bool) -> np.dtype:
-    """The dtype of a buffer's elements; index is int64. Raises InputError for bf16 without its package."""
+    """Return the numpy dtype of a buffer's elements; index is int64. Raises InputError for bf16 without its package."""
     signed = dtype_of(element)
     return np.dtype(f"u{signed.itemsize}") if unsigned else signed
 
 
 @dataclass(frozen=True)
 class Argument:
-    """A name, a shape and a dtype; a scalar may be passed by value instead of as a buffer of rank 0.
+    """Name, shape and dtype; a scalar passed `by_value` is no buffer of rank 0.
 
-    alignment: a divisor of its first element's address, in bytes; at most that of an arena.
+    alignment: a divisor of the address of the first element, in bytes; at most that of an arena.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Argument:
 
     @cached_property
     def size(self) -> int:
-        """Bytes."""
+        """The size in bytes."""
         return prod(self.shape) * self.dtype.itemsize
 
     def __str__(self) -> str:
@@ -52,20 +52,20 @@ class Argument:
 
 
 def arguments_html(caption: str, arguments: Sequence[Argument], outputs: int) -> str:
-    """The arguments of a kernel as a table of a notebook, the last `outputs` of them results."""
+    """Render the arguments of a kernel as an HTML table for notebooks; the last `outputs` are results."""
     first = len(arguments) - outputs
     rows = [(a.name, a.dtype, list(a.shape), "input" if n < first else "output") for n, a in enumerate(arguments)]
     return display.table(caption, ("argument", "dtype", "shape", "is"), rows)
 
 
-def are_apart(starts: Iterable[Passed], sizes: Iterable[int], written: Iterable[bool]) -> bool:
-    """Whether no stretch of memory that is written overlaps another one.
+def are_disjoint(starts: Iterable[NativeValue], sizes: Iterable[int], written: Iterable[bool]) -> bool:
+    """Return whether no written array overlaps another array; arrays are intervals of addresses.
 
-    In the order of their starts, a written array must begin behind the ends of all before it, any other array behind
+    In the order of their starts, a written array must begin behind the ends of all arrays before it, a read one behind
     the ends of the written ones.
     """
-    end: Passed = 0
-    end_of_written: Passed = 0
+    end: NativeValue = 0
+    end_of_written: NativeValue = 0
     for start, size, is_written in sorted(zip(starts, sizes, written, strict=True)):
         if start < (end if is_written else end_of_written):
             return False
@@ -75,29 +75,29 @@ def are_apart(starts: Iterable[Passed], sizes: Iterable[int], written: Iterable[
     return True
 
 
-def rooms(expected: Argument) -> Callable[[], Array]:
-    """A function that makes new arrays for an argument, uninitialised."""
+def array_factory(expected: Argument) -> Callable[[], Array]:
+    """Return a function that allocates uninitialised arrays for an argument."""
     return partial(np.empty if _numpy_aligns(expected) else _from_arena, expected.shape, expected.dtype)
 
 
-def room(expected: Argument) -> Array:
-    """A new array for an argument, its elements not set."""
-    return rooms(expected)()
+def new_array(expected: Argument) -> Array:
+    """Allocate an uninitialised array for an argument."""
+    return array_factory(expected)()
 
 
-def copied(expected: Argument, array: Array) -> Array:
-    """A new array for an argument with the elements of another."""
+def aligned_copy(expected: Argument, array: Array) -> Array:
+    """Copy an array into a new one with the dtype and alignment of an argument."""
     if _numpy_aligns(expected):
         return array.astype(expected.dtype, "C")
-    new = _from_arena(expected.shape, expected.dtype)
-    new[...] = array
-    return new
+    copy = _from_arena(expected.shape, expected.dtype)
+    copy[...] = array
+    return copy
 
 
-def in_native_order(expected: Argument, array: Array) -> Array | None:
-    """A copy of an array that does not fit for its byte order alone; None for others."""
+def native_order_copy(expected: Argument, array: Array) -> Array | None:
+    """Copy an array that differs from an argument in byte order only; None for any other array."""
     fits = type(array) is np.ndarray and array.shape == expected.shape
-    return copied(expected, array) if fits and array.dtype.newbyteorder("=") == expected.dtype else None
+    return aligned_copy(expected, array) if fits and array.dtype.newbyteorder("=") == expected.dtype else None
 
 
 def _numpy_aligns(expected: Argument) -> bool:
@@ -106,51 +106,55 @@ def _numpy_aligns(expected: Argument) -> bool:
 
 def _from_arena(shape: tuple[int, ...], dtype: np.dtype) -> Array:
     size = prod(shape) * dtype.itemsize
-    new: Array = arena(size)[:size].view(dtype).reshape(shape)
-    return new
+    array: Array = arena(size)[:size].view(dtype).reshape(shape)
+    return array
 
 
 def _is_aligned(expected: Argument, array: Array) -> bool:
-    stated = expected.alignment
-    return bool(array.flags.aligned) and (stated <= array.dtype.alignment or address(array) % stated == 0)
+    alignment = expected.alignment
+    return bool(array.flags.aligned) and (alignment <= array.dtype.alignment or address(array) % alignment == 0)
 
 
-def check_input(kernel: str, expected: Argument, given: object) -> Array:
-    """An input as native code can read it: itself, or a copy if it is not contiguous, aligned and native."""
-    array = _matching(kernel, expected, given)
+def check_input(kernel: str, expected: Argument, value: object) -> Array:
+    """Return an input that native code can read: the array itself, or a copy if it is not contiguous, aligned and in
+    native byte order."""
+    array = _matching(kernel, expected, value)
     readable = array.dtype.isnative and array.flags.c_contiguous and _is_aligned(expected, array)
-    return array if readable else copied(expected, array)
+    return array if readable else aligned_copy(expected, array)
 
 
-def check_target(kernel: str, expected: Argument, given: object) -> Array:
-    """An array that native code may write to as it is."""
-    array = _matching(kernel, expected, given)
-    for fault, holds in (
+def check_output(kernel: str, expected: Argument, value: object) -> Array:
+    """Return an array for native code to write; raise TargetError if it is not contiguous, writable, aligned and in
+    native byte order."""
+    array = _matching(kernel, expected, value)
+    for fault, has_fault in (
         ("not contiguous", not array.flags.c_contiguous),
         ("read-only", not array.flags.writeable),
         ("not aligned to its elements", not array.flags.aligned),
         (f"not aligned to {expected.alignment} bytes", not _is_aligned(expected, array)),
         ("not in the machine's byte order", not array.dtype.isnative),
     ):
-        if holds:
+        if has_fault:
             raise TargetError(f"{kernel}: '{expected.name}' is written, but is {fault}")
     return array
 
 
-def _matching(kernel: str, expected: Argument, given: object) -> Array:
-    where = f"{kernel}: argument '{expected.name}'"
-    array = as_numpy(where, given)
+def _matching(kernel: str, expected: Argument, value: object) -> Array:
+    label = f"{kernel}: argument '{expected.name}'"
+    array = as_numpy(label, value)
     if array.shape != expected.shape:
-        raise TargetError(f"{where} has shape {array.shape}, expected {expected.shape}")
+        raise TargetError(f"{label} has shape {array.shape}, expected {expected.shape}")
     if array.dtype != expected.dtype and array.dtype.newbyteorder("=") != expected.dtype:
-        raise TargetError(f"{where} has dtype {array.dtype}, expected {expected.dtype}")
+        raise TargetError(f"{label} has dtype {array.dtype}, expected {expected.dtype}")
     return array
 
 
-def check_apart(kernel: str, arguments: Sequence[Argument], arrays: Sequence[Array], written: Sequence[bool]) -> None:
-    """No array that is written overlaps another one: native code relies on it."""
-    for i, target in enumerate(arrays):
-        for j, source in enumerate(arrays if written[i] else ()):
-            if i != j and np.may_share_memory(target, source) and np.shares_memory(target, source):
+def check_disjoint(
+    kernel: str, arguments: Sequence[Argument], arrays: Sequence[Array], written: Sequence[bool]
+) -> None:
+    """Raise TargetError if a written array shares memory with another one: native code assumes none does."""
+    for i, written_array in enumerate(arrays):
+        for j, array in enumerate(arrays if written[i] else ()):
+            if i != j and np.may_share_memory(written_array, array) and np.shares_memory(written_array, array):
                 written_name, name = arguments[i].name, arguments[j].name
                 raise TargetError(f"{kernel}: '{written_name}' is written, but shares memory with '{name}'")

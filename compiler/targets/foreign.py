@@ -1,6 +1,6 @@
-"""Arrays of other packages as numpy arrays on the same memory, and back: torch's, and any with `__dlpack__`.
+"""Convert between arrays of other packages and numpy arrays on the same memory: torch's, and any with `__dlpack__`.
 
-torch is imported nowhere: who gives a tensor has imported it.
+This module never imports torch: a caller with a tensor has imported it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from compiler.support.errors import TargetError
 from compiler.types.elements import DTYPES
 
 Array: TypeAlias = np.ndarray
-Torch: TypeAlias = Any  # the package torch, its tensors and dtypes, which types do not know
+Torch: TypeAlias = Any  # the package torch, its tensors and dtypes, untyped
 
 CPU = "CPU"
 _DEVICES = {
@@ -29,113 +29,113 @@ _DEVICES = {
 }
 
 
-def torch() -> Torch | None:
-    """The package torch, if it is imported."""
+def imported_torch() -> Torch | None:
+    """Return the package torch if the process has imported it."""
     module = sys.modules.get("torch")
     return None if module is None or not hasattr(module, "Tensor") else module
 
 
-def as_numpy(where: str, given: object) -> Array:
-    """An array on the memory of a given one, which it keeps alive. Raises TargetError for objects that are no arrays,
-    arrays outside the memory of the CPU, and arrays with a meaning beside their elements."""
-    if type(given) is np.ndarray:
-        return given
-    if isinstance(given, _NUMPY):
-        check_plain(where, given)
-        return np.asarray(given)
-    library = torch()
-    if library is not None and isinstance(given, library.Tensor):
-        return _of_torch(where, library, given)
-    if not hasattr(given, "__dlpack__"):
-        raise TargetError(f"{where} is a {type(given).__name__}, expected a numpy array")
-    return _of_dlpack(where, given)
+def as_numpy(label: str, value: object) -> Array:
+    """Return a numpy array on the memory of `value`, which it keeps alive. Raises TargetError for objects that are no
+    arrays, for arrays outside the memory of the CPU, and for classes that give elements a further meaning."""
+    if type(value) is np.ndarray:
+        return value
+    if isinstance(value, _NUMPY):
+        check_plain(label, value)
+        return np.asarray(value)
+    library = imported_torch()
+    if library is not None and isinstance(value, library.Tensor):
+        return _from_torch(label, library, value)
+    if not hasattr(value, "__dlpack__"):
+        raise TargetError(f"{label} is a {type(value).__name__}, expected a numpy array")
+    return _from_dlpack(label, value)
 
 
-def is_array(given: object) -> bool:
-    """Whether something is an array that can be written to, as far as its class tells."""
-    return hasattr(given, "__dlpack__") and not isinstance(given, np.generic)
+def is_array(value: object) -> bool:
+    """Return whether the class of an object is one of writable arrays."""
+    return hasattr(value, "__dlpack__") and not isinstance(value, np.generic)
 
 
-def returned_as(given: object) -> Callable[[Array], object]:
-    """A function that wraps a new array as the package of a given array does, on the same memory.
+def result_wrapper(like: object) -> Callable[[Array], object]:
+    """Return a function that wraps a new numpy array, on the same memory, as an array of the package of `like`.
 
-    That is torch, or the namespace of the array API standard which the array names; otherwise it stays numpy's.
+    The package is torch, or the namespace of the array API standard that `like` states; otherwise numpy.
     """
-    if isinstance(given, _NUMPY):
-        return as_it_is
-    library = torch()
-    if library is not None and isinstance(given, library.Tensor):
+    if isinstance(like, _NUMPY):
+        return identity
+    library = imported_torch()
+    if library is not None and isinstance(like, library.Tensor):
         return to_torch
-    namespace = given.__array_namespace__() if hasattr(given, "__array_namespace__") else None
-    return getattr(namespace, "from_dlpack", as_it_is)
+    namespace = like.__array_namespace__() if hasattr(like, "__array_namespace__") else None
+    return getattr(namespace, "from_dlpack", identity)
 
 
-def note_writing(given: object) -> None:
-    """Tell torch that a tensor was written, as its own operations in place do: gradients that need its old elements
-    are refused then."""
-    library = torch()
-    if library is not None and isinstance(given, library.Tensor):
-        library.autograd.graph.increment_version(given)
+def bump_version(value: object) -> None:
+    """Increment the version counter of a torch tensor that was written, as torch's in-place operations do, so that
+    autograd refuses gradients that need its former elements."""
+    library = imported_torch()
+    if library is not None and isinstance(value, library.Tensor):
+        library.autograd.graph.increment_version(value)
 
 
 _NUMPY = (np.ndarray, np.generic)
 _PLAIN = (np.ndarray, np.memmap)
-"""The classes of arrays that mean no more than their elements; others have a mask, or a unit."""
+"""The array classes whose elements are all they mean; others carry a mask or a unit."""
 
 
-def check_plain(where: str, given: object) -> None:
-    """Raise TargetError for a numpy array of a class that gives its elements a further meaning."""
-    if isinstance(given, np.ndarray) and type(given) not in _PLAIN:
-        raise TargetError(f"{where} is a {type(given).__name__}: only its elements would be seen, give an ndarray")
+def check_plain(label: str, value: object) -> None:
+    """Raise TargetError for a numpy array whose class gives its elements a further meaning, such as a mask."""
+    if isinstance(value, np.ndarray) and type(value) not in _PLAIN:
+        raise TargetError(f"{label} is a {type(value).__name__}: only its elements would be seen, give an ndarray")
 
 
-def as_it_is(array: object) -> object:
-    """An array of numpy, or one that a caller has given."""
+def identity(array: object) -> object:
+    """Return the argument: numpy arrays, and a caller's own arrays for results, are not wrapped."""
     return array
 
 
-def _of_torch(where: str, library: Torch, tensor: Torch) -> Array:
+def _from_torch(label: str, library: Torch, tensor: Torch) -> Array:
     if type(tensor) not in (library.Tensor, library.nn.Parameter):
         kind = type(tensor).__name__
-        raise TargetError(f"{where} is a {kind}: only its elements would be seen, give a torch.Tensor")
+        raise TargetError(f"{label} is a {kind}: only its elements would be seen, give a torch.Tensor")
     if tensor.requires_grad:
-        raise TargetError(f"{where} requires a gradient, which a kernel does not compute: give it with .detach()")
+        raise TargetError(f"{label} requires a gradient, which a kernel does not compute: give it with .detach()")
     if not tensor.is_cpu:
-        raise TargetError(f"{where} is on the device {tensor.device}, expected the CPU: give it with .cpu()")
+        raise TargetError(f"{label} is on the device {tensor.device}, expected the CPU: give it with .cpu()")
     try:
         if tensor.dtype is library.bfloat16:
             return np.asarray(tensor.view(library.int16).numpy()).view(DTYPES["bf16"].array)
         return np.asarray(tensor.numpy())
     except (TypeError, RuntimeError) as error:
-        raise TargetError(f"{where} has no elements in memory that numpy sees: {error}") from error
+        raise TargetError(f"{label} has no elements in memory that numpy sees: {error}") from error
 
 
 def to_torch(array: Array) -> Torch:
-    """A tensor on the memory of an array."""
-    library: Torch = torch()
+    """Return a tensor on the memory of an array."""
+    library: Torch = imported_torch()
     if array.dtype.kind == "V":  # numpy itself has no bf16
         return library.from_numpy(array.view(np.int16)).view(library.bfloat16)
     return library.from_numpy(array)
 
 
-ON_SAME_MEMORY = (as_it_is, to_torch)
-"""The conversions of `returned_as` that copy nothing."""
+ZERO_COPY = (identity, to_torch)
+"""The conversions of `result_wrapper` that copy nothing."""
 
 
-def _of_dlpack(where: str, given: Any) -> Array:
-    """What numpy takes, which looks at device, dtype, lanes and strides itself."""
+def _from_dlpack(label: str, value: Any) -> Array:
+    """Import an array by numpy's `from_dlpack`, which checks device, dtype, lanes and strides."""
     try:
-        return np.from_dlpack(given)
+        return np.from_dlpack(value)
     except Exception as error:  # the code of another package
-        device = _device(given)
+        device = _device(value)
         if device != CPU:
-            raise TargetError(f"{where} is on a device ({device}), expected the {CPU}") from error
-        raise TargetError(f"{where} cannot be taken through __dlpack__: {error}") from error
+            raise TargetError(f"{label} is on a device ({device}), expected the {CPU}") from error
+        raise TargetError(f"{label} cannot be taken through __dlpack__: {error}") from error
 
 
-def _device(given: Any) -> str:
+def _device(value: Any) -> str:
     try:
-        number, _ = given.__dlpack_device__()
+        number, _ = value.__dlpack_device__()
     except Exception:  # the code of another package
         return CPU
     return _DEVICES.get(number, f"DLPack's number {int(number)}")

@@ -1,4 +1,4 @@
-"""`GpuTarget`: what the targets of GPUs have in common, and what the tuner needs of their kernels."""
+"""`GpuTarget`: the base class of targets for GPUs, and protocols of their kernels for the tuner."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from compiler.targets.target import Target
 DEFAULT_ARCH = "sm_80"
 """The default architecture of kernels."""
 KERNELS = {"te": "loop-to-gpu,extend-floats", "loop": "loop-to-gpu,extend-floats"}
-"""By level the passes from loops to kernels."""
+"""The passes from each level to kernels."""
 UNBOUND = "where no loop is bound to a GPU's threads"
-"""Why a program of the low level has no kernels."""
+"""The reason why a program of the low level has no kernels."""
 
 
 class GpuTarget(Target):
-    """A target whose kernels loops become that are bound to blocks and threads."""
+    """A target whose kernels are loops bound to blocks and threads."""
 
     family = "gpu"
     passes: ClassVar[Mapping[str, str]] = KERNELS
@@ -26,31 +26,31 @@ class GpuTarget(Target):
 
 
 class KernelResources(Protocol):
-    """What a compiled kernel takes of a GPU."""
+    """The resources that a compiled kernel takes of a GPU."""
 
     @property
     def spill_bytes(self) -> int:
-        """Bytes of a thread that do not fit into registers."""
+        """Bytes of a thread that are spilled from registers."""
 
 
 class KernelArrays(Protocol):
-    """Kernels with arrays of their own on a GPU: filled, run, read and timed as often as is wanted."""
+    """Kernels with arrays of their own on a GPU, which can be filled, run, read and timed repeatedly."""
 
     def fill(self, arrays: Sequence[Array]) -> None:
-        """Copy inputs, and what outputs hold before."""
+        """Copy inputs, and the former contents of outputs, to the device."""
 
     def run(self) -> None:
-        """Run once, to the end."""
+        """Run once and wait for the end."""
 
     def results(self) -> list[Array]:
         """The outputs, on the host."""
 
     def seconds(self, calls: int) -> float:
-        """The seconds of one call, of so many in a row."""
+        """Time `calls` calls in a row; return the seconds of one."""
 
 
 class GpuKernel(Protocol):
-    """The kernels of a program, and what the autotuner asks of them. `on_device` raises TargetError."""
+    """The interface of a program's kernels for the autotuner. `on_device` raises TargetError."""
 
     @property
     def text(self) -> str:
@@ -58,10 +58,10 @@ class GpuKernel(Protocol):
 
     @property
     def can_compile(self) -> bool:
-        """Whether there is a compiler of their machine code."""
+        """Whether a compiler to machine code is installed."""
 
     def resources(self) -> Mapping[str, KernelResources]:
         """The resources of each kernel, by name."""
 
     def on_device(self) -> KernelArrays:
-        """The kernels loaded, with arrays of their own."""
+        """Load the kernels, with arrays of their own."""

@@ -1,4 +1,4 @@
-"""What a host function does: the kernels that it launches in order, on which buffers."""
+"""`HostFunction`: the kernel launches of a host function in order, and their buffers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALIGNMENT = 16
 
 @dataclass(frozen=True)
 class KernelLaunch:
-    """The launch of a kernel: how many blocks, of how many threads, on which buffers."""
+    """The launch of a kernel: grid and block extents, and the buffers that it gets."""
 
     kernel: gpu.FuncOp
     grid: Extents
@@ -33,41 +33,41 @@ class KernelLaunch:
     operands: tuple[SSAValue, ...]
 
     def check(self, gpu: Gpu) -> None:
-        """Raise TargetError where a GPU does not take the launch."""
+        """Raise TargetError if a launch exceeds a limit of the GPU."""
         check_launch(self.kernel.sym_name.data, self.grid, self.block, shared_bytes(self.kernel), gpu)
 
 
 @dataclass(frozen=True)
-class Host:
+class HostFunction:
     """A host function: its arguments, the temporaries that it allocates, and its launches in order."""
 
     arguments: tuple[SSAValue, ...]
     temporaries: tuple[SSAValue, ...]
-    calls: tuple[KernelLaunch, ...]
+    launches: tuple[KernelLaunch, ...]
 
     def type_of(self, buffer: SSAValue) -> MemRefType:
-        """The type of one of its buffers."""
+        """Return the type of a buffer."""
         assert isinstance(buffer.type, MemRefType)
         return buffer.type
 
 
-def launches(module: ModuleOp, host: func.FuncOp) -> Host:
-    """What a host function of a module does. Raises InputError for an op that is not one of such a function, and for a
-    launch of what is no kernel of the module, or whose extents are no constants."""
+def read_host_function(module: ModuleOp, host: func.FuncOp) -> HostFunction:
+    """Read a host function of a module. Raises InputError for an op that a host function cannot have, and for a launch
+    of no kernel of the module or of extents that are no constants."""
     kernels = {op.sym_name.data: op for op in module.walk() if isinstance(op, gpu.FuncOp)}
-    numbers: dict[SSAValue, int] = {}
+    constants: dict[SSAValue, int] = {}
     temporaries: list[SSAValue] = []
-    calls: list[KernelLaunch] = []
+    launches: list[KernelLaunch] = []
 
     def extents(values: Sequence[SSAValue]) -> Extents:
-        if not numbers.keys() >= set(values):
+        if not constants.keys() >= set(values):
             raise InputError("the extents of a launch are constants of the host function")
-        x, y, z = (numbers[value] for value in values)
+        x, y, z = (constants[value] for value in values)
         return x, y, z
 
     for op in host.body.block.ops:
         if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-            numbers[op.result] = op.value.value.data
+            constants[op.result] = op.value.value.data
         elif isinstance(op, memref.AllocOp):
             temporaries.append(op.memref)
         elif isinstance(op, gpu.LaunchFuncOp):
@@ -77,30 +77,31 @@ def launches(module: ModuleOp, host: func.FuncOp) -> Host:
             kernel = kernels[name]
             grid = extents((op.gridSizeX, op.gridSizeY, op.gridSizeZ))
             block = extents((op.blockSizeX, op.blockSizeY, op.blockSizeZ))
-            calls.append(KernelLaunch(kernel, grid, block, tuple(op.kernelOperands)))
+            launches.append(KernelLaunch(kernel, grid, block, tuple(op.kernelOperands)))
         elif not isinstance(op, func.ReturnOp):
             raise InputError(f"'{op.name}' is not an op of a host function")
-    return Host(tuple(host.body.block.args), tuple(temporaries), tuple(calls))
+    return HostFunction(tuple(host.body.block.args), tuple(temporaries), tuple(launches))
 
 
-def globals_of(module: Operation) -> list[GlobalOp]:
-    """The constants that a module's kernels read. Raises InputError for any other global buffer."""
-    globals_there = [op for op in module.walk() if isinstance(op, GlobalOp)]
-    for op in globals_there:
+def constant_globals(module: Operation) -> list[GlobalOp]:
+    """Return the constants that a module's kernels read. Raises InputError for any other global buffer."""
+    globals_ = [op for op in module.walk() if isinstance(op, GlobalOp)]
+    for op in globals_:
         if op.constant is None or not isinstance(op.initial_value, DenseAttr):
             raise InputError(f"the memref.global @{op.sym_name.data} is no constant with a value")
-    return globals_there
+    return globals_
 
 
-def elements_of(op: memref.GetGlobalOp) -> DenseAttr:
-    """The elements of the constant that a kernel gets. Raises InputError where there is no such constant."""
-    name, around = op.name_.string_value(), op.parent_op()
-    while around is not None:
-        if isinstance(around, gpu.ModuleOp | ModuleOp):
-            constant = next((g for g in globals_of(around) if g.sym_name.data == name), None)
+def constant_elements(op: memref.GetGlobalOp) -> DenseAttr:
+    """Return the elements of the constant that a `memref.get_global` names. Raises InputError if the module has
+    none."""
+    name, scope = op.name_.string_value(), op.parent_op()
+    while scope is not None:
+        if isinstance(scope, gpu.ModuleOp | ModuleOp):
+            constant = next((g for g in constant_globals(scope) if g.sym_name.data == name), None)
             if constant is not None and isinstance(constant.initial_value, DenseAttr):
                 return constant.initial_value
-        around = around.parent_op()
+        scope = scope.parent_op()
     raise InputError(f"@{name} is no constant of the module")
 
 
@@ -115,7 +116,7 @@ def is_shared(op: memref.AllocaOp) -> bool:
 
 
 def allocated_bytes(op: memref.AllocaOp) -> int:
-    """The bytes of a buffer of a kernel, with the padding behind it."""
+    """Return the bytes of a kernel's buffer, padded to ALIGNMENT."""
     type_ = op.memref.type
     assert isinstance(type_, MemRefType)
     size = prod(type_.get_shape()) * element_bytes(type_.element_type)
@@ -128,21 +129,21 @@ def shared_bytes(kernel: gpu.FuncOp) -> int:
 
 
 def check_launch(name: str, grid: Extents, block: Extents, shared: int, gpu: Gpu) -> None:
-    """Raise TargetError where a GPU does not take a launch: for its extents, its threads, its shared memory."""
-    reason = next(_beyond(grid, block, shared, gpu), None)
+    """Raise TargetError if a launch exceeds the extents, the threads or the shared memory of a GPU."""
+    reason = next(_exceeded_limits(grid, block, shared, gpu), None)
     if reason is not None:
         raise TargetError(f"kernel {name} has {reason} on {gpu.arch}")
 
 
-def _beyond(grid: Extents, block: Extents, shared: int, gpu: Gpu) -> Iterator[str]:
-    """What a GPU has less of than a launch asks for."""
+def _exceeded_limits(grid: Extents, block: Extents, shared: int, gpu: Gpu) -> Iterator[str]:
+    """Yield a sentence for each limit of a GPU that a launch exceeds."""
     if prod(block) > gpu.block_threads:
         yield f"{prod(block)} threads a block, more than {gpu.block_threads}"
-    for side, count, most in zip("xyz", block, gpu.block_extents, strict=True):
-        if count > most:
-            yield f"{count} threads a block along {side}, more than {most}"
-    for side, count, most in zip("xyz", grid, gpu.grid_extents, strict=True):
-        if count > most:
-            yield f"{count} blocks along {side}, more than {most}"
+    for side, count, limit in zip("xyz", block, gpu.block_extents, strict=True):
+        if count > limit:
+            yield f"{count} threads a block along {side}, more than {limit}"
+    for side, count, limit in zip("xyz", grid, gpu.grid_extents, strict=True):
+        if count > limit:
+            yield f"{count} blocks along {side}, more than {limit}"
     if shared > gpu.block_shared_bytes:
         yield f"{shared} bytes of shared memory a block, more than {gpu.block_shared_bytes}"

@@ -18,43 +18,43 @@ TARGETS = {
 """The class of each target: one line for a new one."""
 CPU = "cpu"
 ALIASES = {"llvm": CPU}
-"""Targets by the names that other compilers have for them."""
+"""The names that other compilers have for a target."""
 DEFAULT_GPU = "cuda"
 """The target of `strata check`."""
 
 
-def names() -> tuple[str, ...]:
-    """The names of all targets, those of plugins last."""
+def target_names() -> tuple[str, ...]:
+    """Return the names of all targets, those of plugins last."""
     return (*TARGETS, *parts("target"))
 
 
 def target_named(name: str) -> Target:
-    """The target of a name, which may be that of another compiler. Raises TargetError for an unknown name."""
-    own = ALIASES.get(name, name)
-    if own in TARGETS:
-        module, _, kind = TARGETS[own].partition(":")
-        target: Target = getattr(import_module(module), kind)()
+    """Return the target of a name or an alias. Raises TargetError for an unknown name."""
+    registered = ALIASES.get(name, name)
+    if registered in TARGETS:
+        module, _, class_name = TARGETS[registered].partition(":")
+        target: Target = getattr(import_module(module), class_name)()
         return target
-    foreign = parts("target")
-    if name in foreign:
-        plugged: Target = foreign[name].value
+    plugins = parts("target")
+    if name in plugins:
+        plugged: Target = plugins[name].value
         return plugged
     raise TargetError(f"unknown target '{name}'{_hint(name)}")
 
 
 def _hint(name: str) -> str:
-    """What may be meant by the name of no target."""
-    known, head = names(), name.partition(" ")[0]
-    if head != name and ALIASES.get(head, head) in known:
+    """Suggest a target for an unknown name."""
+    names, head = target_names(), name.partition(" ")[0]
+    if head != name and ALIASES.get(head, head) in names:
         return "; it has no options: STRATA_MACHINE names a processor, `arch` the architecture of a GPU"
-    *first, last = [other for other in known if other != CPU]
+    *first, last = [n for n in names if n != CPU]
     listed = f"{', '.join(first)} and {last}" if first else last
-    return meant(name, [*ALIASES, *known], f" (there are {CPU}, which TVM calls llvm, {listed})")
+    return meant(name, [*ALIASES, *names], f" (there are {CPU}, which TVM calls llvm, {listed})")
 
 
 def gpu_of(name: str, arch: str) -> Gpu:
-    """The GPU that stands for an architecture of a target. Raises TargetError for a target without kernels of a GPU,
-    and for an unknown architecture."""
+    """Return the representative GPU of an architecture. Raises TargetError for a target without GPU kernels, and for an
+    unknown architecture."""
     machine = target_named(name).machine(arch)
     if not isinstance(machine, Gpu):
         raise TargetError(f"the target {name} has no kernels of a GPU: give {DEFAULT_GPU}")

@@ -1,7 +1,7 @@
-"""`Target`: what programs are compiled for, as one object that other rooms use without knowing which it is.
+"""`Target`: the interface of all targets, which the other rooms use without a test for one of them.
 
-A target states facts, and makes a kernel of a lowered module. What belongs to rooms above (rules of the search space,
-features, builders and runners of the tuner) is registered there by the target's `family`, its kind of machine.
+A target states facts and compiles a lowered module to a kernel. Rules of the search space, features, builders and
+runners of the tuner are registered in the rooms above by the target's `family`.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from compiler.support.errors import InputError, TargetError
 from compiler.targets.arguments import Argument
 from compiler.types.machines import Gpu, Machine
 
-AnyKernel: TypeAlias = Any  # what a target makes: a Kernel, a CudaKernel, what a plugin has; types do not know
+AnyKernel: TypeAlias = Any  # a Kernel, a CudaKernel, the class of a plugin
 
 
 @dataclass(frozen=True)
 class Device:
-    """A machine that kernels of a target can run on: its name, and its architecture."""
+    """A machine that runs kernels of a target: its name and its architecture."""
 
     name: str
     arch: str
 
 
 class Target(ABC):
-    """What programs are compiled for.
+    """The interface of a target.
 
-    name: how it is called.
-    family: its kind of machine, `cpu` or `gpu`: what rooms above have for it they find by this word.
-    texts: the texts that a kernel has, the usual one first: what `print_best` and `strata build --emit` take.
-    suffixes: the texts that files of some suffixes have.
-    passes: by level (te as loops in the order written, loop, low) the passes to what `made` takes.
-    refusal: why a program of another level is refused, behind `the program is at the low level`.
-    in_units: the driver compiles programs group by group, links and caches them; else `made` makes a kernel of the
+    name: its name in `target=`.
+    family: its kind of machine, `cpu` or `gpu`, the key of rules, features and builders in the rooms above.
+    texts: the names of a kernel's texts, the default first, for `print_best` and `strata build --emit`.
+    suffixes: the text of a file by its suffix.
+    passes: by level (te as loops in the order written, loop, low) the passes that lower to the input of `make_kernel`.
+    refusal: the reason to refuse a program of another level, behind `the program is at the low level`.
+    in_units: the driver compiles programs group by group, links and caches them; else `make_kernel` compiles the
         whole program.
     takes_threads, takes_constants, takes_databases: whether `build` takes these arguments.
-    is_tuned: whether a SearchTask can be for it.
-    default_arch: the architecture where none is stated and no device is at hand.
+    is_tuned: whether a SearchTask accepts the target.
+    default_arch: the architecture if none is requested and there is no local device.
     """
 
     name: ClassVar[str]
@@ -61,43 +61,46 @@ class Target(ABC):
 
     @abstractmethod
     def machine(self, arch: str) -> Machine | Gpu:
-        """The machine that code for an architecture is made for. Raises TargetError for an unknown one."""
+        """Return the machine model of an architecture. Raises TargetError for an unknown one."""
 
     @abstractmethod
-    def at_hand(self) -> Device | None:
-        """The device of this target that can be used here, if there is one."""
+    def local_device(self) -> Device | None:
+        """Return the device of this target on this computer, if there is one."""
 
-    def made(self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str) -> AnyKernel:
-        """A kernel of the host function of a module that `passes` have lowered, and of its arguments.
+    def make_kernel(
+        self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str
+    ) -> AnyKernel:
+        """Compile the host function of a module that `passes` have lowered.
 
-        Raises LoweringError for an op without a form, TargetError for what the architecture lacks.
+        Raises LoweringError for an op without a form, TargetError for a feature that the architecture lacks.
         """
         raise NotImplementedError(f"programs for {self.name} are compiled in units")
 
     def text(self, kernel: AnyKernel, name: str) -> str:
-        """One of the `texts` of a kernel."""
+        """Return one of the `texts` of a kernel."""
         return str(kernel.text)
 
-    def threads(self, stated: object) -> int:
-        """How many threads parallel loops are scheduled for. Raises TargetError for what is no count."""
+    def threads(self, requested: object) -> int:
+        """Return the number of threads for which parallel loops are scheduled. Raises TargetError for a value that is
+        no count."""
         return 1
 
-    def is_at_hand(self, arch: str) -> bool:
-        """Whether code for an architecture runs here."""
-        here = self.at_hand()
-        return here is not None and here.arch == arch
+    def is_local(self, arch: str) -> bool:
+        """Return whether code for an architecture runs on this computer."""
+        local = self.local_device()
+        return local is not None and local.arch == arch
 
-    def arch(self, stated: str | None = None) -> str:
-        """The architecture of a task: as stated, that of the device at hand, or the default."""
-        if stated is not None:
-            return stated
-        here = self.at_hand()
-        return self.default_arch if here is None else here.arch
+    def arch(self, requested: str | None = None) -> str:
+        """Return the architecture of a task: the requested one, that of the local device, or the default."""
+        if requested is not None:
+            return requested
+        local = self.local_device()
+        return self.default_arch if local is None else local.arch
 
     def device(self, machine: Machine | Gpu, arch: str) -> str | None:
-        """The name of the device that code for an architecture is timed on; None where times are estimates."""
-        here = self.at_hand()
-        return here.name if here is not None and here.arch == arch else None
+        """Return the name of the device that times code for an architecture; None if times are estimates."""
+        local = self.local_device()
+        return local.name if local is not None and local.arch == arch else None
 
     def check(self, threads: object, constants: object) -> None:
         """Raise TargetError for arguments of `build` that the target does not take."""
@@ -106,10 +109,11 @@ class Target(ABC):
             raise TargetError(f"{words} the CPU's, not {self.name}'s")
 
     def checked_machine(self, machine: object, arch: str) -> Machine | Gpu:
-        """A stated machine, or that of the architecture. Raises InputError for one of another family."""
-        own = self.machine(arch)
+        """Return the requested machine, or that of the architecture. Raises InputError for a machine of another
+        family."""
+        default = self.machine(arch)
         if machine is None:
-            return own
-        if not isinstance(machine, type(own)):
-            raise InputError(f"the machine is {short(machine)}, expected {type(own).__name__}")
+            return default
+        if not isinstance(machine, type(default)):
+            raise InputError(f"the machine is {short(machine)}, expected {type(default).__name__}")
         return machine

@@ -17,8 +17,8 @@ from compiler.driver.reference.cases import draw
 from compiler.support.text import counted, duration
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
-from compiler.targets.cpu.ceilings import SHORTEST, Arithmetic
-from compiler.targets.cpu.facts import RUN_ONCE, RUN_SELDOM
+from compiler.targets.cpu.ceilings import MIN_SECONDS, Arithmetic
+from compiler.targets.cpu.facts import RUN_AS_FALLBACK, RUN_ONCE
 from compiler.te.function import Function
 from compiler.types.machines import host
 
@@ -57,10 +57,10 @@ def costs(kernel: Kernel, program: Function, constants: list[str], error: float 
     groups = parts.whole.groups if parts.whole else filter(None, [parts.group])
     by_name: dict[str, Group] = {group.name: group for group in groups}
     threads = kernel.threads or 1
-    rate = Arithmetic(threads).probe(SHORTEST).rate
+    rate = Arithmetic(threads).probe(MIN_SECONDS).rate
     for facts in kernel.groups:
         group = by_name.get(facts.name.partition(".")[0])  # what follows the dot tells units of one function apart
-        if group is None or facts.verdict in (RUN_ONCE, RUN_SELDOM):
+        if group is None or facts.verdict in (RUN_ONCE, RUN_AS_FALLBACK):
             continue
         seconds, size = _timed(kernel.group(facts.name))
         tree, calls = group.tree, facts.occurrences
@@ -72,7 +72,7 @@ def _timed(kernel: Kernel) -> tuple[float, int]:
     """The seconds of a call on random inputs, and the bytes of its arguments."""
     random, count = np.random.default_rng(0), len(kernel.arguments) - kernel.outputs
     inputs: list[Array] = [draw(argument, random) for argument in kernel.arguments[:count]]
-    timing = kernel.time(*inputs, repeats=REPEATS, min_seconds=SHORTEST)
+    timing = kernel.time(*inputs, repeats=REPEATS, min_seconds=MIN_SECONDS)
     return timing.minimum, sum(argument.size for argument in kernel.arguments)
 
 

@@ -16,7 +16,7 @@ from compiler.schedule import Schedule, replay
 from compiler.space.derivation import derive
 from compiler.space.space import SketchSpace
 from compiler.targets import simt
-from compiler.targets.cuda import machine
+from compiler.targets.cuda import representative_gpu
 from tests.host_cuda import needs_gxx, run_on_host
 from tests.sample import all_asked
 
@@ -52,7 +52,7 @@ LAST = list({preset.family: name for name, preset in workloads.PRESETS.items()}.
 def test_it_is_right_on_numpy_and_on_the_host(name: str, tmp_path: Path) -> None:
     workload = workloads.find(f"{workloads.PRESETS[name].family}:{SMALLER[name]}")
     original = Schedule(lower(workload.function()))
-    gpu = machine("sm_80")
+    gpu = representative_gpu("sm_80")
     space = SketchSpace(derive(original, GPU_RULES, gpu).sketches, gpu)
     applied = replay(parse(space.script(space.defaults[0])), original.original)
     assert str(applied.verify()) == "proved"
@@ -60,7 +60,7 @@ def test_it_is_right_on_numpy_and_on_the_host(name: str, tmp_path: Path) -> None
     expected = workload.expected(inputs)
     module, _, _ = lower_to_kernels(applied.module.clone())
     checked = simt.run(module, inputs)
-    assert checked.right, [str(fault) for fault in checked.faults]
+    assert checked.is_correct, [str(fault) for fault in checked.faults]
     assert fault(checked.outputs[0], expected) is None
     (on_host,) = run_on_host(build_as_written(applied, "cuda"), inputs, tmp_path)
     assert fault(on_host, expected) is None

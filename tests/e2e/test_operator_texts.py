@@ -26,7 +26,7 @@ from compiler.schedule import Schedule, replay
 from compiler.space.derivation import derive
 from compiler.space.space import SketchSpace
 from compiler.targets.c import compilers
-from compiler.targets.cuda import CudaKernel, machine
+from compiler.targets.cuda import CudaKernel, representative_gpu
 from tests.adversarial import KINDS, arrays
 from tests.agreement import bound, error, widened
 from tests.gpu_schedules import spread_all
@@ -103,7 +103,7 @@ def test_what_a_search_begins_with(name: str, tmp_path: Path) -> None:
     assert not (wrong := list(faults([each], [kernel], tmp_path))), "\n".join(wrong)
 
 
-@pytest.mark.skipif(compilers.compiler() is None, reason="there is no C compiler")
+@pytest.mark.skipif(compilers.compiler_path() is None, reason="there is no C compiler")
 @pytest.mark.parametrize("name", some(OPERATORS, 13))
 def test_the_text_of_c(name: str) -> None:
     operator = OPERATORS[name]
@@ -120,7 +120,7 @@ def test_the_text_of_c(name: str) -> None:
 def first_candidate(function: te.Function) -> Schedule:
     """What the tuner tries first."""
     original = Schedule(lower(function))
-    gpu = machine("sm_80")
+    gpu = representative_gpu("sm_80")
     space = SketchSpace(derive(original, GPU_RULES, gpu).sketches, gpu)
     return replay(parse(space.script(space.defaults[0])), original.original)
 

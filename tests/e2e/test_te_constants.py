@@ -343,7 +343,7 @@ def test_kernels_of_gpus(dtype: Any) -> None:
     given = np.random.default_rng(1).integers(0, 9, (16, 32)).astype(dtype)
     module, _, _ = lower_to_kernels(s.module.clone())
     checked = simt.run(module, [given.view(np.int8) if dtype is np.uint8 else given])
-    assert checked.right
+    assert checked.is_correct
     want = evaluate(f.module, [given])[0]
     np.testing.assert_array_equal(checked.outputs[0].view(want.dtype), want)
     kernel = compiler.build(s, target="cuda")
@@ -365,7 +365,7 @@ def test_kernels_of_gpus_read_numbers_where_loops_are_unrolled() -> None:
     assert "constant" not in text and " * -1" not in text and "1.0f" not in text
     d = drawn(4, 4, 32)
     checked = simt.run(lower_to_kernels(s.module.clone())[0], [d])
-    assert checked.right
+    assert checked.is_correct
     np.testing.assert_allclose(checked.outputs[0], expected(INPUT_4, d), rtol=1e-4, atol=1e-4)
 
 

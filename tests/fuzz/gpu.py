@@ -44,7 +44,7 @@ def check(seed: int) -> None:
     with np.errstate(all="ignore"):
         expected = evaluator.evaluate(function.module, arrays)
         checked = simt.run(module, arrays, counts=False)
-    assert checked.right, str(checked.faults[0])
+    assert checked.is_correct, str(checked.faults[0])
     for position, (out, want) in enumerate(zip(checked.outputs, expected, strict=True)):
         assert agree(np.asarray(out).view(want.dtype), want), f"result {position} is wrong"
 

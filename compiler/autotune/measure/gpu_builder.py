@@ -33,7 +33,7 @@ from compiler.targets.arguments import Array
 from compiler.targets.gpus import GpuKernel
 from compiler.targets.registry import gpu_of
 
-SAMPLE = simt.Sample(blocks=3, steps=40_000)
+SAMPLE = simt.BlockSample(blocks=3, steps=40_000)
 """The blocks and the steps of each kernel that are simulated on numpy."""
 PATIENCE = 2.0
 """The factor on the build limit for GPU builders, which simulate as well."""

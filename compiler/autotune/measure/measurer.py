@@ -62,8 +62,8 @@ class Measurer:
         builders: int | None = None,
         executor: Executor | None = None,
     ) -> None:
-        is_at_hand = target_named(subject.target).is_at_hand(subject.arch)
-        kind = LocalExecutor if is_at_hand else EstimatingExecutor
+        is_local = target_named(subject.target).is_local(subject.arch)
+        kind = LocalExecutor if is_local else EstimatingExecutor
         self._wave = builders or cores()
         self._executor: Executor = executor or kind(subject, limits or Limits(), builders)
 

@@ -17,9 +17,9 @@ import numpy as np
 from compiler.autotune.measure.timing import ArrangedCall, Call
 from compiler.dialects.functions import SLOT_ALIGNMENT
 from compiler.driver.reference.cases import draw
-from compiler.targets.arguments import Argument, Array, room
+from compiler.targets.arguments import Argument, Array, new_array
 from compiler.targets.cpu import Kernel
-from compiler.targets.cpu.presence import timed_each, undisturbed
+from compiler.targets.cpu.presence import sample_undisturbed, time_each_call
 from compiler.types.machines import Machine
 
 PASSED = 2
@@ -88,7 +88,9 @@ def seconds_of(kernel: Kernel, machine: Machine) -> float:
     call = NetworkCall(kernel, arrays, (), range(len(arrays) - kernel.outputs), machine, most=1)
     threads = kernel.threads or 1
     call()
-    return median(undisturbed(lambda _: timed_each(call.arrange, 1, threads)).taken.present for _ in range(CALLS))
+    return median(
+        sample_undisturbed(lambda _: time_each_call(call.arrange, 1, threads)).sample.present for _ in range(CALLS)
+    )
 
 
 def _copies(size: int, passing: int, most: int = COPIES) -> int:
@@ -126,7 +128,7 @@ def on(kernel: Kernel, arrays: Sequence[Array]) -> Call:
 def on_random(kernel: Kernel) -> tuple[Call, list[Array]]:
     """The native call of a kernel on random inputs of a fixed seed, and its arrays."""
     random, inputs = np.random.default_rng(0), len(kernel.arguments) - kernel.outputs
-    arrays = [draw(a, random) for a in kernel.arguments[:inputs]] + [room(a) for a in kernel.arguments[inputs:]]
+    arrays = [draw(a, random) for a in kernel.arguments[:inputs]] + [new_array(a) for a in kernel.arguments[inputs:]]
     return on(kernel, arrays), arrays
 
 
@@ -143,7 +145,7 @@ def random_weights(arguments: Sequence[Argument]) -> dict[str, Array]:
 
 def like(array: Array) -> Array:
     """A new array of the shape and dtype of another, aligned to SLOT_ALIGNMENT."""
-    return room(Argument("", array.shape, array.dtype, alignment=SLOT_ALIGNMENT))
+    return new_array(Argument("", array.shape, array.dtype, alignment=SLOT_ALIGNMENT))
 
 
 def _words(array: Array) -> Array:

@@ -25,9 +25,9 @@ from compiler.driver.reference.subject import Subject
 from compiler.driver.reference.tolerance import fault, poison
 from compiler.driver.units.unit import Unit
 from compiler.support.errors import TargetError
-from compiler.targets.arguments import Argument, Array, room
+from compiler.targets.arguments import Argument, Array, new_array
 from compiler.targets.cpu import Kernel
-from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, credible
+from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, plausible_share
 from compiler.types.machines import host
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Runner:
     def _is_credible(self, samples: Samples) -> bool:
         """Whether samples beside the ceiling are not above it; if they are, a probe was disturbed."""
         work, cost = self._reference.work, median(sample.cost for sample in samples.kept)
-        return work is None or cost <= 0 or credible(work / cost) is not None
+        return work is None or cost <= 0 or plausible_share(work / cost) is not None
 
     def _sampled(self, job: RunnerJob) -> Outcome:
         candidate = self._checked_artefacts.get(job.artefact)
@@ -274,7 +274,7 @@ def _outcome(samples: Samples) -> Outcome:
 
 
 def _room(argument: Argument) -> Array:
-    return room(replace(argument, alignment=SLOT_ALIGNMENT))
+    return new_array(replace(argument, alignment=SLOT_ALIGNMENT))
 
 
 _MEMORY = Outcome("memory", reason="it needs more memory to run than it is allowed")

@@ -15,8 +15,8 @@ from statistics import median
 from typing import Protocol
 
 from compiler.autotune.measure.limits import Sampling
-from compiler.targets.cpu.ceilings import Reading
-from compiler.targets.cpu.presence import QUIET, Disturbance, Taken, timed, timed_each, undisturbed
+from compiler.targets.cpu.ceilings import ProbeReading
+from compiler.targets.cpu.presence import QUIET, Disturbance, Sample, sample_undisturbed, time_calls, time_each_call
 
 Call = Callable[[], None]
 
@@ -45,7 +45,7 @@ LONGEST = 0.02
 class Probe(Protocol):
     """A measurement of the machine's current rate."""
 
-    def probe(self, seconds: float) -> Reading:
+    def probe(self, seconds: float) -> ProbeReading:
         """Measure operations (or bytes) per second, over about that many seconds."""
 
 
@@ -58,19 +58,19 @@ class YardstickProbe:
 
     def __init__(self, call: Call, cost: float, threads: int = 1) -> None:
         self._call, self._cost, self._threads = call, cost, threads
-        self._taken = undisturbed(lambda repeat: taken(call, 1, threads)).taken.present
+        self._taken = sample_undisturbed(lambda repeat: taken(call, 1, threads)).sample.present
 
     @property
     def is_long(self) -> bool:
         """Whether one call takes longer than a probe should."""
         return self._taken > LONGEST
 
-    def probe(self, seconds: float) -> Reading:
+    def probe(self, seconds: float) -> ProbeReading:
         """Measure the rate: the known cost over the current seconds of a call."""
         calls = max(1, round(min(seconds, LONGEST) / max(self._taken, 1e-7)))
-        sampled = undisturbed(lambda repeat: taken(self._call, max(1, calls >> repeat), self._threads))
-        self._taken = sampled.taken.present
-        return Reading(self._cost / self._taken, sampled.disturbance)
+        sampled = sample_undisturbed(lambda repeat: taken(self._call, max(1, calls >> repeat), self._threads))
+        self._taken = sampled.sample.present
+        return ProbeReading(self._cost / self._taken, sampled.disturbance)
 
 
 @dataclass(frozen=True)
@@ -120,21 +120,21 @@ class Clock:
     def calls(self, call: Call, seconds: float) -> int:
         """The number of calls of a sample: `min_seconds` over the time of a call. If the first call was short, a second
         one with warm caches is timed, its `arrange` included, since that is repeated with each call."""
-        once = seconds if seconds >= self.sampling.min_seconds else max(timed(call).present, 1e-7)
+        once = seconds if seconds >= self.sampling.min_seconds else max(time_calls(call).present, 1e-7)
         return max(1, ceil(self.sampling.min_seconds / once))
 
     def sample(self, call: Call, calls: int) -> TimedSample:
         """Take a sample of `calls` calls, and a probe as long, at most LONGEST. A repeat of a disturbed sample has half
         as many calls: a short one fits into a quiet moment sooner."""
 
-        def take(repeat: int) -> Taken:
+        def take(repeat: int) -> Sample:
             if self.threads > 1 or repeat:
                 call()
             return taken(call, max(1, calls >> repeat), self.threads)
 
-        sampled = undisturbed(take, between=self.between)
-        beside = self.ceiling.probe(min(sampled.taken.seconds, LONGEST))
-        return TimedSample(sampled.taken.present, beside.rate, sampled.disturbance + beside.disturbance)
+        sampled = sample_undisturbed(take, between=self.between)
+        beside = self.ceiling.probe(min(sampled.sample.seconds, LONGEST))
+        return TimedSample(sampled.sample.present, beside.rate, sampled.disturbance + beside.disturbance)
 
     def _is_known(self, samples: list[TimedSample]) -> bool:
         """Whether there are enough samples, twice as many if one was disturbed, and their median is precise enough."""
@@ -143,11 +143,11 @@ class Clock:
         return enough and standard_error([sample.cost for sample in samples]) <= self.sampling.spread
 
 
-def taken(call: Call, calls: int = 1, threads: int = 1) -> Taken:
+def taken(call: Call, calls: int = 1, threads: int = 1) -> Sample:
     """Time `calls` calls, without the `arrange` of an ArrangedCall."""
     if isinstance(call, ArrangedCall):
-        return timed_each(call.arrange, calls, threads)
-    return timed(call, calls, threads)
+        return time_each_call(call.arrange, calls, threads)
+    return time_calls(call, calls, threads)
 
 
 def chosen(samples: Sequence[TimedSample], fewest: int) -> Samples:

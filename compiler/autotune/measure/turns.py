@@ -15,7 +15,7 @@ from compiler.database.outcome import MEASURED, Outcome
 from compiler.dialects.numbers import Array
 from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, profile_at
 from compiler.targets.cpu import Kernel
-from compiler.targets.cpu.presence import SHORTEST, timed
+from compiler.targets.cpu.presence import MIN_PRESENT_SECONDS, time_calls
 
 LEAST, MOST = 7, 50
 """The fewest and the most rounds."""
@@ -49,7 +49,7 @@ class ProfiledProgram:
     def run(self) -> RunTimes:
         """See `Runnable`. The seconds of a call are wall-clock time: a preempted thread lengthens that call alone."""
         self._profile[:] = 0
-        taken = timed(self._call, 1, self._threads)
+        taken = time_calls(self._call, 1, self._threads)
         tick = (time.perf_counter() - self._began) / max(1, self._clock() - self._ticked)
         return RunTimes(taken.present, self._profile[1:, 0] * tick, taken.is_clean)
 
@@ -87,7 +87,9 @@ class Turns:
     @property
     def whole(self) -> TurnTimes:
         """The times of the whole programs."""
-        default, tuned = (tuple(max(run.whole, SHORTEST) for run in runs) for runs in (self.default, self.tuned))
+        default, tuned = (
+            tuple(max(run.whole, MIN_PRESENT_SECONDS) for run in runs) for runs in (self.default, self.tuned)
+        )
         return TurnTimes(default, tuned)
 
     def of(self, calls: Sequence[int], tuned: Sequence[int] | None = None) -> TurnTimes:
@@ -97,7 +99,7 @@ class Turns:
 
 def _together(runs: Sequence[RunTimes], calls: Sequence[int]) -> tuple[float, ...]:
     """The summed seconds of some calls, run by run."""
-    return tuple(max(float(run.calls[list(calls)].sum()), SHORTEST) for run in runs)
+    return tuple(max(float(run.calls[list(calls)].sum()), MIN_PRESENT_SECONDS) for run in runs)
 
 
 def in_turns(default: Runnable, tuned: Runnable, seconds: float) -> Turns:

@@ -11,7 +11,7 @@ from compiler.autotune.tell.operator import operator
 from compiler.autotune.tell.progress import Progress
 from compiler.autotune.tell.subject import RunSubject
 from compiler.support.text import duration, printable
-from compiler.targets.cpu.ceilings import credible
+from compiler.targets.cpu.ceilings import plausible_share
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -76,7 +76,7 @@ class Board:
             task.occurrences,
             None if seconds is None else task.occurrences * seconds / total,
             seconds,
-            None if bound is None else credible(bound),
+            None if bound is None else plausible_share(bound),
             0 if run is None else run.trials,
             None if run is None else run.promise,
         )

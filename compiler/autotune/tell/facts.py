@@ -17,7 +17,7 @@ from compiler.space.extractor import AnyMachine
 from compiler.space.gpu_features import ideal
 from compiler.space.space import work
 from compiler.support.text import counted, duration
-from compiler.targets.cpu.ceilings import credible
+from compiler.targets.cpu.ceilings import plausible_share
 
 GAIN = 1.01
 """The least speedup over the program as written that counts as a gain; below it is noise of the medians."""
@@ -82,7 +82,7 @@ class RunFacts:
         time = duration(self.standing.seconds) + (", estimated" if outcome.kind == ESTIMATED else "")
         if reached is None:
             return time
-        return f"{time}, {reached:.0%} of the ceiling" if credible(reached) is not None else f"{time}, {UNKNOWN}"
+        return f"{time}, {reached:.0%} of the ceiling" if plausible_share(reached) is not None else f"{time}, {UNKNOWN}"
 
     @property
     def gained(self) -> str:
@@ -170,7 +170,7 @@ class RunFacts:
             "best_seconds": None if standing is None else standing.seconds,
             "baseline_seconds": None if standing is None else standing.baseline_seconds,
             "gain": self.gain,
-            "ceiling_share": None if standing is None else credible(ceiling_share(self.task, standing.best)),
+            "ceiling_share": None if standing is None else plausible_share(ceiling_share(self.task, standing.best)),
             "sketch": p.sketch or None,
             "trials": p.trials,
             "earlier_trials": p.earlier,

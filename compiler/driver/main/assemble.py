@@ -31,8 +31,8 @@ from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.program.write import memref_type
 from compiler.support.errors import InputError
 from compiler.targets.cpu.compile import object_code
-from compiler.targets.cpu.facts import RUN_ONCE, RUN_SELDOM, GroupFacts
-from compiler.targets.cpu.kernel import Kernel, Text
+from compiler.targets.cpu.facts import RUN_AS_FALLBACK, RUN_ONCE, GroupFacts
+from compiler.targets.cpu.kernel import Kernel, LevelText
 from compiler.targets.cpu.load import interface
 from compiler.types.machines import host
 
@@ -68,7 +68,7 @@ class Assembled:
     """A linked program as data, and its texts by level, most of them made on demand."""
 
     linked: Linked
-    texts: Mapping[str, Text]
+    texts: Mapping[str, LevelText]
 
 
 def build_program(
@@ -222,7 +222,7 @@ def _groups(
     rows = zip(units.jobs, units.callees, units.occurrences, planned.compiled, strict=True)
     for number, (job, callee, occurrences, unit) in enumerate(rows):
         source = sources.get(callee, WRITTEN)
-        runs = RUN_ONCE if number in planned.runs_once else RUN_SELDOM if number in planned.skipped else ""
+        runs = RUN_ONCE if number in planned.runs_once else RUN_AS_FALLBACK if number in planned.skipped else ""
         verdict = source.verdict or runs
         law = laws[callee]
         yield GroupFacts(job.name, hashes[callee], occurrences, source.origin, verdict, unit.seconds, law)

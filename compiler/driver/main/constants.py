@@ -13,7 +13,7 @@ from compiler.program.names import Names
 from compiler.program.tree import Buffer
 from compiler.targets.address import address
 from compiler.targets.arena import Allocate, arena
-from compiler.targets.cpu.compile import Loaded
+from compiler.targets.cpu.compile import LoadedCode
 from compiler.targets.cpu.kernel import Interface
 
 
@@ -98,7 +98,7 @@ def complete(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer])
 
 
 def fill(
-    block: ConstantBlock, given: Mapping[str, Array], library: Loaded, threads: int, allocate: Allocate = arena
+    block: ConstantBlock, given: Mapping[str, Array], library: LoadedCode, threads: int, allocate: Allocate = arena
 ) -> Array:
     """Allocate and fill a block of constants, and return it read-only. given: the arrays of the constants by name. The
     preparations run in order; prepared buffers that main does not read are freed after this call."""
@@ -121,7 +121,7 @@ def fill(
     return memory
 
 
-def _run(preparation: Preparation, pointers: Sequence[int], library: Loaded, threads: int) -> None:
+def _run(preparation: Preparation, pointers: Sequence[int], library: LoadedCode, threads: int) -> None:
     face = preparation.interface
     count = [] if face.threads is None else [ctypes.c_int32]
     native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), *count)(library.address(face.name))

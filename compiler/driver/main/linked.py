@@ -9,10 +9,10 @@ from time import perf_counter
 from compiler.dialects.numbers import Array
 from compiler.driver.main.constants import ConstantBlock, fill
 from compiler.targets.arena import Allocate, arena
-from compiler.targets.cpu.compile import Loaded, ObjectCode, load_objects
-from compiler.targets.cpu.facts import Facts, GroupFacts
-from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text
-from compiler.targets.cpu.openmp import usable
+from compiler.targets.cpu.compile import LoadedCode, ObjectCode, load_objects
+from compiler.targets.cpu.facts import BuildFacts, GroupFacts
+from compiler.targets.cpu.kernel import NO_FIXED_ARGUMENTS, FixedArguments, Interface, Kernel, LevelText
+from compiler.targets.cpu.openmp import usable_threads
 from compiler.targets.cpu.tiles import permit_tiles
 from compiler.types.machines import host, lacking
 
@@ -41,7 +41,7 @@ class Linked:
 def load_linked(
     linked: Linked,
     arrays: Mapping[str, Array],
-    texts: Mapping[str, Text],
+    texts: Mapping[str, LevelText],
     start: float,
     cached: bool = False,
     allocate: Allocate = arena,
@@ -56,7 +56,7 @@ def load_linked(
         permit_tiles()
     library = load_objects(linked.objects, machine)
     fixed = _fixed(linked, arrays, library, allocate)
-    facts = Facts(
+    facts = BuildFacts(
         linked.groups,
         arena_bytes=taken.workspace.size(taken.threads or 1),
         temporaries_bytes=linked.temporaries_bytes,
@@ -67,9 +67,9 @@ def load_linked(
     return Kernel(taken, library, linked.policy, texts, fixed, facts, linked.callees)
 
 
-def _fixed(linked: Linked, arrays: Mapping[str, Array], library: Loaded, allocate: Allocate) -> FixedArguments:
+def _fixed(linked: Linked, arrays: Mapping[str, Array], library: LoadedCode, allocate: Allocate) -> FixedArguments:
     """The block of constants, at its position among the arguments of main."""
     if not linked.block.constants:
-        return NOTHING
-    block = fill(linked.block, arrays, library, usable(linked.threads), allocate)
+        return NO_FIXED_ARGUMENTS
+    block = fill(linked.block, arrays, library, usable_threads(linked.threads), allocate)
     return FixedArguments({linked.position: block})

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 from compiler.program.tree import Buffer, Program
 from compiler.targets.cpu.compile import ObjectCode, load_object
-from compiler.targets.cpu.facts import UNKNOWN, Facts
-from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text
+from compiler.targets.cpu.facts import UNKNOWN_FACTS, BuildFacts
+from compiler.targets.cpu.kernel import NO_FIXED_ARGUMENTS, FixedArguments, Interface, Kernel, LevelText
 from compiler.targets.cpu.tiles import permit_tiles
 from compiler.types.machines import host, lacking
 
@@ -87,9 +87,9 @@ class Code:
 
     def load(
         self,
-        texts: Mapping[str, Text] = MappingProxyType({}),
-        fixed: FixedArguments = NOTHING,
-        facts: Facts = UNKNOWN,
+        texts: Mapping[str, LevelText] = MappingProxyType({}),
+        fixed: FixedArguments = NO_FIXED_ARGUMENTS,
+        facts: BuildFacts = UNKNOWN_FACTS,
     ) -> Kernel:
         """Load the function as a kernel; `fixed` are the arguments that are the same in every call. Raises TargetError
         if no library here has a function that it calls, or if the system refuses tile registers."""

@@ -1,13 +1,13 @@
-"""C11 that a person reads: the loops, buffers and vectors of the low level as they are, compiled by whoever wants it.
+"""Readable C11: the loops, buffers and vectors of the low level, to be compiled by gcc or clang.
 
 target.py      the facts of the target, for `compiler.targets.registry`
 emit.py        a low-level function as a file of C
 writer.py      statements
-vectors.py     operations on vectors: of whole ones where C has them, else lane by lane
-helpers.py     functions and types that a text defines where it uses them
+vectors.py     operations on vectors: an operator of the vector extension, or a loop over lanes
+helpers.py     functions and types that a text defines if it uses them
 language.py    types, literals and conversions
 constants.py   constants as arrays of the text
-names.py       names that no variable may have
+names.py       reserved names
 kernel.py      `CKernel`: the text, its arguments, calls
-compilers.py   gcc or clang, where there is one
+compilers.py   compile a text by gcc or clang, and load it
 """

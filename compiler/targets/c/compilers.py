@@ -1,4 +1,4 @@
-"""gcc or clang, where there is one: a text of C to a library that is loaded."""
+"""Compile a C text to a shared library by gcc or clang, and load it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from compiler.support.errors import TargetError
 NAMES = ("gcc", "clang", "cc")
 MISSING = "there is no C compiler (gcc, clang) on the PATH to run it with: its text is there"
 FLAGS = ("-std=c11", "-O3", "-march=native", "-fPIC", "-shared", "-w")
-SECONDS = 300
-"""The longest that a text is compiled."""
+TIMEOUT_SECONDS = 300
+"""The time limit of a compilation."""
 
 
 @cache
-def compiler() -> str | None:
-    """The path of the compiler, in a folder that the PATH names in full."""
+def compiler_path() -> str | None:
+    """Return the path of the first C compiler on the PATH, if there is one; relative PATH entries are skipped."""
     paths = (shutil.which(name) for name in NAMES)
     return next((path for path in paths if path is not None and Path(path).is_absolute()), None)
 
 
-def loaded(text: str, contracts: bool) -> ctypes.CDLL:
-    """The library of a text. Raises TargetError where there is no compiler, or it refuses the text."""
-    path = compiler()
+def load_library(text: str, contracts: bool) -> ctypes.CDLL:
+    """Compile a text and load the library. Raises TargetError if there is no compiler, or if it refuses the text."""
+    path = compiler_path()
     if path is None:
         raise TargetError(MISSING)
     with TemporaryDirectory(prefix="strata-") as folder:
@@ -37,10 +37,12 @@ def loaded(text: str, contracts: bool) -> ctypes.CDLL:
         flags += ["-fopenmp"] if "#pragma omp parallel" in text else ["-fopenmp-simd"]
         command = [path, *flags, "-o", str(library), str(source), "-lm"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=folder, check=False)
+            result = subprocess.run(
+                command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=folder, check=False
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise TargetError(f"{path} cannot compile the text: {error}") from error
-        if done.returncode:
-            first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
-            raise TargetError(f"{path} refuses the text: {first}")
+        if result.returncode:
+            first_error = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
+            raise TargetError(f"{path} refuses the text: {first_error}")
         return ctypes.CDLL(str(library))

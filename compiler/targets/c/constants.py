@@ -1,4 +1,4 @@
-"""Constants as arrays of the text."""
+"""Constants as arrays of the C text."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from compiler.support.errors import LoweringError
 from compiler.targets.c.language import C
 from compiler.types.elements import scalar_type
 
-MOST = 16 << 20
-"""The bytes of constants that a text may have."""
+MAX_BYTES = 16 << 20
+"""The largest constant that a text may contain, in bytes."""
 WIDTH = 118
 
 
 def declaration(language: C, name: str, value: DenseAttr, type_: MemRefType) -> str:
-    """An array of the elements of a buffer. Raises LoweringError for more than MOST bytes."""
+    """Declare a constant array. Raises LoweringError for more than MAX_BYTES."""
     array, element = array_of(value.data), scalar_type(type_.element_type)
-    if array.nbytes > MOST:
-        raise LoweringError(f"the constant '{name}' has {array.nbytes} bytes, more than {MOST}: give it as an input")
+    if array.nbytes > MAX_BYTES:
+        raise LoweringError(
+            f"the constant '{name}' has {array.nbytes} bytes, more than {MAX_BYTES}: give it as an input"
+        )
     shape = type_.get_shape() or (1,)
     extents = "".join(f"[{max(1, extent)}]" for extent in shape)
     body = "\n".join(_rows(language, array.reshape(shape), element))
@@ -31,7 +33,7 @@ def declaration(language: C, name: str, value: DenseAttr, type_: MemRefType) -> 
 
 
 def _rows(language: C, array: Array, element: Attribute) -> Iterator[str]:
-    """The elements between braces, a row a line."""
+    """Yield the lines of a braced initialiser, a row of the array on each line."""
     if array.ndim > 1 and array.size:
         yield "{"
         for row in array:

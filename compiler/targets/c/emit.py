@@ -1,4 +1,4 @@
-"""A low-level function as a file of C."""
+"""A low-level function as a C file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CONTRACTED = (arith.AddfOp, arith.SubfOp, arith.MulfOp)
 
 @dataclass(frozen=True)
 class CSource:
-    """A file of C: its text, the function's name in it, and whether compilers may fuse its products and sums."""
+    """A C file: its text, the function's name in it, and whether compilers may contract products and sums to fma."""
 
     text: str
     symbol: str
@@ -36,19 +36,19 @@ class CSource:
 
 
 def emit(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], outputs: int) -> CSource:
-    """The C of a function of a low-level module. Raises LoweringError for an op without a form in C."""
+    """Write a function of a low-level module as C. Raises LoweringError for an op without a form in C."""
     language, name = C(), symbol(function.sym_name.data)
     names, arrays = dict[str | int, str](), list[str]()
     for key, stem, value, type_ in _constants(language, module, function):
-        names[key] = _free(stem, {name, *names.values()})
+        names[key] = _unused_name(stem, {name, *names.values()})
         arrays.append(declaration(language, names[key], value, type_))
     writer = CWriter(function, language, names)
     body = writer.body()
-    shown = [argument for number, argument in enumerate(arguments) if number not in names]
+    given_arguments = [argument for number, argument in enumerate(arguments) if number not in names]
     declarations = [parameter.declaration for parameter in writer.parameters]
     contracts = all(map(_is_contracted, function.walk()))
     parts = [
-        _comment(name, [p.name for p in writer.parameters], shown, outputs, contracts),
+        _comment(name, [p.name for p in writer.parameters], given_arguments, outputs, contracts),
         "\n".join(f"#include <{header}.h>" for header in HEADERS),
         *language.helpers.definitions(),
         *arrays,
@@ -58,7 +58,7 @@ def emit(module: ModuleOp, function: FuncOp, arguments: Sequence[Argument], outp
 
 
 def _head(name: str, parameters: Sequence[str]) -> str:
-    """The head of a function: in one line, or with a line for each parameter."""
+    """The declarator of the function, on one line, or with a line for each parameter."""
     line = f"void {name}({', '.join(parameters) or 'void'})"
     return line if len(line) <= WIDTH else f"void {name}(\n    " + ",\n    ".join(parameters) + ")"
 
@@ -66,7 +66,7 @@ def _head(name: str, parameters: Sequence[str]) -> str:
 def _constants(
     language: C, module: ModuleOp, function: FuncOp
 ) -> Iterator[tuple[str | int, str, DenseAttr, MemRefType]]:
-    """The constants of a program: the name of a global or the position of an argument, a name, elements, the type."""
+    """Yield the constants of a program: key (name of a global or position of an argument), name, elements and type."""
     for op in module.ops:
         if isinstance(op, GlobalOp):
             if op.constant is None or not isinstance(op.initial_value, DenseAttr):
@@ -81,26 +81,32 @@ def _constants(
         yield number, function.args[number].name_hint or f"constant{number}", value, type_
 
 
-def _free(stem: str, taken: set[str]) -> str:
-    """A name like another one that is not taken."""
-    plain = re.sub(r"\W", "_", stem, flags=re.ASCII)
-    plain = f"constant_{plain}" if plain[:1].isdigit() or plain[:1] == "_" or is_reserved(plain) else plain
-    return fresh(plain, taken, "_")
+def _unused_name(stem: str, taken: set[str]) -> str:
+    """Return a C identifier like `stem` that is not taken."""
+    identifier = re.sub(r"\W", "_", stem, flags=re.ASCII)
+    identifier = (
+        f"constant_{identifier}"
+        if identifier[:1].isdigit() or identifier[:1] == "_" or is_reserved(identifier)
+        else identifier
+    )
+    return fresh(identifier, taken, "_")
 
 
 def _comment(name: str, names: Sequence[str], arguments: Sequence[Argument], outputs: int, contracts: bool) -> str:
-    """What a caller has to know: the arguments, how they are compiled."""
+    """The leading comment: the arguments, and the compiler flags."""
     width = max(map(len, names), default=0)
-    first = len(arguments) - outputs
+    first_output = len(arguments) - outputs
     lines = [f"/* {name}: arrays in row-major order, none of which overlaps one that is written."]
     for number, (spelling, argument) in enumerate(zip(names, arguments, strict=True)):
         shape = " x ".join(map(str, argument.shape)) or "one number"
-        lines.append(f" *   {spelling:{width}}  {argument.dtype} {shape}, {'input' if number < first else 'output'}")
-    fused = "fast" if contracts else "off"
-    lines.append(f" * gcc or clang: -std=c11 -O3 -march=native -fopenmp -ffp-contract={fused} -lm */")
+        lines.append(
+            f" *   {spelling:{width}}  {argument.dtype} {shape}, {'input' if number < first_output else 'output'}"
+        )
+    fp_contract = "fast" if contracts else "off"
+    lines.append(f" * gcc or clang: -std=c11 -O3 -march=native -fopenmp -ffp-contract={fp_contract} -lm */")
     return "\n".join(lines)
 
 
 def _is_contracted(op: Operation) -> bool:
-    """Whether an op may be fused with another one, or is none that could be."""
+    """Whether an op may be contracted, or is of a kind that no compiler contracts."""
     return not isinstance(op, _CONTRACTED) or may_contract(op)

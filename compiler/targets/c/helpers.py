@@ -1,11 +1,11 @@
-"""`Helpers`: the types and functions that a text defines because it uses them."""
+"""`Helpers`: the types and functions that a text defines if it uses them."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 
-from compiler.targets.clike.numbers import NUMBERS, parameters, with_parts
+from compiler.targets.clike.numbers import NUMBERS, parameters, with_callees
 
 SUFFIXES = {
     "float": "f32",
@@ -14,11 +14,11 @@ SUFFIXES = {
     **{f"int{bits}_t": f"i{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}_t": f"u{bits}" for bits in (8, 16, 32, 64)},
 }
-"""The ends of the names of functions, by the types that they are for."""
+"""The suffixes of function names, by the C type that they work on."""
 
 WIDTH = 118
 EXTREMES = {"min": "a < b ? a : b", "max": "a > b ? a : b"}
-"""What CUDA C++ has and C has not."""
+"""Functions that CUDA C++ has and C lacks."""
 
 CONVERSIONS = {
     "bf16": "typedef uint16_t bf16;",
@@ -44,7 +44,7 @@ CONVERSIONS = {
   return nearest;
 }""",
 }
-"""Conversions to bf16, which C lacks. Rounded to odd, a number is rounded again without harm (Boldo, Melquiond)."""
+"""Conversions to bf16, which C lacks. Rounding to odd makes the second rounding exact (Boldo, Melquiond)."""
 
 VECTORS = {
     "splat": "static inline {v} splat_{v}({e} a) {{ return {splat}; }}",
@@ -80,72 +80,73 @@ VECTORS = {
     if (mask[lane]) to[at[lane]] = v[lane];
 }}""",
 }
-"""Functions on a vector v of n lanes of the type e, which are m in memory; masks have a byte for each lane, `at` are
-places."""
+"""Functions on a vector type v of n lanes of the type e, stored as m; masks have a byte a lane; `at` is an index vector
+type."""
 
 
 @dataclass
 class Helpers:
-    """Definitions by name, in an order in which each follows those that it needs."""
+    """Definitions by name, each behind those that it depends on."""
 
     texts: dict[str, str] = field(default_factory=dict)
 
     def definitions(self) -> list[str]:
-        """All of them, the types first, each behind what it needs."""
+        """Return all definitions, types first, each behind its dependencies."""
         types = [text for text in self.texts.values() if text.startswith("typedef")]
         types.sort(key=lambda text: "vector_size" in text)
         return [*filter(None, ["\n".join(types)]), *(text for text in self.texts.values() if text not in types)]
 
     def add(self, name: str) -> str:
-        """A conversion."""
+        """Define a conversion to or from bf16; return its name."""
         if name != "float_to_odd":
             self.texts.setdefault("bf16", CONVERSIONS["bf16"])
         self.texts.setdefault(name, CONVERSIONS[name])
         return name
 
     def number(self, name: str, type_: str) -> str:
-        """A function of numbers of a type."""
+        """Define a function from NUMBERS or EXTREMES for a type; return its name."""
         suffix = SUFFIXES[type_]
-        for part in with_parts([name]) or [name]:
-            self.texts.setdefault(f"{part}_{suffix}", _function(part, type_, suffix))
+        for callee in with_callees([name]) or [name]:
+            self.texts.setdefault(f"{callee}_{suffix}", _function(callee, type_, suffix))
         return f"{name}_{suffix}"
 
     def vector(self, dtype: str, element: str, count: int) -> str:
-        """A type of vectors; the compilers take powers of two, so that there may be more lanes than are used."""
+        """Define a vector type; return its name. gcc takes powers of two only, so that lanes may be unused."""
         name = f"{dtype}x{count}"
         size = f"{1 << (count - 1).bit_length()} * sizeof({element})"
         self.texts.setdefault(name, f"typedef {element} {name} __attribute__((vector_size({size})));")
         return name
 
     def on_vector(self, kind: str, dtype: str, element: str, count: int, at: str = "") -> str:
-        """A function on a type of vectors, at places of the type `at`."""
+        """Define a function from VECTORS for a vector type; `at` is the type of an index vector. Return its name."""
         v = self.vector(dtype, element, count)
-        name, form = "_".join(filter(None, (kind, v, at))), VECTORS[kind]
-        is_whole = count & (count - 1) == 0
-        words = {
+        name, template = "_".join(filter(None, (kind, v, at))), VECTORS[kind]
+        is_power_of_two = count & (count - 1) == 0
+        fields = {
             "v": v,
             "e": element,
             "m": "bool" if dtype == "i1" else element,
             "n": count,
             "at": at,
-            "mask": self.vector("i1", "int8_t", count) if "{mask}" in form else "",
-            "size": "sizeof v" if is_whole else f"{count} * sizeof({element})",
-            "zero": "" if is_whole else " = {0}",
+            "mask": self.vector("i1", "int8_t", count) if "{mask}" in template else "",
+            "size": "sizeof v" if is_power_of_two else f"{count} * sizeof({element})",
+            "zero": "" if is_power_of_two else " = {0}",
             "splat": _splat(dtype, v),
         }
-        self.texts.setdefault(name, form.format(**words))
+        self.texts.setdefault(name, template.format(**fields))
         return name
 
 
 def _splat(dtype: str, v: str) -> str:
-    """A scalar a as each lane of a vector; C computes with f16 in single precision, so that lanes are written out."""
+    """The expression of a vector with the scalar `a` in each lane; for f16 lanes are listed, since C computes f16 in
+    single precision."""
     if dtype == "f16":
         return f"({v}){{{', '.join(['a'] * int(v.partition('x')[2]))}}}"
     return f"a {'-' if dtype[0] == 'f' else '+'} ({v}){{0}}"  # -0.0 - 0 is -0.0
 
 
 def _function(name: str, type_: str, suffix: str) -> str:
-    """A function of numbers: of the table, its type and the names of its parts made those of C."""
+    """Define a numeric function: substitute its type for T, and the names of its callees."""
     if name == "rsqrt":
         root = "sqrtf" if type_ == "float" else "sqrt"
         return f"static inline {type_} {name}_{suffix}({type_} a) {{ return 1 / {root}(a); }}"
@@ -153,6 +154,6 @@ def _function(name: str, type_: str, suffix: str) -> str:
     body = re.sub(r"\b([a-z_]+)\((?=a|\(T\))", lambda call: f"{call[1]}_{suffix}(", body)
     body = re.sub(r"\bT\b", type_, body)
     names = ("a", "b") if name in EXTREMES else parameters(name)
-    head = f"static inline {type_} {name}_{suffix}({', '.join(f'{type_} {n}' for n in names)})"
-    line = f"{head} {{ return {body}; }}"
-    return line if len(line) <= WIDTH else f"{head} {{\n  return {body};\n}}"
+    signature = f"static inline {type_} {name}_{suffix}({', '.join(f'{type_} {n}' for n in names)})"
+    line = f"{signature} {{ return {body}; }}"
+    return line if len(line) <= WIDTH else f"{signature} {{\n  return {body};\n}}"

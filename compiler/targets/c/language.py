@@ -1,4 +1,4 @@
-"""`C`: C11 with the vectors of gcc and clang as a language of the C family."""
+"""`C`: C11 with the vector extension of gcc and clang."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from xdsl.ir import Attribute, Operation
 from compiler.dialects.upstream.arith import element_of
 from compiler.support.errors import LoweringError
 from compiler.targets.c.helpers import Helpers
-from compiler.targets.clike.expressions import Text, called, cast, infix
+from compiler.targets.clike.expressions import CExpr, cast, function_call, infix
 from compiler.targets.clike.language import Integer, Language
 from compiler.targets.clike.operations import ARITHMETIC
 from compiler.types.elements import row_of
 
 SCALARS = {"f16": "_Float16", "bf16": "bf16", "f32": "float", "f64": "double", "i1": "bool"}
-"""The types of numbers that are no integers, by dtypes."""
+"""The C types of floats and truth values, by dtype."""
 
 
 @dataclass
 class C(Language):
-    """C11; `helpers` gains the functions and types that a text needs."""
+    """C11; `helpers` collects the functions and types that a text uses."""
 
     subject = "texts of C"
     integers: ClassVar[Mapping[int, Integer]] = {
@@ -46,18 +46,18 @@ class C(Language):
     helpers: Helpers = field(default_factory=Helpers)
 
     def lacks(self, what: str) -> LoweringError:
-        """The refusal of something that C has no form for."""
+        """Return the refusal of something that C has no form for."""
         return LoweringError(f"{what} has no form in C")
 
     def dtype(self, type_: Attribute) -> str:
-        """The name of the dtype of a scalar type: `i64` for an index."""
+        """Return the name of a scalar type's dtype; `i64` for index."""
         row = row_of(type_)
         if row is None and not isinstance(type_, IndexType):
             raise self.lacks(f"the type {type_}")
         return row.name if row is not None else "i64"
 
     def spelled(self, type_: Attribute) -> str:
-        """A scalar, or a vector, which the text defines."""
+        """Spell a scalar type, or a vector type, which the text then defines."""
         if isinstance(type_, VectorType):
             if len(type_.get_shape()) != 1 or type_.get_num_scalable_dims():
                 raise self.lacks(f"the type {type_}")
@@ -68,45 +68,47 @@ class C(Language):
         return SCALARS[dtype] if dtype in SCALARS else self.integers[int(dtype[1:])].signed
 
     def stored(self, type_: Attribute) -> str:
-        """The type of a lane: truth values are bytes."""
+        """Spell the type of a vector's lane: truth values are bytes."""
         return "int8_t" if type_ == i1 else self.spelled(type_)
 
     def helper(self, name: str, type_: str) -> str:
-        """A function on numbers of a type."""
+        """Return the name of a numeric function, which the text then defines."""
         return self.helpers.number(name, type_)
 
-    def exact(self, op: Operation, texts: Sequence[Text]) -> Text | None:
-        """Arithmetic on f16 rounds at once: C may compute it in single precision and round later."""
+    def exact(self, op: Operation, texts: Sequence[CExpr]) -> CExpr | None:
+        """Cast the result of f16 arithmetic to f16, to round at once: C may compute in single precision and round
+        later."""
         if not isinstance(element_of(op.results[0].type), Float16Type) or type(op) not in ARITHMETIC:
             return None
         sign, precedence = ARITHMETIC[type(op)]
         return cast("_Float16", infix(sign, texts[0], texts[1], precedence))
 
     def function(self, name: str, type_: Attribute) -> str:
-        """The function of the library of mathematics, or the one of ours where that has none."""
+        """Return the name of a function of <math.h>, or of a helper that replaces a missing one."""
         if name == "rsqrt":
             return self.helpers.number(name, self.spelled(type_))
         return super().function(name, type_)
 
-    def converted(self, text: Text, source: Attribute, target: Attribute) -> Text:
-        """A number as a float of another type; to bf16 doubles and integers go by a float that is rounded to odd."""
+    def converted(self, text: CExpr, source: Attribute, target: Attribute) -> CExpr:
+        """Convert a number to another float type; doubles and integers reach bf16 through a float that is rounded to
+        odd."""
         if isinstance(source, BFloat16Type):
-            return self.converted(called(self.helpers.add("float_of_bf16"), [text]), f32, target)
+            return self.converted(function_call(self.helpers.add("float_of_bf16"), [text]), f32, target)
         if not isinstance(target, BFloat16Type):
             return text if source == target else cast(self.spelled(target), text)
         if isinstance(source, Float16Type):
             return self.converted(cast("float", text), f32, target)
         if source == f32:
-            return called(self.helpers.add("bf16_of_float"), [text])
-        wide = text if source == f64 else cast("double", text)
-        return self.converted(called(self.helpers.add("float_to_odd"), [wide]), f32, target)
+            return function_call(self.helpers.add("bf16_of_float"), [text])
+        as_double = text if source == f64 else cast("double", text)
+        return self.converted(function_call(self.helpers.add("float_to_odd"), [as_double]), f32, target)
 
     def suffix(self, number: int, bits: int) -> str:
-        """What the literal of an integer ends with: none where an int holds it."""
+        """The suffix of an integer literal: none if it fits an int."""
         return "" if -(1 << 31) < number < 1 << 31 else "LL"
 
     def real(self, number: float, type_: Attribute) -> str:
-        """A float; of bf16 its bits."""
+        """Spell a float literal; for bf16 its bits."""
         if isinstance(type_, BFloat16Type):
             self.spelled(type_)
             return f"0x{struct.unpack('>H', struct.pack('>f', number)[:2])[0]:04x}"
@@ -118,6 +120,6 @@ class C(Language):
 
 
 def lanes(type_: Attribute) -> int:
-    """The lanes of a vector."""
+    """Return the number of lanes of a vector type."""
     assert isinstance(type_, VectorType)
     return int(type_.get_shape()[0])

@@ -1,4 +1,4 @@
-"""C as a target: the loops that the CPU's rules make, as text for gcc and clang."""
+"""C as a target: loops that the CPU's rules schedule, as text for gcc and clang."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 from compiler.support.errors import TargetError
 from compiler.support.validation import integer
 from compiler.targets.arguments import Argument
-from compiler.targets.c.kernel import CKernel, made
+from compiler.targets.c.kernel import CKernel, make_kernel
 from compiler.targets.target import Device, Target
 from compiler.types.machines import Machine, host
 
@@ -20,12 +20,12 @@ _LOW = "transpose-scatters,extend-floats"
 _LOOP = f"check-combiners,loop-to-low,promote-buffers,{_LOW}"
 
 
-MOST_THREADS = 1024
-"""The most threads that loops are cut for."""
+MAX_THREADS = 1024
+"""The largest number of threads for which loops are scheduled."""
 
 
 class CTarget(Target):
-    """Text that a person reads and any compiler takes: one function, without the special instructions of a machine."""
+    """Readable text for any compiler: one function without target-specific instructions."""
 
     name, family = "c", "cpu"
     texts = ("c",)
@@ -39,17 +39,20 @@ class CTarget(Target):
     is_tuned = False
 
     def machine(self, arch: str) -> Machine:
-        """The machine at hand, with its vectors and caches, and nothing that C has no words for."""
+        """Return the local machine, with its vectors and caches, but without instruction set features, which C cannot
+        spell."""
         return replace(host(), features="")
 
-    def at_hand(self) -> Device:
-        """This processor."""
+    def local_device(self) -> Device:
+        """Return this processor."""
         return Device(host().name, "")
 
-    def threads(self, stated: object) -> int:
-        """The stated count, one by default: a text is for any machine."""
-        return 1 if stated is None else integer("the number of threads", stated, 1, MOST_THREADS, TargetError)
+    def threads(self, requested: object) -> int:
+        """Return the requested count, one by default."""
+        return 1 if requested is None else integer("the number of threads", requested, 1, MAX_THREADS, TargetError)
 
-    def made(self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str) -> CKernel:
-        """The text of a function."""
-        return made(module, host, arguments, policy)
+    def make_kernel(
+        self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str
+    ) -> CKernel:
+        """Write a function as C."""
+        return make_kernel(module, host, arguments, policy)

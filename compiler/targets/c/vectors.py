@@ -1,4 +1,5 @@
-"""Operations on vectors: of whole ones where C has an operator, else lane by lane; masks are bytes."""
+"""Operations on vectors: an operator of the vector extension if there is one, else a loop over lanes; masks are
+bytes."""
 
 from __future__ import annotations
 
@@ -21,14 +22,14 @@ from compiler.dialects.upstream.arith import element_of
 from compiler.dialects.upstream.vector import GatherOp, ScatterOp
 from compiler.targets.c.language import C, lanes
 from compiler.targets.c.names import LANE
-from compiler.targets.clike.expressions import COMPARED, Text, called, chosen, infix
+from compiler.targets.clike.expressions import COMPARED, CExpr, function_call, infix, ternary
 from compiler.targets.clike.language import NARROW_FLOATS
 from compiler.targets.clike.operations import ARITHMETIC, expression
-from compiler.targets.clike.statements import SourceText
+from compiler.targets.clike.statements import SourceWriter
 
 DYNAMIC = -(1 << 63)
-"""A position that is a value."""
-_KINDS: Mapping[str, tuple[str, str]] = {
+"""The marker of a position that is an SSA value."""
+_REDUCTIONS: Mapping[str, tuple[str, str]] = {
     "add": ("+", ""),
     "mul": ("*", ""),
     "and": ("&", ""),
@@ -43,85 +44,87 @@ _KINDS: Mapping[str, tuple[str, str]] = {
     "maxnumf": ("", "fmax"),
     "minnumf": ("", "fmin"),
 }
-"""By the kind of a reduction the operator that joins two lanes, or the function."""
+"""The operator, or the function, that joins two lanes, by the kind of a reduction."""
 
 
-class VectorStatements(SourceText):
-    """The statements of vector operations."""
+class VectorStatements(SourceWriter):
+    """Writer of the statements of vector operations."""
 
     language: C
 
     @abstractmethod
     def element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """An element of a buffer."""
+        """Return an element of a buffer."""
 
     def address(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """The address of an element."""
+        """Return the address of an element."""
         return f"&{self.element(buffer, indices)}"
 
     def vector_op(self, op: Operation) -> bool:
-        """Write an op that has vectors among its operands and results; whether it is one."""
+        """Write an op if it has vectors among its operands and results; return whether it has."""
         values = (*op.operands, *op.results)
         if not any(isinstance(value.type, VectorType) for value in values):
             return False
-        is_unneeded = isinstance(op, arith.AndIOp) and not _is_needed(op.result)
-        if not is_unneeded and not self._memory(op) and not self._lanes_moved(op):
-            self._computed(op)
+        is_unused_mask = isinstance(op, arith.AndIOp) and not _is_needed(op.result)
+        if not is_unused_mask and not self._memory_op(op) and not self._lane_op(op):
+            self._arithmetic_op(op)
         return True
 
     def helper(self, kind: str, type_: Attribute, at: Attribute | None = None) -> str:
-        """A function on vectors of a type, at places of a type."""
+        """Return the name of a function from VECTORS for a vector type; `at` is the type of an index vector."""
         assert isinstance(type_, VectorType)
         language, element = self.language, type_.element_type
         language.spelled(type_)
-        places = "" if at is None else language.spelled(at)
-        return language.helpers.on_vector(kind, language.dtype(element), language.stored(element), lanes(type_), places)
+        index_type = "" if at is None else language.spelled(at)
+        return language.helpers.on_vector(
+            kind, language.dtype(element), language.stored(element), lanes(type_), index_type
+        )
 
     # --- values -------------------------------------------------------------------------------------------------------
 
-    def text(self, value: SSAValue) -> Text:
-        """The expression of a value; of a vector whose lanes are one scalar, all of them."""
+    def text(self, value: SSAValue) -> CExpr:
+        """Return the expression of a value; a vector of one scalar in all lanes is a splat."""
         scalar = self._scalar_of(value)
         if scalar is None:
             return super().text(value)
-        return Text(f"{self.helper('splat', value.type)}({scalar.words})")
+        return CExpr(f"{self.helper('splat', value.type)}({scalar.code})")
 
-    def _scalar_of(self, value: SSAValue) -> Text | None:
-        """The scalar that each lane of a vector is; None for other values."""
+    def _scalar_of(self, value: SSAValue) -> CExpr | None:
+        """Return the scalar that all lanes of a vector equal; None for other values."""
         owner = value.owner
         if isinstance(owner, vector.BroadcastOp) and not isinstance(owner.source.type, VectorType):
             return super().text(owner.source)
         if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
-            return Text(self.language.literal(owner.value.get_attrs()[0])) if owner.value.is_splat() else None
+            return CExpr(self.language.literal(owner.value.get_attrs()[0])) if owner.value.is_splat() else None
         return None
 
-    def operand(self, value: SSAValue) -> Text:
-        """A value beside a vector: where each lane is one scalar, that scalar."""
+    def operand(self, value: SSAValue) -> CExpr:
+        """Return an operand of vector arithmetic: the scalar, if all lanes equal one."""
         scalar = self._scalar_of(value)
         return self.text(value) if scalar is None else scalar
 
-    def _lane(self, value: SSAValue) -> Text:
-        """The lane of a vector in a loop over lanes; a scalar as it is."""
+    def _lane(self, value: SSAValue) -> CExpr:
+        """Return the lane of a vector at the index of a loop over lanes; a scalar as it is."""
         if not isinstance(value.type, VectorType):
             return super().text(value)
         scalar = self._scalar_of(value)
-        return Text(f"{self.text(value).enclosed_unless_atom().words}[{LANE}]") if scalar is None else scalar
+        return CExpr(f"{self.text(value).enclosed_unless_atom().code}[{LANE}]") if scalar is None else scalar
 
-    def _by_lane(self, op: Operation, text: Text) -> None:
-        """A loop that sets each lane of a result."""
+    def _by_lane(self, op: Operation, text: CExpr) -> None:
+        """Write a loop that sets each lane of a result."""
         count, name = lanes(op.results[0].type), self.variable(op.results[0])
-        self.line(f"for (int {LANE} = 0; {LANE} < {count}; ++{LANE}) {name}[{LANE}] = {text.words};")
+        self.line(f"for (int {LANE} = 0; {LANE} < {count}; ++{LANE}) {name}[{LANE}] = {text.code};")
 
     # --- memory -------------------------------------------------------------------------------------------------------
 
-    def _memory(self, op: Operation) -> bool:
+    def _memory_op(self, op: Operation) -> bool:
         match op:
             case vector.LoadOp():
                 load = self.helper("load", op.result.type)
                 self.declared(op.result, f"{load}({self.address(op.base, op.indices)})")
             case vector.StoreOp():
                 store = self.helper("store", op.vector.type)
-                self.line(f"{store}({self.address(op.base, op.indices)}, {self.text(op.vector).words});")
+                self.line(f"{store}({self.address(op.base, op.indices)}, {self.text(op.vector).code});")
             case vector.MaskedLoadOp():
                 self._masked_load(op)
             case vector.MaskedStoreOp():
@@ -135,77 +138,81 @@ class VectorStatements(SourceText):
         return True
 
     def _masked_load(self, op: vector.MaskedLoadOp) -> None:
-        at, other, type_ = self.address(op.base, op.indices), self.text(op.pass_thru).words, op.result.type
+        address, pass_thru, type_ = self.address(op.base, op.indices), self.text(op.pass_thru).code, op.result.type
         prefix = _prefix(op.mask)
         if prefix is None:
-            words = f"{self.helper('load_where', type_)}({at}, {self.text(op.mask).words}, {other})"
+            load_text = f"{self.helper('load_where', type_)}({address}, {self.text(op.mask).code}, {pass_thru})"
         elif prefix.count is None:
-            words = f"{self._condition(prefix)} ? {self.helper('load', type_)}({at}) : {other}"
+            load_text = f"{self._condition(prefix)} ? {self.helper('load', type_)}({address}) : {pass_thru}"
         else:
-            words = f"{self.helper('load_first', type_)}({at}, {self._count(prefix)}, {other})"
-        self.declared(op.result, words)
+            load_text = f"{self.helper('load_first', type_)}({address}, {self._count(prefix)}, {pass_thru})"
+        self.declared(op.result, load_text)
 
     def _masked_store(self, op: vector.MaskedStoreOp) -> None:
-        at, value, type_ = self.address(op.base, op.indices), self.text(op.value_to_store).words, op.value_to_store.type
+        address, value, type_ = (
+            self.address(op.base, op.indices),
+            self.text(op.value_to_store).code,
+            op.value_to_store.type,
+        )
         prefix = _prefix(op.mask)
         if prefix is None:
-            self.line(f"{self.helper('store_where', type_)}({at}, {self.text(op.mask).words}, {value});")
+            self.line(f"{self.helper('store_where', type_)}({address}, {self.text(op.mask).code}, {value});")
         elif prefix.count is None:
-            self.line(f"if ({self._condition(prefix)}) {self.helper('store', type_)}({at}, {value});")
+            self.line(f"if ({self._condition(prefix)}) {self.helper('store', type_)}({address}, {value});")
         else:
-            self.line(f"{self.helper('store_first', type_)}({at}, {self._count(prefix)}, {value});")
+            self.line(f"{self.helper('store_first', type_)}({address}, {self._count(prefix)}, {value});")
 
     def _condition(self, prefix: Prefix) -> str:
         texts = [super(VectorStatements, self).text(condition) for condition in prefix.conditions]
         return " && ".join(text.within(COMPARED) for text in texts)
 
     def _count(self, prefix: Prefix) -> str:
-        """How many lanes, the first ones, a mask has."""
+        """Return the expression of a mask's number of leading lanes."""
         assert prefix.count is not None
-        words = super().text(prefix.count).words
-        return f"{self._condition(prefix)} ? {words} : 0" if prefix.conditions else words
+        code = super().text(prefix.count).code
+        return f"{self._condition(prefix)} ? {code} : 0" if prefix.conditions else code
 
     def _gather(self, op: GatherOp) -> None:
         name = self.helper("gather", op.result.type, op.index_vec.type)
-        words = [self.text(value).words for value in (op.index_vec, op.mask, op.pass_thru)]
-        self.declared(op.result, f"{name}({', '.join((self.address(op.base, op.indices), *words))})")
+        code = [self.text(value).code for value in (op.index_vec, op.mask, op.pass_thru)]
+        self.declared(op.result, f"{name}({', '.join((self.address(op.base, op.indices), *code))})")
 
     def _scatter(self, op: ScatterOp) -> None:
         name = self.helper("scatter", op.value.type, op.index_vec.type)
-        words = [self.text(value).words for value in (op.index_vec, op.mask, op.value)]
-        self.line(f"{name}({', '.join((self.address(op.base, op.indices), *words))});")
+        code = [self.text(value).code for value in (op.index_vec, op.mask, op.value)]
+        self.line(f"{name}({', '.join((self.address(op.base, op.indices), *code))});")
 
     # --- lanes --------------------------------------------------------------------------------------------------------
 
-    def _lanes_moved(self, op: Operation) -> bool:
+    def _lane_op(self, op: Operation) -> bool:
         match op:
             case arith.ConstantOp():
                 self._constant(op)
             case vector.BroadcastOp():
                 if isinstance(op.source.type, VectorType):
-                    self._spread(op)
+                    self._broadcast(op)
             case vector.ExtractOp():
-                place = self._position(op)
-                self.value(op, Text(f"{self.text(op.vector).enclosed_unless_atom().words}[{place}]"))
+                position = self._position(op)
+                self.value(op, CExpr(f"{self.text(op.vector).enclosed_unless_atom().code}[{position}]"))
             case vector.InsertOp():
-                name = self.variable(op.result, f" = {self.text(op.dest).words}")
-                self.line(f"{name}[{self._position(op)}] = {self.text(op.source).words};")
+                name = self.variable(op.result, f" = {self.text(op.dest).code}")
+                self.line(f"{name}[{self._position(op)}] = {self.text(op.source).code};")
             case vector.CreateMaskOp():
                 if _is_needed(op.mask_vector):
-                    self._by_lane(op, infix("<", Text(LANE), super().text(op.mask_dim_sizes[0]), COMPARED))
+                    self._by_lane(op, infix("<", CExpr(LANE), super().text(op.mask_dim_sizes[0]), COMPARED))
             case vector.ShuffleOp():
-                self._shuffled(op)
+                self._shuffle(op)
             case vector.BitcastOp() | arith.BitcastOp():
                 (source,), (result,) = op.operands, op.results
-                self.declared(result, f"({self.type_of(result)}){self.text(source).enclosed_unless_atom().words}")
+                self.declared(result, f"({self.type_of(result)}){self.text(source).enclosed_unless_atom().code}")
             case vector.ReductionOp():
-                self._reduced(op)
+                self._reduction(op)
             case _:
                 return False
         return True
 
     def _constant(self, op: arith.ConstantOp) -> None:
-        """A vector of different numbers, as a variable."""
+        """Declare a vector of different numbers."""
         if isinstance(op.value, DenseIntOrFPElementsAttr) and self._scalar_of(op.result) is None:
             numbers = ", ".join(map(self._stored_literal, op.value.get_attrs()))
             self.declared(op.result, f"{{{numbers}}}")
@@ -213,54 +220,58 @@ class VectorStatements(SourceText):
     def _stored_literal(self, value: Attribute) -> str:
         return {"true": "1", "false": "0"}.get(text := self.language.literal(value), text)
 
-    def _spread(self, op: vector.BroadcastOp) -> None:
-        """The only lane of a vector as all lanes of another."""
+    def _broadcast(self, op: vector.BroadcastOp) -> None:
+        """Broadcast a vector of one lane."""
         if lanes(op.source.type) != 1:
             raise self.language.lacks(f"a vector.broadcast of {op.source.type}")
-        self._by_lane(op, Text(f"{self.text(op.source).enclosed_unless_atom().words}[0]"))
+        self._by_lane(op, CExpr(f"{self.text(op.source).enclosed_unless_atom().code}[0]"))
 
     def _position(self, op: vector.ExtractOp | vector.InsertOp) -> str:
-        places = op.static_position.get_values()
-        if len(places) != 1:
-            raise self.language.lacks(f"a '{op.name}' at {len(places)} positions")
-        return super().text(op.dynamic_position[0]).words if places[0] == DYNAMIC else str(places[0])
+        positions = op.static_position.get_values()
+        if len(positions) != 1:
+            raise self.language.lacks(f"a '{op.name}' at {len(positions)} positions")
+        return super().text(op.dynamic_position[0]).code if positions[0] == DYNAMIC else str(positions[0])
 
-    def _shuffled(self, op: vector.ShuffleOp) -> None:
+    def _shuffle(self, op: vector.ShuffleOp) -> None:
         assert isinstance(op.mask, DenseArrayBase)
-        first, second = (self.text(value).enclosed_unless_atom().words for value in (op.v1, op.v2))
+        first, second = (self.text(value).enclosed_unless_atom().code for value in (op.v1, op.v2))
         count = lanes(op.v1.type)
-        picks = [int(pick) for pick in op.mask.get_values()]
-        words = ["0" if n < 0 else f"{first}[{n}]" if n < count else f"{second}[{n - count}]" for n in picks]
-        self.declared(op.result, f"{{{', '.join(words)}}}")
+        indices = [int(pick) for pick in op.mask.get_values()]
+        code = ["0" if n < 0 else f"{first}[{n}]" if n < count else f"{second}[{n - count}]" for n in indices]
+        self.declared(op.result, f"{{{', '.join(code)}}}")
 
-    def _reduced(self, op: vector.ReductionOp) -> None:
-        """The lanes joined one after the other, behind the accumulator."""
+    def _reduction(self, op: vector.ReductionOp) -> None:
+        """Combine the lanes in order, behind the accumulator."""
         kind, type_ = op.kind.data.value, op.dest.type
-        if isinstance(type_, NARROW_FLOATS) or kind not in _KINDS:
+        if isinstance(type_, NARROW_FLOATS) or kind not in _REDUCTIONS:
             raise self.language.lacks(f"a vector.reduction <{kind}> of {op.vector.type}")
-        source = self.text(op.vector).enclosed_unless_atom().words
-        first, start = (0, self.text(op.acc).words) if op.acc is not None else (1, f"{source}[0]")
-        name = self.variable(op.dest, f" = {start}")
-        joined = self._joined(kind, type_, name, f"{source}[{LANE}]")
-        head = f"for (int {LANE} = {first}; {LANE} < {lanes(op.vector.type)}; ++{LANE})"
-        self.line(f"{head} {name} = {joined};")
+        source = self.text(op.vector).enclosed_unless_atom().code
+        first_lane, initial = (0, self.text(op.acc).code) if op.acc is not None else (1, f"{source}[0]")
+        name = self.variable(op.dest, f" = {initial}")
+        joined = self._combined(kind, type_, name, f"{source}[{LANE}]")
+        loop_header = f"for (int {LANE} = {first_lane}; {LANE} < {lanes(op.vector.type)}; ++{LANE})"
+        self.line(f"{loop_header} {name} = {joined};")
 
-    def _joined(self, kind: str, type_: Attribute, left: str, right: str) -> str:
-        sign, function = _KINDS[kind]
-        at = self.language.integer(type_)
-        if sign:
-            wraps = at is not None and sign in "+*"
-            return f"({at.signed})(({at.wrapping}){left} {sign} {right})" if wraps and at else f"{left} {sign} {right}"
+    def _combined(self, kind: str, type_: Attribute, left: str, right: str) -> str:
+        operator, function = _REDUCTIONS[kind]
+        integer = self.language.integer(type_)
+        if operator:
+            wraps = integer is not None and operator in "+*"
+            return (
+                f"({integer.signed})(({integer.wrapping}){left} {operator} {right})"
+                if wraps and integer
+                else f"{left} {operator} {right}"
+            )
         if function.startswith("f"):
             return f"{self.language.function(function, type_)}({left}, {right})"
-        if at is None:
+        if integer is None:
             return f"{self.language.helper(function, self.language.spelled(type_))}({left}, {right})"
-        return f"{self.language.helper(function, at.unsigned if 'u' in kind else at.signed)}({left}, {right})"
+        return f"{self.language.helper(function, integer.unsigned if 'u' in kind else integer.signed)}({left}, {right})"
 
     # --- arithmetic ---------------------------------------------------------------------------------------------------
 
-    def _computed(self, op: Operation) -> None:
-        """An operator of whole vectors, or any other operation lane by lane."""
+    def _arithmetic_op(self, op: Operation) -> None:
+        """Write an operator on vectors, or any other operation lane by lane."""
         if not op.results or not isinstance(op.results[0].type, VectorType) or op.regions:
             raise self.language.lacks(f"'{op.name}' on vectors")
         if _has_operator(op):
@@ -269,14 +280,14 @@ class VectorStatements(SourceText):
         texts = [self._lane(value) for value in op.operands]
         if isinstance(op, LdexpOp):
             function = self.language.function("ldexp", element_of(op.result.type))
-            self._by_lane(op, called(function, texts[:2]))
+            self._by_lane(op, function_call(function, texts[:2]))
         elif op.name == "arith.select":
-            self._by_lane(op, chosen(*texts))
+            self._by_lane(op, ternary(*texts))
         else:
             self._by_lane(op, expression(op, texts, self.language, [True] * len(texts), True))
 
     def _infix(self, op: Operation) -> None:
-        """A sum, product and so on; one operand may be a scalar."""
+        """Write an infix operator; one operand may be a scalar."""
         left, right = op.operands
         scalars = [self._scalar_of(value) for value in (left, right)]
         texts = [self.text(value) for value in (left, right)]
@@ -287,8 +298,8 @@ class VectorStatements(SourceText):
         self.value(op, infix(sign, texts[0], texts[1], precedence))
 
     def is_in_place(self, op: Operation) -> bool:
-        """Whether a value may stand where it is used; of a vector only in sums, in stores, and as a new value of a
-        loop's variable."""
+        """Return whether a value may be written in place of its only use; a vector only in arithmetic, in stores and as
+        the next value of a loop-carried variable."""
         if not super().is_in_place(op):
             return False
         if not isinstance(op.results[0].type, VectorType):
@@ -298,7 +309,7 @@ class VectorStatements(SourceText):
 
 
 def _has_operator(op: Operation) -> bool:
-    """Whether C has an operator for whole vectors of the results of an op."""
+    """Return whether C has an operator for the vectors that an op computes."""
     if type(op) not in ARITHMETIC or not isinstance(op.results[0].type, VectorType):
         return False
     return isinstance(element_of(op.results[0].type), Float32Type | Float64Type)
@@ -306,14 +317,14 @@ def _has_operator(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class Prefix:
-    """The lanes of a mask that has the first `count` lanes, all where there is no count, if all conditions hold."""
+    """The leading `count` lanes of a vector (all lanes without a count) under the conjunction of `conditions`."""
 
     conditions: tuple[SSAValue, ...]
     count: SSAValue | None
 
 
 def _prefix(mask: SSAValue) -> Prefix | None:
-    """The lanes of a mask where these are the first ones; None for other masks."""
+    """Return the lanes of a mask as a prefix; None for other masks."""
     owner = mask.owner
     if isinstance(owner, vector.CreateMaskOp):
         return Prefix((), owner.mask_dim_sizes[0])
@@ -328,7 +339,7 @@ def _prefix(mask: SSAValue) -> Prefix | None:
 
 
 def _is_needed(mask: SSAValue) -> bool:
-    """Whether a mask has to be a variable: something else takes it than loads and stores of its first lanes."""
+    """Return whether a mask needs a variable: an op other than loads and stores of leading lanes uses it."""
     return _prefix(mask) is None or any(map(_takes_lanes, mask.uses))
 
 

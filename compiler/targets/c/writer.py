@@ -1,4 +1,4 @@
-"""A function of the low level as a function of C: names of the program, arrays with their shapes, loops as loops."""
+"""A function of the low level as a C function: names of the program, arrays with shapes, loops as loops."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from compiler.dialects.upstream.vector import ScatterOp
 from compiler.targets.c.language import C
 from compiler.targets.c.names import is_reserved
 from compiler.targets.c.vectors import VectorStatements
-from compiler.targets.clike.expressions import Text, bare, called
+from compiler.targets.clike.expressions import CExpr, bare, function_call
 from compiler.targets.clike.operations import DIVISIONS, expression
-from compiler.targets.clike.statements import SourceText
+from compiler.targets.clike.statements import SourceWriter
 from compiler.types.elements import element_bytes
 
 ON_STACK = 16 << 10
-"""The most bytes of a temporary that is a variable; a larger one is on the heap."""
+"""Larger temporaries, in bytes, are allocated on the heap."""
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class CParameter:
-    """A parameter of the function: the argument, its name and its declaration."""
+    """A parameter of the function: the block argument, its name and its declaration."""
 
     argument: BlockArgument
     name: str
@@ -42,10 +42,10 @@ class CParameter:
 
 
 class CWriter(VectorStatements):
-    """A function under construction; `constants` are the names of the arrays that the text has for arguments and
-    globals."""
+    """Writer of a function; `constants` maps positions of arguments and names of globals to the names of constant
+    arrays."""
 
-    changes = (*SourceText.changes, scf.ParallelOp, vector.MaskedStoreOp, ScatterOp, memref.CopyOp)
+    changes = (*SourceWriter.changes, scf.ParallelOp, vector.MaskedStoreOp, ScatterOp, memref.CopyOp)
 
     def __init__(self, function: FuncOp, language: C, constants: Mapping[str | int, str]) -> None:
         super().__init__(language)
@@ -58,11 +58,11 @@ class CWriter(VectorStatements):
         stored = _stored(function)
         for n, name in constants.items():
             if isinstance(n, int):
-                self.texts[function.args[n]] = Text(name)
+                self.texts[function.args[n]] = CExpr(name)
         self.parameters = [self._parameter(a, a in stored) for a in function.args if a.index not in constants]
 
     def body(self) -> str:
-        """The lines of the function's body."""
+        """Return the lines of the function's body."""
         self._scope(self.function.body.block)
         return "\n".join(self.lines)
 
@@ -70,7 +70,7 @@ class CWriter(VectorStatements):
         if not isinstance(argument.type, MemRefType):
             raise self.language.lacks(f"the argument '{argument.name_hint}' of type {argument.type}")
         name, shape = self.name(argument), self.shape(argument.type)
-        self.texts[argument] = Text(name)
+        self.texts[argument] = CExpr(name)
         first, *inner = shape or (1,)
         extents = f"[restrict static {max(1, first)}]{_row(inner)}"
         const = "" if is_written else "const "
@@ -78,37 +78,37 @@ class CWriter(VectorStatements):
         return CParameter(argument, name, declaration, is_written)
 
     def shape(self, type_: Attribute) -> Shape:
-        """The extents of a buffer, which lies in row-major order. Raises LoweringError for any other one."""
+        """Return the extents of a row-major buffer. Raises LoweringError for any other buffer."""
         is_plain = isinstance(type_, MemRefType) and isinstance(type_.layout, NoneAttr)
         if not is_plain or any(extent < 0 for extent in type_.get_shape()):  # type: ignore[attr-defined]
             raise self.language.lacks(f"the buffer type {type_}")
         return tuple(type_.get_shape())  # type: ignore[attr-defined]
 
     def is_reserved(self, stem: str) -> bool:
-        """Whether the text means something else by a name."""
+        """Return whether a name may have another meaning in the text."""
         return is_reserved(stem)
 
     def name(self, value: SSAValue, default: str = "v") -> str:
-        """A name of its own; conditions and masks are called so."""
+        """Return an unused name; by default `holds` for a condition and `mask` for a mask."""
         if element_of(value.type) == i1:
             default = "mask" if isinstance(value.type, VectorType) else "holds"
         return super().name(value, default)
 
     def type_of(self, value: SSAValue) -> str:
-        """The type of a variable that holds a value."""
+        """Return the type of a variable for a value."""
         if isinstance(value.type, MemRefType):
             raise self.language.lacks("a buffer that is carried or chosen")
         return self.language.spelled(value.type)
 
-    def declared(self, value: SSAValue, words: str) -> None:
-        """A variable for a value."""
-        super().declared(value, bare(words))
+    def declared(self, value: SSAValue, code: str) -> None:
+        """Declare a const variable for a value."""
+        super().declared(value, bare(code))
 
     def element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """An element of an array."""
+        """Return an element of an array."""
         self.shape(buffer.type)
-        texts = [self.text(index).words for index in indices] or ["0"]
-        return self.text(buffer).words + "".join(f"[{words}]" for words in texts)
+        texts = [self.text(index).code for index in indices] or ["0"]
+        return self.text(buffer).code + "".join(f"[{code}]" for code in texts)
 
     # --- statements ---------------------------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class CWriter(VectorStatements):
             case memref.AllocOp() | memref.AllocaOp():
                 self._buffer(op)
             case memref.GetGlobalOp():
-                self.texts[op.memref] = Text(self._constants[op.name_.string_value()])
+                self.texts[op.memref] = CExpr(self._constants[op.name_.string_value()])
             case memref.LoadOp():
                 self._load(op)
             case memref.StoreOp():
@@ -136,7 +136,7 @@ class CWriter(VectorStatements):
             case memref.CopyOp():
                 size = f"sizeof({self.language.spelled(op.source.type.element_type)})"  # type: ignore[attr-defined]
                 bytes_ = f"{prod(self.shape(op.source.type))} * {size}"
-                self.line(f"memcpy({self.text(op.destination).words}, {self.text(op.source).words}, {bytes_});")
+                self.line(f"memcpy({self.text(op.destination).code}, {self.text(op.source).code}, {bytes_});")
             case PrefetchOp():
                 write, locality = int(bool(op.isWrite.value.data)), op.localityHint.value.data
                 self.line(f"__builtin_prefetch(&{self.element(op.memref, op.indices)}, {write}, {locality});")
@@ -144,7 +144,7 @@ class CWriter(VectorStatements):
                 self.texts[op.result] = self.literal(self.language.literal(op.value))
             case LdexpOp() if not isinstance(op.result.type, VectorType):
                 function = self.language.function("ldexp", op.result.type)
-                self.value(op, called(function, [self.text(op.x), self.text(op.n)]))
+                self.value(op, function_call(function, [self.text(op.x), self.text(op.n)]))
             case arith.BitcastOp() if not isinstance(op.result.type, VectorType):
                 self._bits(op)
             case _ if not self.vector_op(op):
@@ -157,41 +157,41 @@ class CWriter(VectorStatements):
         is_wide = any(isinstance(v.type, IndexType) and self._ranges.of(v)[0] < 0 for v in op.operands)
         self.value(op, expression(op, texts, self.language, [is_wide] * len(texts), is_wide))
 
-    def value(self, op: Operation, text: Text) -> None:
-        """What an op gives: a quotient of indices that several use under a name, other indices in place."""
+    def value(self, op: Operation, text: CExpr) -> None:
+        """Bind the result of an op: a quotient of indices with several uses as a variable, other indices in place."""
         if type(op) in DIVISIONS and isinstance(op.results[0].type, IndexType) and len(list(op.results[0].uses)) > 1:
-            self.declared(op.results[0], text.words)
+            self.declared(op.results[0], text.code)
         else:
             super().value(op, text)
 
     def _load(self, op: memref.LoadOp) -> None:
-        words = self.element(op.memref, op.indices)
+        code = self.element(op.memref, op.indices)
         if isinstance(op.res.type, IndexType):
-            self.declared(op.res, words)
+            self.declared(op.res, code)
         else:
-            self.value(op, Text(words))
+            self.value(op, CExpr(code))
 
     def _bits(self, op: arith.BitcastOp) -> None:
-        """The bits of a scalar as another type."""
+        """Write a bitcast of a scalar."""
         source = self.type_of(op.input)
         name = self.variable(op.result)
-        self.line(f"memcpy(&{name}, &({source}){{{self.text(op.input).words}}}, sizeof {name});")
+        self.line(f"memcpy(&{name}, &({source}){{{self.text(op.input).code}}}, sizeof {name});")
 
     # --- buffers ------------------------------------------------------------------------------------------------------
 
     def _buffer(self, op: memref.AllocOp | memref.AllocaOp) -> None:
-        """A temporary, where the program allocates it: a variable, or memory that the end of the scope frees."""
+        """Write a temporary at its allocation: a variable, or heap memory that is freed at the end of the scope."""
         type_ = op.memref.type
         shape = self.shape(type_)
         assert isinstance(type_, MemRefType)
-        stated = op.alignment.value.data if isinstance(op.alignment, IntegerAttr) else 1
-        alignment, element = max(SLOT_ALIGNMENT, stated), self.language.spelled(type_.element_type)
+        requested_alignment = op.alignment.value.data if isinstance(op.alignment, IntegerAttr) else 1
+        alignment, element = max(SLOT_ALIGNMENT, requested_alignment), self.language.spelled(type_.element_type)
         name = self.name(op.memref, "buffer")
-        self.texts[op.memref] = Text(name)
-        first, *inner = shape or (1,)
+        self.texts[op.memref] = CExpr(name)
+        first_extent, *inner = shape or (1,)
         size = max(1, prod(shape)) * element_bytes(type_.element_type)
         if size <= ON_STACK:
-            self.line(f"_Alignas({alignment}) {element} {name}[{max(1, first)}]{_row(inner)};")
+            self.line(f"_Alignas({alignment}) {element} {name}[{max(1, first_extent)}]{_row(inner)};")
             return
         pointer = f"{element} (*{name}){_row(inner)}" if inner else f"{element} *{name}"
         self.line(f"{pointer} = aligned_alloc({alignment}, {-(-size // alignment) * alignment});")
@@ -199,7 +199,7 @@ class CWriter(VectorStatements):
         self._heap[-1].append(name)
 
     def _scope(self, block: Block, names: Sequence[str] = ()) -> None:
-        """The ops of a block, and the end of what it allocates."""
+        """Write the ops of a block, and free its heap memory."""
         self._heap.append([])
         self.ops(block)
         self.yielded(block, names)
@@ -207,42 +207,42 @@ class CWriter(VectorStatements):
             self.line(f"free({name});")
 
     def nested(self, body: Block, names: Sequence[str] = ()) -> None:
-        """A body, a level deeper."""
+        """Write a body one level deeper."""
         self.depth += 1
         self._scope(body, names)
         self.depth -= 1
 
-    def assigned(self, values: Sequence[SSAValue], names: Sequence[str], given: Sequence[str]) -> None:
-        """New values of variables, at once where none reads another's old one."""
-        for position, words in enumerate(given):
-            if any(re.search(rf"\b{re.escape(name)}\b", words) for name in names[:position]):
-                super().assigned(values, names, given)
+    def assigned(self, values: Sequence[SSAValue], names: Sequence[str], new_values: Sequence[str]) -> None:
+        """Assign new values to variables, one by one if no new value reads a variable that is assigned before it."""
+        for position, code in enumerate(new_values):
+            if any(re.search(rf"\b{re.escape(name)}\b", code) for name in names[:position]):
+                super().assigned(values, names, new_values)
                 return
-        for value, name, words in zip(values, names, given, strict=True):
+        for value, name, code in zip(values, names, new_values, strict=True):
             addend = self._addend(value, name)
             if addend is not None:
-                self.line(f"{name} += {addend.words};")
-            elif name != words:
-                self.line(f"{name} = {words};")
+                self.line(f"{name} += {addend.code};")
+            elif name != code:
+                self.line(f"{name} = {code};")
 
-    def _addend(self, value: SSAValue, name: str) -> Text | None:
-        """What a new value of a variable adds to the old one; None for any other new value."""
+    def _addend(self, value: SSAValue, name: str) -> CExpr | None:
+        """Return `y` if a variable's new value is `variable + y`; None for any other new value."""
         owner = value.owner
-        is_exact = isinstance(owner, arith.AddfOp) and self.language.exact(owner, (Text(""), Text(""))) is None
+        is_exact = isinstance(owner, arith.AddfOp) and self.language.exact(owner, (CExpr(""), CExpr(""))) is None
         if not is_exact or self.is_named(value):
             return None
         sides = ((owner.lhs, owner.rhs), (owner.rhs, owner.lhs))  # type: ignore[union-attr]
-        addends = (addend for old, addend in sides if self.is_named(old) and self.text(old).words == name)
+        addends = (addend for old, addend in sides if self.is_named(old) and self.text(old).code == name)
         return next((self.operand(addend) for addend in addends), None)
 
     # --- parallel loops -----------------------------------------------------------------------------------------------
 
     def _parallel(self, op: scf.ParallelOp) -> None:
-        """A nest whose iterations are independent: of threads, and of vectors where its body is plain."""
+        """Write a nest of independent iterations: across threads, and as vectors if its body is plain."""
         if op.initVals:
             raise self.language.lacks("an scf.parallel that reduces")
         indices = op.body.block.args
-        before, depth, is_plain = self.depth, len(indices), _is_plain(op)
+        outer_depth, depth, is_plain = self.depth, len(indices), _is_plain(op)
         collapsed = depth - 1 if is_plain and depth > 1 else depth
         simd = " simd" if is_plain and depth == 1 else ""
         self.line(f"#pragma omp parallel for{simd}{f' collapse({collapsed})' if collapsed > 1 else ''}")
@@ -250,15 +250,15 @@ class CWriter(VectorStatements):
         bounds = zip(op.lowerBound, op.upperBound, op.step, strict=True)
         for number, (index, (low, high, step)) in enumerate(zip(indices, bounds, strict=True)):
             names.append(self.name(index, "i"))
-            self.texts[index] = Text(names[-1])
+            self.texts[index] = CExpr(names[-1])
             if number and number == collapsed:
                 self.line("#pragma omp simd")
-            words = (self.text(low).words, self.text(high).words, self.text(step).words)
-            self.line(f"{self.header(index, words)}{' {' if number == depth - 1 else ''}")
+            code = (self.text(low).code, self.text(high).code, self.text(step).code)
+            self.line(f"{self.header(index, code)}{' {' if number == depth - 1 else ''}")
             self.depth += number < depth - 1
         self.nested(op.body.block)
         self.line("}")
-        self.depth = before
+        self.depth = outer_depth
         self.taken.difference_update(names)
 
 
@@ -267,17 +267,17 @@ def _row(extents: Sequence[int]) -> str:
 
 
 def _is_plain(op: scf.ParallelOp) -> bool:
-    """Whether the iterations of a loop can be lanes: there are no loops, vectors or temporaries in it."""
-    kinds = (scf.ForOp, scf.WhileOp, scf.ParallelOp, memref.AllocOp, memref.AllocaOp)
-    inner = [other for other in op.body.walk() if other is not op]
-    values = (value for other in inner for value in (*other.operands, *other.results))
-    return not any(isinstance(other, kinds) for other in inner) and not any(
+    """Return whether a loop can be vectorised by the compiler: it has no loops, vectors or temporaries inside."""
+    excluded_ops = (scf.ForOp, scf.WhileOp, scf.ParallelOp, memref.AllocOp, memref.AllocaOp)
+    inner_ops = [inner for inner in op.body.walk() if inner is not op]
+    values = (value for inner in inner_ops for value in (*inner.operands, *inner.results))
+    return not any(isinstance(inner, excluded_ops) for inner in inner_ops) and not any(
         isinstance(value.type, VectorType) for value in values
     )
 
 
 def _stored(function: FuncOp) -> set[SSAValue]:
-    """The buffers that a function writes."""
+    """Return the buffers that a function writes."""
     stored = set[SSAValue]()
     for op in function.walk():
         match op:

@@ -1,8 +1,8 @@
-"""What the texts of C and of CUDA C++ have in common.
+"""The writer of C and of CUDA C++.
 
-language.py    `Language`: how a language of the family spells types, helpers and conversions
+language.py    `Language`: the spelling of types, literals, helpers and conversions
 statements.py  loops, branches, variables and names
 operations.py  scalar operations as expressions
-expressions.py expressions, with parentheses where they are needed
-numbers.py     functions of numbers that a text defines where it uses them
+expressions.py expressions with the fewest parentheses
+numbers.py     numeric functions that a text defines if it uses them
 """

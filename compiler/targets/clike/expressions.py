@@ -1,4 +1,4 @@
-"""Expressions as text: parentheses where they are needed, sums and products with constants folded."""
+"""Expressions as text: parentheses by precedence, sums and products with constants folded."""
 
 from __future__ import annotations
 
@@ -12,94 +12,94 @@ ATOM, NEGATIVE, PRODUCT, SUM, COMPARED = 100, 14, 13, 12, 9
 
 
 @dataclass(frozen=True)
-class Text:
-    """An expression, and how closely its outermost operator binds."""
+class CExpr:
+    """The text of an expression, and the precedence of its outermost operator."""
 
-    words: str
+    code: str
     precedence: int = ATOM
 
     def within(self, precedence: int) -> str:
-        """In parentheses where its place binds closer."""
-        return self.words if self.precedence >= precedence else f"({self.words})"
+        """The text, in parentheses if an operator of `precedence` binds tighter."""
+        return self.code if self.precedence >= precedence else f"({self.code})"
 
-    def enclosed(self) -> Text:
-        """In parentheses."""
-        return Text(f"({self.words})")
+    def enclosed(self) -> CExpr:
+        """The expression in parentheses."""
+        return CExpr(f"({self.code})")
 
-    def enclosed_unless_atom(self) -> Text:
-        """In parentheses, but for a name, a call and the like."""
+    def enclosed_unless_atom(self) -> CExpr:
+        """The expression in parentheses, unless it is a primary expression such as a name or a call."""
         return self if self.precedence >= ATOM else self.enclosed()
 
 
-def is_number(text: Text) -> bool:
-    """Whether a text is an integer constant without a suffix."""
-    return re.fullmatch(r"-?\d+", text.words) is not None
+def is_number(expression: CExpr) -> bool:
+    """Return whether a text is an integer literal without a suffix."""
+    return re.fullmatch(r"-?\d+", expression.code) is not None
 
 
-def infix(sign: str, left: Text, right: Text, precedence: int) -> Text:
-    """Two expressions with an operator that binds to the left."""
-    return Text(f"{left.within(precedence)} {sign} {right.within(precedence + 1)}", precedence)
+def infix(sign: str, left: CExpr, right: CExpr, precedence: int) -> CExpr:
+    """Join two expressions by a left-associative operator."""
+    return CExpr(f"{left.within(precedence)} {sign} {right.within(precedence + 1)}", precedence)
 
 
-def called(name: str, texts: Sequence[Text]) -> Text:
-    """A call of a function."""
-    return Text(f"{name}({', '.join(text.words for text in texts)})")
+def function_call(name: str, texts: Sequence[CExpr]) -> CExpr:
+    """Call a function."""
+    return CExpr(f"{name}({', '.join(text.code for text in texts)})")
 
 
-def cast(type_: str, text: Text) -> Text:
-    """An expression as a value of a type; an integer that is written out is one of 32 bits already."""
-    if type_ == "int" and is_number(text) and abs(int(text.words)) < 1 << 31:
+def cast(type_: str, text: CExpr) -> CExpr:
+    """Cast an expression; a literal that fits an int is not cast to int."""
+    if type_ == "int" and is_number(text) and abs(int(text.code)) < 1 << 31:
         return text
-    return Text(f"({type_}){text.within(NEGATIVE)}", NEGATIVE)
+    return CExpr(f"({type_}){text.within(NEGATIVE)}", NEGATIVE)
 
 
-def chosen(condition: Text, yes: Text, no: Text) -> Text:
-    """One of two expressions."""
-    return Text(f"({condition.within(SUM)} ? {yes.within(SUM)} : {no.within(SUM)})")
+def ternary(condition: CExpr, yes: CExpr, no: CExpr) -> CExpr:
+    """Select one of two expressions."""
+    return CExpr(f"({condition.within(SUM)} ? {yes.within(SUM)} : {no.within(SUM)})")
 
 
-def arithmetic(sign: str, left: Text, right: Text, precedence: int) -> Text:
-    """An expression of indices, constants folded, in the order that the operands have."""
-    if (constant := folded(sign, left, right)) is not None:
+def arithmetic(sign: str, left: CExpr, right: CExpr, precedence: int) -> CExpr:
+    """Join two index expressions by an operator, with constants folded; `x + -3` becomes `x - 3`."""
+    if (constant := fold_constants(sign, left, right)) is not None:
         return constant
-    if sign == "+" and re.fullmatch(r"-\d+", right.words):
-        return Text(f"{left.within(precedence)} - {right.words[1:]}", precedence)
+    if sign == "+" and re.fullmatch(r"-\d+", right.code):
+        return CExpr(f"{left.within(precedence)} - {right.code[1:]}", precedence)
     return infix(sign, left, right, precedence)
 
 
 _FOLDS: Mapping[str, Callable[[int, int], int]] = {"+": add, "-": sub, "*": mul}
 
 
-def folded(sign: str, left: Text, right: Text) -> Text | None:
-    """A sum, difference or product with constants: their value, or the side that the other leaves as it is."""
+def fold_constants(sign: str, left: CExpr, right: CExpr) -> CExpr | None:
+    """Fold a sum, difference or product of constants, or of a neutral element; None if nothing folds."""
     if sign not in _FOLDS:
         return None
-    a, b = (int(text.words) if is_number(text) else None for text in (left, right))
+    a, b = (int(text.code) if is_number(text) else None for text in (left, right))
     if a is not None and b is not None:
         value = _FOLDS[sign](a, b)
-        return Text(str(value), ATOM if value >= 0 else NEGATIVE)
+        return CExpr(str(value), ATOM if value >= 0 else NEGATIVE)
     if sign == "*" and 0 in (a, b):
-        return Text("0")
+        return CExpr("0")
     neutral = 1 if sign == "*" else 0
     if a == neutral and sign != "-":
         return right
     return left if b == neutral else None
 
 
-def plain(sign: str, left: Text, right: Text, precedence: int) -> Text:
-    """A sum, difference or product of two expressions."""
-    if (constant := folded(sign, left, right)) is not None:
+def associative(sign: str, left: CExpr, right: CExpr, precedence: int) -> CExpr:
+    """Join two index expressions; a sum on the right gets no parentheses: `a + (b + c)` is `a + b + c`."""
+    if (constant := fold_constants(sign, left, right)) is not None:
         return constant
-    return Text(f"{left.within(precedence)} {sign} {right.within(precedence + (sign != '+'))}", precedence)
+    return CExpr(f"{left.within(precedence)} {sign} {right.within(precedence + (sign != '+'))}", precedence)
 
 
 def bare(text: str) -> str:
-    """A condition without the parentheses that are around all of it."""
+    """Strip the parentheses around a whole condition."""
     if not (text.startswith("(") and text.endswith(")")):
         return text
     depth = 0
-    for position, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
         if depth == 0 and position < len(text) - 1:
             return text
     return text[1:-1]
@@ -115,4 +115,4 @@ KEYWORDS = frozenset(
     typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while xor
     xor_eq""".split()  # noqa: SIM905
 )
-"""Names that a program may have and the language keeps to itself."""
+"""Reserved code of C and C++ that a program may use as names."""

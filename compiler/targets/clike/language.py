@@ -1,4 +1,4 @@
-"""`Language`: how a language of the C family spells what its texts are made of."""
+"""`Language`: the spelling of types, literals, helpers and conversions in a language of the C family."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation
 
 from compiler.support.errors import LoweringError
-from compiler.targets.clike.expressions import Text, cast
+from compiler.targets.clike.expressions import CExpr, cast
 
 NARROW_FLOATS = (Float16Type, BFloat16Type)
 
 
 @dataclass(frozen=True)
 class Integer:
-    """Integers of a width: their types with a sign and without one, and that in which arithmetic wraps."""
+    """The spellings of an integer width: the signed and the unsigned type, and the type whose arithmetic wraps."""
 
     bits: int
     signed: str
@@ -39,16 +39,16 @@ class Integer:
 
 
 def may_contract(op: Operation) -> bool:
-    """Whether an op on floats may be fused with another one."""
+    """Return whether an op on floats may be fused with another one."""
     flags = getattr(op, "fastmath", None)
     return isinstance(flags, FastMathFlagsAttr) and FastMathFlag.ALLOW_CONTRACT in flags.data
 
 
 class Language(ABC):
-    """How a language spells types, constants, helpers and conversions; `subject` is what its refusals begin with.
+    """A language of the C family; `subject` is the subject of its refusals.
 
-    `integers` are spelled by their bits, of which an index that is not wide has `index_bits`; `no_type` and
-    `no_constant` refuse what is put into them.
+    `integers` are spelled by their bits; an index that is not wide has `index_bits`. `no_type` and `no_constant` are
+    the formats of refusals.
     """
 
     subject: ClassVar[str]
@@ -59,27 +59,27 @@ class Language(ABC):
 
     @abstractmethod
     def spelled(self, type_: Attribute) -> str:
-        """A type. Raises LoweringError for one that the language lacks."""
+        """Spell a type. Raises LoweringError for a type that the language lacks."""
 
     @abstractmethod
     def suffix(self, number: int, bits: int) -> str:
-        """What the literal of an integer of so many bits ends with."""
+        """Return the suffix of an integer literal of a width."""
 
     @abstractmethod
     def real(self, number: float, type_: Attribute) -> str:
-        """A float."""
+        """Spell a float literal."""
 
     @abstractmethod
     def helper(self, name: str, type_: str) -> str:
-        """The name of a helper on numbers of a type, which the text defines from now on."""
+        """Return the name of a numeric helper for a type, which the text then defines."""
 
     @abstractmethod
-    def exact(self, op: Operation, texts: Sequence[Text]) -> Text | None:
-        """An operation on floats that an infix operator would not compute as the IR says; None for others."""
+    def exact(self, op: Operation, texts: Sequence[CExpr]) -> CExpr | None:
+        """Return a float operation whose infix operator would round or contract differently; None for others."""
 
     def integer(self, type_: Attribute, is_wide: bool = False) -> Integer | None:
-        """How integers of a type are spelled, or indices, of 64 bits if they are wide; None for truth values and
-        others. Raises LoweringError for a width that the language lacks."""
+        """Return the spelling of an integer type or of index, which has 64 bits if it is wide; None for truth values
+        and floats. Raises LoweringError for a width that the language lacks."""
         if isinstance(type_, IndexType):
             return self.integers[64 if is_wide else self.index_bits]
         if not isinstance(type_, IntegerType) or type_ == i1:
@@ -89,7 +89,7 @@ class Language(ABC):
         return self.integers[type_.width.data]
 
     def literal(self, value: Attribute) -> str:
-        """A constant. Raises LoweringError for one that is no number."""
+        """Spell a constant. Raises LoweringError for a constant that is no number."""
         if isinstance(value, IntegerAttr):
             return self.whole(value.value.data, value.type)
         if isinstance(value, FloatAttr):
@@ -97,7 +97,8 @@ class Language(ABC):
         raise LoweringError(self.no_constant.format(value))
 
     def whole(self, number: int, type_: Attribute) -> str:
-        """An integer, wrapped to its type; the least of a type has no literal in C."""
+        """Spell an integer literal, wrapped to its type. The minimum of a type has no literal in C: it is `(-max -
+        1)`."""
         if type_ == i1:
             return "true" if number % 2 else "false"
         spelling = self.integer(type_)
@@ -108,14 +109,14 @@ class Language(ABC):
         return f"(-{half - 1}{suffix} - 1)" if wrapped == -half and spelling.bits >= 32 else f"{wrapped}{suffix}"
 
     def function(self, name: str, type_: Attribute) -> str:
-        """The name of a function of the library of mathematics for floats of a type."""
+        """Return the name of a function of <math.h> for a float type."""
         return f"{name}{'f' if isinstance(type_, Float32Type) else ''}"
 
-    def converted(self, text: Text, source: Attribute, target: Attribute) -> Text:
-        """A number as a float of another type: narrow ones become doubles by way of single precision."""
-        by_single = isinstance(source, NARROW_FLOATS) and isinstance(target, Float64Type)
-        return cast(self.spelled(target), cast("float", text) if by_single else text)
+    def converted(self, text: CExpr, source: Attribute, target: Attribute) -> CExpr:
+        """Convert a number to another float type; f16 and bf16 become double through float."""
+        through_float = isinstance(source, NARROW_FLOATS) and isinstance(target, Float64Type)
+        return cast(self.spelled(target), cast("float", text) if through_float else text)
 
     def lacks(self, what: str) -> LoweringError:
-        """The refusal of something that the language has no form for."""
+        """Return the refusal of something that the language has no form for."""
         return LoweringError(f"{self.subject} have no {what}")

@@ -1,4 +1,4 @@
-"""Functions of numbers that texts define where they use them, by what they return; T is the type of the numbers."""
+"""Numeric functions that a text defines if it uses them, by their return expressions; T is the type of the numbers."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ NUMBERS: Mapping[str, str] = {
     "ceil_quotient": "quotient(a, b) + (remainder(a, b) != 0 && (a < 0) == (b < 0))",
     "unsigned_ceil_quotient": "unsigned_quotient(a, b) + (unsigned_remainder(a, b) != 0)",
 }
-"""Functions of numbers. Of NaN the maximum is NaN, of two zeros the positive one, as MLIR's are. A quotient by zero is
-zero, and that of the least integer by -1 is itself, as in the code for the CPU."""
+"""The return expressions. As in MLIR, maximum and minimum propagate NaN, and +0 is above -0. As on the CPU,
+a quotient by zero is zero, and the minimum integer divided by -1 is itself."""
 
-_USED = {
+_CALLEES = {
     "floor_quotient": ("quotient", "remainder"),
     "ceil_quotient": ("quotient", "remainder"),
     "unsigned_ceil_quotient": ("unsigned_quotient", "unsigned_remainder"),
 }
-"""The functions that a function is made of."""
+"""The functions that a function calls."""
 
 
-def with_parts(names: Collection[str]) -> list[str]:
-    """Some functions and those that they are made of, which come first."""
-    needed = {*names, *(part for name in names for part in _USED.get(name, ()))}
-    return [name for name in NUMBERS if name in needed]
+def with_callees(names: Collection[str]) -> list[str]:
+    """Return functions with their callees, callees first."""
+    required = {*names, *(callee for name in names for callee in _CALLEES.get(name, ()))}
+    return [name for name in NUMBERS if name in required]
 
 
 def parameters(name: str) -> tuple[str, ...]:
-    """The parameters of a function."""
+    """Return the parameters of a function."""
     return ("a", "b") if re.search(r"\bb\b", NUMBERS[name]) else ("a",)

@@ -1,5 +1,5 @@
-"""Scalar operations as expressions of C and CUDA C++ with MLIR's semantics: integers wrap at their width, the operation
-decides about signs, and comparisons define NaN."""
+"""Scalar operations as expressions of C and CUDA C++ with MLIR's semantics: integers wrap at their width, the op
+decides on signedness, and comparisons define NaN."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from compiler.targets.clike.expressions import (
     NEGATIVE,
     PRODUCT,
     SUM,
-    Text,
+    CExpr,
     arithmetic,
-    called,
     cast,
-    chosen,
+    function_call,
     infix,
     is_number,
+    ternary,
 )
 from compiler.targets.clike.language import NARROW_FLOATS, Integer, Language
 
-Texts = Sequence[Text]
+Texts = Sequence[CExpr]
 
 ARITHMETIC: Mapping[type[Operation], tuple[str, int]] = {
     arith.AddfOp: ("+", SUM),
@@ -36,7 +36,7 @@ ARITHMETIC: Mapping[type[Operation], tuple[str, int]] = {
     arith.MulfOp: ("*", PRODUCT),
     arith.DivfOp: ("/", PRODUCT),
 }
-"""Infix operators with their precedence in C, higher binding closer."""
+"""Infix operators with their precedence in C; a higher one binds tighter."""
 
 _WRAPPING: Mapping[type[Operation], tuple[str, int]] = {
     arith.AddiOp: ("+", SUM),
@@ -44,7 +44,7 @@ _WRAPPING: Mapping[type[Operation], tuple[str, int]] = {
     arith.MuliOp: ("*", PRODUCT),
     arith.ShLIOp: ("<<", 11),
 }
-"""Those that may overflow."""
+"""Operators that may overflow."""
 
 _BITWISE: Mapping[type[Operation], tuple[str, int]] = {
     arith.AndIOp: ("&", 8),
@@ -52,7 +52,7 @@ _BITWISE: Mapping[type[Operation], tuple[str, int]] = {
     arith.XOrIOp: ("^", 7),
     arith.ShRSIOp: (">>", 11),
 }
-"""Those whose results the type of the operands holds."""
+"""Operators whose results fit the type of the operands."""
 
 DIVISIONS: Mapping[type[Operation], tuple[str, str | None, bool]] = {
     arith.DivSIOp: ("quotient", "/", False),
@@ -63,8 +63,7 @@ DIVISIONS: Mapping[type[Operation], tuple[str, str | None, bool]] = {
     arith.CeilDivSIOp: ("ceil_quotient", None, False),
     arith.CeilDivUIOp: ("unsigned_ceil_quotient", None, True),
 }
-"""The helper of a division, the operator that does where the divisor is a harmless constant, and whether operands have
-no sign."""
+"""The helper of a division, the operator for a constant positive divisor, and whether operands are unsigned."""
 
 _EXTREMES: Mapping[type[Operation], tuple[str, bool]] = {
     arith.MinSIOp: ("min", False),
@@ -85,7 +84,7 @@ _LOGICAL: Mapping[type[Operation], tuple[str, int]] = {
     arith.MinSIOp: ("||", 4),  # true is -1
     arith.MaxSIOp: ("&&", 5),
 }
-"""Operations on truth values."""
+"""Operators on truth values."""
 
 FUNCTIONS: Mapping[type[Operation], str] = {
     **{row.op: row.c for row in ELEMENTARY.values()},
@@ -93,7 +92,7 @@ FUNCTIONS: Mapping[type[Operation], str] = {
     arith.MinnumfOp: "fmin",
     vector.FMAOp: "fma",
 }
-"""Functions of the libraries of mathematics; f in single precision, in which narrower floats are computed, too."""
+"""Functions of <math.h>; with suffix f in single precision, in which f16 and bf16 are computed, too."""
 
 _SPECIAL = {
     arith.MaximumfOp: "maximum",
@@ -101,225 +100,230 @@ _SPECIAL = {
     math.AbsIOp: "absolute",
     math.IPowIOp: "integer_power",
 }
-"""Helpers on numbers of the result's type."""
+"""Helpers on the type of the result."""
 
 _RELATIONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _COMPLEMENTS = {"gt": "<=", "ge": "<", "lt": ">=", "le": ">"}
-"""Of a relation that also holds of NaN: the one that then does not."""
+"""The negated relation: `!(a <= b)` is true for NaN, as an unordered `a > b` is."""
 
 
-def expression(op: Operation, texts: Texts, to: Language, wide: Sequence[bool], is_wide: bool = False) -> Text:
-    """An op on scalars, or on one lane of vectors, as an expression of its operands with the value range of its type.
+def expression(op: Operation, texts: Texts, language: Language, wide: Sequence[bool], is_wide: bool = False) -> CExpr:
+    """Write an op on scalars, or on one lane of vectors, as an expression of its operands.
 
-    `wide` says which operands are indices of 64 bits, `is_wide` whether the result is. Helpers that it needs are added
-    to those of the language. Raises LoweringError for what the language lacks.
+    `wide`: for each operand whether it is an index of 64 bits; `is_wide`: whether the result is one. Helpers in use are
+    added to those of the language. Raises LoweringError for an op that the language lacks.
     """
     source = element_of(op.operands[-1].type)
     target = element_of(op.results[0].type)
     if op.name in _CONVERSIONS:
-        return _CONVERSIONS[op.name](to, texts[0], Types(source, target, to.integer(target, is_wide)))
+        return _CONVERSIONS[op.name](
+            language, texts[0], ConversionTypes(source, target, language.integer(target, is_wide))
+        )
     if not isinstance(source, IntegerType | IndexType):
-        return _on_floats(op, texts, target, to)
+        return _float_op(op, texts, target, language)
     is_index = isinstance(source, IndexType)
     long = is_index and (is_wide or any(wide))
     if long:
-        texts = [_longer(text) if is_short else text for text, is_short in zip(texts, _short(op, wide), strict=True)]
+        texts = [
+            _as_long(text) if is_short else text
+            for text, is_short in zip(texts, _are_short_indices(op, wide), strict=True)
+        ]
     if op.name == "arith.select":
-        text = chosen(*texts)
+        text = ternary(*texts)
     elif source == i1:
-        return _on_truth(op, texts, to)
+        return _on_booleans(op, texts, language)
     else:
-        at = to.integer(source, long)
-        assert at is not None
-        text = _on_integers(op, texts, Numbers(at, is_index, is_index and not long), to)
+        integer = language.integer(source, long)
+        assert integer is not None
+        text = _integer_op(op, texts, IntegerOperands(integer, is_index, is_index and not long), language)
     return cast("int", text) if long and not is_wide and isinstance(target, IndexType) else text
 
 
-def _short(op: Operation, wide: Sequence[bool]) -> list[bool]:
-    """Which operands are indices of 32 bits."""
+def _are_short_indices(op: Operation, wide: Sequence[bool]) -> list[bool]:
+    """Return for each operand whether it is an index of 32 bits."""
     pairs = zip(op.operands, wide, strict=True)
     return [isinstance(element_of(value.type), IndexType) and not is_wide for value, is_wide in pairs]
 
 
-def _longer(text: Text) -> Text:
-    """An index of 32 bits as one of 64."""
-    return Text(f"{text.words}LL", text.precedence) if is_number(text) else cast("long long", text)
+def _as_long(text: CExpr) -> CExpr:
+    """Convert an index of 32 bits to 64."""
+    return CExpr(f"{text.code}LL", text.precedence) if is_number(text) else cast("long long", text)
 
 
 # --- integers ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """Integers that an op computes with: how they are spelled, whether they are indices, and such as are not wide: then
-    they are known not to be negative."""
+class IntegerOperands:
+    """The integer type of an op's operands: its spelling, whether it is index, and whether it is a 32-bit index, which
+    is never negative."""
 
     spelling: Integer
     are_indices: bool
     are_natural: bool
 
 
-def _on_integers(op: Operation, texts: Texts, numbers: Numbers, to: Language) -> Text:
-    """An op on integers of a width; indices never overflow."""
-    kind, at, is_index = type(op), numbers.spelling, numbers.are_indices
+def _integer_op(op: Operation, texts: Texts, numbers: IntegerOperands, language: Language) -> CExpr:
+    """Write an op on integers; index arithmetic never overflows."""
+    kind, integer, is_index = type(op), numbers.spelling, numbers.are_indices
     if kind in _WRAPPING:
         sign, precedence = _WRAPPING[kind]
         if is_index:
             return arithmetic(sign, texts[0], texts[1], precedence)
-        return cast(at.signed, infix(sign, cast(at.wrapping, texts[0]), texts[1], precedence))
+        return cast(integer.signed, infix(sign, cast(integer.wrapping, texts[0]), texts[1], precedence))
     if kind in _BITWISE:
         return infix(_BITWISE[kind][0], texts[0], texts[1], _BITWISE[kind][1])
     if isinstance(op, arith.ShRUIOp):
-        return cast(at.signed, infix(">>", cast(at.unsigned, texts[0]), texts[1], 11))
+        return cast(integer.signed, infix(">>", cast(integer.unsigned, texts[0]), texts[1], 11))
     if kind in DIVISIONS:
-        return _divided(kind, texts, numbers, to)
+        return _division(kind, texts, numbers, language)
     if kind in _EXTREMES:
         name, unsigned = _EXTREMES[kind]
-        type_ = at.unsigned if unsigned else at.signed
-        function = to.helper(name, type_)
-        if not unsigned and at.bits >= 32:
-            return called(function, texts)
-        return cast(at.signed, called(function, [cast(type_, text) for text in texts]))
+        type_ = integer.unsigned if unsigned else integer.signed
+        function = language.helper(name, type_)
+        if not unsigned and integer.bits >= 32:
+            return function_call(function, texts)
+        return cast(integer.signed, function_call(function, [cast(type_, text) for text in texts]))
     if op.name == "arith.cmpi":
-        return _compared_integers(CMPI[op.properties["predicate"].value.data], texts, at, is_index)  # type: ignore[attr-defined]
+        return _compared_integers(CMPI[op.properties["predicate"].value.data], texts, integer, is_index)  # type: ignore[attr-defined]
     if kind in _SPECIAL:
-        return called(to.helper(_SPECIAL[kind], at.signed), texts)
-    raise to.lacks(f"'{op.name}'")
+        return function_call(language.helper(_SPECIAL[kind], integer.signed), texts)
+    raise language.lacks(f"'{op.name}'")
 
 
-def _divided(kind: type[Operation], texts: Texts, numbers: Numbers, to: Language) -> Text:
-    (name, sign, unsigned), at = DIVISIONS[kind], numbers.spelling
-    type_ = at.unsigned if unsigned and not numbers.are_natural else at.signed
-    if sign is not None and re.fullmatch(r"[1-9]\d*(LL)?", texts[1].words):
-        if type_ == at.signed:
+def _division(kind: type[Operation], texts: Texts, numbers: IntegerOperands, language: Language) -> CExpr:
+    (name, sign, unsigned), integer = DIVISIONS[kind], numbers.spelling
+    type_ = integer.unsigned if unsigned and not numbers.are_natural else integer.signed
+    if sign is not None and re.fullmatch(r"[1-9]\d*(LL)?", texts[1].code):
+        if type_ == integer.signed:
             return infix(sign, texts[0], texts[1], PRODUCT)
-        return cast(at.signed, infix(sign, cast(type_, texts[0]), cast(type_, texts[1]), PRODUCT))
-    call = called(to.helper(name, type_), texts)
-    return call if type_ == at.signed else cast(at.signed, call)
+        return cast(integer.signed, infix(sign, cast(type_, texts[0]), cast(type_, texts[1]), PRODUCT))
+    call = function_call(language.helper(name, type_), texts)
+    return call if type_ == integer.signed else cast(integer.signed, call)
 
 
-def _compared_integers(predicate: str, texts: Texts, at: Integer, is_index: bool) -> Text:
+def _compared_integers(predicate: str, texts: Texts, integer: Integer, is_index: bool) -> CExpr:
     left, right = texts
     if predicate.startswith("u"):
-        left, right = (text if text.words.isdigit() else cast(at.unsigned, text) for text in texts)
-    elif predicate == "sge" and is_index and left.words.isdigit():
-        return infix("<", right, Text(str(int(left.words) + 1)), COMPARED).enclosed()
+        left, right = (text if text.code.isdigit() else cast(integer.unsigned, text) for text in texts)
+    elif predicate == "sge" and is_index and left.code.isdigit():
+        return infix("<", right, CExpr(str(int(left.code) + 1)), COMPARED).enclosed()
     return infix(_RELATIONS[predicate[-2:]], left, right, COMPARED).enclosed()
 
 
-def _on_truth(op: Operation, texts: Texts, to: Language) -> Text:
-    """An op on truth values; as a signed integer true is -1."""
+def _on_booleans(op: Operation, texts: Texts, language: Language) -> CExpr:
+    """Write an op on truth values; as a signed integer true is -1."""
     if op.name == "arith.cmpi":
         predicate = CMPI[op.properties["predicate"].value.data]  # type: ignore[attr-defined]
         left, right = reversed(texts) if predicate.startswith("s") else texts
         return infix(_RELATIONS[predicate[-2:]], left, right, COMPARED).enclosed()
     if type(op) not in _LOGICAL:
-        raise to.lacks(f"'{op.name}' on truth values")
+        raise language.lacks(f"'{op.name}' on truth values")
     return infix(_LOGICAL[type(op)][0], texts[0], texts[1], _LOGICAL[type(op)][1])
 
 
 # --- floats -----------------------------------------------------------------------------------------------------------
 
 
-def _on_floats(op: Operation, texts: Texts, target: Attribute, to: Language) -> Text:
+def _float_op(op: Operation, texts: Texts, target: Attribute, language: Language) -> CExpr:
     kind = type(op)
-    exact = to.exact(op, texts)
+    exact = language.exact(op, texts)
     if exact is not None:
         return exact
     if kind in ARITHMETIC:
         sign, precedence = ARITHMETIC[kind]
         return infix(sign, texts[0], texts[1], precedence)
     if op.name == "arith.select":
-        return chosen(*texts)
+        return ternary(*texts)
     if op.name == "arith.cmpf":
         return _compared_floats(CMPF[op.properties["predicate"].value.data], texts)  # type: ignore[attr-defined]
     if isinstance(op, arith.NegfOp):
-        return Text(f"(-({texts[0].words}))")
+        return CExpr(f"(-({texts[0].code}))")
     if kind in _SPECIAL:
-        return called(to.helper(_SPECIAL[kind], to.spelled(target)), texts)
+        return function_call(language.helper(_SPECIAL[kind], language.spelled(target)), texts)
     if kind not in FUNCTIONS:
-        raise to.lacks(f"'{op.name}'")
+        raise language.lacks(f"'{op.name}'")
     if isinstance(target, NARROW_FLOATS):
-        wide = [to.converted(text, target, f32) for text in texts]
-        return to.converted(called(to.function(FUNCTIONS[kind], f32), wide), f32, target)
-    return called(to.function(FUNCTIONS[kind], target), texts)
+        wide = [language.converted(text, target, f32) for text in texts]
+        return language.converted(function_call(language.function(FUNCTIONS[kind], f32), wide), f32, target)
+    return function_call(language.function(FUNCTIONS[kind], target), texts)
 
 
-def _compared_floats(predicate: str, texts: Texts) -> Text:
-    """A comparison that is ordered, o, where NaN makes it false, or unordered, u, where NaN makes it true."""
+def _compared_floats(predicate: str, texts: Texts) -> CExpr:
+    """Write a comparison: ordered predicates (o) are false for NaN, unordered ones (u) true."""
     a, b = (text.within(COMPARED + 1) for text in texts)
     match predicate:
         case "true" | "false":
-            return Text(predicate)
+            return CExpr(predicate)
         case "ord":
-            return Text(f"({a} == {a} && {b} == {b})")
+            return CExpr(f"({a} == {a} && {b} == {b})")
         case "uno":
-            return Text(f"({a} != {a} || {b} != {b})")
+            return CExpr(f"({a} != {a} || {b} != {b})")
         case "one":
-            return Text(f"({a} < {b} || {a} > {b})")
+            return CExpr(f"({a} < {b} || {a} > {b})")
         case "ueq":
-            return Text(f"(!({a} < {b} || {a} > {b}))")
+            return CExpr(f"(!({a} < {b} || {a} > {b}))")
     relation = predicate[1:]
     if predicate[0] == "u" and relation in _COMPLEMENTS:
-        return Text(f"(!({a} {_COMPLEMENTS[relation]} {b}))")
-    return Text(f"({a} {_RELATIONS[relation]} {b})")
+        return CExpr(f"(!({a} {_COMPLEMENTS[relation]} {b}))")
+    return CExpr(f"({a} {_RELATIONS[relation]} {b})")
 
 
 # --- conversions ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Types:
-    """The types of a conversion; `to` is how an integer that it gives is spelled, None for floats and truth values."""
+class ConversionTypes:
+    """The types of a conversion; `integer` spells an integer result, None for floats and truth values."""
 
     source: Attribute
     target: Attribute
-    to: Integer | None
+    integer: Integer | None
 
 
-Conversion = Callable[[Language, Text, Types], Text]
+Conversion = Callable[[Language, CExpr, ConversionTypes], CExpr]
 
 
-def _signed(language: Language, text: Text, types: Types) -> Text:
-    """An integer with its sign, as one of another width or as a float."""
-    value = chosen(text, Text("-1", NEGATIVE), Text("0")) if types.source == i1 else text
+def _signed(language: Language, text: CExpr, types: ConversionTypes) -> CExpr:
+    """Convert a signed integer to another width or to a float."""
+    value = ternary(text, CExpr("-1", NEGATIVE), CExpr("0")) if types.source == i1 else text
     return _number(language, value, types)
 
 
-def _unsigned(language: Language, text: Text, types: Types) -> Text:
-    """The bits of an integer without a sign, as one of another width or as a float."""
-    of = language.integer(types.source)
-    return _number(language, cast("int" if of is None else of.unsigned, text), types)
+def _unsigned(language: Language, text: CExpr, types: ConversionTypes) -> CExpr:
+    """Convert an unsigned integer to another width or to a float."""
+    spelling = language.integer(types.source)
+    return _number(language, cast("int" if spelling is None else spelling.unsigned, text), types)
 
 
-def _number(language: Language, value: Text, types: Types) -> Text:
-    """An integer as one of another width, or as a float."""
-    if types.to is not None:
-        return cast(types.to.signed, value)
+def _number(language: Language, value: CExpr, types: ConversionTypes) -> CExpr:
+    """Convert an integer to another width or to a float."""
+    if types.integer is not None:
+        return cast(types.integer.signed, value)
     return language.converted(value, types.source, types.target)
 
 
-def _truncated(language: Language, text: Text, types: Types) -> Text:
-    """The low bits of an integer."""
-    if types.to is not None:
-        return cast(types.to.signed, text)
-    return infix("!=", infix("&", text, Text("1"), 8).enclosed(), Text("0"), COMPARED).enclosed()
+def _truncated(language: Language, text: CExpr, types: ConversionTypes) -> CExpr:
+    """Truncate an integer to its low bits."""
+    if types.integer is not None:
+        return cast(types.integer.signed, text)
+    return infix("!=", infix("&", text, CExpr("1"), 8).enclosed(), CExpr("0"), COMPARED).enclosed()
 
 
-def _whole(unsigned: bool) -> Conversion:
-    def convert(language: Language, text: Text, types: Types) -> Text:
-        """A float without its fraction; beyond the limits of the integer it is undefined."""
-        if types.to is None:
+def _float_to_integer(unsigned: bool) -> Conversion:
+    def convert(language: Language, text: CExpr, types: ConversionTypes) -> CExpr:
+        """Truncate a float to an integer; a value out of range is undefined."""
+        if types.integer is None:
             raise language.lacks("conversion of floats to truth values")
         is_narrow = isinstance(types.source, NARROW_FLOATS)
         value = language.converted(text, types.source, f32) if is_narrow else text
-        return cast(types.to.signed, cast(types.to.unsigned, value) if unsigned else value)
+        return cast(types.integer.signed, cast(types.integer.unsigned, value) if unsigned else value)
 
     return convert
 
 
-def _float(language: Language, text: Text, types: Types) -> Text:
-    """A float of another width."""
+def _float(language: Language, text: CExpr, types: ConversionTypes) -> CExpr:
+    """Convert a float to another width."""
     return language.converted(text, types.source, types.target)
 
 
@@ -330,8 +334,8 @@ _CONVERSIONS: Mapping[str, Conversion] = {
     "arith.extui": _unsigned,
     "arith.uitofp": _unsigned,
     "arith.trunci": _truncated,
-    "arith.fptosi": _whole(unsigned=False),
-    "arith.fptoui": _whole(unsigned=True),
+    "arith.fptosi": _float_to_integer(unsigned=False),
+    "arith.fptoui": _float_to_integer(unsigned=True),
     "arith.extf": _float,
     "arith.truncf": _float,
 }

@@ -2,19 +2,19 @@
 
 target.py      the facts of the CPU, for `compiler.targets.registry`
 compile.py     LLVM IR text to machine code in this process
-openmp.py      the runtime of parallel loops, and how many threads they get
+openmp.py      the runtime of parallel loops, and their number of threads
 kernel.py      a compiled function as a Python callable
-binding.py     what native code is passed for the arrays of a call
-calls.py       the usual call as a Python function that is written for each kernel; kinds.py for which arrays
-facts.py       what a build says of its kernel: groups, memory, seconds
+binding.py     the arrays of a call to the arguments of native code
+calls.py       the fast path of a call: a Python function generated for each kernel and each of kinds.py's array classes
+facts.py       `BuildFacts`: groups, memory, seconds
 load.py        a low-level module to a kernel
 tiles.py       permission to use the tile registers of AMX
 single_lanes.py masked stores of one lane as scalar stores
-presence.py    whether a thread had its processor while it was timed; samples that are repeated until it had
-ceilings.py    what the machine can do at that moment
+presence.py    timing that detects preemption, and repeats disturbed samples
+ceilings.py    probes of the machine's arithmetic and memory rates
 assembly.py    assembly text to functions, basic blocks and innermost loops
-instructions.py what an instruction is and does; the count of many
-throughput.py  cycles of a loop's iteration
+instructions.py kinds and operands of instructions; their counts
+throughput.py  cycles of a loop iteration
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Assembly text to functions, basic blocks and innermost loops, as LLVM's comments tell them."""
+"""Parse assembly text into functions, basic blocks and innermost loops, from LLVM's comments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from compiler.targets.cpu.instructions import Census, Instruction, census, parse_instruction
+from compiler.targets.cpu.instructions import Instruction, InstructionCounts, count_instructions, parse_instruction
 
 _LABEL = re.compile(r'("[^"]+"|[^\s":]+):')
 _BLOCK = re.compile(r"(?:\.L(BB\d+_\d+):|# %bb\.\d+:)")
@@ -16,15 +16,15 @@ _INNER = re.compile(r"This Inner Loop Header: Depth=(\d+)")
 _MEMBER = re.compile(r"in Loop: Header=(BB\d+_\d+) Depth=\d+")
 _LOCATION = re.compile(r"\.loc\s+\d+\s+(\d+)")
 UNKNOWN = "an address in a register"
-"""Who is called where the text does not tell it."""
+"""The callee of a call through a register that no instruction sets to an address."""
 
 
 @dataclass(frozen=True)
 class BasicBlock:
-    """Instructions that run one after the other, by the name that LLVM gives them where something jumps there.
+    """A basic block; its name is LLVM's label, empty without one.
 
-    header: the name of the first block of the loop that it is directly in, empty outside of loops.
-    inner: of the first block of an innermost loop, how many loops there are around it, that one included; else 0.
+    header: the name of the header of its innermost loop, empty outside of loops.
+    inner: for the header of an innermost loop its depth, else 0.
     """
 
     name: str
@@ -35,8 +35,7 @@ class BasicBlock:
 
 @dataclass(frozen=True)
 class MachineLoop:
-    """An innermost loop: the name of the block where it begins, its blocks in the order of the text, and how many loops
-    there are around it, itself included."""
+    """An innermost loop: the name of its header, its depth, and its blocks in the order of the text."""
 
     header: str
     depth: int
@@ -44,21 +43,21 @@ class MachineLoop:
 
     @property
     def label(self) -> str:
-        """Where it begins."""
+        """The label of its header."""
         return f".L{self.header}"
 
     @property
     def instructions(self) -> list[Instruction]:
-        """Its instructions in the order of the text, without jumps that only leave it."""
+        """Its instructions in the order of the text, without unconditional jumps out of it."""
         names = {f".L{block.name}" for block in self.blocks}
-        every = (i for block in self.blocks for i in block.instructions)
-        return [i for i in every if not i.mnemonic.startswith("jmp") or i.target in names or i.target is None]
+        instructions = (i for block in self.blocks for i in block.instructions)
+        return [i for i in instructions if not i.mnemonic.startswith("jmp") or i.target in names or i.target is None]
 
     @property
     def owner(self) -> int:
-        """The number, by its debug location, of the loop that a machine loop repeats; 0 where nothing tells it.
+        """The number, by debug locations, of the source loop of a machine loop; 0 without locations.
 
-        It is the loop of the jump back, or else the loop of most instructions.
+        It is the location of the back edge, or else that of most instructions.
         """
         counts = Counter(i.loop for i in self.instructions if i.loop and "branch" in i.kinds and i.target == self.label)
         counts = counts or Counter(i.loop for i in self.instructions if i.loop)
@@ -83,7 +82,7 @@ class AssemblyFunction:
 
     @cached_property
     def innermost(self) -> tuple[MachineLoop, ...]:
-        """The loops that contain no other, in the order of their headers."""
+        """The innermost loops, in the order of their headers."""
         return tuple(
             MachineLoop(first.name, first.inner, tuple(b for b in self.blocks if b.header == first.name))
             for first in self.blocks
@@ -92,14 +91,14 @@ class AssemblyFunction:
 
     @property
     def outside(self) -> list[Instruction]:
-        """The instructions in none of the innermost loops."""
+        """The instructions outside of innermost loops."""
         inner = {loop.header for loop in self.innermost}
         return [i for block in self.blocks if block.header not in inner for i in block.instructions]
 
-    def census(self, loop: MachineLoop) -> Census:
-        """The instructions of a loop, counted."""
+    def count_instructions(self, loop: MachineLoop) -> InstructionCounts:
+        """Count the instructions of a loop."""
         calls = [self._callee(i) for i in loop.instructions if "call" in i.kinds]
-        return census(loop.instructions, self._frame, calls)
+        return count_instructions(loop.instructions, self._frame, calls)
 
     @cached_property
     def _instructions(self) -> list[Instruction]:
@@ -107,17 +106,17 @@ class AssemblyFunction:
 
     @cached_property
     def _frame(self) -> tuple[str, ...]:
-        """The registers by which the stack is addressed: rbp too where it is set to the stack's address."""
-        moved = any(str(i) == "movq %rsp, %rbp" for i in self._instructions)
-        return ("%rsp", "%rbp") if moved else ("%rsp",)
+        """The registers that address the stack: rbp too if it is a frame pointer."""
+        has_frame_pointer = any(str(i) == "movq %rsp, %rbp" for i in self._instructions)
+        return ("%rsp", "%rbp") if has_frame_pointer else ("%rsp",)
 
     def _callee(self, call: Instruction) -> str:
-        """Who is called; a register is followed to the address that it was last given in the text."""
+        """Return the callee of a call; a register is resolved to the last address that the text moves into it."""
         if call.target is not None:
             return call.target
         register = call.operands[0].removeprefix("*") if call.operands else ""
-        at = next(n for n, i in enumerate(self._instructions) if i is call)
-        for i in reversed(self._instructions[:at]):
+        position = next(n for n, i in enumerate(self._instructions) if i is call)
+        for i in reversed(self._instructions[:position]):
             if len(i.operands) == 2 and i.operands[1] == register:
                 return i.operands[0].removeprefix("$") if _is_address(i) else UNKNOWN
         return UNKNOWN
@@ -128,18 +127,19 @@ def _is_address(instruction: Instruction) -> bool:
 
 
 def parse_assembly(text: str) -> list[AssemblyFunction]:
-    """The functions of AT&T assembly as LLVM emits it with comments; what directives say is left out, but for
-    locations."""
+    """Parse AT&T assembly with LLVM's comments into functions; directives other than locations are dropped."""
     return [AssemblyFunction(name, tuple(_blocks(lines))) for name, lines in _functions(text)]
 
 
 def _functions(text: str) -> Iterator[tuple[str, list[str]]]:
-    names = {_plain(name) for name in re.findall(r'^\s*\.type\s+("[^"]+"|[^\s,"]+),\s*@function', text, re.MULTILINE)}
+    names = {
+        _unquoted(name) for name in re.findall(r'^\s*\.type\s+("[^"]+"|[^\s,"]+),\s*@function', text, re.MULTILINE)
+    }
     name, lines = "", list[str]()
     for raw in text.splitlines():
         label = _LABEL.fullmatch(re.sub(r"\s#.*", "", raw).strip())
-        if label is not None and _plain(label[1]) in names:
-            name, lines = _plain(label[1]), []
+        if label is not None and _unquoted(label[1]) in names:
+            name, lines = _unquoted(label[1]), []
         elif name and label is not None and label[1].startswith(".Lfunc_end"):
             yield name, lines
             name = ""
@@ -147,8 +147,8 @@ def _functions(text: str) -> Iterator[tuple[str, list[str]]]:
             lines.append(raw.strip())
 
 
-def _plain(name: str) -> str:
-    """A symbol without the quotes and escapes by which the text spells it."""
+def _unquoted(name: str) -> str:
+    """A symbol without its quotes and escapes."""
     return re.sub(r"\\(.)", r"\1", name[1:-1]) if name.startswith('"') else name
 
 

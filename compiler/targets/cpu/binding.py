@@ -1,4 +1,4 @@
-"""What native code is passed for the arrays of a call: addresses of arrays that fit, or of copies, and of results."""
+"""Bind the arrays of a call to native arguments: addresses of the arrays, or of copies, and of results."""
 
 from __future__ import annotations
 
@@ -9,30 +9,38 @@ from typing import Any, NamedTuple, TypeAlias
 from compiler.support.errors import TargetError
 from compiler.support.text import meant
 from compiler.targets.address import address
-from compiler.targets.arguments import Argument, Array, Passed, check_apart, check_input, check_target, room
-from compiler.targets.foreign import as_it_is, as_numpy, is_array, note_writing, returned_as
+from compiler.targets.arguments import (
+    Argument,
+    Array,
+    NativeValue,
+    check_disjoint,
+    check_input,
+    check_output,
+    new_array,
+)
+from compiler.targets.foreign import as_numpy, bump_version, identity, is_array, result_wrapper
 
 Out: TypeAlias = object
-"""An array, or a sequence of several, or None."""
+"""The value of `out=`: an array, a sequence of several, or None."""
 
 
 class Binding(NamedTuple):
-    """The values that native code is passed, the arrays that own the memory behind them, the arrays that are results,
-    and the conversion of results to the caller's kind."""
+    """The native arguments of a call, the arrays that own their memory, the results, and the function that wraps a
+    result as an array of the caller's package."""
 
-    passed: list[Passed]
-    held: list[object]
+    native_values: list[NativeValue]
+    owners: list[object]
     results: Sequence[Any]
-    returned_as: Callable[[Any], object]
+    result_wrapper: Callable[[Any], object]
 
-    def returned(self) -> object:
-        """What a call returns, when native code has run."""
-        outputs = tuple(map(self.returned_as, self.results))
+    def wrapped_results(self) -> object:
+        """Return the value of the call: None, the result, or a tuple of several."""
+        outputs = tuple(map(self.result_wrapper, self.results))
         return None if not outputs else outputs[0] if len(outputs) == 1 else outputs
 
 
 class Binder:
-    """The arguments of a native function, the last `outputs` of them results; without any, it works in place.
+    """Binder for a native function, whose last `outputs` arguments are results; with 0 outputs it works in place.
 
     `fixed` are the arrays of further arguments, by their positions among all.
     """
@@ -48,14 +56,15 @@ class Binder:
         self._fixed = [(position, address(array)) for position, array in sorted(fixed.items())]
 
     def in_order(self, arrays: Sequence[object], named: Mapping[str, object]) -> Sequence[object]:
-        """The inputs in order, given by position and by name. Raises TargetError where one is missing or doubled."""
+        """Return the inputs in order, from positional and named ones. Raises TargetError for a missing or doubled
+        one."""
         names = self._names
         by_name = names[len(arrays) :]
         if len(arrays) + len(named) == len(names) and self._names_differ:
             try:
                 return [*arrays, *[named[name] for name in by_name]]
             except KeyError:
-                pass  # the checks below say which
+                pass  # the checks below raise
         if len(arrays) > len(names) or (not named and len(arrays) < len(names)):
             raise TargetError(f"{self._name}: takes {_arrays(len(names))}, got {len(arrays) + len(named)}")
         for name in named:
@@ -66,41 +75,45 @@ class Binder:
         return [*arrays, *map(named.__getitem__, by_name)]
 
     def bind(self, inputs: Sequence[object], out: Out) -> Binding:
-        """What a call is passed. Raises TargetError for arrays that do not fit, and for results that overlap others."""
-        targets = self._listed(out)
-        given = [*inputs, *targets]
-        seen = [self._seen(n, array) for n, array in enumerate(given)]
-        checked = [self._checked(n, array) for n, array in enumerate(seen)]
+        """Bind a call. Raises TargetError for arrays that do not fit, and for results that overlap other arrays."""
+        out_arrays = self._out_arrays(out)
+        all_given = [*inputs, *out_arrays]
+        numpy_arrays = [self._as_numpy(n, array) for n, array in enumerate(all_given)]
+        checked = [self._checked(n, array) for n, array in enumerate(numpy_arrays)]
         if out is None and self._outputs:
-            new = [room(argument) for argument in self._outputs]
-            return self._binding([*checked, *new], new, returned_as(inputs[0]) if inputs else as_it_is)
-        check_apart(self._name, self._arguments, seen, self._written)
-        for n in compress(range(len(given)), self._written):
-            note_writing(given[n])
-        return self._binding(checked, targets, as_it_is)
+            new_results = [new_array(argument) for argument in self._outputs]
+            return self._binding(
+                [*checked, *new_results], new_results, result_wrapper(inputs[0]) if inputs else identity
+            )
+        check_disjoint(self._name, self._arguments, numpy_arrays, self._written)
+        for n in compress(range(len(all_given)), self._written):
+            bump_version(all_given[n])
+        return self._binding(checked, out_arrays, identity)
 
-    def _binding(self, checked: list[Array], outputs: Sequence[Any], kind: Callable[[Any], object]) -> Binding:
-        passed: list[Passed] = []
+    def _binding(
+        self, checked: list[Array], outputs: Sequence[Any], result_wrapper: Callable[[Any], object]
+    ) -> Binding:
+        native_values: list[NativeValue] = []
         for argument, array in zip(self._arguments, checked, strict=True):
-            passed.append(array.item() if argument.by_value else address(array))
+            native_values.append(array.item() if argument.by_value else address(array))
         for position, start in self._fixed:
-            passed.insert(position, start)
-        return Binding(passed, [*checked], outputs, kind)
+            native_values.insert(position, start)
+        return Binding(native_values, [*checked], outputs, result_wrapper)
 
-    def _seen(self, position: int, given: object) -> Array:
-        """A given array as numpy sees its memory."""
+    def _as_numpy(self, position: int, value: object) -> Array:
+        """View a caller's array as a numpy array."""
         name = self._arguments[position].name
-        if self._written[position] and not is_array(given):
-            kind = type(given).__name__
+        if self._written[position] and not is_array(value):
+            kind = type(value).__name__
             raise TargetError(f"{self._name}: '{name}' is written, but of type {kind}, expected a numpy array")
-        return as_numpy(f"{self._name}: argument '{name}'", given)
+        return as_numpy(f"{self._name}: argument '{name}'", value)
 
     def _checked(self, position: int, array: Array) -> Array:
-        check = check_target if self._written[position] else check_input
+        check = check_output if self._written[position] else check_input
         return check(self._name, self._arguments[position], array)
 
     def _check_name(self, name: str, by_position: Sequence[str], names: Sequence[str]) -> None:
-        """Raise TargetError for a name that is not the name of one input which is given nowhere else."""
+        """Raise TargetError unless a name is that of exactly one input, which is not also given by position."""
         if any(argument.name == name for argument in self._outputs):
             raise TargetError(f"{self._name}: '{name}' is a result: give the array for it in out=")
         if name not in names:
@@ -111,17 +124,17 @@ class Binder:
         if name in by_position:
             raise TargetError(f"{self._name}: argument '{name}' is given by position and by name")
 
-    def _listed(self, out: Out) -> Sequence[object]:
-        """The arrays that a caller gives for results."""
+    def _out_arrays(self, out: Out) -> Sequence[object]:
+        """Return the arrays of `out=`."""
         if out is None:
             return []
-        given = out if isinstance(out, tuple | list) else [out]
-        if len(given) != len(self._outputs):
-            raise TargetError(f"{self._name}: gives {_arrays(len(self._outputs))}, out= has {len(given)}")
-        for array in given:
+        arrays = out if isinstance(out, tuple | list) else [out]
+        if len(arrays) != len(self._outputs):
+            raise TargetError(f"{self._name}: gives {_arrays(len(self._outputs))}, out= has {len(arrays)}")
+        for array in arrays:
             if not is_array(array):
                 raise TargetError(f"{self._name}: out= holds a {type(array).__name__}, expected numpy arrays")
-        return given
+        return arrays
 
 
 def _arrays(count: int) -> str:

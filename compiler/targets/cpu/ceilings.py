@@ -1,10 +1,10 @@
-"""What the machine can do at that moment: a register-only FMA loop for arithmetic, a non-temporal triad for bytes.
+"""Probes of the machine's current rates: a register-only FMA loop for arithmetic, a non-temporal triad for bandwidth.
 
-The triad stores past the caches. A plain store reads the line that it overwrites first, so that a plain triad moves
-four arrays and counts three: results that go past the caches would stand above it.
+A plain store first reads the cache line that it overwrites, so that a plain triad moves four arrays and counts three:
+kernels with non-temporal stores would exceed its rate.
 
-A shared machine's clock and memory move within seconds, so a probe runs beside each measurement, for as long. A probe
-whose threads were off their processors is repeated.
+The clock and the free bandwidth of a shared machine change within seconds, so each measurement has a probe of equal
+length beside it. A probe whose threads were preempted is repeated.
 """
 
 from __future__ import annotations
@@ -23,42 +23,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.targets.cpu.compile import Library, compile_llvm
-from compiler.targets.cpu.presence import Disturbance, Taken, timed, undisturbed
+from compiler.targets.cpu.presence import Disturbance, Sample, sample_undisturbed, time_calls
 from compiler.types.machines import Machine, host
 
-SHORTEST, LONGEST = 2e-3, 0.25
-"""Seconds of a probe: a shorter one under-reads the ceiling, a longer one tells nothing more."""
+MIN_SECONDS, MAX_SECONDS = 2e-3, 0.25
+"""The limits of a probe: a shorter one under-reads the ceiling, a longer one is no more precise."""
 STREAM_BYTES = 64 << 20
-"""Bytes of each of the triad's three arrays, for all threads together: more than the caches hold."""
+"""The bytes of each of the triad's three arrays, all threads together: larger than the caches."""
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What a probe found: units per second, and how it was disturbed."""
+class ProbeReading:
+    """The result of a probe: units per second, and its disturbance."""
 
     rate: float
     disturbance: Disturbance
 
 
 class Ceiling(Protocol):
-    """A probe of the machine: units per second, measured over about that many seconds; `what` names the unit."""
+    """A probe of the machine; `what` names the unit."""
 
     what: str
 
-    def probe(self, seconds: float) -> Reading:
-        """Units per second, now."""
+    def probe(self, seconds: float) -> ProbeReading:
+        """Measure units per second over about `seconds`."""
 
 
-def credible(share: float | None) -> float | None:
-    """The share of a ceiling that was reached; None for one that rounds to more than 100%: its probe was broken."""
+def plausible_share(share: float | None) -> float | None:
+    """Return the reached share of a ceiling; None if it rounds to more than 100%: the probe was wrong."""
     return None if share is None or round(share, 2) > 1 else share
 
 
-class _Loop:
-    """A loop on each of the threads, with as many rounds as last some seconds; `units` are counted over one round of
-    all threads.
+class _ProbeLoop:
+    """A timed loop on each thread; `units` is the work of one round of all threads, `speed` a guess of rounds a second.
 
-    With several threads each is woken before the time begins, and waits for the others.
+    Several threads wait for each other at a barrier before the time begins.
     """
 
     def __init__(self, threads: int, units: int, speed: float) -> None:
@@ -67,42 +66,45 @@ class _Loop:
         self._executor = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def run(self, thread: int, rounds: int) -> None:
-        """So many rounds on a thread; it releases the interpreter lock meanwhile."""
+        """Run rounds on a thread, with the GIL released."""
         raise NotImplementedError
 
-    def probe(self, seconds: float) -> Reading:
-        """Units per second, now."""
-        length = min(max(seconds, SHORTEST), LONGEST)
-        sampled = undisturbed(lambda repeat: self._taken(max(SHORTEST, length / 2**repeat)))
-        self._speed = 1 / sampled.taken.present
-        return Reading(self._units * self._speed, sampled.disturbance)
+    def probe(self, seconds: float) -> ProbeReading:
+        """Measure units per second over about `seconds`."""
+        length = min(max(seconds, MIN_SECONDS), MAX_SECONDS)
+        result = sample_undisturbed(lambda repeat: self._sample(max(MIN_SECONDS, length / 2**repeat)))
+        self._speed = 1 / result.sample.present
+        return ProbeReading(self._units * self._speed, result.disturbance)
 
-    def _taken(self, seconds: float) -> Taken:
+    def _sample(self, seconds: float) -> Sample:
         rounds = max(1, round(self._speed * seconds))
         if self._executor is None:
-            return replace(timed(lambda: self.run(0, rounds)), calls=rounds)
+            return replace(time_calls(lambda: self.run(0, rounds)), calls=rounds)
         barrier = Barrier(self._threads)
 
-        def one(thread: int) -> tuple[float, Taken]:
+        def time_thread(thread: int) -> tuple[float, Sample]:
             barrier.wait()
             start = perf_counter()
-            return start, timed(lambda: self.run(thread, rounds))
+            return start, time_calls(lambda: self.run(thread, rounds))
 
-        return replace(_together(list(self._executor.map(one, range(self._threads)))), calls=rounds)
+        return replace(_merge_thread_samples(list(self._executor.map(time_thread, range(self._threads)))), calls=rounds)
 
 
-def _together(samples: Sequence[tuple[float, Taken]]) -> Taken:
-    """What threads took that worked at once, each with the moment at which it began: one that began later than the
-    first had to wait for its processor until then."""
-    first, last = min(start for start, _ in samples), max(start + taken.seconds for start, taken in samples)
-    away = max(start - first + taken.away for start, taken in samples)
-    return Taken(
-        last - first, away, max(taken.switches for _, taken in samples), max(taken.stolen for _, taken in samples)
+def _merge_thread_samples(samples: Sequence[tuple[float, Sample]]) -> Sample:
+    """Merge the samples of threads that ran together, each with its start time: a late start counts as time away from
+    the processor."""
+    earliest, latest = min(start for start, _ in samples), max(start + sample.seconds for start, sample in samples)
+    away = max(start - earliest + sample.away for start, sample in samples)
+    return Sample(
+        latest - earliest,
+        away,
+        max(sample.switches for _, sample in samples),
+        max(sample.stolen for _, sample in samples),
     )
 
 
-class Arithmetic(_Loop):
-    """Floating-point operations per second of a loop that does nothing but float32 FMA, on each of the threads."""
+class Arithmetic(_ProbeLoop):
+    """Floating-point operations per second of a loop of float32 FMA in registers, on each thread."""
 
     what = "FMA in registers"
 
@@ -113,12 +115,12 @@ class Arithmetic(_Loop):
         self._sums = np.empty((threads, 16), np.float32)
 
     def run(self, thread: int, rounds: int) -> None:
-        """See `_Loop`; a round is a multiply-add of each accumulator."""
+        """A round is one multiply-add of each accumulator."""
         self._loop(rounds, self._sums[thread].ctypes.data)
 
 
-class Bandwidth(_Loop):
-    """Bytes per second of a[i] = b[i] + s * c[i] over arrays beyond the caches, cut among the threads.
+class Bandwidth(_ProbeLoop):
+    """Bytes per second of a[i] = b[i] + s * c[i] over arrays larger than the caches, divided among the threads.
 
     Stores are non-temporal, in whole aligned vectors, with a fence at the end of each pass. Source: STREAM (McCalpin).
     """
@@ -133,14 +135,14 @@ class Bandwidth(_Loop):
         self._triad = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * 3)(library().address("triad"))
 
     def run(self, thread: int, rounds: int) -> None:
-        """See `_Loop`; a round is a pass over the arrays."""
+        """A round is one pass over the arrays."""
         addresses = [array.ctypes.data for array in self._arrays[thread]]
         for _ in range(rounds):
             self._triad(self._elements, *addresses)
 
 
 def _aligned(size: int, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Ones, float32, that begin at a multiple of that many bytes."""
+    """Return float32 ones that begin at a multiple of `size` bytes."""
     flat = np.ones(prod(shape) + size // 4, np.float32)
     start = -flat.ctypes.data % size // 4
     return flat[start : start + prod(shape)].reshape(shape)
@@ -151,21 +153,22 @@ def _lanes(machine: Machine) -> int:
 
 
 def _accumulators(machine: Machine) -> int:
-    """As many as hide the latency of FMA and leave registers for the two factors: 24 of 32, or 12 of 16."""
+    """Enough accumulators to hide the latency of FMA, with registers left for the two factors: 24 of 32, or 12 of
+    16."""
     return 3 * machine.registers // 4
 
 
 @cache
 def library() -> Library:
-    """The compiled loops, `arithmetic` and `triad`."""
+    """Compile the loops `arithmetic` and `triad`."""
     machine = host()
     return compile_llvm(llvm_text(_lanes(machine), _accumulators(machine)), machine)
 
 
 def llvm_text(lanes: int, accumulators: int) -> str:
-    """The two loops as LLVM IR, for vectors of that many float32.
+    """Write the two loops as LLVM IR for vectors of `lanes` float32.
 
-    Accumulators start apart, or LLVM would keep one for all; they converge to 1 and stay finite.
+    The accumulators start with different values, or LLVM would merge them; they converge to 1 and stay finite.
     """
     vector = f"<{lanes} x float>"
     return "\n".join(

@@ -1,4 +1,4 @@
-"""LLVM IR text to machine code in this process, by llvmlite's new pass manager and MCJIT."""
+"""Compile LLVM IR text to machine code in this process, by llvmlite's new pass manager and MCJIT."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from compiler.targets.cpu.single_lanes import with_scalar_stores
 from compiler.types.machines import Machine, lacking
 
 
-class Loaded(Unpicklable):
-    """Machine code that is loaded; it must stay alive while an address of it is used."""
+class LoadedCode(Unpicklable):
+    """Loaded machine code; it must outlive all uses of its addresses."""
 
     _refusal = "loaded machine code cannot be pickled or copied: a unit of strata.driver.build_unit can be"
 
@@ -32,15 +32,15 @@ class Loaded(Unpicklable):
         self._machine = machine
 
     def address(self, name: str) -> int:
-        """The address of a function.
+        """Return the address of a function.
 
-        Raises TargetError for an unknown name, and for code that needs features this machine lacks: running it would
-        end the process.
+        Raises TargetError for an unknown name, and for code with instructions that this processor lacks: running them
+        would end the process.
         """
-        lacks = lacking(self._machine)
-        if lacks:
+        missing_features = lacking(self._machine)
+        if missing_features:
             raise TargetError(
-                f"code for '{self._machine.name}' cannot run here: this processor lacks {', '.join(lacks)}"
+                f"code for '{self._machine.name}' cannot run here: this processor lacks {', '.join(missing_features)}"
             )
         address: int = self._engine.get_function_address(name)
         if not address:
@@ -48,17 +48,17 @@ class Loaded(Unpicklable):
         return address
 
 
-class Library(Loaded):
-    """Machine code that was compiled in this process, with its texts."""
+class Library(LoadedCode):
+    """Machine code that was compiled in this process, with its LLVM IR and assembly."""
 
-    def __init__(self, compiled: _Compiled, machine: Machine, opt_level: int) -> None:
+    def __init__(self, compiled: _CompiledModule, machine: Machine, opt_level: int) -> None:
         self.llvm = str(compiled.module)
-        """The optimised text."""
+        """The optimised LLVM IR."""
         self._opt_level = opt_level
         super().__init__(llvm.create_mcjit_compiler(compiled.module, compiled.native), machine, compiled.context)
 
     def asm(self, name: str | None = None) -> str:
-        """The assembly of the optimised module, or of one function in it; TargetError for a wrong name."""
+        """Return the assembly of the optimised module, or of one function. Raises TargetError for an unknown name."""
         if name is None:
             return self._assembly
         start = self._assembly.find(f"\n{name}:")
@@ -73,11 +73,11 @@ class Library(Loaded):
 
     @property
     def commented(self) -> str:
-        """The assembly with LLVM's comments, which name the loop that each block is in."""
+        """The assembly with LLVM's comments, which name the loop of each block."""
         return self._emitted(comments=True)
 
     def _emitted(self, comments: bool) -> str:
-        native = _native(self._machine, self._opt_level)
+        native = _target_machine(self._machine, self._opt_level)
         native.set_asm_verbosity(comments)
         text: str = native.emit_assembly(llvm.parse_assembly(self.llvm, self._context))
         return text
@@ -85,9 +85,9 @@ class Library(Loaded):
 
 @dataclass(frozen=True)
 class ObjectCode:
-    """Machine code as bytes, which another process on a machine of the same kind can load.
+    """Relocatable machine code, loadable by other processes on machines of the same kind.
 
-    `declared` are the functions that it calls and does not define, `defined` the functions that others can call.
+    declared: the external functions that it calls. defined: the functions that it exports.
     """
 
     code: bytes
@@ -98,20 +98,22 @@ class ObjectCode:
 def compile_llvm(text: str, machine: Machine, opt_level: int = 3) -> Library:
     """Parse, verify, optimise at a level from 0 to 3, and load.
 
-    Raises TargetError for text that LLVM refuses, and for a function that is declared and found nowhere.
+    Raises TargetError for text that LLVM refuses, and for an external function that no library defines.
     """
-    return Library(_compiled(text, machine, opt_level), machine, opt_level)
+    return Library(_compile_module(text, machine, opt_level), machine, opt_level)
 
 
 def object_code(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> ObjectCode:
-    """Parse, verify and optimise as `compile_llvm` does, and give the object code instead of loading it.
+    """Parse, verify and optimise as `compile_llvm` does, and return the object code without loading it.
 
-    The functions `elsewhere` may be declared in the text: other object code that is loaded with this one has them.
+    The functions `elsewhere` may be declared in the text: other object code that is loaded with this one defines them.
     """
-    compiled = _compiled(text, machine, opt_level, elsewhere)
+    compiled = _compile_module(text, machine, opt_level, elsewhere)
     symbols = [f.name for f in compiled.module.functions if not f.is_declaration and f.linkage != llvm.Linkage.internal]
     code = ObjectCode(
-        compiled.native.emit_object(compiled.module), tuple(sorted(_declared(compiled.module))), tuple(symbols)
+        compiled.native.emit_object(compiled.module),
+        tuple(sorted(_external_functions(compiled.module))),
+        tuple(symbols),
     )
     compiled.module.close()
     _dispose(compiled.context)
@@ -120,62 +122,62 @@ def object_code(text: str, machine: Machine, opt_level: int = 3, elsewhere: Coll
 
 @dataclass(frozen=True)
 class ObjectCodes:
-    """The object code of several texts, and the seconds that it took."""
+    """The object code of several texts, and the seconds of their compilation."""
 
     objects: tuple[ObjectCode, ...]
     seconds: float
 
 
 def object_codes(texts: Sequence[str], machine: Machine) -> ObjectCodes:
-    """The object code of several texts, each for itself. Raises TargetError as `object_code` does."""
+    """Compile several texts, each to object code of its own. Raises TargetError as `object_code` does."""
     start = perf_counter()
     objects = tuple(object_code(text, machine) for text in texts)
     return ObjectCodes(objects, perf_counter() - start)
 
 
 def assembly(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> str:
-    """The assembly of the code that `object_code` makes of a text, emitted from the optimised text as for a library."""
-    compiled = _compiled(text, machine, opt_level, elsewhere)
-    again = llvm.parse_assembly(str(compiled.module), compiled.context)
-    written: str = compiled.native.emit_assembly(again)
-    again.close()
+    """Return the assembly of a text's object code, emitted from the optimised text as for a library."""
+    compiled = _compile_module(text, machine, opt_level, elsewhere)
+    reparsed = llvm.parse_assembly(str(compiled.module), compiled.context)
+    assembly_text: str = compiled.native.emit_assembly(reparsed)
+    reparsed.close()
     compiled.module.close()
     _dispose(compiled.context)
-    return written
+    return assembly_text
 
 
-def load_object(code: ObjectCode, machine: Machine) -> Loaded:
-    """Load object code. Raises TargetError for a function that it calls and that is found nowhere."""
+def load_object(code: ObjectCode, machine: Machine) -> LoadedCode:
+    """Load object code. Raises TargetError for an external function that no library defines."""
     return load_objects([code], machine)
 
 
-def load_objects(objects: Sequence[ObjectCode], machine: Machine) -> Loaded:
-    """Load object code whose parts call each other; names are this program's own, whatever else the process has.
+def load_objects(objects: Sequence[ObjectCode], machine: Machine) -> LoadedCode:
+    """Load object files that call each other; their symbols take precedence over those of the process.
 
-    Raises TargetError for a function that is called and found nowhere, and for one that two parts have.
+    Raises TargetError for a function that no file and no library defines, and for one that two files define.
     """
     _initialise()
-    defined = Counter(name for part in objects for name in part.defined)
-    twice = [name for name, count in defined.items() if count > 1]
-    if twice:
-        raise TargetError(f"two parts of a program have a function '{twice[0]}'")
-    _resolve({name for part in objects for name in part.declared} - defined.keys())
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _native(machine, 0))
-    for part in objects:
-        engine.add_object_file(llvm.ObjectFileRef.from_data(part.code))
-    return Loaded(engine, machine)
+    defined = Counter(name for file in objects for name in file.defined)
+    duplicates = [name for name, count in defined.items() if count > 1]
+    if duplicates:
+        raise TargetError(f"two parts of a program have a function '{duplicates[0]}'")
+    _resolve({name for file in objects for name in file.declared} - defined.keys())
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(machine, 0))
+    for file in objects:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(file.code))
+    return LoadedCode(engine, machine)
 
 
 @dataclass(frozen=True)
-class _Compiled:
-    """An optimised module, whose functions are all found, the target machine for its code, and its LLVM context."""
+class _CompiledModule:
+    """An optimised module without unresolved functions, the target machine for its code, and its LLVM context."""
 
     module: llvm.ModuleRef
     native: llvm.TargetMachine
     context: llvm.ContextRef
 
 
-def _compiled(text: str, machine: Machine, opt_level: int, elsewhere: Collection[str] = ()) -> _Compiled:
+def _compile_module(text: str, machine: Machine, opt_level: int, elsewhere: Collection[str] = ()) -> _CompiledModule:
     _initialise()
     context = _new_context()
     try:
@@ -183,18 +185,18 @@ def _compiled(text: str, machine: Machine, opt_level: int, elsewhere: Collection
         module.verify()
     except RuntimeError as error:
         raise TargetError(f"LLVM refuses the module: {error}") from error
-    _resolve(_declared(module) - set(elsewhere))
-    native = _native(machine, opt_level)
+    _resolve(_external_functions(module) - set(elsewhere))
+    native = _target_machine(machine, opt_level)
     module.triple = llvm.Target.from_default_triple().triple
     module.data_layout = str(native.target_data)
     _optimise(module, native, opt_level)
-    return _Compiled(_repaired(module, context), native, context)
+    return _CompiledModule(_with_fixed_stores(module, context), native, context)
 
 
 def _new_context() -> llvm.ContextRef:
-    """An LLVM context of a module's own: the global one keeps the types and constants of all modules for ever.
+    """Create an LLVM context for one module: the global one keeps the types and constants of all modules for ever.
 
-    It is freed by `_dispose` only: the garbage collector would not know that its module goes first.
+    Only `_dispose` frees it: the garbage collector might free it before its module.
     """
     context = llvm.create_context()
     context._owned = True
@@ -212,13 +214,13 @@ def _free(engine: llvm.ExecutionEngine, context: llvm.ContextRef | None) -> None
         _dispose(context)
 
 
-def _declared(module: llvm.ModuleRef) -> set[str]:
-    """The functions that a module calls and that are not LLVM's own."""
+def _external_functions(module: llvm.ModuleRef) -> set[str]:
+    """Return the declared functions of a module, without LLVM's intrinsics."""
     names = {function.name for function in module.functions if function.is_declaration}
     return {name for name in names if not name.startswith("llvm.")}
 
 
-def _native(machine: Machine, opt_level: int) -> llvm.TargetMachine:
+def _target_machine(machine: Machine, opt_level: int) -> llvm.TargetMachine:
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=machine.cpu, features=machine.features, opt=opt_level, reloc="default", codemodel="jitdefault"
     )
@@ -234,29 +236,29 @@ def _optimise(module: llvm.ModuleRef, native: llvm.TargetMachine, opt_level: int
 
 
 def _release(passes: llvm.NewPassManager) -> None:
-    """Free a pass manager: llvmlite's own `close` finds the base class's, which does nothing, and 120 KiB stay."""
+    """Free a pass manager: llvmlite's `close` calls the base class's, which does nothing and leaks 120 KiB."""
     llvm.ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
     passes.detach()
 
 
-def _repaired(module: llvm.ModuleRef, context: llvm.ContextRef) -> llvm.ModuleRef:
-    """The module without what LLVM's backend gets wrong."""
+def _with_fixed_stores(module: llvm.ModuleRef, context: llvm.ContextRef) -> llvm.ModuleRef:
+    """Return the module without masked stores of one lane, which LLVM's backend miscompiles."""
     if not any(function.name.startswith("llvm.masked.store") for function in module.functions):
         return module
     text = str(module)
-    better = with_scalar_stores(text)
-    return module if better == text else llvm.parse_assembly(better, context)
+    fixed_text = with_scalar_stores(text)
+    return module if fixed_text == text else llvm.parse_assembly(fixed_text, context)
 
 
 @cache
 def _initialise() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    for name in _HALVES:
-        _find(name, "gcc_s")
+    for name in _HALF_CONVERSIONS:
+        _define_symbol(name, "gcc_s")
     for name in _MATHEMATICS:
         for full in (name, f"{name}f"):
-            _find(full)
+            _define_symbol(full)
 
 
 _MATHEMATICS = (
@@ -265,18 +267,18 @@ _MATHEMATICS = (
     *("asinh", "acosh", "atanh", "fma", "fmod", "floor", "ceil", "trunc", "round", "roundeven", "rint"),
     *("fmin", "fmax", "fminimum", "fmaximum", "ldexp"),
 )
-"""What LLVM may call of the C library's mathematics without its being declared in the text."""
+"""Functions of libm that LLVM may call although the text does not declare them."""
 
 
-_HALVES = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2")
-"""What LLVM calls of the compiler's library for f16 where the processor has no conversions of it."""
+_HALF_CONVERSIONS = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2")
+"""Functions of libgcc that LLVM calls for f16 on processors without its conversions."""
 
 
-def _find(name: str, library: str = "m") -> bool:
-    """Make a function of a library known to LLVM, where the process does not have it by name."""
+def _define_symbol(name: str, library: str = "m") -> bool:
+    """Register a function of a library with LLVM unless the process exports it; return whether it exists."""
     if llvm.address_of_symbol(name):
         return True
-    function = getattr(_library(library), name, None)
+    function = getattr(_open_library(library), name, None)
     if function is None:
         return False
     llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
@@ -284,8 +286,8 @@ def _find(name: str, library: str = "m") -> bool:
 
 
 @cache
-def _library(name: str) -> ctypes.CDLL:
-    """A library by its name in Linux; without it, what the process has. To ask for its path starts other programs."""
+def _open_library(name: str) -> ctypes.CDLL:
+    """Open a library by its soname on Linux, else the process itself; ctypes would look it up by other programs."""
     try:
         return ctypes.CDLL(_SONAMES[name])
     except OSError:
@@ -296,9 +298,9 @@ _SONAMES = {"m": "libm.so.6", "gcc_s": "libgcc_s.so.1"}
 
 
 def _resolve(declared: Iterable[str]) -> None:
-    """LLVM ends the process for an unknown function: refuse it before."""
+    """Raise TargetError for a function that no library defines: LLVM would end the process."""
     if set(declared) & set(openmp.SYMBOLS):
         openmp.define_symbols()
     for name in sorted(declared):
-        if not _find(name):
+        if not _define_symbol(name):
             raise TargetError(f"the module calls '{name}', which is in no library here")

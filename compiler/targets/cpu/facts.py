@@ -1,4 +1,4 @@
-"""`Facts`: what a build says of its kernel: its groups, its memory, and how long it took."""
+"""`BuildFacts`: the groups, the memory and the build time of a kernel."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from dataclasses import dataclass, field
 
 RUN_ONCE = "run once"
 """The verdict of a group that runs once, when the kernel is made."""
-RUN_SELDOM = "run where the guard of its other form fails"
-"""The verdict of a group that a guard skips as a rule; it is compiled as written."""
+RUN_AS_FALLBACK = "run where the guard of its other form fails"
+"""The verdict of a group that runs only if the guard of its other form fails; it is compiled as written."""
 
 
 @dataclass(frozen=True)
 class GroupFacts:
-    """A function that the kernel's main function calls, one however often it is called.
+    """A group of a kernel, with the number of its calls in main.
 
-    hash: of its canonical program; empty where it has none. source: where its schedule is from, "written" for the loops
-    as they were lowered. verdict: what verify-schedule said of the schedule; for what was not scheduled empty, or
-    RUN_ONCE where it depends on constants alone, RUN_SELDOM where a guard skips it. law: the name of the law that
-    gave its form, empty for the written one.
-    seconds: what it took to compile; 0 where the cache had it.
+    hash: of its canonical program; empty without one. source: the origin of its schedule, "written" for the loops as
+    lowered. verdict: of verify-schedule; without a schedule empty, or RUN_ONCE for a group of constants alone, or
+    RUN_AS_FALLBACK. seconds: of its compilation; 0 if it was in the cache. law: the law that made its form, empty for
+    the written form.
     """
 
     name: str
@@ -31,13 +30,13 @@ class GroupFacts:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Facts about a kernel; sizes in bytes.
+class BuildFacts:
+    """Facts of a kernel's build; sizes in bytes.
 
     arena_bytes: temporaries between groups, which share memory, and scratch memory of the groups, for the kernel's
-    count of threads. temporaries_bytes: all temporaries between groups, if none shared memory. constant_bytes:
-    constants and what was prepared of them. build_seconds: from the program to the kernel. cached: whether its machine
-    code, main's included, is from the cache of earlier builds.
+    count of threads. temporaries_bytes: all temporaries between groups without sharing. constant_bytes: constants and
+    prepared arrays. build_seconds: from the program to the kernel. cached: whether all machine code, main's included,
+    is from the cache of earlier builds.
     """
 
     groups: tuple[GroupFacts, ...] = field(default=())
@@ -48,5 +47,5 @@ class Facts:
     cached: bool = False
 
 
-UNKNOWN = Facts()
-"""The facts of a kernel that was not built here, such as one that another process has compiled."""
+UNKNOWN_FACTS = BuildFacts()
+"""The facts of a kernel that was compiled elsewhere."""

@@ -1,4 +1,4 @@
-"""x86 instructions as LLVM prints them (AT&T syntax): their kinds, and counts of many."""
+"""x86 instructions in LLVM's AT&T syntax: their kinds and operands, and counts of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction; `loop` is the number of its debug location, 0 without one.
+    """An instruction; `loop` is the number of its debug location, 0 without one.
 
     The last operand is the destination, as in AT&T syntax.
     """
@@ -63,12 +63,12 @@ class Instruction:
 
     @cached_property
     def memory(self) -> str | None:
-        """Its operand in memory, decorations left out."""
+        """Its memory operand, without decorations such as `{%k1}`."""
         return next((o.partition("{")[0].strip() for o in self.operands if _is_memory(o)), None)
 
     @cached_property
     def _accesses(self) -> tuple[bool, bool]:
-        """Whether it reads, and whether it writes, its operand in memory."""
+        """Whether it reads, and whether it writes, its memory operand."""
         if self.memory is None or _NO_ACCESS.fullmatch(self.mnemonic) or "branch" in _control(self.mnemonic):
             return False, False
         if "call" in _control(self.mnemonic) or not _is_memory(self.operands[-1]):
@@ -84,13 +84,13 @@ class Instruction:
 
     @cached_property
     def float_bits(self) -> int:
-        """The width of the elements that it multiplies, adds, divides or compares; 0 where it does none of that."""
+        """The element width of its floating-point arithmetic; 0 for other instructions."""
         match = _FUSED.fullmatch(self.mnemonic) or _ARITHMETIC.fullmatch(self.mnemonic)
         return _ELEMENT[match[1]] if match else 16 if self.mnemonic == "vdpbf16ps" else 0
 
     @cached_property
     def lanes(self) -> int:
-        """How many elements it computes with; 1 for a scalar."""
+        """The number of elements that it computes with; 1 for a scalar."""
         if not self.float_bits:
             return 0
         scalar = self.mnemonic[-2] == "s"
@@ -103,13 +103,13 @@ class Instruction:
 
     @property
     def target(self) -> str | None:
-        """Where a jump or a direct call goes."""
+        """The target of a jump or a direct call."""
         has_target = bool({"branch", "call"} & self.kinds) and bool(self.operands)
         return None if not has_target or self.operands[0].startswith("*") else self.operands[0].removesuffix("@PLT")
 
     @property
     def reads_last(self) -> bool:
-        """Whether what its last operand held goes into the result."""
+        """Whether the former value of its last operand is an input."""
         masked = self.operands and "{%k" in self.operands[-1] and "{z}" not in self.operands[-1]
         if self.mnemonic.startswith("v"):
             return bool(masked) or "fma" in self.kinds or self.mnemonic.startswith(("vpermt2", "vpermi2", "vpternlog"))
@@ -124,24 +124,26 @@ class Instruction:
 
     @property
     def is_move(self) -> bool:
-        """Whether it only copies a register, reads or writes memory, or computes an address of nothing."""
+        """Whether it is a register copy, a plain load or store, or a no-op."""
         return bool(_MOVE.fullmatch(self.mnemonic))
 
     @property
     def lanes_moved(self) -> int:
-        """How many elements a gather or scatter accesses, as its indices and elements allow."""
-        widest = {"q": 64, "d": 32}
-        wide = max((widest.get(letter, 32) for letter in self.mnemonic.partition("er")[2][:2]), default=32)
-        return max(1, self.bits // wide)
+        """The number of elements that a gather or scatter accesses, from the widths of its indices and elements."""
+        element_widths = {"q": 64, "d": 32}
+        widest_bits = max(
+            (element_widths.get(letter, 32) for letter in self.mnemonic.partition("er")[2][:2]), default=32
+        )
+        return max(1, self.bits // widest_bits)
 
     @cached_property
     def addressed(self) -> tuple[str, ...]:
-        """The registers of its address, by their families: a, r8, v3."""
+        """The registers of its address, by family: a, r8, v3."""
         return _families(self.memory or "")
 
     @cached_property
     def read(self) -> tuple[str, ...]:
-        """The registers whose values go into its result, without those of its address."""
+        """The input registers, by family, without those of its address."""
         if re.fullmatch(r"v?p?xor\w+", self.mnemonic) and len(set(self.operands)) == 1:
             return ()  # sets a register to zero, whatever was in it
         sources = self.operands if self.reads_last or not self.writes_last else self.operands[:-1]
@@ -149,13 +151,13 @@ class Instruction:
 
     @cached_property
     def written(self) -> tuple[str, ...]:
-        """The register that it writes."""
+        """The output register, by family."""
         last = self.operands[-1].partition(" ")[0] if self.writes_last else ""
         return () if _is_memory(last) else _families(last)
 
 
 def parse_instruction(text: str, loop: int = 0) -> Instruction:
-    """An instruction from its line; prefixes such as lock or rep are left out."""
+    """Parse an instruction from a line; prefixes such as lock or rep are dropped."""
     words = text.split(None, 1)
     while words[0] in ("lock", "rep", "repe", "repne", "notrack") and len(words) == 2:
         words = words[1].split(None, 1)
@@ -164,7 +166,7 @@ def parse_instruction(text: str, loop: int = 0) -> Instruction:
 
 
 def _families(operand: str) -> tuple[str, ...]:
-    """The registers of an operand, each by one name whatever its width, without the instruction pointer."""
+    """Return the register families of an operand, without the instruction pointer: `%eax` and `%rax` are both `a`."""
     families = (_family(name) for name in re.findall(r"%(\w+)", operand))
     return tuple(name for name in families if name != "ip")
 
@@ -187,14 +189,14 @@ def _control(mnemonic: str) -> str:
 
 
 @dataclass(frozen=True)
-class Census:
-    """The instructions of a loop, counted for one iteration, every branch in it taken to be run through.
+class InstructionCounts:
+    """Counts of a loop's instructions in one iteration, if it executes each of them once.
 
-    loads, stores: of memory, a folded operand being a load; broadcasts, gathers and scatters count here too.
-    stack_loads, stack_stores: those of them that are on the stack, as spilled registers are.
-    branches: jumps other than the one that begins the next iteration. calls: of whom, in order.
-    width: of the vectors that compute in floating point (of all that there are, where none do): zmm, ymm, xmm,
-    scalar, or nothing. float_bits: of the elements that most floating-point operations are on, 0 where none are.
+    loads, stores: of memory, including memory operands of arithmetic, broadcasts, gathers and scatters.
+    stack_loads, stack_stores: those on the stack, such as spills.
+    branches: jumps other than the back edge. calls: the callees, in order.
+    width: zmm, ymm, xmm or scalar, by most floating-point operations; without any the widest register, or "".
+    float_bits: the element width of most floating-point operations, 0 without any.
     """
 
     instructions: int
@@ -216,27 +218,29 @@ class Census:
 
     @property
     def loads_per_fma(self) -> float | None:
-        """Loads for each fma; None without any."""
+        """Loads for each fma; None without fma."""
         return self.loads / self.fma if self.fma else None
 
     @property
     def stores_per_fma(self) -> float | None:
-        """Stores for each fma; None without any."""
+        """Stores for each fma; None without fma."""
         return self.stores / self.fma if self.fma else None
 
 
-def census(instructions: Sequence[Instruction], frame: Sequence[str] = ("%rsp",), calls: Sequence[str] = ()) -> Census:
-    """Count instructions; `frame` are the registers that address the stack, `calls` who is called."""
+def count_instructions(
+    instructions: Sequence[Instruction], frame: Sequence[str] = ("%rsp",), calls: Sequence[str] = ()
+) -> InstructionCounts:
+    """Count instructions; `frame` are the registers that address the stack, `calls` the callees."""
     kinds = Counter(kind for i in instructions for kind in i.kinds)
     stack = Counter(kind for i in instructions if on_stack(i, frame) for kind in i.kinds)
-    elements: Counter[int] = Counter()
+    flops_by_width: Counter[int] = Counter()
     for i in instructions:
-        elements[i.float_bits] += i.flops
-    del elements[0]
-    return Census(
+        flops_by_width[i.float_bits] += i.flops
+    del flops_by_width[0]
+    return InstructionCounts(
         instructions=len(instructions),
         width=_width(instructions),
-        float_bits=max(elements, key=elements.__getitem__, default=0),
+        float_bits=max(flops_by_width, key=flops_by_width.__getitem__, default=0),
         flops=sum(i.flops for i in instructions),
         fma=kinds["fma"],
         loads=kinds["load"],
@@ -254,17 +258,17 @@ def census(instructions: Sequence[Instruction], frame: Sequence[str] = ("%rsp",)
 
 
 def on_stack(instruction: Instruction, frame: Sequence[str]) -> bool:
-    """Whether an instruction's operand in memory is addressed by a register of the stack's frame."""
+    """Return whether an instruction's memory operand is addressed by a register of the stack frame."""
     return instruction.memory is not None and any(f"({name}" in instruction.memory for name in frame)
 
 
 def _width(instructions: Sequence[Instruction]) -> str:
-    """The width by which most floating-point operations are done."""
-    work: Counter[str] = Counter()
+    """Return the vector width of most floating-point operations."""
+    flops: Counter[str] = Counter()
     for i in instructions:
         if i.flops:
-            work["scalar" if i.lanes == 1 and i.mnemonic[-2] == "s" else f"{'xyz'[i.bits // 256]}mm"] += i.flops
-    if work:
-        return max(work, key=work.__getitem__)
+            flops["scalar" if i.lanes == 1 and i.mnemonic[-2] == "s" else f"{'xyz'[i.bits // 256]}mm"] += i.flops
+    if flops:
+        return max(flops, key=flops.__getitem__)
     widest = max((i.bits for i in instructions), default=0)
     return f"{'xyz'[widest // 256]}mm" if widest else ""

@@ -1,4 +1,4 @@
-"""`Kernel`: a native function that takes numpy arrays, and refuses arrays that do not fit in one sentence."""
+"""`Kernel`: a native function of numpy arrays, with checks of its arguments."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from compiler.targets.address import address
 from compiler.targets.arena import arena
 from compiler.targets.arguments import Argument, Array, arguments_html
 from compiler.targets.cpu.binding import Binder, Binding, Out
-from compiler.targets.cpu.calls import UNUSUAL, NativeFunction, UsualCalls
-from compiler.targets.cpu.compile import Loaded
-from compiler.targets.cpu.facts import UNKNOWN, Facts, GroupFacts
-from compiler.targets.cpu.openmp import thread_count, usable
-from compiler.targets.cpu.presence import QUIET, Disturbance, Taken, timed, undisturbed
-from compiler.targets.foreign import ON_SAME_MEMORY
+from compiler.targets.cpu.calls import DECLINED, FastCalls, NativeFunction
+from compiler.targets.cpu.compile import LoadedCode
+from compiler.targets.cpu.facts import UNKNOWN_FACTS, BuildFacts, GroupFacts
+from compiler.targets.cpu.openmp import thread_count, usable_threads
+from compiler.targets.cpu.presence import QUIET, Disturbance, Sample, sample_undisturbed, time_calls
+from compiler.targets.foreign import ZERO_COPY
 
-Text = str | Callable[[], str]
+LevelText = str | Callable[[], str]
 CType: TypeAlias = type[ctypes.c_void_p] | type[ctypes.c_int32]
-Results: TypeAlias = Any  # an array, a tuple of several or None: the function's outputs tell, which types do not know
+Results: TypeAlias = Any  # an array, a tuple of several or None, by the number of outputs
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds for one call: median, minimum and maximum over a number of repeats; and how these were disturbed, where
-    the machine was busy."""
+    """Seconds of one call: median, minimum and maximum over repeats, and the disturbance of these by other
+    processes."""
 
     median: float
     minimum: float
@@ -46,26 +46,26 @@ class Timing:
     disturbance: Disturbance = QUIET
 
     def __repr__(self) -> str:
-        median, least, most = map(duration, (self.median, self.minimum, self.maximum))
+        median, minimum, maximum = map(duration, (self.median, self.minimum, self.maximum))
         busy = f"; {self.disturbance}" if self.disturbance.matters else ""
-        return f"<Timing {median}: the median of {counted(self.repeats, 'repeat')}, {least} to {most}{busy}>"
+        return f"<Timing {median}: the median of {counted(self.repeats, 'repeat')}, {minimum} to {maximum}{busy}>"
 
 
-class _Surroundings(NamedTuple):
-    """What native code is passed behind its arrays: the address of a workspace or 0, and the threads of parallel loops,
-    if there are any; and the memory of that workspace."""
+class _TrailingArguments(NamedTuple):
+    """The native arguments behind the arrays: the address of a workspace or 0, then the thread count if there are
+    parallel loops; `memory` owns the workspace."""
 
-    passed: Sequence[int]
+    native_values: Sequence[int]
     memory: Array | None = None
 
 
-_PLAIN = (0,)
-"""The last arguments of a call without workspace and parallel loops."""
+_NO_WORKSPACE = (0,)
+"""The trailing arguments of a kernel without workspace and parallel loops."""
 
 
 @dataclass(frozen=True)
 class Interface:
-    """What a caller of a native function knows; `threads` is None where it has no parallel loops."""
+    """The interface of a native function; `threads` is None without parallel loops."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -78,22 +78,22 @@ class Interface:
 class FixedArguments:
     """The arrays that a kernel passes in each call, by the positions of their arguments in the native function.
 
-    `preparation` is the kernel that computed the arrays that depend on constants alone.
+    `preparation`: the kernel that computed the arrays that depend on constants alone.
     """
 
     arrays: Mapping[int, Array]
     preparation: Kernel | None = None
 
 
-NOTHING = FixedArguments({})
+NO_FIXED_ARGUMENTS = FixedArguments({})
 """No array is fixed."""
 
 
 class Kernel(Unpicklable):
-    """A compiled function of numpy arrays. Python threads may call it at once; it releases the GIL.
+    """A compiled function of numpy arrays. It releases the GIL, and concurrent calls are safe.
 
-    `threads` is how many threads its parallel loops run on where a call does not say; None if it has no such loops.
-    `fixed` are the constants and prepared arrays, which no call gives: `arguments` are the others.
+    threads: the default thread count of its parallel loops; None without such loops. fixed: the constants and prepared
+    arrays that it passes itself; `arguments` are the others.
     """
 
     _refusal = (
@@ -104,11 +104,11 @@ class Kernel(Unpicklable):
     def __init__(
         self,
         interface: Interface,
-        library: Loaded,
+        library: LoadedCode,
         policy: str = "contract",
-        texts: Mapping[str, Text] | None = None,
-        fixed: FixedArguments = NOTHING,
-        facts: Facts = UNKNOWN,
+        texts: Mapping[str, LevelText] | None = None,
+        fixed: FixedArguments = NO_FIXED_ARGUMENTS,
+        facts: BuildFacts = UNKNOWN_FACTS,
         callees: Mapping[str, Interface] = MappingProxyType({}),
     ) -> None:
         self.facts = facts
@@ -143,27 +143,27 @@ class Kernel(Unpicklable):
 
     @property
     def groups(self) -> tuple[GroupFacts, ...]:
-        """The different groups that it calls, in the order of their first calls; none for a program of one nest."""
+        """The distinct groups that it calls, in the order of their first calls; none for a program of one nest."""
         return self.facts.groups
 
     @property
     def arena_bytes(self) -> int:
-        """Memory for temporaries between groups and for scratch, see `Facts`."""
+        """Memory for temporaries between groups and for scratch, see `BuildFacts`."""
         return self.facts.arena_bytes
 
     @property
     def temporaries_bytes(self) -> int:
-        """What the temporaries between groups would take without sharing memory."""
+        """Memory for temporaries between groups without sharing."""
         return self.facts.temporaries_bytes
 
     @property
     def constant_bytes(self) -> int:
-        """The memory of constants and prepared arrays."""
+        """Memory of constants and prepared arrays."""
         return self.facts.constant_bytes
 
     @property
     def build_seconds(self) -> float:
-        """How long it took to build, from the program to this kernel."""
+        """The seconds of its build, from the program to this kernel."""
         return self.facts.build_seconds
 
     @cached_property
@@ -172,96 +172,100 @@ class Kernel(Unpicklable):
         return ctypes.CFUNCTYPE(None, *self._types)(self.library.address(symbol(self.name)))
 
     @cached_property
-    def _usual_calls(self) -> UsualCalls:
+    def _usual_calls(self) -> FastCalls:
         fixed = {position: address(array) for position, array in self.fixed.arrays.items()}
         has_threads = self.threads is not None
-        return UsualCalls(self.name, NativeFunction(self._native, self.arguments, self.outputs, fixed, has_threads))
+        return FastCalls(self.name, NativeFunction(self._native, self.arguments, self.outputs, fixed, has_threads))
 
     def __call__(self, /, *arrays: object, out: Out = None, threads: int | None = None, **named: object) -> Results:
-        """Run on arrays of the expected shapes and dtypes; the result, or a tuple of several.
+        """Run on arrays of the expected shapes and dtypes; return the result, or a tuple of several.
 
-        Arrays are numpy's, torch's or any with `__dlpack__` on the CPU, by position or by name; `out` and `threads`
-        are no names of arguments: one that is called so is given by position. Inputs may have any strides, alignment
-        and byte order: what native code cannot read is copied. `out` (an array or a tuple) receives the results and
-        must be contiguous, writable, and apart from the rest; without it they are new arrays, of the package that the
-        first input is of. A function without outputs works in place on its arguments, which are held to the same, and
+        Arrays are numpy's, torch's or any with `__dlpack__` on the CPU, by position or by name; an argument named
+        `out` or `threads` can be passed by position only. Inputs may have any strides, alignment and byte order:
+        those that native code cannot read are copied. `out` (an array or a tuple) receives the results and must be
+        contiguous, writable, and disjoint from all other arrays; without it results are new arrays of the first
+        input's package. A function without outputs works in place on its arguments, under the same conditions, and
         returns None. Parallel loops run on `threads` threads, one without OpenMP; results do not depend on the count.
-        Raises TargetError for arrays that do not fit, for a wrong count or name, and where this processor lacks what
-        the kernel was built for. See docs/calls.md.
+        Raises TargetError for arrays that do not fit, for a wrong count or name, and if this processor lacks features
+        that the kernel was built for. See docs/calls.md.
         """
-        surroundings = _PLAIN if threads is None and self._is_plain else self._surroundings(threads).passed
+        trailing = (
+            _NO_WORKSPACE if threads is None and self._is_plain else self._trailing_arguments(threads).native_values
+        )
         inputs = self._binder.in_order(arrays, named) if named or len(arrays) != self._inputs else arrays
         if inputs:
             calls = self._usual_calls
-            outputs = calls[type(inputs[0])](inputs, out, *surroundings)
-            if outputs is UNUSUAL:
-                outputs = calls.on_views(inputs, out, *surroundings)
-            if outputs is not UNUSUAL:
+            outputs = calls[type(inputs[0])](inputs, out, *trailing)
+            if outputs is DECLINED:
+                outputs = calls.on_views(inputs, out, *trailing)
+            if outputs is not DECLINED:
                 return outputs
-        call = self._binder.bind(inputs, out)
-        self._native(*call.passed, *surroundings)
-        return call.returned()
+        binding = self._binder.bind(inputs, out)
+        self._native(*binding.native_values, *trailing)
+        return binding.wrapped_results()
 
     def bound(self, /, *arrays: object, out: Out = None, threads: int | None = None, **named: object) -> BoundCall:
-        """The native call on arrays that are checked here, once: only the kernel's own time remains.
+        """Check and bind the arrays once; return the native call without Python's overhead.
 
-        Takes, returns and raises what a call does, but that results are in the same arrays each time: those of `out`,
-        or new ones that are made here.
+        Arguments, results and exceptions are those of a call, but each run writes to the same arrays: those of `out`,
+        or new ones.
         """
-        call, surroundings = self._binder.bind(self._binder.in_order(arrays, named), out), self._surroundings(threads)
-        call.passed.extend(surroundings.passed)
-        call.held.append(surroundings.memory)
-        return BoundCall(self, call)
+        binding, trailing = (
+            self._binder.bind(self._binder.in_order(arrays, named), out),
+            self._trailing_arguments(threads),
+        )
+        binding.native_values.extend(trailing.native_values)
+        binding.owners.append(trailing.memory)
+        return BoundCall(self, binding)
 
     def group(self, name: str) -> Kernel:
-        """The native function of one of `groups` alone, of all arrays that main passes to it, prepared ones included; a
-        kernel of one nest is its own group.
+        """Return one of `groups` as a kernel, with all arrays that main passes to it, prepared ones included; a kernel
+        of one nest is its own group.
 
-        It is there to be timed: where a group works in place, it leaves part of its results to the array that it
-        replaces.
+        It serves timing: a group that works in place expects part of its results in the array that it overwrites.
         """
         return Kernel(self._callees[name], self.library, self.policy) if self._callees else self
 
     def text(self, level: str) -> str:
-        """The program at a level: te, loop, low, llvm or asm, where the kernel came through it."""
+        """Return the program at a level of its build: te, loop, low, llvm or asm."""
         if validation.text("level", level, TargetError) not in self._texts:
             raise TargetError(f"{self.name}: no level '{level}' (there are {', '.join(self._texts)})")
         text = self._texts[level]
         return text if isinstance(text, str) else text()
 
     def time(self, *arrays: object, repeats: int = 9, min_seconds: float = 0.0, threads: int | None = None) -> Timing:
-        """Time native calls, after a first one that does not count, with results in arrays of their own.
+        """Time native calls on new result arrays, after a warm-up call.
 
-        Each repeat makes as many calls as it takes to last `min_seconds`, at least one; figures are per call. One whose
-        threads were off their processors is made again, a few times; `disturbance` says how far that did not help.
+        Each repeat makes enough calls to last `min_seconds`, at least one; figures are per call. A repeat whose threads
+        were preempted is made again, a few times; `disturbance` is the preemption that remained.
         """
         repeats = validation.integer("repeats", repeats, 1, error=TargetError)
-        shortest = validation.seconds("min_seconds", min_seconds, TargetError)
+        min_repeat_seconds = validation.seconds("min_seconds", min_seconds, TargetError)
         call = self.bound(*arrays, threads=threads)
-        team = self._team(threads) or 1
+        thread_count_ = self._team(threads) or 1
 
-        def take(calls: int) -> Taken:
-            return timed(call, calls, team)
+        def take(calls: int) -> Sample:
+            return time_calls(call, calls, thread_count_)
 
-        calls = max(1, int(np.ceil(shortest / max(take(1).wall, 1e-7))))
-        samples = [undisturbed(lambda repeat: take(calls)) for _ in range(repeats)]
-        seconds = [sample.taken.wall for sample in samples]
-        disturbance = sum((sample.disturbance for sample in samples), QUIET)
+        calls = max(1, int(np.ceil(min_repeat_seconds / max(take(1).wall, 1e-7))))
+        results = [sample_undisturbed(lambda repeat: take(calls)) for _ in range(repeats)]
+        seconds = [result.sample.wall for result in results]
+        disturbance = sum((result.disturbance for result in results), QUIET)
         return Timing(statistics.median(seconds), min(seconds), max(seconds), repeats, disturbance)
 
-    def _surroundings(self, threads: int | None) -> _Surroundings:
+    def _trailing_arguments(self, threads: int | None) -> _TrailingArguments:
         team = self._team(threads)
         memory = self._scratch(team or 1)
-        passed = [0 if memory is None else address(memory)]
-        return _Surroundings(passed if team is None else [*passed, team], memory)
+        native_values = [0 if memory is None else address(memory)]
+        return _TrailingArguments(native_values if team is None else [*native_values, team], memory)
 
     def _team(self, threads: int | None) -> int | None:
-        """The threads of one call; None where the kernel has no parallel loops."""
+        """Return the thread count of a call; None without parallel loops."""
         count = self.threads if threads is None else thread_count(threads)
-        return None if self.threads is None or count is None else usable(count)
+        return None if self.threads is None or count is None else usable_threads(count)
 
     def _scratch(self, threads: int) -> Array | None:
-        """This Python thread's workspace, allocated once, and again for a larger count of threads."""
+        """Return this Python thread's workspace; it is allocated once, and again for a larger thread count."""
         size = self._workspace.size(threads)
         if not size:
             return None
@@ -273,20 +277,20 @@ class Kernel(Unpicklable):
 
 
 class BoundCall(Unpicklable):
-    """A kernel's native call on checked arrays. Called, it returns what a call of the kernel does, in the same arrays
-    each time. Python threads must not run one at once."""
+    """A kernel's native call on bound arrays; each run writes its results to the same arrays. Concurrent runs of one
+    bound call race."""
 
     _refusal = "a bound call has addresses and cannot be pickled or copied: `bound` of its kernel makes another"
-    __slots__ = ("_binding", "_converts", "_kernel", "_passed", "_results")
+    __slots__ = ("_binding", "_converts", "_kernel", "_native_values", "_results")
 
     def __init__(self, kernel: Kernel, binding: Binding) -> None:
         self._kernel, self._binding = kernel, binding
-        self._passed, self._results = tuple(binding.passed), binding.returned()
-        self._converts = binding.returned_as not in ON_SAME_MEMORY  # another package's conversion may copy
+        self._native_values, self._results = tuple(binding.native_values), binding.wrapped_results()
+        self._converts = binding.result_wrapper not in ZERO_COPY  # another package's conversion may copy
 
     def __call__(self) -> Results:
-        self._kernel._native(*self._passed)
-        return self._binding.returned() if self._converts else self._results
+        self._kernel._native(*self._native_values)
+        return self._binding.wrapped_results() if self._converts else self._results
 
     def __repr__(self) -> str:
         return f"<BoundCall of {self._kernel!r}>"

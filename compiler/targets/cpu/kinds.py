@@ -1,4 +1,4 @@
-"""The kinds of arrays that the usual call takes, numpy's and torch's: their checks, as Python expressions."""
+"""The array classes of the fast path, numpy's and torch's: their checks, as Python expressions."""
 
 from __future__ import annotations
 
@@ -9,94 +9,95 @@ from typing import Any
 import numpy as np
 
 from compiler.targets.address import address
-from compiler.targets.arguments import Argument, copied, in_native_order
-from compiler.targets.foreign import Torch, as_numpy, is_array, note_writing, returned_as, to_torch, torch
+from compiler.targets.arguments import Argument, aligned_copy, native_order_copy
+from compiler.targets.foreign import Torch, as_numpy, bump_version, imported_torch, is_array, result_wrapper, to_torch
 
 
 @dataclass(frozen=True)
 class ArrayKind:
-    """The arrays of a class, and the copies that native code can read: `copied` of an array that fits, `converted` of
-    some that do not.
+    """The checks and conversions of an array class.
 
-    Expressions are of what a caller gives `{g}`, of `shape{n}`, `dtype{n}` and `place{n}` of the argument at its
-    position, and of `names`: `read` and `written` are the array `{a}` for it; `fits` is a condition of arrays with the
-    right elements; `reads` and `writes` are those under which native code can do so with one that fits, apart from its
-    alignment; `start` is its address; `returned` makes one of numpy's array.
+    `copy` makes an array of the right shape and dtype readable for native code, `convert` one of another byte order.
+    The strings are Python expressions of the caller's object `{g}`, the array `{a}`, the argument's `shape{n}`,
+    `dtype{n}` and `label{n}`, and `names`. read, write: the array of an object to read or to write. fits: it has the
+    right shape and dtype. readable, writable: native code can access it, alignment aside. address: of its first
+    element. result: a numpy array as one of this class. after_writing: a statement behind the call.
     """
 
     cls: type
-    copied: Callable[[Argument, Any], object]
-    converted: Callable[[Argument, Any], object | None] | None
+    copy: Callable[[Argument, Any], object]
+    convert: Callable[[Argument, Any], object | None] | None
     dtype: Callable[[np.dtype], object]
     read: str
-    written: str
+    write: str
     fits: str
-    reads: str
-    writes: str
-    start: str
-    returned: str
+    readable: str
+    writable: str
+    address: str
+    result: str
     after_writing: str
     names: Mapping[str, object]
 
 
-_SAME = "type({a}) is Class and {a}.shape == shape{n} and {a}.dtype == dtype{n}"
+_HAS_SHAPE_AND_DTYPE = "type({a}) is Class and {a}.shape == shape{n} and {a}.dtype == dtype{n}"
 
 NUMPY = ArrayKind(
     cls=np.ndarray,
-    copied=copied,
-    converted=in_native_order,
+    copy=aligned_copy,
+    convert=native_order_copy,
     dtype=lambda dtype: dtype,
     read="{g}",
-    written="{g}",
-    fits=_SAME,
-    reads="{a}.flags.c_contiguous",
-    writes="{a}.flags.carray",
-    start="address({a})",
-    returned="{a}",
+    write="{g}",
+    fits=_HAS_SHAPE_AND_DTYPE,
+    readable="{a}.flags.c_contiguous",
+    writable="{a}.flags.carray",
+    address="address({a})",
+    result="{a}",
     after_writing="",
     names={"address": address},
 )
-"""Arrays of numpy, of no subclass."""
+"""Arrays of numpy itself, without subclasses."""
 
-ANY = replace(
+ANY_ARRAY = replace(
     NUMPY,
-    read="as_numpy(place{n}, {g})",
-    written="as_numpy(place{n}, {g}) if is_array({g}) else None",
-    returned="returned_as(g0)({a})",
-    after_writing="note_writing({g})",
+    read="as_numpy(label{n}, {g})",
+    write="as_numpy(label{n}, {g}) if is_array({g}) else None",
+    result="result_wrapper(g0)({a})",
+    after_writing="bump_version({g})",
     names={
         "address": address,
         "as_numpy": as_numpy,
         "is_array": is_array,
-        "returned_as": returned_as,
-        "note_writing": note_writing,
+        "result_wrapper": result_wrapper,
+        "bump_version": bump_version,
     },
 )
-"""Arrays of any classes, seen as numpy's."""
+"""Arrays of any class, viewed as numpy's."""
 
 
 def kind_of(cls: type) -> ArrayKind | None:
-    """The kind of the arrays of a class; None for all others."""
+    """Return the array kind of a class; None if the fast path does not handle it."""
     if cls is np.ndarray:
         return NUMPY
-    library = torch()
-    return _of_torch(library) if library is not None and cls is library.Tensor else None
+    library = imported_torch()
+    return _torch_kind(library) if library is not None and cls is library.Tensor else None
 
 
-def _of_torch(library: Torch) -> ArrayKind:
-    """Dense tensors on the CPU that have no gradient and are not negated lazily."""
+def _torch_kind(library: Torch) -> ArrayKind:
+    """Dense tensors on the CPU without gradient and without a lazy negation."""
     return ArrayKind(
         cls=library.Tensor,
-        copied=lambda argument, tensor: tensor.clone(memory_format=library.contiguous_format),
-        converted=None,
+        copy=lambda argument, tensor: tensor.clone(memory_format=library.contiguous_format),
+        convert=None,
         dtype=lambda dtype: getattr(library, dtype.name, None),
         read="{g}",
-        written="{g}",
-        fits=_SAME + " and {a}.layout is strided and {a}.is_cpu and not {a}.requires_grad and not {a}.is_neg()",
-        reads="{a}.is_contiguous()",
-        writes="{a}.is_contiguous()",
-        start="{a}.data_ptr()",
-        returned="to_torch({a})",
-        after_writing="note_writing({g})",
-        names={"strided": library.strided, "note_writing": note_writing, "to_torch": to_torch},
+        write="{g}",
+        fits=_HAS_SHAPE_AND_DTYPE
+        + " and {a}.layout is strided and {a}.is_cpu and not {a}.requires_grad and not {a}.is_neg()",
+        readable="{a}.is_contiguous()",
+        writable="{a}.is_contiguous()",
+        address="{a}.data_ptr()",
+        result="to_torch({a})",
+        after_writing="bump_version({g})",
+        names={"strided": library.strided, "bump_version": bump_version, "to_torch": to_torch},
     )

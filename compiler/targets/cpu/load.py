@@ -1,4 +1,4 @@
-"""A low-level module, its buffers planned, to a kernel."""
+"""Compile a low-level module with planned buffers to a kernel."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from compiler.lowering.low_to_llvm.signature import is_written, takes_threads, w
 from compiler.support.errors import TargetError
 from compiler.targets.arguments import Argument, argument_dtype
 from compiler.targets.cpu.compile import compile_llvm
-from compiler.targets.cpu.facts import Facts
-from compiler.targets.cpu.kernel import NOTHING, FixedArguments, Interface, Kernel, Text
+from compiler.targets.cpu.facts import BuildFacts
+from compiler.targets.cpu.kernel import NO_FIXED_ARGUMENTS, FixedArguments, Interface, Kernel, LevelText
 from compiler.targets.cpu.openmp import thread_count
 from compiler.targets.cpu.tiles import permit_tiles, uses_tiles
 from compiler.types.machines import Machine, lacking
@@ -26,54 +26,54 @@ def load(
     module: ModuleOp,
     machine: Machine,
     name: str | None = None,
-    texts: Mapping[str, Text] | None = None,
+    texts: Mapping[str, LevelText] | None = None,
     policy: str = "contract",
     threads: int | None = None,
     emission: Callable[[ModuleOp, Machine], str] = emit,
-    fixed: FixedArguments = NOTHING,
+    fixed: FixedArguments = NO_FIXED_ARGUMENTS,
     start: float | None = None,
 ) -> Kernel:
     """Compile a low-level module, and make its function (or the named one) callable.
 
-    The last `outputs` arguments are results; names are those of the block arguments. Parallel loops run on that many
-    threads unless a call says otherwise (see `thread_count`). `emission` gives the LLVM IR. The arguments that are
-    `fixed` get the same arrays in each call; `start` is when the build began, on the clock perf_counter. Raises
-    LoweringError for what has no native form, TargetError for argument types that numpy lacks, for a wrong count, and
-    where tile registers are refused.
+    The last `outputs` arguments are results; names are those of the block arguments. threads: the default of calls, see
+    `thread_count`. emission: from the module to LLVM IR. fixed: arguments with the same arrays in each call. start: of
+    the build, on perf_counter. Raises LoweringError for an op without a native form, TargetError for argument types
+    that numpy lacks, for a wrong thread count, and if Linux refuses tile registers.
     """
-    began = perf_counter() if start is None else start
+    build_start = perf_counter() if start is None else start
     llvm = emission(module, machine)
-    face = interface(module, name, threads)
-    check_outputs(find_function(module, name), face)
+    signature = interface(module, name, threads)
+    check_outputs(find_function(module, name), signature)
     if uses_tiles(module) and not lacking(machine):
         permit_tiles()
     library = compile_llvm(llvm, machine)
-    facts = Facts(
-        arena_bytes=face.workspace.size(face.threads or 1),
+    facts = BuildFacts(
+        arena_bytes=signature.workspace.size(signature.threads or 1),
         constant_bytes=sum(array.nbytes for array in fixed.arrays.values()),
-        build_seconds=perf_counter() - began,
+        build_seconds=perf_counter() - build_start,
     )
-    return Kernel(face, library, policy, {**(texts or {}), "llvm": llvm, "asm": library.asm}, fixed, facts)
+    return Kernel(signature, library, policy, {**(texts or {}), "llvm": llvm, "asm": library.asm}, fixed, facts)
 
 
 def interface(module: ModuleOp, name: str | None, threads: int | None) -> Interface:
-    """The interface of a low-level function, or of the named one. Raises TargetError for arguments that numpy lacks."""
-    count_of_threads = thread_count(threads)
+    """Return the interface of a low-level function, or of the named one. Raises TargetError for argument types that
+    numpy lacks."""
+    thread_count_ = thread_count(threads)
     function = find_function(module, name)
     symbol = function.sym_name.data
     unsigned, aligned = positions(function, "unsigned"), positions(function, "aligned")
     arguments = tuple(_argument(symbol, v, v.index in unsigned, v.index in aligned) for v in function.args)
-    team = count_of_threads if takes_threads(function) else None
-    return Interface(symbol, arguments, outputs(function), workspace(function), team)
+    threads_ = thread_count_ if takes_threads(function) else None
+    return Interface(symbol, arguments, outputs(function), workspace(function), threads_)
 
 
-def check_outputs(function: FuncOp, face: Interface) -> None:
-    """Raise TargetError for outputs that are no arrays, and for inputs that are written beside outputs."""
-    symbol, count, first = face.name, face.outputs, len(face.arguments) - face.outputs
-    for position, (argument, value) in enumerate(zip(face.arguments, function.args, strict=True)):
-        if position >= first and argument.by_value:
+def check_outputs(function: FuncOp, signature: Interface) -> None:
+    """Raise TargetError for scalar outputs, and for inputs that are written although there are outputs."""
+    symbol, count, first_output = signature.name, signature.outputs, len(signature.arguments) - signature.outputs
+    for position, (argument, value) in enumerate(zip(signature.arguments, function.args, strict=True)):
+        if position >= first_output and argument.by_value:
             raise TargetError(f"{symbol}: the output '{argument.name}' is a scalar, expected a memref")
-        if position < first and count and not argument.by_value and is_written(value):
+        if position < first_output and count and not argument.by_value and is_written(value):
             raise TargetError(f"{symbol}: '{argument.name}' is written, but is not among the last {count} arguments")
 
 

@@ -1,10 +1,10 @@
-"""The OpenMP runtime of parallel loops: found, loaded, told not to spin for long; and how many threads it gets.
+"""The OpenMP runtime of parallel loops: find and load libgomp, shorten its spinning, and choose the thread count.
 
-A process should have one libgomp, or idle threads of one spin beside working threads of the other. So the one that is
-loaded already is taken (torch and scikit-learn carry copies of their own), else scikit-learn's, else the system's.
+With two copies of libgomp in a process idle threads of one spin beside working threads of the other. So a copy that is
+already loaded is used (torch and scikit-learn carry their own), else scikit-learn's, else the system's.
 
 A child of fork() has none of its parent's threads, and libgomp waits for them for ever. So in a child that was forked
-while a libgomp was loaded parallel loops run serially, with a warning. Children that are spawned are not affected.
+with libgomp loaded parallel loops run serially, with a warning. Spawned children are not affected.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from compiler.support.errors import TargetError
 from compiler.types.processors import processors
 
 SYMBOLS = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
-"""What native code calls of the runtime."""
+"""The runtime functions that native code calls."""
 
-PROCESSORS = ("sched_getcpu", "sched_getaffinity", "sched_setaffinity", "sched_yield")
-"""What native code calls of the C library to have a team's threads on processors of their own; Linux has them."""
+AFFINITY_SYMBOLS = ("sched_getcpu", "sched_getaffinity", "sched_setaffinity", "sched_yield")
+"""The functions of the C library that pin a team's threads to distinct processors; Linux has them."""
 
 SPIN_COUNT = "5000"
-"""How often an idle thread looks for work before it sleeps, where the user has not said so.
+"""The spin count of an idle thread before it sleeps, unless the user has set one.
 
-That is 0.1 ms, as long as waking it takes (45 to 150 us on the virtual machine where it was measured; a region whose
-threads are awake costs 1 to 2 us, and none at all with one thread). libgomp's own default is 6 ms, in which the thread
-is in the way of those of numpy and torch.
+It takes 0.1 ms, the time of waking a thread (45 to 150 us on the virtual machine of the measurement; a region with
+awake threads costs 1 to 2 us). libgomp's own default is 6 ms, in which idle threads compete with those of numpy and
+torch.
 """
 
-_STATED = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+_SPIN_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 _forked = False
-_nothing = ctypes.CFUNCTYPE(None)(lambda: None)
-_unknown = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: -1)
+_no_op = ctypes.CFUNCTYPE(None)(lambda: None)
+_unavailable = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: -1)
 
 
 def cores() -> int:
@@ -50,68 +50,68 @@ def cores() -> int:
 
 
 ALWAYS_ACCEPTED = 64
-"""A count that is accepted on any machine, without a look at the system's files."""
+"""A thread count that is accepted on any machine, without reading the system's files."""
 
 
-def most_threads() -> int:
-    """The largest count that is accepted: libgomp ends the process where the system refuses it a thread."""
+def max_threads() -> int:
+    """Return the largest accepted thread count: libgomp ends the process if the system refuses it a thread."""
     return max(ALWAYS_ACCEPTED, 4 * cores())
 
 
-DIGITS = 10
-"""Digits of OMP_NUM_THREADS that are no count any more."""
+MAX_DIGITS = 10
+"""Values of OMP_NUM_THREADS with so many digits are ignored."""
 
 
 def thread_count(threads: object) -> int:
-    """A stated count; for None what OMP_NUM_THREADS says, or the cores that the process may use.
+    """Return a requested thread count; for None OMP_NUM_THREADS, or the cores that the process may use.
 
-    Raises TargetError for a value that is no integer from 1 to `most_threads()`.
+    Raises TargetError for a value that is no integer from 1 to `max_threads()`.
     """
     if threads is None:
-        stated = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-        count = int(stated) if stated.isdecimal() and len(stated) < DIGITS else 0
-        return min(count, most_threads()) if count else cores()
+        variable = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+        count = int(variable) if variable.isdecimal() and len(variable) < MAX_DIGITS else 0
+        return min(count, max_threads()) if count else cores()
     try:
         count = 0 if isinstance(threads, bool) else index(threads)  # type: ignore[arg-type]
     except TypeError:
         count = 0
-    if not (1 <= count <= ALWAYS_ACCEPTED or 1 <= count <= most_threads()):
-        raise TargetError(f"threads={threads!r}: expected an integer from 1 to {most_threads()}")
+    if not (1 <= count <= ALWAYS_ACCEPTED or 1 <= count <= max_threads()):
+        raise TargetError(f"threads={threads!r}: expected an integer from 1 to {max_threads()}")
     return count
 
 
-def usable(threads: int) -> int:
-    """As many threads as a parallel loop can have of those asked for: one where there is no runtime to rely on."""
+def usable_threads(threads: int) -> int:
+    """Return the thread count of parallel loops: the requested one, or 1 without a usable OpenMP runtime."""
     if threads == 1:
         return 1
     if _forked:
-        return _alone("this process was forked from one with an OpenMP runtime, whose threads it lacks")
+        return _fall_back_to_one("this process was forked from one with an OpenMP runtime, whose threads it lacks")
     if runtime() is None:
-        return _alone("there is no OpenMP runtime (libgomp)")
+        return _fall_back_to_one("there is no OpenMP runtime (libgomp)")
     return threads
 
 
-def _alone(reason: str) -> int:
+def _fall_back_to_one(reason: str) -> int:
     warnings.warn(f"{reason}: parallel loops run on one thread", RuntimeWarning, stacklevel=5)
     return 1
 
 
 def define_symbols() -> None:
-    """Make known to LLVM the runtime's functions, which are never called where there is none, and those for processors,
-    which say that they do not know where the system has none."""
+    """Register the runtime's functions and those of AFFINITY_SYMBOLS with LLVM; missing ones are stubs, which are never
+    called or return -1."""
     library = runtime()
     for name in SYMBOLS:
-        function = _nothing if library is None else getattr(library, name)
+        function = _no_op if library is None else getattr(library, name)
         llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
     process = ctypes.CDLL(None)
-    for name in PROCESSORS:
-        llvm.add_symbol(name, ctypes.cast(getattr(process, name, _unknown), ctypes.c_void_p).value)
+    for name in AFFINITY_SYMBOLS:
+        llvm.add_symbol(name, ctypes.cast(getattr(process, name, _unavailable), ctypes.c_void_p).value)
 
 
 @cache
 def runtime() -> ctypes.CDLL | None:
-    """The runtime's library, or None; it stays loaded."""
-    for path in [*loaded(), *_of_scikit_learn(), "libgomp.so.1"]:
+    """Load the OpenMP runtime once, or return None; it stays loaded."""
+    for path in [*loaded_runtimes(), *_scikit_learn_copies(), "libgomp.so.1"]:
         try:
             with _short_spin():
                 return ctypes.CDLL(path)
@@ -120,8 +120,8 @@ def runtime() -> ctypes.CDLL | None:
     return None
 
 
-def loaded() -> list[str]:
-    """The paths of the copies of libgomp in this process, in the order of their addresses."""
+def loaded_runtimes() -> list[str]:
+    """Return the paths of the copies of libgomp in this process, in the order of their addresses."""
     try:
         lines = Path("/proc/self/maps").read_text().splitlines()
     except OSError:
@@ -130,8 +130,8 @@ def loaded() -> list[str]:
     return list(dict.fromkeys(path for path in paths if Path(path).name.startswith("libgomp")))
 
 
-def _of_scikit_learn() -> list[str]:
-    """The copy in scikit-learn's wheel; scikit-learn itself is not imported."""
+def _scikit_learn_copies() -> list[str]:
+    """The copy in scikit-learn's wheel; scikit-learn is not imported."""
     spec = find_spec("sklearn")
     if spec is None or spec.origin is None:
         return []
@@ -141,8 +141,8 @@ def _of_scikit_learn() -> list[str]:
 
 @contextmanager
 def _short_spin() -> Iterator[None]:
-    """Where the user has stated nothing, GOMP_SPINCOUNT while the library loads, which is when it is read."""
-    if any(name in os.environ for name in _STATED):
+    """Set GOMP_SPINCOUNT, unless the user has set a spin variable, while the library loads and reads it."""
+    if any(name in os.environ for name in _SPIN_VARIABLES):
         yield
         return
     os.environ["GOMP_SPINCOUNT"] = SPIN_COUNT
@@ -154,7 +154,7 @@ def _short_spin() -> Iterator[None]:
 
 def _after_fork() -> None:
     global _forked
-    _forked = bool(loaded())
+    _forked = bool(loaded_runtimes())
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,8 +1,8 @@
-"""Whether a thread had its processor while it was timed; and samples that are repeated until it had.
+"""Timing that detects preemption, and repeats disturbed samples.
 
 On a shared machine a thread loses its processor to other processes, to its control group's quota or to other guests.
-The wall time of such a sample says nothing about the code that was timed. One thread is watched by its CPU time;
-several by how long they waited for a processor, which neither a thread that spins nor one that has no work changes.
+The wall time of such a sample does not measure the code. A single thread is observed by its CPU time, several by their
+wait in run queues, which is the same for threads that spin and for threads without work.
 """
 
 from __future__ import annotations
@@ -16,28 +16,31 @@ from functools import cache
 from operator import add
 from pathlib import Path
 
-AWAY = 0.1
-"""The share of a sample for which its thread may be off its processor."""
-OFTEN = 100.0
-"""Involuntary context switches a second that a quiet machine does not have."""
+MAX_AWAY_SHARE = 0.1
+"""A clean sample's thread is off its processor for at most this share of the time."""
+MAX_SWITCH_RATE = 100.0
+"""A clean sample has fewer involuntary context switches a second."""
 REPEATS = 3
-"""How often a disturbed sample is repeated, at most."""
-PATIENCE = 0.3
-"""Seconds that a sample and its repeats take before no further repeat begins."""
-MATTERS = 0.02
-"""The share of all samples' time away from which on a reader is told."""
+"""The most repeats of a disturbed sample."""
+REPEAT_SECONDS = 0.3
+"""No further repeat begins after so many seconds of a sample and its repeats."""
+REPORTED_SHARE = 0.02
+"""Results report a disturbance from this share of all samples' time on."""
 WINDOW = 0.1
-"""Seconds over which the time stolen by other guests is taken: /proc/stat counts it in hundredths."""
-SHORTEST = 1e-9
-"""Seconds that a thread was on its processor at least, or it would not have come back."""
-FINE = 1e-3
-"""Seconds of the steps of a CPU clock that tells something about a sample."""
+"""The seconds over which steal time is averaged: /proc/stat counts it in hundredths."""
+MIN_PRESENT_SECONDS = 1e-9
+"""The least seconds on the processor, to divide by."""
+FINE_STEP_SECONDS = 1e-3
+"""A CPU clock with coarser steps is not used."""
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What some calls took: seconds of wall time, and the seconds of these when the thread (of several that which
-    waited longest) was off its processor; involuntary context switches; seconds stolen by other guests, roughly."""
+class Sample:
+    """The time of some calls.
+
+    seconds: wall time. away: seconds off the processor, of several threads of the one that waited longest. switches:
+    involuntary context switches. stolen: an estimate of the seconds stolen by other guests.
+    """
 
     seconds: float
     away: float = 0.0
@@ -47,30 +50,30 @@ class Taken:
 
     @property
     def is_clean(self) -> bool:
-        """Whether the thread was on its processor but for a moment."""
-        rarely = self.switches <= 1 + OFTEN * self.seconds
-        return rarely and max(self.away, self.stolen) <= AWAY * self.seconds
+        """Whether the thread was hardly ever off its processor."""
+        is_rarely_switched = self.switches <= 1 + MAX_SWITCH_RATE * self.seconds
+        return is_rarely_switched and max(self.away, self.stolen) <= MAX_AWAY_SHARE * self.seconds
 
     @property
     def share(self) -> float:
-        """The share of the time for which the thread was off its processor."""
+        """The share of the time off the processor."""
         return max(self.away, self.stolen) / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def wall(self) -> float:
-        """Seconds of a call."""
+        """Wall seconds of a call."""
         return self.seconds / self.calls
 
     @property
     def present(self) -> float:
-        """Seconds of a call without those when its thread was off its processor."""
-        return max(self.seconds - self.away, SHORTEST) / self.calls
+        """Seconds of a call on the processor."""
+        return max(self.seconds - self.away, MIN_PRESENT_SECONDS) / self.calls
 
 
 @dataclass(frozen=True)
 class Disturbance:
-    """How far samples were disturbed, including rejected ones: the seconds of the samples, the seconds away, the number
-    of repeats, and the number of samples used although none of their repeats was clean."""
+    """The disturbance of samples, rejected ones included: their seconds, the seconds off the processor, the number of
+    repeats, and the number of disturbed samples in use because no repeat was clean."""
 
     seconds: float = 0.0
     away: float = 0.0
@@ -82,159 +85,160 @@ class Disturbance:
 
     @property
     def share(self) -> float:
-        """The share of the time for which the thread was off its processor."""
+        """The share of the time off the processor."""
         return self.away / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def matters(self) -> bool:
-        """Whether a reader of the results should know."""
-        return self.share >= MATTERS or self.used > 0
+        """Whether to report it beside the results."""
+        return self.share >= REPORTED_SHARE or self.used > 0
 
     def __str__(self) -> str:
-        said = f"the machine was busy: off the processor for {self.share:.0%} of the measured time"
+        description = f"the machine was busy: off the processor for {self.share:.0%} of the measured time"
         used = f", {self.used} used although disturbed" if self.used else ""
-        return f"{said}, {self.repeated} sample{'' if self.repeated == 1 else 's'} repeated{used}"
+        return f"{description}, {self.repeated} sample{'' if self.repeated == 1 else 's'} repeated{used}"
 
 
 QUIET = Disturbance()
-"""Nothing disturbed."""
+"""No disturbance."""
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """A clean sample, or the least disturbed one of several; and how disturbed all of them were."""
+class SampleResult:
+    """A clean sample, or the least disturbed of several, and the disturbance of all of them."""
 
-    taken: Taken
+    sample: Sample
     disturbance: Disturbance
 
 
-def undisturbed(
-    take: Callable[[int], Taken],
-    seconds: float = PATIENCE,
+def sample_undisturbed(
+    take: Callable[[int], Sample],
+    seconds: float = REPEAT_SECONDS,
     between: Callable[[], object] = bool,
-) -> Sampled:
-    """A sample that is taken again while it is disturbed; `take` is given how often it was taken before.
+) -> SampleResult:
+    """Take a sample, and repeat it while it is disturbed, up to REPEATS times; `take` gets the number of former tries.
 
-    `between` is called before each repeat. Repeats are bounded by their number, and none begins after some seconds.
+    `between` is called before each repeat. No repeat begins after `seconds` of samples.
     """
-    every = [take(0)]
-    while not every[-1].is_clean and len(every) <= REPEATS and sum(taken.seconds for taken in every) < seconds:
+    samples = [take(0)]
+    while not samples[-1].is_clean and len(samples) <= REPEATS and sum(sample.seconds for sample in samples) < seconds:
         between()
-        every.append(take(len(every)))
-    best = min(every, key=lambda taken: (not taken.is_clean, taken.share))
-    away = sum(max(taken.away, taken.stolen) for taken in every)
+        samples.append(take(len(samples)))
+    best = min(samples, key=lambda sample: (not sample.is_clean, sample.share))
+    away = sum(max(sample.away, sample.stolen) for sample in samples)
     used = 0 if best.is_clean else 1
-    return Sampled(best, Disturbance(sum(taken.seconds for taken in every), away, len(every) - 1, used))
+    return SampleResult(best, Disturbance(sum(sample.seconds for sample in samples), away, len(samples) - 1, used))
 
 
-def timed(call: Callable[[], object], calls: int = 1, threads: int = 1) -> Taken:
-    """Time some calls, which work on that many threads: where it is one, on the calling one."""
-    switches, waited = _switches(threads), _alone() if threads == 1 else _team()
+def time_calls(call: Callable[[], object], calls: int = 1, threads: int = 1) -> Sample:
+    """Time calls in a row; they work on `threads` threads, a single one being the calling thread."""
+    switches, away_clock = _switches(threads), _thread_away_clock() if threads == 1 else _process_away_clock()
     start = time.perf_counter()
     for _ in range(calls):
         call()
     seconds = time.perf_counter() - start
-    away = min(max(waited(seconds), 0.0), seconds)
-    return Taken(seconds, away, _switches(threads) - switches, _STEAL.share() * seconds, calls)
+    away = min(max(away_clock(seconds), 0.0), seconds)
+    return Sample(seconds, away, _switches(threads) - switches, _STEAL.share() * seconds, calls)
 
 
-def timed_each(arrange: Callable[[], Callable[[], object]], calls: int = 1, threads: int = 1) -> Taken:
-    """Time some calls one by one: `arrange` gives the next call, and its own time does not count.
+def time_each_call(arrange: Callable[[], Callable[[], object]], calls: int = 1, threads: int = 1) -> Sample:
+    """Time calls one by one; `arrange` prepares the next call, and is not timed.
 
-    Of several threads that wait for a processor it is not known when, so that all of it counts.
+    Run queue waits of several threads cover `arrange` too: all of them count.
     """
-    switches, team = _switches(threads), None if threads == 1 else _team()
+    switches, team = _switches(threads), None if threads == 1 else _process_away_clock()
     seconds = away = 0.0
-    begun = time.perf_counter()
+    loop_start = time.perf_counter()
     for _ in range(calls):
         call = arrange()
-        waited, start = _alone(), time.perf_counter()
+        away_clock, start = _thread_away_clock(), time.perf_counter()
         call()
-        taken = time.perf_counter() - start
-        seconds += taken
-        away += max(waited(taken), 0.0) if team is None else 0.0
-    passed = time.perf_counter() - begun
-    away = min(away if team is None else max(team(passed), 0.0), seconds)
-    switched = round((_switches(threads) - switches) * seconds / passed)
-    return Taken(seconds, away, switched, _STEAL.share() * seconds, calls)
+        elapsed = time.perf_counter() - start
+        seconds += elapsed
+        away += max(away_clock(elapsed), 0.0) if team is None else 0.0
+    loop_seconds = time.perf_counter() - loop_start
+    away = min(away if team is None else max(team(loop_seconds), 0.0), seconds)
+    scaled_switches = round((_switches(threads) - switches) * seconds / loop_seconds)
+    return Sample(seconds, away, scaled_switches, _STEAL.share() * seconds, calls)
 
 
 def _switches(threads: int) -> int:
-    """The involuntary context switches so far: of the calling thread where there is one, of all where there are
-    several."""
+    """Return the involuntary context switches so far: of the calling thread, or with several threads of the process."""
     who = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF) if threads == 1 else resource.RUSAGE_SELF
     return resource.getrusage(who).ru_nivcsw
 
 
-Waited = Callable[[float], float]
-"""Of the seconds that have passed since it was made, those without a core."""
+AwayClock = Callable[[float], float]
+"""A function from the seconds since its creation to those of them without a processor."""
 
 
-def _alone() -> Waited:
-    """What the CPU time of the calling thread lacks of the wall time; none where the clock's steps are too coarse."""
+def _thread_away_clock() -> AwayClock:
+    """Measure wall time minus CPU time of the calling thread; 0 if the CPU clock is too coarse."""
     start = time.thread_time()
     return lambda seconds: seconds - (time.thread_time() - start) if _has_fine_clock() else 0.0
 
 
-def _team() -> Waited:
-    """What that thread of the process waited for a core which waited longest.
+def _process_away_clock() -> AwayClock:
+    """Measure the longest run queue wait of a thread of the process.
 
-    A thread that sleeps does not wait, so that uneven work is no disturbance. The CPU time of the process would not do:
-    serial work leaves threads without any, and idle threads that spin hide what others lack. Where the system does not
-    say how long threads wait, their involuntary switches alone tell.
+    A sleeping thread does not wait, so uneven work is no disturbance. The CPU time of the process is no measure: serial
+    work leaves threads without any, and idle threads that spin hide what others lack. Without these figures from the
+    system only involuntary switches reveal a disturbance.
     """
-    before = _waits()
-    return lambda seconds: max((wait - before.get(task, 0.0) for task, wait in _waits().items()), default=0.0)
+    before = _run_queue_waits()
+    return lambda seconds: max((wait - before.get(task, 0.0) for task, wait in _run_queue_waits().items()), default=0.0)
 
 
-def _waits() -> dict[str, float]:
-    """The seconds for which each thread has waited for a processor, by its number; empty where nothing says so."""
+def _run_queue_waits() -> dict[str, float]:
+    """Return the seconds that each thread has waited in a run queue, by its id; empty if the system has no such
+    figures."""
     by_thread = {}
     try:
         for task in os.listdir("/proc/self/task"):
             with open(f"/proc/self/task/{task}/schedstat", encoding="ascii") as file:
                 by_thread[task] = int(file.read().split()[1]) * 1e-9
-    except (OSError, IndexError, ValueError):  # it has ended meanwhile, or the system keeps no such figures
+    except (OSError, IndexError, ValueError):  # the thread has ended, or the system has no such figures
         pass
     return by_thread
 
 
 @cache
 def _has_fine_clock() -> bool:
-    """Whether the CPU clock of a thread moves in steps that are small beside a sample: some count timer ticks."""
-    before, until = time.thread_time(), time.perf_counter() + 10 * FINE
+    """Return whether the CPU clock of a thread has steps that are short beside a sample: some count timer ticks."""
+    before, until = time.thread_time(), time.perf_counter() + 10 * FINE_STEP_SECONDS
     while time.perf_counter() < until:
         now = time.thread_time()
         if now != before:
-            return now - before < FINE
+            return now - before < FINE_STEP_SECONDS
     return False
 
 
 class _Steal:
-    """The share of the last WINDOW that other guests of the machine took from the processors of this process."""
+    """The share of the processors' time that other guests stole in the last WINDOW."""
 
     def __init__(self) -> None:
-        self._at, self._before, self._last = 0.0, dict[str, int](), 0.0
+        self._window_start, self._ticks_before, self._last_share = 0.0, dict[str, int](), 0.0
 
     def share(self) -> float:
-        """The share, of the processor that lost most; 0 where nothing says so."""
+        """Return the share of the processor that lost most; 0 without figures from the system."""
         now = time.perf_counter()
-        if now - self._at >= WINDOW:
-            stolen, passed = _stolen(), now - self._at
-            lost = max(
-                (ticks - self._before[name] for name, ticks in stolen.items() if name in self._before), default=0
+        if now - self._window_start >= WINDOW:
+            stolen, window_seconds = _stolen_ticks(), now - self._window_start
+            lost_ticks = max(
+                (ticks - self._ticks_before[name] for name, ticks in stolen.items() if name in self._ticks_before),
+                default=0,
             )
-            self._last = min(1.0, lost / _TICKS / passed)
-            self._at, self._before = now, stolen
-        return self._last
+            self._last_share = min(1.0, lost_ticks / _TICKS / window_seconds)
+            self._window_start, self._ticks_before = now, stolen
+        return self._last_share
 
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _STEAL = _Steal()
 
 
-def _stolen() -> dict[str, int]:
-    """The ticks that were stolen from each processor that the process may use."""
+def _stolen_ticks() -> dict[str, int]:
+    """Return the ticks stolen from each processor that the process may use."""
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     try:
         lines = Path("/proc/stat").read_text().splitlines()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from compiler.targets.cpu.openmp import thread_count, usable
+from compiler.targets.cpu.openmp import thread_count, usable_threads
 from compiler.targets.target import AnyKernel, Device, Target
 from compiler.types.machines import Gpu, Machine, host
 
 
 class CpuTarget(Target):
-    """The processor at hand, or the one that STRATA_MACHINE names."""
+    """The local processor, or the one that STRATA_MACHINE names."""
 
     name = family = "cpu"
     texts = ("llvm", "asm")
@@ -19,25 +19,25 @@ class CpuTarget(Target):
     in_units = takes_threads = takes_constants = takes_databases = True
 
     def machine(self, arch: str) -> Machine:
-        """The machine that native code is made for, whatever the architecture of GPUs."""
+        """Return the machine of native code; the architecture of GPUs has no effect."""
         return host()
 
-    def at_hand(self) -> Device:
-        """This processor."""
+    def local_device(self) -> Device:
+        """Return this processor."""
         return Device(host().name, "")
 
-    def is_at_hand(self, arch: str) -> bool:
-        """Whether native code runs here: always."""
+    def is_local(self, arch: str) -> bool:
+        """Return True: native code runs here."""
         return True
 
     def device(self, machine: Machine | Gpu, arch: str) -> str:
-        """The machine itself: nothing is estimated."""
+        """Return the machine's name: no times are estimates."""
         return machine.name
 
     def text(self, kernel: AnyKernel, name: str) -> str:
-        """The LLVM IR or the assembly of a kernel."""
+        """Return the LLVM IR or the assembly of a kernel."""
         return str(kernel.text(name))
 
-    def threads(self, stated: object) -> int:
-        """The stated count; None is what OMP_NUM_THREADS says, or the cores; one without an OpenMP runtime."""
-        return usable(thread_count(stated))
+    def threads(self, requested: object) -> int:
+        """Return the requested count; for None OMP_NUM_THREADS, or the cores; one without an OpenMP runtime."""
+        return usable_threads(thread_count(requested))

@@ -1,8 +1,8 @@
-"""How many cycles an iteration of a machine loop takes, all its data in L1: the most needed resource, or the latency.
+"""Estimate the cycles of a machine loop's iteration with data in L1: the busiest resource, or the recurrence.
 
-Every instruction of the loop counts as executed once an iteration; a call costs nothing beyond itself. The register
-tiles of the workloads reach 81 to 96% of the rate that follows; llvm-mca, asked for a like core, is 0 to 14% lower on
-them, and once below what was measured.
+Each instruction of the loop executes once an iteration; a call costs one instruction. The register tiles of the
+workloads reach 81 to 96% of the estimated rate; llvm-mca for a similar core estimates 0 to 14% lower, once below the
+measured rate.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from compiler.targets.cpu.instructions import Instruction
 from compiler.types.machines import Machine
 
 CAPACITY = {"front end": 6.0, "fma": 2.0, "vector": 2.0, "load": 2.0, "store": 1.0, "shuffle": 1.0, "scalar": 4.0}
-"""What a cycle has of each resource: a large core with two units of 512 bits, as Intel's since Ice Lake are."""
+"""The units of each resource in a cycle: a large core with two 512-bit units, such as Intel's since Ice Lake."""
 
 _DIVISION = {"ss": 3.0, "sd": 4.0, "ps": 3.0, "pd": 4.0}
-"""Cycles that a division or root holds the divider, at 128 bits; twice as wide takes twice as long."""
+"""Cycles of the divider for a 128-bit division or root; twice the width takes twice as long."""
 
 _LATENCY = {"division": 12.0, "fma": 4.0, "shuffle": 3.0}
 _LOAD_LATENCY, _VECTOR_LATENCY, _FLOAT_LATENCY, _SCALAR_LATENCY = 5.0, 1.0, 4.0, 1.0
 _STEPS = 8
-"""Iterations that are simulated; the second half gives the cycles of one."""
+"""The simulated iterations; the second half gives the cycles of one."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Cycles of one iteration and what limits them; `pressure` is the cycles that each resource needs."""
+    """The cycles of an iteration and their limit; `pressure` is the cycles that each resource needs."""
 
     cycles: float
     limit: str
     pressure: Mapping[str, float]
 
     def percent_of_peak(self, flops: int, float_bits: int, machine: Machine) -> float | None:
-        """Of two fma on whole vectors a cycle, in percent; None for a loop without floating-point operations."""
+        """Return the percentage of two full-width fma a cycle; None for a loop without floating-point operations."""
         if not flops or not float_bits or not self.cycles:
             return None
         return 100 * flops / (self.cycles * 4 * (machine.vector_bits // float_bits))
 
 
 def estimate(instructions: Sequence[Instruction]) -> Estimate:
-    """Cycles by the resource that is needed longest, or by the chain of results that each iteration waits for."""
+    """Estimate the cycles of an iteration: the larger of the busiest resource and the recurrence."""
     needs: Counter[str] = Counter()
     for instruction in instructions:
         needs.update(_needs(instruction))
@@ -54,13 +54,13 @@ def estimate(instructions: Sequence[Instruction]) -> Estimate:
 
 
 def _needs(i: Instruction) -> dict[str, float]:
-    """What an instruction takes of each resource, in units of its capacity."""
-    parts = i.lanes_moved if {"gather", "scatter"} & i.kinds else 1
-    needs = {"front end": 1.0 if parts == 1 else float(parts)}
+    """Return the units of each resource that an instruction needs."""
+    uops = i.lanes_moved if {"gather", "scatter"} & i.kinds else 1
+    needs = {"front end": 1.0 if uops == 1 else float(uops)}
     if "load" in i.kinds:
-        needs["load"] = float(parts)
+        needs["load"] = float(uops)
     if "store" in i.kinds:
-        needs["store"] = float(parts)
+        needs["store"] = float(uops)
     if i.is_move or "branch" in i.kinds or "call" in i.kinds:
         return needs
     if not i.bits:
@@ -78,7 +78,7 @@ def _needs(i: Instruction) -> dict[str, float]:
 
 
 def _recurrence(instructions: Sequence[Instruction]) -> float:
-    """Cycles by which each iteration ends after the one before, if nothing but waiting for operands took time."""
+    """Return the cycles between the ends of two iterations if only operand latency counts."""
     written = {name for i in instructions for name in i.written}
     ready: dict[str, float] = {}
     ends = []
@@ -89,18 +89,19 @@ def _recurrence(instructions: Sequence[Instruction]) -> float:
     return (ends[-1] - ends[_STEPS // 2 - 1]) / (_STEPS // 2)
 
 
-def _execute(i: Instruction, ready: dict[str, float], changing: set[str]) -> None:
-    """Note when the result of an instruction is ready. An address that never changes is followed like a register."""
-    fixed = i.memory if i.memory is not None and not changing & set(i.addressed) else None
+def _execute(i: Instruction, ready: dict[str, float], written_registers: set[str]) -> None:
+    """Set the time when the results of an instruction are ready. A memory operand with a constant address is tracked
+    like a register."""
+    constant_address = i.memory if i.memory is not None and not written_registers & set(i.addressed) else None
     start = max((ready.get(name, 0.0) for name in i.read), default=0.0)
     if "load" in i.kinds:
         address = max((ready.get(name, 0.0) for name in i.addressed), default=0.0)
-        start = max(start, address + _LOAD_LATENCY, ready.get(fixed, 0.0) if fixed else 0.0)
+        start = max(start, address + _LOAD_LATENCY, ready.get(constant_address, 0.0) if constant_address else 0.0)
     end = start + (0.0 if i.is_move else _latency(i))
     for name in i.written:
         ready[name] = end
-    if "store" in i.kinds and fixed:
-        ready[fixed] = end + _LOAD_LATENCY
+    if "store" in i.kinds and constant_address:
+        ready[constant_address] = end + _LOAD_LATENCY
 
 
 def _latency(i: Instruction) -> float:

@@ -1,4 +1,4 @@
-"""Permission to use AMX's tile registers, which Linux gives a process on request."""
+"""Permission to use AMX's tile registers, which Linux grants on request."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _XFEATURE_XTILEDATA = 18
 
 
 def uses_tiles(module: ModuleOp) -> bool:
-    """Whether a low-level module has an op on tiles."""
+    """Return whether a low-level module has an op on AMX tiles."""
     return any(type(op) in _TILE_OPS for op in ops_in(module))
 
 
 @cache
 def permit_tiles() -> None:
-    """Ask Linux for the tile registers: without it their first use ends the process. Holds for all its threads.
+    """Request the tile registers for all threads of the process: without permission their first use ends the process.
 
-    Raises TargetError where the system has no such request, or refuses. Source: Linux, Documentation/arch/x86/xstate.
+    Raises TargetError if the system has no such request, or refuses. Source: Linux, Documentation/arch/x86/xstate.
     """
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         raise TargetError(f"tile registers are asked for from Linux on x86_64, not {sys.platform}")

@@ -1,24 +1,34 @@
-"""GPUs through CUDA C++: text that a person reads, machine code by NVRTC, calls by CuPy.
+"""GPUs through CUDA C++: readable text, machine code by NVRTC, calls by CuPy.
 
 target.py      the facts of GPUs of NVIDIA, for `compiler.targets.registry`
 emit.py        a host function's kernels as text, and their launches
 writer.py      one kernel
-language.py    how CUDA C++ spells what it has in common with C
-indices.py     which indices are int, and which long long
+language.py    `Cuda`: CUDA C++ as a language of the C family
+indices.py     the indices that need 64 bits
 types.py       types and literals
 constants.py   constants that kernels read, as arrays of the text
-helpers.py     functions that the text defines where it uses them
-names.py       names that no buffer may have
+helpers.py     functions that the text defines if it uses them
+names.py       reserved names
 nvrtc.py       text to machine code, without a GPU
 kernel.py      CudaKernel: text, launches, machine code, calls
 runtime.py     arrays, launches and times on a GPU
-machines.py    the GPUs that kernels are made for
+machines.py    the representative GPU of each architecture
 """
 
 from compiler.targets.cuda.emit import CudaSource, Launch
-from compiler.targets.cuda.kernel import CudaKernel, made
-from compiler.targets.cuda.machines import machine
+from compiler.targets.cuda.kernel import CudaKernel, make_kernel
+from compiler.targets.cuda.machines import representative_gpu
 from compiler.targets.cuda.nvrtc import ARCHITECTURES, Cubin, Resources
-from compiler.targets.cuda.runtime import at_hand
+from compiler.targets.cuda.runtime import local_gpu
 
-__all__ = ["ARCHITECTURES", "Cubin", "CudaKernel", "CudaSource", "Launch", "Resources", "at_hand", "machine", "made"]
+__all__ = [
+    "ARCHITECTURES",
+    "Cubin",
+    "CudaKernel",
+    "CudaSource",
+    "Launch",
+    "Resources",
+    "local_gpu",
+    "make_kernel",
+    "representative_gpu",
+]

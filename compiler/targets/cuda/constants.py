@@ -1,4 +1,4 @@
-"""The constants that kernels read: arrays of the text, which have the bits of the elements."""
+"""The constants that kernels read: arrays of bit patterns in the text."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from compiler.dialects.upstream.memref import GlobalOp
 from compiler.support.errors import LoweringError
 
 BANK = 32 << 10
-"""The bytes of constants in constant memory, of which a module has 64 KiB; further constants are in global memory."""
-MOST = 1 << 20
-"""The bytes of constants that a text may have."""
+"""The bytes of constants that go to constant memory, of which a module has 64 KiB; the others are in global memory."""
+MAX_BYTES = 1 << 20
+"""The bytes of constants that a text may contain."""
 
 _WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigned long long"}
 
 
-def word(symbol: str) -> str:
-    """The name of a constant in the text."""
+def c_name(symbol: str) -> str:
+    """Return the name of a constant in the text."""
     return re.sub(r"\W", "_", symbol, flags=re.ASCII)
 
 
 def declarations(constants: Sequence[GlobalOp]) -> Iterator[str]:
-    """The declarations of constants. Raises LoweringError for more bytes than MOST."""
-    taken = 0
-    for op in sorted(constants, key=lambda op: len(_held(op).data)):
-        dense = _held(op)
-        taken += len(dense.data)
-        if taken > MOST:
-            raise LoweringError(f"the kernels have constants of more than {MOST} bytes: give large ones as inputs")
-        space = "__constant__" if taken <= BANK else "__device__ const"
+    """Yield the declarations of constants, small ones first. Raises LoweringError for more than MAX_BYTES."""
+    total_bytes = 0
+    for op in sorted(constants, key=lambda op: len(_dense(op).data)):
+        dense = _dense(op)
+        total_bytes += len(dense.data)
+        if total_bytes > MAX_BYTES:
+            raise LoweringError(f"the kernels have constants of more than {MAX_BYTES} bytes: give large ones as inputs")
+        space = "__constant__" if total_bytes <= BANK else "__device__ const"
         bits = dense.bits
         elements = indent(fill(", ".join(hex(int(number)) for number in bits), 118), "  ")
-        head = f"{space} __align__(16) {_WORDS[bits.itemsize]} {word(op.sym_name.data)}[{len(bits)}] = {{"
-        yield f"// {dense.type}\n{head}\n{elements}\n}};"
+        declarator = f"{space} __align__(16) {_WORDS[bits.itemsize]} {c_name(op.sym_name.data)}[{len(bits)}] = {{"
+        yield f"// {dense.type}\n{declarator}\n{elements}\n}};"
 
 
-def _held(op: GlobalOp) -> Dense:
+def _dense(op: GlobalOp) -> Dense:
     assert isinstance(op.initial_value, DenseAttr)
     return op.initial_value.data

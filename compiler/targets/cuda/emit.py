@@ -1,4 +1,4 @@
-"""A host function's kernels as CUDA C++, and how they are launched."""
+"""The kernels of a host function as CUDA C++, and their launches."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from xdsl.ir import Attribute
 
 from compiler.support.errors import TargetError
 from compiler.targets.cuda.constants import declarations
-from compiler.targets.cuda.helpers import NEEDS, defined
-from compiler.targets.cuda.machines import limits
+from compiler.targets.cuda.helpers import FIRST_ARCH, definitions
+from compiler.targets.cuda.machines import launch_limits
 from compiler.targets.cuda.writer import CudaWriter
-from compiler.targets.launches import Extents, check_launch, globals_of, launches, shared_bytes
+from compiler.targets.launches import Extents, check_launch, constant_globals, read_host_function, shared_bytes
 
 
 @dataclass(frozen=True)
 class Launch:
-    """How a kernel of the text is started: its name, its extents, bytes of dynamic shared memory, and its arguments in
-    order: positions of the host function's arguments, and beyond them those of its temporaries. `declared_bytes` of
-    shared memory are in the text."""
+    """The launch of a kernel of the text.
+
+    shared_bytes: of dynamic shared memory. arguments: positions of the host function's arguments, and beyond them those
+    of its temporaries. declared_bytes: of shared memory that the text declares.
+    """
 
     name: str
     grid: Extents
@@ -34,8 +36,11 @@ class Launch:
 
 @dataclass(frozen=True)
 class CudaSource:
-    """The text of a host function's kernels, and how they are launched, in order; `temporaries` are the element type
-    and the shape of each buffer that kernels hand on. `needs` are the first architectures that have what it uses."""
+    """The text of a host function's kernels, and their launches in order.
+
+    temporaries: element type and shape of each buffer between kernels. needs: features that the text uses, with the
+    first architecture of each.
+    """
 
     text: str
     launches: tuple[Launch, ...]
@@ -43,44 +48,44 @@ class CudaSource:
     needs: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, arch: str) -> None:
-        """Raise TargetError for an architecture that lacks a feature of the text, or does not take the launches."""
+        """Raise TargetError for an architecture that lacks a feature of the text or does not take the launches."""
         for launch in self.launches:
             check_launch(
-                launch.name, launch.grid, launch.block, launch.shared_bytes + launch.declared_bytes, limits(arch)
+                launch.name, launch.grid, launch.block, launch.shared_bytes + launch.declared_bytes, launch_limits(arch)
             )
-        for what, first in self.needs.items():
-            if arch.removeprefix("sm_").isdigit() and int(arch[3:]) < int(first[3:]):
-                raise TargetError(f"{arch} has no {what}: that begins with {first}")
+        for feature, first_arch in self.needs.items():
+            if arch.removeprefix("sm_").isdigit() and int(arch[3:]) < int(first_arch[3:]):
+                raise TargetError(f"{arch} has no {feature}: that begins with {first_arch}")
 
 
 def emit(module: ModuleOp, host: FuncOp) -> CudaSource:
-    """The CUDA C++ of the kernels that a host function launches. Raises LoweringError for an op without a spelling."""
-    program = launches(module, host)
-    places = {value: number for number, value in enumerate((*program.arguments, *program.temporaries))}
-    written: dict[str, str] = {}
+    """Write the kernels that a host function launches. Raises LoweringError for an op without a spelling."""
+    program = read_host_function(module, host)
+    positions = {value: number for number, value in enumerate((*program.arguments, *program.temporaries))}
+    kernel_texts: dict[str, str] = {}
     helpers: set[str] = set()
-    emitted = []
-    for call in program.calls:
+    emitted_launches = []
+    for call in program.launches:
         name = call.kernel.sym_name.data
         writer = CudaWriter(call, helpers)
-        written[name] = writer.kernel()
-        arguments = tuple(places[v] for v in call.operands)
-        declared = shared_bytes(call.kernel) - writer.dynamic
-        emitted.append(Launch(name, call.grid, call.block, writer.dynamic, arguments, declared))
+        kernel_texts[name] = writer.kernel()
+        arguments = tuple(positions[v] for v in call.operands)
+        declared_bytes = shared_bytes(call.kernel) - writer.dynamic
+        emitted_launches.append(Launch(name, call.grid, call.block, writer.dynamic, arguments, declared_bytes))
     shapes = tuple((type_.element_type, type_.get_shape()) for type_ in map(program.type_of, program.temporaries))
-    needs = {what: first for name, (what, first) in NEEDS.items() if name in helpers}
-    texts = [*declarations(globals_of(module)), *written.values()]
-    return CudaSource(_file(texts, helpers), tuple(emitted), shapes, needs)
+    needs = {feature: first_arch for name, (feature, first_arch) in FIRST_ARCH.items() if name in helpers}
+    texts = [*declarations(constant_globals(module)), *kernel_texts.values()]
+    return CudaSource(_file(texts, helpers), tuple(emitted_launches), shapes, needs)
 
 
 def _file(texts: Sequence[str], helpers: set[str]) -> str:
-    head = []
+    prelude = []
     for name, bits in (("INFINITY", "0x7f800000"), ("NAN", "0x7fffffff")):
         if any(re.search(rf"\b{name}\b", text) for text in texts):
-            head.append(f"#ifndef {name}\n#define {name} __int_as_float({bits})\n#endif")
+            prelude.append(f"#ifndef {name}\n#define {name} __int_as_float({bits})\n#endif")
     if any("__half" in text for text in texts):
-        head.append("#include <cuda_fp16.h>")
+        prelude.append("#include <cuda_fp16.h>")
     if any("__nv_bfloat16" in text for text in texts):
-        head.append("#include <cuda_bf16.h>")
-    head += defined(helpers)
-    return "\n\n".join([*(["\n".join(head)] if head else []), *texts]) + "\n"
+        prelude.append("#include <cuda_bf16.h>")
+    prelude += definitions(helpers)
+    return "\n\n".join([*(["\n".join(prelude)] if prelude else []), *texts]) + "\n"

@@ -1,10 +1,10 @@
-"""Functions that the text of kernels defines where it uses them: copies that go on by themselves, work of a warp."""
+"""Device functions that the text of kernels defines if it uses them: asynchronous copies, and MMA."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from compiler.targets.clike.numbers import NUMBERS, parameters, with_parts
+from compiler.targets.clike.numbers import NUMBERS, parameters, with_callees
 
 _FRAGMENT = """template <class T, int n> struct Fragment {
   T at[n];
@@ -54,14 +54,14 @@ WARPS: Mapping[str, str] = {
     "multiply_add of bf16": _MULTIPLY.format(type="__nv_bfloat162", body=_MMA.format(shape="m16n8k16", kind="bf16")),
     "multiply_add of f32": _MULTIPLY.format(type="float", body=_MMA.format(shape="m16n8k8", kind="tf32")),
 }
-"""What the threads of a warp do together with small matrices."""
+"""Functions of a warp on MMA tiles."""
 
-NEEDS = {
+FIRST_ARCH = {
     "Fragment": ("products of small matrices", "sm_75"),
     "multiply_add of bf16": ("products of small matrices of bf16", "sm_80"),
     "multiply_add of f32": ("products of small matrices of tf32", "sm_80"),
 }
-"""What helpers stand for, and the first architecture that has it."""
+"""The feature that a helper needs, in words, and its first architecture."""
 
 COPIES: Mapping[str, str] = {
     "copy_async": """template <int bytes> __device__ __forceinline__ void copy_async(void* to, const void* from) {
@@ -78,13 +78,13 @@ COPIES: Mapping[str, str] = {
 #endif
 }""",
 }
-"""Copies to shared memory that go on by themselves, from sm_80 on; before it, and on a host, they are done at once."""
+"""Asynchronous copies to shared memory; before sm_80, and on a host, they are synchronous."""
 
 
-def defined(names: Collection[str]) -> list[str]:
-    """The definitions of some helpers, dependencies first. The type of an MMA tile is one of them."""
+def definitions(names: Collection[str]) -> list[str]:
+    """Return the definitions of helpers, dependencies first; the type Fragment is one of them."""
     texts = [text for name, text in {**WARPS, **COPIES}.items() if name in names]
-    return [*texts, *(_function(name) for name in with_parts(names))]
+    return [*texts, *(_function(name) for name in with_callees(names))]
 
 
 def _function(name: str) -> str:

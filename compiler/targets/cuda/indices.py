@@ -1,4 +1,4 @@
-"""Which indices of a kernel are an `int`, and which a `long long`: 32-bit arithmetic is faster on GPUs."""
+"""The indices of a kernel that need 64 bits; the others are `int`, whose arithmetic is faster on GPUs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ INT = (-(1 << 31), (1 << 31) - 1)
 
 
 def needs_64_bits(type_: MemRefType) -> bool:
-    """Whether the offset of an element of a buffer can exceed 32 bits."""
+    """Return whether an offset into a buffer can exceed 32 bits."""
     return prod(type_.get_shape()) - 1 > INT[1]
 
 
 def wide_indices(call: KernelLaunch) -> set[SSAValue]:
-    """The indices of a kernel whose ranges need 64 bits, given its extents."""
+    """Return the indices of a kernel whose ranges under the extents of its launch exceed an `int`."""
     ranges = Ranges()
     extents = {gpu.BlockIdOp: call.grid, gpu.ThreadIdOp: call.block}
     indices: list[SSAValue] = []
@@ -32,7 +32,7 @@ def wide_indices(call: KernelLaunch) -> set[SSAValue]:
         elif isinstance(op, scf.ForOp):
             indices += op.body.block.args
             low, high, step = (ranges.of(value) for value in (op.lb, op.ub, op.step))
-            # the variable holds the first value that is too large, too
+            # at the exit of the loop the variable is beyond its range
             ranges.state(op.body.block.args[0], (low[0], max(low[1], high[1] + step[1] - 1)))
     return {v for v in indices if isinstance(v.type, IndexType) and not _is_int(*ranges.of(v))}
 

@@ -1,4 +1,4 @@
-"""`CudaKernel`: the kernels of a function as text, as machine code of any architecture, and run on a GPU."""
+"""`CudaKernel`: the kernels of a function as text, as machine code of any architecture, and called on a GPU."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from compiler.types.policies import POLICIES
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A function on the GPU: called with its inputs, it gives its outputs, as CuPy arrays.
+    """A function on the GPU: a call takes its inputs and returns its outputs as CuPy arrays.
 
-    `arguments` are the inputs, then the outputs; `constants` are arrays that it passes itself, by their positions among
-    `native_arguments`, which are all. `arch` is the architecture that it is compiled for where no GPU says
-    another. Inputs are CuPy arrays, numpy arrays, or whatever has DLPack or the CUDA array interface.
+    `arguments` are the inputs, then the outputs; `constants` are bound arrays, by their positions among
+    `native_arguments`, which are all arguments. `arch` is the architecture of the machine code without a GPU. Inputs
+    are CuPy arrays, numpy arrays, or objects with DLPack or the CUDA array interface.
     """
 
     name: str
@@ -52,7 +52,7 @@ class CudaKernel:
         return arguments_html(f"{self.name} for {self.arch}", self.arguments, self.outputs) + started
 
     def __getstate__(self) -> dict[str, object]:
-        """It as data: what is loaded on a device is loaded again where it is called."""
+        """Pickle the fields; kernels are loaded again after unpickling."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
@@ -62,26 +62,26 @@ class CudaKernel:
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """How its kernels are started, in order, so that others can."""
+        """The launches in order, for other runtimes."""
         return self.source.launches
 
     @property
     def can_compile(self) -> bool:
-        """Whether there is a compiler for its machine code."""
+        """Whether NVRTC is installed."""
         return nvrtc.is_available()
 
     def cubin(self, arch: str | None = None) -> Cubin:
-        """Its machine code for an architecture. Raises TargetError without NVRTC, for text that NVRTC refuses, and for
-        an architecture that lacks a feature of the text."""
+        """Compile to machine code for an architecture. Raises TargetError without NVRTC, for text that NVRTC refuses,
+        and for an architecture that lacks a feature of the text."""
         self.source.check(arch or self.arch)
         return nvrtc.compiled(self.text, arch or self.arch, contract=POLICIES[self.policy].fused)
 
     def resources(self, arch: str | None = None) -> dict[str, Resources]:
-        """Registers, spills and shared memory of each kernel on an architecture."""
-        asked = {launch.name: launch.shared_bytes for launch in self.launches}
+        """Return registers, spills and shared memory of each kernel on an architecture."""
+        dynamic_bytes = {launch.name: launch.shared_bytes for launch in self.launches}
         return {
-            name: replace(used, shared_bytes=used.shared_bytes + asked[name])
-            for name, used in self.cubin(arch).resources.items()
+            name: replace(static, shared_bytes=static.shared_bytes + dynamic_bytes[name])
+            for name, static in self.cubin(arch).resources.items()
         }
 
     @cached_property
@@ -89,13 +89,13 @@ class CudaKernel:
         return LoadedKernels(self.source, POLICIES[self.policy].fused)
 
     def on_device(self) -> OnDevice:
-        """It with arrays of its own on the device, of its constants too, to be timed. Raises TargetError without CuPy
-        or a GPU."""
+        """Load the kernels with arrays of their own on the device, constants included, for timing. Raises TargetError
+        without CuPy or a GPU."""
         return OnDevice(self._loaded, self.native_arguments or self.arguments, self.outputs)
 
     @cached_property
     def _constants(self) -> list[tuple[int, Cupy]]:
-        """The constants on the device, by their positions."""
+        """The constants on the device, with their positions."""
         return [(position, cupy().asarray(array)) for position, array in sorted(self.constants.items())]
 
     def __call__(self, *inputs: Cupy, out: Cupy = None) -> Cupy:
@@ -105,7 +105,7 @@ class CudaKernel:
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
-        arguments = [self._taken(library, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
+        arguments = [self._to_device(library, array, a) for array, a in zip(inputs, self.arguments, strict=False)]
         outputs = list(out) if isinstance(out, tuple | list) else [out] if out is not None else []
         if outputs and len(outputs) != self.outputs:
             raise TargetError(f"{self.name}: gives {self.outputs} arrays, got {len(outputs)} for them")
@@ -117,14 +117,14 @@ class CudaKernel:
                 raise TargetError(f"{self.name}: '{expected.name}' does not begin at a multiple of {ALIGNMENT} bytes")
         if not outputs:
             outputs = [library.empty(a.shape, a.dtype) for a in self.arguments[count:]]
-        passed = [*arguments, *outputs]
+        native_arrays = [*arguments, *outputs]
         for position, array in self._constants:
-            passed.insert(position, array)
-        self._loaded.launch([*passed, *self._loaded.temporaries()])
+            native_arrays.insert(position, array)
+        self._loaded.launch([*native_arrays, *self._loaded.temporaries()])
         return outputs[0] if self.outputs == 1 else tuple(outputs)
 
-    def _taken(self, library: Cupy, array: Cupy, expected: Argument) -> Cupy:
-        """An input on the device, contiguous, at an address that vectors may have."""
+    def _to_device(self, library: Cupy, array: Cupy, expected: Argument) -> Cupy:
+        """Return an input on the device, contiguous, aligned for vector loads."""
         if hasattr(array, "__dlpack__") and not hasattr(array, "__cuda_array_interface__") and not _is_host(array):
             array = library.from_dlpack(array)
         check_plain(f"{self.name}: argument '{expected.name}'", array)
@@ -140,17 +140,17 @@ class CudaKernel:
             )
 
 
-def made(
+def make_kernel(
     module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str = "contract", arch: str = "sm_80"
 ) -> CudaKernel:
-    """The kernel of a host function and the kernels that it launches. Raises LoweringError for an op without a
-    spelling, TargetError for features that the architecture lacks, and for launches that it does not take."""
+    """Write a host function and its kernels. Raises LoweringError for an op without a spelling, TargetError for
+    features that the architecture lacks, and for launches that it does not take."""
     source = emit(module, host)
     source.check(arch)
     constants = {n: array_of(value.data) for n, value in constant_values(host).items()}
-    given = tuple(a for n, a in enumerate(arguments) if n not in constants)
+    inputs_and_outputs = tuple(a for n, a in enumerate(arguments) if n not in constants)
     name, count = host.sym_name.data, outputs(host)
-    return CudaKernel(name, given, count, source, policy, arch, constants, tuple(arguments))
+    return CudaKernel(name, inputs_and_outputs, count, source, policy, arch, constants, tuple(arguments))
 
 
 def _is_host(array: Cupy) -> bool:

@@ -11,18 +11,18 @@ from xdsl.dialects.builtin import Float32Type, Float64Type, IndexType
 from xdsl.ir import Attribute, Operation
 
 from compiler.dialects.upstream.arith import element_of
-from compiler.targets.clike.expressions import Text, called
+from compiler.targets.clike.expressions import CExpr, function_call
 from compiler.targets.clike.language import Language, may_contract
 from compiler.targets.cuda.types import INTEGERS, spelled
 
 _ROUNDED: Mapping[type[Operation], str] = {arith.AddfOp: "add", arith.SubfOp: "sub", arith.MulfOp: "mul"}
 _OVERLOADED = ("min", "max")
-"""Helpers that CUDA C++ has for numbers of any type."""
+"""Helpers that CUDA C++ overloads for all numeric types."""
 
 
 @dataclass
 class Cuda(Language):
-    """CUDA C++; `helpers` gains the templates that a text needs."""
+    """CUDA C++; `helpers` collects the templates that a text uses."""
 
     subject = "kernels"
     integers, index_bits = INTEGERS, 32
@@ -30,19 +30,19 @@ class Cuda(Language):
     helpers: set[str]
 
     def spelled(self, type_: Attribute) -> str:
-        """A scalar, a short vector, or what a thread holds of a small matrix."""
+        """Spell a scalar, a short vector, or the fragment of an MMA tile."""
         return spelled(type_)
 
     def suffix(self, number: int, bits: int) -> str:
-        """What the literal of an integer ends with: a long one says so."""
+        """The suffix of an integer literal: LL for 64 bits."""
         return "LL" if bits == 64 else ""
 
     def whole(self, number: int, type_: Attribute) -> str:
-        """An integer; indices are as long as the text around them needs."""
+        """Spell an integer literal; an index has no suffix."""
         return str(number) if isinstance(type_, IndexType) else super().whole(number, type_)
 
     def real(self, number: float, type_: Attribute) -> str:
-        """A float; of a type other than single precision as a value of that type."""
+        """Spell a float literal; a type other than float or double is constructed from it."""
         if isinf(number) or isnan(number):
             text = "NAN" if isnan(number) else "INFINITY" if number > 0 else "-INFINITY"
         elif isinstance(type_, Float64Type):
@@ -52,15 +52,16 @@ class Cuda(Language):
         return text if isinstance(type_, Float32Type) else f"{spelled(type_)}({text})"
 
     def helper(self, name: str, type_: str) -> str:
-        """An instance of a template."""
+        """Instantiate a template; return its name."""
         if name in _OVERLOADED:
             return name
         self.helpers.add(name)
         return f"{name}<{type_}>"
 
-    def exact(self, op: Operation, texts: Sequence[Text]) -> Text | None:
-        """A sum or product that must not be contracted, as the intrinsic that never is; None where it may be."""
+    def exact(self, op: Operation, texts: Sequence[CExpr]) -> CExpr | None:
+        """Return a sum or product that must not be contracted as an intrinsic such as `__fadd_rn`; None if it may be
+        contracted."""
         name, type_ = _ROUNDED.get(type(op)), element_of(op.results[0].type)
         if name is None or not isinstance(type_, Float32Type | Float64Type) or may_contract(op):
             return None
-        return called(f"__{'f' if isinstance(type_, Float32Type) else 'd'}{name}_rn", texts)
+        return function_call(f"__{'f' if isinstance(type_, Float32Type) else 'd'}{name}_rn", texts)

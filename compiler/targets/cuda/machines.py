@@ -1,7 +1,7 @@
-"""The GPUs that kernels are made for, one of each architecture.
+"""The GPU models that kernels are tuned for, one for each architecture.
 
 Source: NVIDIA's CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", and the data sheets of
-the products that the descriptions name.
+the products that the models are named after.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MACHINES = {
 }
 
 
-def machine(arch: str) -> Gpu:
-    """The GPU that stands for an architecture. Raises TargetError for one that is not described."""
+def representative_gpu(arch: str) -> Gpu:
+    """Return the GPU model of an architecture. Raises TargetError for an architecture without one."""
     if arch not in MACHINES:
         raise TargetError(f"no GPU of the architecture '{arch}' is described (there are {', '.join(MACHINES)})")
     return MACHINES[arch]
 
 
-def limits(arch: str) -> Gpu:
-    """The GPU of an architecture; for one that is not described that which takes the largest launches."""
-    largest = max(MACHINES.values(), key=lambda gpu: gpu.block_shared_bytes)
-    return MACHINES.get(arch) or replace(largest, arch=arch)
+def launch_limits(arch: str) -> Gpu:
+    """Return the GPU model of an architecture; for an unknown architecture the one with the largest limits."""
+    most_permissive = max(MACHINES.values(), key=lambda gpu: gpu.block_shared_bytes)
+    return MACHINES.get(arch) or replace(most_permissive, arch=arch)

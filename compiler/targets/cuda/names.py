@@ -1,4 +1,4 @@
-"""The names that the text of kernels keeps to itself, so that no buffer of a program has one."""
+"""Names that the text of kernels reserves, so that no buffer of a program gets one."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ _BUILT_IN = frozenset(
 _VECTORS = frozenset(f"{row.vector or 'uint'}{lanes}" for row in DTYPES.values() for lanes in (1, 2, 3, 4))
 
 RESERVED = KEYWORDS | _MATHEMATICS | _DEFINED | _BUILT_IN | _VECTORS
-"""A buffer of such a name, and a variable, has an underscore before it, as has one that begins with two."""
+"""Names that variables get with an underscore before them, as do names that begin with two."""

@@ -1,4 +1,4 @@
-"""CUDA C++ to machine code without a GPU, through NVRTC; its wheel comes with the extra `cuda`."""
+"""Compile CUDA C++ to machine code without a GPU, by NVRTC; its wheel comes with the extra `cuda`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from compiler.support.errors import TargetError
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
-"""The architectures that kernels are written and tested for."""
+"""The architectures that kernels are tested for."""
 MISSING = "CUDA text is compiled by NVRTC, which is not installed: install strata-compiler[cuda]"
 
 
 @dataclass(frozen=True)
 class Resources:
     """The resources of a kernel on an architecture: registers of a thread, its bytes on the stack and spilled, and the
-    bytes of shared memory of a block: those that the text declares, and those that the launch asks for."""
+    bytes of shared memory of a block, static and dynamic."""
 
     registers: int
     stack_bytes: int
@@ -37,12 +37,12 @@ class Cubin:
 
 
 def is_available() -> bool:
-    """Whether there is an NVRTC."""
+    """Return whether NVRTC is installed."""
     return _path() is not None
 
 
 def has_headers() -> bool:
-    """Whether CUDA's own headers are there, which kernels of narrow floats include."""
+    """Return whether CUDA's own headers are installed, which kernels of f16 and bf16 include."""
     return bool(_headers())
 
 
@@ -54,7 +54,7 @@ def version() -> str:
 
 
 def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
-    """The machine code of a text. `contract` permits products and sums to be one operation.
+    """Compile a text. `contract` permits products and sums to be fused.
 
     Raises TargetError without NVRTC, and for text that it refuses, with its message.
     """
@@ -66,9 +66,9 @@ def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
         options = [f"--gpu-architecture={arch}", "--ptxas-options=-v", f"--fmad={'true' if contract else 'false'}"]
         options += [f"--include-path={folder}" for folder in _headers()]
         encoded = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-        failed = library.nvrtcCompileProgram(program, len(options), encoded)
+        status = library.nvrtcCompileProgram(program, len(options), encoded)
         log = _text(program, "ProgramLog")
-        if failed:
+        if status:
             lines = [line for line in log.splitlines() if "error" in line] or log.splitlines()
             raise TargetError(f"NVRTC refuses the text for {arch}: {lines[0] if lines else 'it does not say why'}")
         return Cubin(arch, _bytes(program, "CUBIN"), _resources(log), log)
@@ -76,25 +76,25 @@ def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
         library.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-def _text(program: ctypes.c_void_p, what: str) -> str:
-    return _bytes(program, what).rstrip(b"\0").decode(errors="replace")
+def _text(program: ctypes.c_void_p, name: str) -> str:
+    return _bytes(program, name).rstrip(b"\0").decode(errors="replace")
 
 
-def _bytes(program: ctypes.c_void_p, what: str) -> bytes:
+def _bytes(program: ctypes.c_void_p, name: str) -> bytes:
     library, size = _library(), ctypes.c_size_t()
-    getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+    getattr(library, f"nvrtcGet{name}Size")(program, ctypes.byref(size))
     buffer = ctypes.create_string_buffer(size.value)
-    getattr(library, f"nvrtcGet{what}")(program, buffer)
+    getattr(library, f"nvrtcGet{name}")(program, buffer)
     return buffer.raw
 
 
 def _resources(log: str) -> dict[str, Resources]:
-    """What the assembler says of each kernel."""
+    """Parse the assembler's report on each kernel."""
     resources = {}
-    for part in log.split("Compiling entry function ")[1:]:
-        name = re.match(r"'(\w+)'", part)
-        stack = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
-        registers, shared = re.search(r"Used (\d+) registers", part), re.search(r"(\d+) bytes smem", part)
+    for section in log.split("Compiling entry function ")[1:]:
+        name = re.match(r"'(\w+)'", section)
+        stack = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", section)
+        registers, shared = re.search(r"Used (\d+) registers", section), re.search(r"(\d+) bytes smem", section)
         if name is not None and registers is not None:
             spilled = int(stack[2]) + int(stack[3]) if stack else 0
             shared_bytes = int(shared[1]) if shared else 0
@@ -114,7 +114,7 @@ def _path() -> Path | None:
 
 @cache
 def _headers() -> list[Path]:
-    """Where CUDA's own headers are, of half precision for one; they are in another wheel of the extra."""
+    """The include folders of CUDA's headers, such as those of f16; they come in another wheel of the extra."""
     try:
         import nvidia.cuda_runtime as wheel
     except ImportError:

@@ -1,4 +1,4 @@
-"""Kernels on a GPU through CuPy: arrays, launches, times by events. CuPy is imported when it is used."""
+"""Kernels on a GPU by CuPy, which is imported at the first use: arrays, launches, times by events."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ Cupy: TypeAlias = Any  # CuPy ships no types: the package, its arrays and functi
 
 
 def cupy() -> Cupy:
-    """CuPy. Raises TargetError where it is not installed, or there is no GPU."""
+    """Return CuPy. Raises TargetError if it is not installed or there is no GPU."""
     try:
-        import cupy as found
+        import cupy as library
     except ImportError as error:
         raise TargetError("kernels run through CuPy, which is not installed: install strata-compiler[cuda]") from error
     try:
-        if found.cuda.runtime.getDeviceCount() < 1:
+        if library.cuda.runtime.getDeviceCount() < 1:
             raise TargetError("there is no GPU to run a kernel on")
-    except found.cuda.runtime.CUDARuntimeError as error:
+    except library.cuda.runtime.CUDARuntimeError as error:
         raise TargetError(f"there is no GPU to run a kernel on: {error}") from error
-    return found
+    return library
 
 
-def at_hand() -> tuple[str, str] | None:
-    """The name and the architecture of the GPU; None if CuPy can use none."""
+def local_gpu() -> tuple[str, str] | None:
+    """Return the name and the architecture of the GPU; None if CuPy can use none."""
     try:
         library = cupy()
     except TargetError:
         return None
-    facts = library.cuda.runtime.getDeviceProperties(0)
-    name = facts["name"]
-    return name.decode() if isinstance(name, bytes) else str(name), f"sm_{facts['major']}{facts['minor']}"
+    properties = library.cuda.runtime.getDeviceProperties(0)
+    name = properties["name"]
+    return name.decode() if isinstance(name, bytes) else str(name), f"sm_{properties['major']}{properties['minor']}"
 
 
 ALIGNMENT = 16
-"""The bytes of the widest vector: arrays begin at multiples of it."""
+"""The bytes of the widest vector; arrays begin at multiples of it."""
 
 
 class LoadedKernels(Unpicklable):
@@ -57,7 +57,7 @@ class LoadedKernels(Unpicklable):
     @cached_property
     def _functions(self) -> dict[str, Cupy]:
         library, functions = cupy(), {}
-        _, arch = at_hand() or ("", "")
+        _, arch = local_gpu() or ("", "")
         self.source.check(arch)
         options = (f"--fmad={'true' if self._contract else 'false'}",)
         try:
@@ -73,22 +73,23 @@ class LoadedKernels(Unpicklable):
         return functions
 
     def temporaries(self) -> list[Cupy]:
-        """Arrays for what kernels hand on."""
+        """Allocate the buffers between kernels."""
         return [cupy().empty(shape, dtype_of(element)) for element, shape in self.source.temporaries]
 
     def launch(self, arrays: Sequence[Cupy]) -> None:
-        """Start the kernels in order on inputs, outputs and temporaries. Raises TargetError for a launch that fails."""
-        for launched in self.source.launches:
-            arguments = tuple(arrays[number] for number in launched.arguments)
-            start = self._functions[launched.name]
+        """Launch the kernels in order on inputs, outputs and temporaries. Raises TargetError for a launch that
+        fails."""
+        for launch in self.source.launches:
+            arguments = tuple(arrays[number] for number in launch.arguments)
+            kernel = self._functions[launch.name]
             try:
-                start(launched.grid, launched.block, arguments, shared_mem=launched.shared_bytes)
+                kernel(launch.grid, launch.block, arguments, shared_mem=launch.shared_bytes)
             except cupy().cuda.driver.CUDADriverError as error:
-                raise TargetError(f"kernel {launched.name} cannot be started: {error}") from error
+                raise TargetError(f"kernel {launch.name} cannot be started: {error}") from error
 
 
 class OnDevice(Unpicklable):
-    """Kernels with their arrays on the device: filled, run, timed and read as often as is wanted."""
+    """Kernels with arrays of their own on the device, which can be filled, run, timed and read repeatedly."""
 
     _refusal = "arrays on a device cannot be pickled or copied: `on_device` of their kernel makes others"
 
@@ -99,21 +100,21 @@ class OnDevice(Unpicklable):
         self._arrays = [*self._buffers, *loaded.temporaries()]
 
     def fill(self, arrays: Sequence[Array]) -> None:
-        """Copy inputs, and what outputs hold before, to the device."""
+        """Copy inputs, and the former contents of outputs, to the device."""
         for buffer, array in zip(self._buffers, arrays, strict=True):
             buffer.set(np.ascontiguousarray(array))
 
     def run(self) -> None:
-        """Run once, to the end."""
+        """Run once and wait for the end."""
         self._loaded.launch(self._arrays)
         self._cupy.cuda.runtime.deviceSynchronize()
 
     def results(self) -> list[Array]:
-        """The outputs, on the host."""
+        """Copy the outputs to the host."""
         return [self._cupy.asnumpy(buffer) for buffer in self._buffers[len(self._buffers) - self._outputs :]]
 
     def seconds(self, calls: int) -> float:
-        """The seconds of one call, as events on the device see so many in a row."""
+        """Return the seconds of one call, averaged over `calls` calls between two events."""
         start, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
         start.record()
         for _ in range(calls):

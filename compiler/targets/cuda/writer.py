@@ -1,4 +1,4 @@
-"""One kernel as CUDA C++ that a person would read: names of the program, index expressions in place, loops as loops."""
+"""One kernel as readable CUDA C++: names of the program, index expressions in place, loops as loops."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleMode, ShuffleOp
 from compiler.support.errors import LoweringError
-from compiler.targets.clike.expressions import PRODUCT, SUM, Text, cast, is_number, plain
+from compiler.targets.clike.expressions import PRODUCT, SUM, CExpr, associative, cast, is_number
 from compiler.targets.clike.operations import expression
-from compiler.targets.clike.statements import SourceText
-from compiler.targets.cuda.constants import word
+from compiler.targets.clike.statements import SourceWriter
+from compiler.targets.cuda.constants import c_name
 from compiler.targets.cuda.indices import needs_64_bits, wide_indices
 from compiler.targets.cuda.language import Cuda
 from compiler.targets.cuda.names import RESERVED
-from compiler.targets.cuda.types import COMPONENTS, is_moved_whole, lanes_of, spelled
+from compiler.targets.cuda.types import COMPONENTS, is_opaque_vector, lanes_of, spelled
 from compiler.targets.launches import KernelLaunch, allocated_bytes, is_shared, shared_bytes, stored_buffers
 from compiler.types.elements import element_bytes
 
 STATIC = 48 << 10
-"""The bytes of shared memory that a kernel may declare; more has to be asked for at the launch."""
+"""The bytes of shared memory that a kernel may declare; more must be dynamic."""
 
 
-class CudaWriter(SourceText):
-    """A kernel under construction; `helpers` gains what its text needs, `wide` are the indices of 64 bits, `dynamic` is
-    its shared memory in bytes, where that has to be asked for at the launch."""
+class CudaWriter(SourceWriter):
+    """Writer of a kernel; `helpers` collects the helpers in use, `wide` are the indices of 64 bits, `dynamic` the bytes
+    of dynamic shared memory."""
 
     reserved = RESERVED
-    changes = (*SourceText.changes, nvgpu.CopyOp, nvgpu.WaitOp, gpu.BarrierOp)
+    changes = (*SourceWriter.changes, nvgpu.CopyOp, nvgpu.WaitOp, gpu.BarrierOp)
 
     def __init__(self, call: KernelLaunch, helpers: set[str]) -> None:
         super().__init__(Cuda(helpers))
@@ -41,7 +41,7 @@ class CudaWriter(SourceText):
         self.dynamic = 0
 
     def kernel(self) -> str:
-        """The whole kernel."""
+        """Write the kernel."""
         body = self.call.kernel.body.block
         self.wide = wide_indices(self.call)
         stored = stored_buffers(self.call.kernel)
@@ -52,43 +52,43 @@ class CudaWriter(SourceText):
             name = self.name(argument)
             const = "" if argument in stored else "const "
             parameters.append(f"{const}{spelled(type_.element_type)}* __restrict__ {name}")
-            self.texts[argument] = Text(name)
+            self.texts[argument] = CExpr(name)
         self._declare()
         self.ops(body)
         threads = prod(self.call.block)
-        head = [
+        lines = [
             f"// grid {self.call.grid}, block {self.call.block}",
             f'extern "C" __global__ void __launch_bounds__({threads})',
             f"{self.call.kernel.sym_name.data}({', '.join(parameters)}) {{",
         ]
-        return "\n".join([*head, *self.lines, "}"])
+        return "\n".join([*lines, *self.lines, "}"])
 
     # --- declarations ---------------------------------------------------------------------------------------------
 
     def _declare(self) -> None:
-        """Buffers on the chip, at the top: the block's shared ones, then each thread's own."""
+        """Declare shared buffers, then each thread's local ones, at the top."""
         allocs = [op for op in self.call.kernel.walk() if isinstance(op, memref.AllocaOp)]
-        total, at = shared_bytes(self.call.kernel), 0
+        total, pool_offset = shared_bytes(self.call.kernel), 0
         if total > STATIC:
             self.dynamic = total
             self.line("extern __shared__ __align__(16) unsigned char pool[];")
         for op in sorted(allocs, key=is_shared, reverse=True):
             name, element = self.name(op.memref), spelled(op.memref.type.element_type)
-            first, *inner_extents = [f"[{extent}]" for extent in op.memref.type.get_shape() or (1,)]
-            row = "".join(inner_extents)
+            outer_extent, *inner_extents = [f"[{extent}]" for extent in op.memref.type.get_shape() or (1,)]
+            inner_extent_text = "".join(inner_extents)
             if not is_shared(op):
-                self.line(f"{element} {name}{first}{row};")
+                self.line(f"{element} {name}{outer_extent}{inner_extent_text};")
             elif not self.dynamic:
-                self.line(f"__shared__ __align__(16) {element} {name}{first}{row};")
+                self.line(f"__shared__ __align__(16) {element} {name}{outer_extent}{inner_extent_text};")
             else:
-                pointer = f"{element} (*{name}){row}" if row else f"{element}* {name}"
-                type_ = f"{element} (*){row}" if row else f"{element}*"
-                self.line(f"{pointer} = reinterpret_cast<{type_}>(pool + {at});")
-                at += allocated_bytes(op)
-            self.texts[op.memref] = Text(name)
+                pointer = f"{element} (*{name}){inner_extent_text}" if inner_extent_text else f"{element}* {name}"
+                type_ = f"{element} (*){inner_extent_text}" if inner_extent_text else f"{element}*"
+                self.line(f"{pointer} = reinterpret_cast<{type_}>(pool + {pool_offset});")
+                pool_offset += allocated_bytes(op)
+            self.texts[op.memref] = CExpr(name)
 
     def type_of(self, value: SSAValue) -> str:
-        """The type of a variable that holds a value."""
+        """Return the type of a variable for a value."""
         if isinstance(value.type, IndexType):
             return "long long" if value in self.wide else "int"
         return spelled(value.type)
@@ -96,7 +96,7 @@ class CudaWriter(SourceText):
     # --- statements -----------------------------------------------------------------------------------------------
 
     def op(self, op: Operation) -> None:
-        """Write an op. Raises LoweringError for one that kernels lack."""
+        """Write an op. Raises LoweringError for an op that kernels lack."""
         match op:
             case arith.ConstantOp():
                 self._constant(op)
@@ -109,14 +109,14 @@ class CudaWriter(SourceText):
             case memref.GetGlobalOp():
                 self._constant_buffer(op)
             case memref.LoadOp():
-                self.value(op, Text(self._element(op.memref, op.indices)))
+                self.value(op, CExpr(self._element(op.memref, op.indices)))
             case memref.StoreOp():
                 self.store(op, self._element(op.memref, op.indices))
             case vector.LoadOp():
-                self.declared(op.result, self._wide(op.base, op.indices, op.result.type, const=True))
+                self.declared(op.result, self._vector_access(op.base, op.indices, op.result.type, const=True))
             case vector.StoreOp():
-                target = self._wide(op.base, op.indices, op.vector.type, const=False)
-                self.line(f"{target} = {self.text(op.vector).words};")
+                target = self._vector_access(op.base, op.indices, op.vector.type, const=False)
+                self.line(f"{target} = {self.text(op.vector).code};")
             case nvgpu.CopyOp():
                 self._copy(op)
             case nvgpu.LoadMatrixOp():
@@ -126,8 +126,8 @@ class CudaWriter(SourceText):
             case ShuffleOp():
                 if op.mode.data != ShuffleMode.XOR:
                     raise LoweringError(f"kernels have no shuffle by {op.mode.data.value}")
-                words = [self.text(value).words for value in (op.value, op.offset)]
-                self.declared(op.result, f"__shfl_xor_sync(0xffffffffu, {', '.join(words)})")
+                code = [self.text(value).code for value in (op.value, op.offset)]
+                self.declared(op.result, f"__shfl_xor_sync(0xffffffffu, {', '.join(code)})")
             case nvgpu.GroupOp():
                 pass
             case nvgpu.WaitOp():
@@ -141,7 +141,7 @@ class CudaWriter(SourceText):
                 (lane,) = op.static_position.get_values()
                 self.texts[op.result] = self._lane(op.vector, lane)
             case _ if op.results and isinstance(op.results[0].type, VectorType):
-                self._vector(op)
+                self._vector_op(op)
             case _:
                 self._scalar(op)
 
@@ -150,25 +150,25 @@ class CudaWriter(SourceText):
             self.texts[op.result] = self.literal(self.language.literal(op.value))
 
     def _hardware(self, op: gpu.ThreadIdOp | gpu.BlockIdOp) -> None:
-        """An index of the hardware under a name, where it is used."""
+        """Declare a thread or block index if it is used."""
         if not any(True for _ in op.results[0].uses):
             return
         base = "threadIdx" if isinstance(op, gpu.ThreadIdOp) else "blockIdx"
         name = self.name(op.results[0])
         self.line(f"const int {name} = {base}.{op.dimension.data.value};")
-        self.texts[op.results[0]] = Text(name)
+        self.texts[op.results[0]] = CExpr(name)
 
     def _copy(self, op: nvgpu.CopyOp) -> None:
-        """A copy to shared memory that goes on by itself."""
+        """Write an asynchronous copy to shared memory."""
         type_ = op.src.type
         assert isinstance(type_, MemRefType)
         self.helpers.add("copy_async")
         bytes_ = op.count.value.data * element_bytes(type_.element_type)
-        to, source = self._element(op.dst, op.dst_indices), self._element(op.src, op.src_indices)
-        self.line(f"copy_async<{bytes_}>(&{to}, &{source});")
+        target, source = self._element(op.dst, op.dst_indices), self._element(op.src, op.src_indices)
+        self.line(f"copy_async<{bytes_}>(&{target}, &{source});")
 
     def _load_matrix(self, op: nvgpu.LoadMatrixOp) -> None:
-        """Small matrices from shared memory."""
+        """Load MMA tiles from shared memory."""
         type_ = op.result.type
         assert isinstance(type_, VectorType)
         if op.tiles.value.data == 1:
@@ -176,44 +176,44 @@ class CudaWriter(SourceText):
         name = "load_transposed" if op.transpose.value.data else "load_matrices"
         self.helpers |= {"Fragment", name}
         suffix = spelled(type_).removeprefix("Fragment")
-        self.value(op, Text(f"{name}{suffix}(&{self._element(op.source, op.indices)})"))
+        self.value(op, CExpr(f"{name}{suffix}(&{self._element(op.source, op.indices)})"))
 
     def _multiply(self, op: nvgpu.MmaOp) -> None:
-        """A product of small matrices, added to sums."""
+        """Write an MMA."""
         assert isinstance(op.a.type, VectorType)
         self.helpers |= {"Fragment", f"multiply_add of {op.a.type.element_type}"}
-        a, b, c = (self.text(value).words for value in (op.a, op.b, op.c))
-        self.value(op, Text(f"multiply_add({a}, {b}, {c})"))
+        a, b, c = (self.text(value).code for value in (op.a, op.b, op.c))
+        self.value(op, CExpr(f"multiply_add({a}, {b}, {c})"))
 
     # --- expressions ----------------------------------------------------------------------------------------------
 
-    def text(self, value: SSAValue) -> Text:
-        """The expression of a value; a vector of constants is declared where it is used as a whole."""
+    def text(self, value: SSAValue) -> CExpr:
+        """Return the expression of a value; a vector of constants is declared at its use."""
         if value not in self.texts:
             assert isinstance(value.type, VectorType)
             if len(value.type.get_shape()) == 2:
                 return self._zero(value)
             name = self.name(value)
-            numbers = ", ".join(self._lane(value, lane).words for lane in range(lanes_of(value.type)))
+            numbers = ", ".join(self._lane(value, lane).code for lane in range(lanes_of(value.type)))
             self.line(f"const {spelled(value.type)} {name} = {{{numbers}}};")
-            return Text(name)
+            return CExpr(name)
         return self.texts[value]
 
-    def _zero(self, value: SSAValue) -> Text:
-        """A small matrix of constants, which are zeros."""
+    def _zero(self, value: SSAValue) -> CExpr:
+        """Return a fragment of zeros."""
         owner = value.owner
         assert isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr)
         if any(owner.value.get_values()):
             raise LoweringError(f"kernels have no constants of type {value.type} but zero")
         self.helpers.add("Fragment")
-        return Text(f"{spelled(value.type)}{{}}")
+        return CExpr(f"{spelled(value.type)}{{}}")
 
     def _constant_buffer(self, op: memref.GetGlobalOp) -> None:
-        """The elements of a constant, whose bits the text declares."""
+        """Declare a typed pointer to a constant, of which the text has the bits."""
         type_, name = spelled(op.memref.type.element_type), self.name(op.memref)
-        symbol = word(op.name_.string_value())
+        symbol = c_name(op.name_.string_value())
         self.line(f"const {type_}* {name} = reinterpret_cast<const {type_}*>({symbol});")
-        self.texts[op.memref] = Text(name)
+        self.texts[op.memref] = CExpr(name)
 
     def _scalar(self, op: Operation) -> None:
         if not op.operands or not op.results:
@@ -223,74 +223,74 @@ class CudaWriter(SourceText):
         self.value(op, expression(op, texts, self.language, wide, op.results[0] in self.wide))
 
     def _element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """An element: of an array on the chip by its indices, of a pointer by its offset."""
-        name, type_ = self.text(buffer).words, buffer.type
+        """Return an element: of an array on the chip by its indices, of a pointer by its offset."""
+        name, type_ = self.text(buffer).code, buffer.type
         assert isinstance(type_, MemRefType)
         texts = [self.text(value) for value in indices]
         if not isinstance(buffer.owner, Block | memref.GetGlobalOp):
-            return name + "".join(f"[{text.words}]" for text in texts or [Text("0")])
-        offset, is_long = Text("0"), not needs_64_bits(type_)
+            return name + "".join(f"[{text.code}]" for text in texts or [CExpr("0")])
+        offset, is_long = CExpr("0"), not needs_64_bits(type_)
         for index, text, size in zip(indices, texts, type_.get_shape(), strict=True):
             if not is_long and not is_number(text):
                 is_long = True
                 text = text if index in self.wide else cast("long long", text)
-            scaled = plain("*", offset, Text(str(size)), PRODUCT)
-            offset = plain("+", scaled, text, SUM)
-        return f"{name}[{offset.words}]"
+            scaled = associative("*", offset, CExpr(str(size)), PRODUCT)
+            offset = associative("+", scaled, text, SUM)
+        return f"{name}[{offset.code}]"
 
-    def _wide(self, base: SSAValue, indices: Sequence[SSAValue], type_: Attribute, const: bool) -> str:
-        """Elements side by side, as one short vector."""
+    def _vector_access(self, base: SSAValue, indices: Sequence[SSAValue], type_: Attribute, const: bool) -> str:
+        """Return consecutive elements as one short vector."""
         qualifier = "const " if const else ""
         return f"*reinterpret_cast<{qualifier}{spelled(type_)}*>(&{self._element(base, indices)})"
 
     # --- short vectors --------------------------------------------------------------------------------------------
 
-    def _vector(self, op: Operation) -> None:
-        """An op on short vectors, component by component."""
+    def _vector_op(self, op: Operation) -> None:
+        """Write an op on short vectors, component by component."""
         value = op.results[0]
         type_ = value.type
         assert isinstance(type_, VectorType)
-        if is_moved_whole(type_):
+        if is_opaque_vector(type_):
             raise LoweringError(f"kernels compute nothing of type {type_}: its lanes are not to be had")
-        if isinstance(op, vector.InsertOp) and _is_own(op):
+        if isinstance(op, vector.InsertOp) and _can_insert_in_place(op):
             (lane,) = op.static_position.get_values()
             self.texts[value] = self.text(op.dest)
-            self.line(f"{self.text(op.dest).words}.{COMPONENTS[lane]} = {self.text(op.source).words};")
+            self.line(f"{self.text(op.dest).code}.{COMPONENTS[lane]} = {self.text(op.source).code};")
             return
         name = self.name(value)
         self.line(f"{spelled(type_)} {name};")
         for lane in range(lanes_of(type_)):
-            self.line(f"{name}.{COMPONENTS[lane]} = {self._component(op, lane).words};")
-        self.texts[value] = Text(name)
+            self.line(f"{name}.{COMPONENTS[lane]} = {self._component(op, lane).code};")
+        self.texts[value] = CExpr(name)
 
-    def _component(self, op: Operation, lane: int) -> Text:
+    def _component(self, op: Operation, lane: int) -> CExpr:
         type_ = op.results[0].type
         assert isinstance(type_, VectorType)
         if isinstance(op, vector.BroadcastOp):
             return self.text(op.source)
         if isinstance(op, vector.InsertOp):
-            (at,) = op.static_position.get_values()
-            return self.text(op.source) if at == lane else self._lane(op.dest, lane)
+            (inserted_lane,) = op.static_position.get_values()
+            return self.text(op.source) if inserted_lane == lane else self._lane(op.dest, lane)
         operands = [self._lane(value, lane) for value in op.operands]
         return expression(op, operands, self.language, [False] * len(operands))
 
-    def _lane(self, value: SSAValue, lane: int) -> Text:
-        """One component of a vector, or register of a small matrix; a number as it is."""
+    def _lane(self, value: SSAValue, lane: int) -> CExpr:
+        """Return a component of a vector or a register of a fragment; a scalar as it is."""
         if not isinstance(value.type, VectorType):
             return self.text(value)
         if len(value.type.get_shape()) == 2:
-            return Text(f"{self.text(value).words}.at[{lane}]")
-        if is_moved_whole(value.type):
+            return CExpr(f"{self.text(value).code}.at[{lane}]")
+        if is_opaque_vector(value.type):
             raise LoweringError(f"kernels have no lanes of {value.type}")
         owner = value.owner
         if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
             attributes = list(owner.value.get_attrs())
-            return Text(self.language.literal(attributes[lane if len(attributes) > 1 else 0]))
-        return Text(f"{self.text(value).words}.{COMPONENTS[lane]}")
+            return CExpr(self.language.literal(attributes[lane if len(attributes) > 1 else 0]))
+        return CExpr(f"{self.text(value).code}.{COMPONENTS[lane]}")
 
 
-def _is_own(op: vector.InsertOp) -> bool:
-    """Whether the vector that an insertion changes has no other user."""
+def _can_insert_in_place(op: vector.InsertOp) -> bool:
+    """Return whether an insertion is the only use of its vector, a temporary of the same block."""
     owner = op.dest.owner
-    made = isinstance(owner, vector.InsertOp | vector.BroadcastOp) and owner.parent is op.parent
-    return made and len(list(op.dest.uses)) == 1
+    is_temporary = isinstance(owner, vector.InsertOp | vector.BroadcastOp) and owner.parent is op.parent
+    return is_temporary and len(list(op.dest.uses)) == 1

@@ -1,12 +1,12 @@
-"""simt: kernels run on numpy and checked, without the hardware.
+"""simt: run GPU kernels on numpy and check their memory accesses, without a GPU.
 
-access.py   who touches memory at a moment, and what can be wrong with that
-buffers.py  what buffers hold, its bounds, what is unknown; transactions
-races.py    who touched it since when
-threads.py  the threads of a block, and how they touch memory
-lanes.py    all of them at once, op by op
-writers.py  which block writes which element, for all blocks
-warps.py    what the threads of a warp do together
+access.py   `LaneAccess`: the lanes of a memory access; `Fault`: a wrong one
+buffers.py  `CheckedBuffer`: elements, bounds, uninitialised reads, memory transactions
+races.py    `Races`: the last accesses of each element
+threads.py  `Threads`: the values and memories of a block's threads
+lanes.py    `ThreadLanes`: all threads of a block at once, op by op
+writers.py  `BlockWriters`: the writing block of each element, over the whole grid
+warps.py    collective ops of a warp
 """
 
 from __future__ import annotations
@@ -23,21 +23,24 @@ from xdsl.ir import SSAValue
 from compiler.dialects.functions import find_function, outputs
 from compiler.dialects.numbers import dtype_of
 from compiler.support.errors import InputError
-from compiler.targets.launches import KernelLaunch, launches, stored_buffers
-from compiler.targets.simt.access import Fault, Report, Values
-from compiler.targets.simt.buffers import Memory
-from compiler.targets.simt.lanes import Sample, ThreadLanes
-from compiler.targets.simt.writers import NOBODY, DependsOnValues, Writers
+from compiler.targets.launches import KernelLaunch, read_host_function, stored_buffers
+from compiler.targets.simt.access import Fault, FaultReporter, Values
+from compiler.targets.simt.buffers import CheckedBuffer
+from compiler.targets.simt.lanes import BlockSample, ThreadLanes
+from compiler.targets.simt.writers import NOBODY, BlockWriters, DataDependentStore
 
-MOST = 20
-"""How many faults are kept."""
+MAX_FAULTS = 20
+"""The number of faults in a result; later ones are dropped."""
 
 
 @dataclass
-class Checked:
-    """What came of running a host function: its outputs, what its kernels did wrong, which elements of the outputs were
-    written, and what a block's accesses to each buffer of a kernel cost, by kernel and buffer. `undecided` are the
-    kernels of which a sample ran and whose writes depend on more than indices: what the other blocks write is open."""
+class CheckResult:
+    """The result of a run.
+
+    outputs: of the host function. faults: of its kernels. written: masks of the written elements of the outputs.
+    counts: memory transactions of a block, by kernel and buffer. undecided: sampled kernels whose stores depend on
+    loaded values, so that the stores of the other blocks are unknown.
+    """
 
     outputs: tuple[Values, ...]
     faults: list[Fault] = field(default_factory=list)
@@ -46,8 +49,8 @@ class Checked:
     undecided: list[str] = field(default_factory=list)
 
     @property
-    def right(self) -> bool:
-        """Whether nothing was wrong."""
+    def is_correct(self) -> bool:
+        """Whether there are no faults."""
         return not self.faults
 
 
@@ -55,38 +58,37 @@ def run(
     module: ModuleOp,
     inputs: Sequence[Values],
     name: str | None = None,
-    sample: Sample | None = None,
+    sample: BlockSample | None = None,
     temporaries: Mapping[str, Values] | None = None,
     counts: bool = True,
     required: Mapping[str, NDArray[np.bool_]] | None = None,
-) -> Checked:
-    """Run a host function with its kernels on arrays; memory that it writes begins undefined.
+) -> CheckResult:
+    """Run a host function with its kernels on arrays; outputs and temporaries begin uninitialised.
 
-    Of each grid a `sample` of the blocks runs: the first with its neighbours, the last and some between. What kernels
-    then read of `temporaries`, by the names of buffers between kernels or of outputs, is what these have, unless a
-    block has written it. Which block writes which element is computed for all blocks. Of buffers between kernels and
-    of outputs, by their names, the `required` elements have to be written. Transactions count where `counts` says so.
-    Outputs of integers without a sign are given as their bits: kernels have them as integers with one. Raises
-    InputError for inputs that do not fit, and for ops that have no meaning here.
+    sample: the blocks of each grid to run, by default all; the writing block of each element is computed for all
+    blocks. temporaries: initial elements of buffers between kernels or of outputs, by name, for a sample. counts:
+    whether to count memory transactions. required: the elements that must be written, by the same names. Unsigned
+    outputs are returned as signed integers of the same bits. Raises InputError for inputs that do not fit, and for ops
+    without an implementation.
     """
     function = find_function(module, name)
     args = function.body.block.args
     count = outputs(function)
     if len(inputs) != len(args) - count:
         raise InputError(f"@{function.sym_name.data} takes {len(args) - count} arrays, got {len(inputs)}")
-    checked = Checked(())
-    seen: set[tuple[str, str, str]] = set()
+    checked = CheckResult(())
+    reported: set[tuple[str, str, str]] = set()
 
     def report(fault: Fault) -> None:
         key = (fault.kind, fault.op, fault.memory)
-        if key not in seen and len(checked.faults) < MOST:
-            seen.add(key)
+        if key not in reported and len(checked.faults) < MAX_FAULTS:
+            reported.add(key)
             checked.faults.append(fault)
 
-    host = launches(module, function)
+    host = read_host_function(module, function)
     buffers: list[SSAValue] = [*args, *host.temporaries]
-    names = [f"arg{number}" for number in range(len(args))] + ["temporary"] * len(host.temporaries)
-    memories = {value: _global(value, name, report) for value, name in zip(buffers, names, strict=True)}
+    default_names = [f"arg{number}" for number in range(len(args))] + ["temporary"] * len(host.temporaries)
+    memories = {value: _global_buffer(value, name, report) for value, name in zip(buffers, default_names, strict=True)}
     for position, (value, array) in enumerate(zip(buffers, inputs, strict=False)):
         if array.shape != memories[value].shape:
             raise InputError(f"input {position} has the shape {array.shape}, expected {memories[value].shape}")
@@ -94,57 +96,59 @@ def run(
     for value in buffers[len(inputs) :]:
         if temporaries is not None and memories[value].name in temporaries:
             memories[value].fill(temporaries[memories[value].name])
-    covered = {value: np.zeros(prod(memory.shape), np.bool_) for value, memory in memories.items()}
-    for call in host.calls:
+    written_elements = {value: np.zeros(prod(memory.shape), np.bool_) for value, memory in memories.items()}
+    for call in host.launches:
         _launch(ThreadLanes(call, report, counts), memories, checked, sample)
         if sample is not None:
-            _note_writers(call, memories, covered, checked, report)
+            _check_writers(call, memories, written_elements, checked, report)
     for buffer, memory in memories.items():
-        written = covered[buffer] if sample is not None else memory.written
+        written = written_elements[buffer] if sample is not None else memory.written
         _check_written(memory, written, (required or {}).get(memory.name), report)
-    outs = [memories[value] for value in args[len(inputs) :]]
-    checked.written = tuple(memory.written.reshape(memory.shape) for memory in outs)
-    checked.outputs = tuple(memory.data.reshape(memory.shape) for memory in outs)
+    out_buffers = [memories[value] for value in args[len(inputs) :]]
+    checked.written = tuple(memory.written.reshape(memory.shape) for memory in out_buffers)
+    checked.outputs = tuple(memory.data.reshape(memory.shape) for memory in out_buffers)
     return checked
 
 
-def _note_writers(
+def _check_writers(
     call: KernelLaunch,
-    memories: Mapping[SSAValue, Memory],
-    covered: Mapping[SSAValue, NDArray[np.bool_]],
-    checked: Checked,
-    report: Report,
+    memories: Mapping[SSAValue, CheckedBuffer],
+    written_elements: Mapping[SSAValue, NDArray[np.bool_]],
+    checked: CheckResult,
+    report: FaultReporter,
 ) -> None:
-    """Which elements all blocks of a launch write, each of them by one."""
+    """Mark the elements that the blocks of a launch write, and report elements that two blocks write."""
     try:
-        writers = Writers(call, {value: memory.name for value, memory in memories.items()}, report)
+        writers = BlockWriters(call, {value: memory.name for value, memory in memories.items()}, report)
         writers.run()
-    except DependsOnValues:
+    except DataDependentStore:
         checked.undecided.append(call.kernel.sym_name.data)
         for value in call.operands:
-            covered[value][...] = True
+            written_elements[value][...] = True
         return
     for buffer, owner in writers.written.items():
-        covered[buffer][...] |= owner != NOBODY
+        written_elements[buffer][...] |= owner != NOBODY
 
 
 def _check_written(
-    memory: Memory, written: NDArray[np.bool_], required: NDArray[np.bool_] | None, report: Report
+    memory: CheckedBuffer, written: NDArray[np.bool_], required: NDArray[np.bool_] | None, report: FaultReporter
 ) -> None:
-    """Report the first element that no block has written."""
+    """Report the first required element that no block has written."""
     missing = required.reshape(-1) & ~written if required is not None else np.zeros(0, np.bool_)
     if missing.any():
-        place = np.unravel_index(int(np.argmax(missing)), memory.shape) if memory.shape else ()
-        report(Fault("unwritten element", "", memory.name, tuple(map(int, place)), (), ()))
+        position = np.unravel_index(int(np.argmax(missing)), memory.shape) if memory.shape else ()
+        report(Fault("unwritten element", "", memory.name, tuple(map(int, position)), (), ()))
 
 
-def _global(value: SSAValue, name: str, report: Report) -> Memory:
+def _global_buffer(value: SSAValue, name: str, report: FaultReporter) -> CheckedBuffer:
     type_ = value.type
     assert isinstance(type_, MemRefType)
-    return Memory(value.name_hint or name, type_.get_shape(), dtype_of(type_.element_type), "global", 1, report)
+    return CheckedBuffer(value.name_hint or name, type_.get_shape(), dtype_of(type_.element_type), "global", 1, report)
 
 
-def _launch(lanes: ThreadLanes, memories: Mapping[SSAValue, Memory], checked: Checked, sample: Sample | None) -> None:
+def _launch(
+    lanes: ThreadLanes, memories: Mapping[SSAValue, CheckedBuffer], checked: CheckResult, sample: BlockSample | None
+) -> None:
     call = lanes.call
     body = call.kernel.body.block
     stored = stored_buffers(call.kernel)
@@ -157,4 +161,4 @@ def _launch(lanes: ThreadLanes, memories: Mapping[SSAValue, Memory], checked: Ch
             checked.counts[call.kernel.sym_name.data, memory.name] = dict(memory.counts)
 
 
-__all__ = ["Checked", "Fault", "Sample", "run"]
+__all__ = ["BlockSample", "CheckResult", "Fault", "run"]

@@ -1,4 +1,4 @@
-"""`LaneAccess`: the lanes that touch memory at a moment; `Fault`: a wrong access."""
+"""`LaneAccess`: the lanes of a memory access; `Fault`: a wrong access."""
 
 from __future__ import annotations
 
@@ -16,22 +16,27 @@ Values = NDArray[Any]  # of whatever dtype a buffer has
 
 @dataclass(slots=True)
 class LaneAccess:
-    """Who touches memory at a moment: the op's words, the block's number, the threads (n,) that are active, and the
-    moment, a number that each barrier of each block makes larger. `counted` says whether transactions count, `whole`
-    that all threads are active."""
+    """One op's access to memory by the threads of a block.
+
+    op: in words. block: its number. active: mask (n,) of threads. moment: the epoch between two barriers. is_counted:
+    whether to count transactions. is_full: whether all threads are active.
+    """
 
     op: str
     block: int
     active: Bools
     moment: int
-    counted: bool = False
-    whole: bool = False
+    is_counted: bool = False
+    is_full: bool = False
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that a kernel does wrong, at its first place. `threads` are one or two threads of a block, if they are
-    known; where two blocks meet, `blocks` are both; what nobody does has none."""
+    """A fault of a kernel, at the first wrong element.
+
+    threads: one or two threads of the block, if known. blocks: the block, two for a race between blocks, none for an
+    element that no block writes.
+    """
 
     kind: str
     op: str
@@ -41,14 +46,16 @@ class Fault:
     threads: tuple[int, ...]
 
     def __str__(self) -> str:
-        place = f"{self.memory}[{', '.join(map(str, self.address))}]" if self.memory else ""
-        at = f" at {place}" if place else ""
+        element = f"{self.memory}[{', '.join(map(str, self.address))}]" if self.memory else ""
+        at_element = f" at {element}" if element else ""
         if not self.blocks:
-            return f"{self.kind}{at}: no block writes it"
-        where = f"block {self.blocks[0]}" if len(self.blocks) == 1 else f"blocks {self.blocks[0]} and {self.blocks[1]}"
+            return f"{self.kind}{at_element}: no block writes it"
+        location = (
+            f"block {self.blocks[0]}" if len(self.blocks) == 1 else f"blocks {self.blocks[0]} and {self.blocks[1]}"
+        )
         if self.threads:
-            where += f", thread{'s' * (len(self.threads) > 1)} {' and '.join(map(str, self.threads))}"
-        return f"{self.kind}{at}: {where}, in {self.op}"
+            location += f", thread{'s' * (len(self.threads) > 1)} {' and '.join(map(str, self.threads))}"
+        return f"{self.kind}{at_element}: {location}, in {self.op}"
 
 
-Report = Callable[[Fault], None]
+FaultReporter = Callable[[Fault], None]

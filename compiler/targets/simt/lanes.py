@@ -1,4 +1,4 @@
-"""A kernel run on numpy: all threads of a block at once, op by op, under masks where they part."""
+"""Run a kernel on numpy: all threads of a block at once, op by op, under masks where they diverge."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from compiler.dialects.numbers import array_of, constant, dtype_of
 from compiler.dialects.upstream import nvgpu
 from compiler.dialects.upstream.gpu import ShuffleOp
 from compiler.interpret.scalar import combiner, function
-from compiler.targets.launches import SIDES, elements_of
+from compiler.targets.launches import SIDES, constant_elements
 from compiler.targets.simt import warps
 from compiler.targets.simt.access import Bools, Fault, Ints, Values
-from compiler.targets.simt.buffers import Memory
+from compiler.targets.simt.buffers import CheckedBuffer
 from compiler.targets.simt.threads import Threads, sides_of
 from compiler.types.scopes import SCOPES, space_of
 
 SPACES = {SCOPES[scope]: scope for scope in ("global", "shared", "local")}
-"""The spaces of memory by their numbers."""
+"""The memory spaces by number."""
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Which blocks of a grid run: the first, its neighbour along each dimension and the last; others until there are so
-    many `blocks`, but none after so many ops of a kernel."""
+class BlockSample:
+    """The blocks of a grid to run: the first, its neighbour along each dimension and the last; then further ones, up to
+    `blocks` in total and until `steps` ops of the kernel have run."""
 
     blocks: int
     steps: int
 
 
 class _Step:
-    """The handling of an op, looked up once: its handler or its function, its operands and its result."""
+    """An op, prepared to run: its handler or its scalar function, its operands and its result."""
 
     __slots__ = ("function", "handler", "op", "operands", "result")
 
@@ -50,7 +50,7 @@ class _Step:
 
 
 def _selected(truth: Values, yes: Values, no: Values) -> Values:
-    """Of each thread one of two values, a number or a vector."""
+    """Select one of two values, scalars or vectors, by thread."""
     return np.where(truth[..., None] if yes.ndim > truth.ndim else truth, yes, no)
 
 
@@ -58,37 +58,37 @@ def _selected(truth: Values, yes: Values, no: Values) -> Values:
 class ThreadLanes(Threads):
     """The threads of a block, run op by op."""
 
-    on_chip: dict[SSAValue, Memory] = field(default_factory=dict)
-    constants: dict[SSAValue, Memory] = field(default_factory=dict)
-    _under_way: list[tuple[Memory, Ints, Bools]] = field(default_factory=list)
-    _steps: int = 0
-    _code: dict[Block, tuple[list[_Step], tuple[SSAValue, ...]]] = field(default_factory=dict)
-    _read: dict[Operation, tuple[SSAValue, ...]] = field(default_factory=dict)
+    on_chip: dict[SSAValue, CheckedBuffer] = field(default_factory=dict)
+    constants: dict[SSAValue, CheckedBuffer] = field(default_factory=dict)
+    _copies_in_flight: list[tuple[CheckedBuffer, Ints, Bools]] = field(default_factory=list)
+    _step_count: int = 0
+    _code_of_block: dict[Block, tuple[list[_Step], tuple[SSAValue, ...]]] = field(default_factory=dict)
+    _operands_of: dict[Operation, tuple[SSAValue, ...]] = field(default_factory=dict)
 
-    def run(self, body: Block, sample: Sample | None = None) -> None:
-        """Run the blocks of the grid, or a sample of them, one after another."""
-        given = dict(self.memories)
+    def run(self, body: Block, sample: BlockSample | None = None) -> None:
+        """Run the blocks of the grid in order, or a sample of them."""
+        buffers = dict(self.memories)
         with np.errstate(all="ignore"):
-            self._run(body, given, sample)
+            self._run(body, buffers, sample)
 
-    def _run(self, body: Block, given: dict[SSAValue, Memory], sample: Sample | None) -> None:
-        first = corners(self.call.grid)
-        for number in _chosen(self.call.grid, sample):
-            if sample is not None and self._steps > sample.steps and number not in first:
+    def _run(self, body: Block, buffers: dict[SSAValue, CheckedBuffer], sample: BlockSample | None) -> None:
+        corner_blocks = corners(self.call.grid)
+        for block in _sampled_blocks(self.call.grid, sample):
+            if sample is not None and self._step_count > sample.steps and block not in corner_blocks:
                 return
-            self.at = sides_of(number, self.call.grid)
-            self.values, self.memories, self._under_way = {}, dict(given), []
+            self.block_index = sides_of(block, self.call.grid)
+            self.values, self.memories, self._copies_in_flight = {}, dict(buffers), []
             self.moment += 1
-            self.everyone = np.ones(self.count, np.bool_)
-            self._block(body, self.everyone)
+            self.full_mask = np.ones(self.count, np.bool_)
+            self._block(body, self.full_mask)
 
     def _block(self, body: Block, active: Bools) -> Sequence[Values]:
-        """Run the ops of a body; the values it yields."""
-        code = self._code.get(body)
+        """Run the ops of a body; return the yielded values."""
+        code = self._code_of_block.get(body)
         if code is None:
-            code = self._code[body] = _code_of(body)
+            code = self._code_of_block[body] = _code_of(body)
         steps, yielded = code
-        self._steps += len(steps)
+        self._step_count += len(steps)
         values = self.values
         for step in steps:
             if step.handler is not None:
@@ -98,15 +98,15 @@ class ThreadLanes(Threads):
         return [values[value] for value in yielded]
 
     def _operands(self, op: Operation) -> tuple[SSAValue, ...]:
-        operands = self._read.get(op)
+        operands = self._operands_of.get(op)
         if operands is None:
-            operands = self._read[op] = tuple(op.operands)
+            operands = self._operands_of[op] = tuple(op.operands)
         return operands
 
     # --- values ---------------------------------------------------------------------------------------------------
 
     def constant(self, op: arith.ConstantOp, active: Bools) -> None:
-        """A number, or one a lane."""
+        """Evaluate a scalar or vector constant."""
         value = op.value
         if isinstance(value, DenseIntOrFPElementsAttr):
             type_ = op.result.type
@@ -117,49 +117,49 @@ class ThreadLanes(Threads):
             self.values[op.result] = np.asarray(constant(value))
 
     def position(self, op: gpu.ThreadIdOp | gpu.BlockIdOp | gpu.BlockDimOp | gpu.GridDimOp, active: Bools) -> None:
-        """A hardware index or extent."""
+        """Evaluate a thread or block index or extent."""
         side = SIDES.index(op.dimension.data.value)
         if isinstance(op, gpu.ThreadIdOp):
-            places = sides_of(np.arange(self.count), self.call.block)[side]
+            indices = sides_of(np.arange(self.count), self.call.block)[side]
         elif isinstance(op, gpu.BlockIdOp):
-            places = np.asarray(np.int64(self.at[side]))
+            indices = np.asarray(np.int64(self.block_index[side]))
         else:
             extents = self.call.block if isinstance(op, gpu.BlockDimOp) else self.call.grid
-            places = np.asarray(np.int64(extents[side]))
-        self.values[op.results[0]] = places
+            indices = np.asarray(np.int64(extents[side]))
+        self.values[op.results[0]] = indices
 
     def broadcast(self, op: vector.BroadcastOp, active: Bools) -> None:
-        """A number in all lanes."""
+        """Evaluate a broadcast to all lanes."""
         type_ = op.results[0].type
         assert isinstance(type_, VectorType)
         source = self.values[op.source]
         self.values[op.results[0]] = np.repeat(source[..., None], type_.get_shape()[0], axis=-1)
 
     def extract(self, op: vector.ExtractOp, active: Bools) -> None:
-        """One lane, or register of a small matrix."""
+        """Extract a lane, or a register of a fragment."""
         (lane,) = op.static_position.get_values()
-        lanes_there, type_ = self.values[op.vector], op.result.type
+        lanes, type_ = self.values[op.vector], op.result.type
         if isinstance(type_, VectorType):
             (size,) = type_.get_shape()
-            self.values[op.result] = lanes_there[..., lane * size : (lane + 1) * size]
+            self.values[op.result] = lanes[..., lane * size : (lane + 1) * size]
         else:
-            self.values[op.result] = lanes_there[..., lane]
+            self.values[op.result] = lanes[..., lane]
 
     def insert(self, op: vector.InsertOp, active: Bools) -> None:
-        """A vector with one other lane."""
+        """Insert a lane."""
         (lane,) = op.static_position.get_values()
         source, dest = self.values[op.source], self.values[op.dest]
-        made = np.broadcast_to(dest, (*np.broadcast_shapes(source.shape, dest.shape[:-1]), dest.shape[-1])).copy()
-        made[..., lane] = source
-        self.values[op.result] = made
+        inserted = np.broadcast_to(dest, (*np.broadcast_shapes(source.shape, dest.shape[:-1]), dest.shape[-1])).copy()
+        inserted[..., lane] = source
+        self.values[op.result] = inserted
 
     def fma(self, op: vector.FMAOp, active: Bools) -> None:
-        """a * b + c, rounded once."""
+        """Evaluate a * b + c, rounded once."""
         a, b, c = (self.values[value] for value in (op.lhs, op.rhs, op.acc))
         self.values[op.res] = (a.astype(np.float64) * b + c).astype(a.dtype)
 
     def reduction(self, op: vector.ReductionOp, active: Bools) -> None:
-        """All lanes combined."""
+        """Combine all lanes."""
         kind = op.kind.data.value
         name = {"maximumf": "max", "minimumf": "min", "maxsi": "max", "minsi": "min"}.get(kind, kind)
         source = self.values[op.vector]
@@ -168,119 +168,119 @@ class ThreadLanes(Threads):
     # --- memory ---------------------------------------------------------------------------------------------------
 
     def alloca(self, op: memref.AllocaOp, active: Bools) -> None:
-        """A buffer on the chip: anew in each block, and where it is allocated again nothing is known of it."""
+        """Allocate a buffer on the chip; another allocation of it, in a loop or in the next block, is uninitialised."""
         memory = self.on_chip.get(op.memref)
         type_ = op.memref.type
         assert isinstance(type_, MemRefType)
         space = SPACES[space_of(type_)]
         if memory is None or (op.memref not in self.memories):
             name = op.memref.name_hint or "buffer"
-            counts = memory.counts if memory is not None else None
+            former_counts = memory.counts if memory is not None else None
             shape, element = type_.get_shape(), type_.element_type
             if isinstance(element, VectorType):
                 shape, element = (*shape, prod(element.get_shape())), element.element_type
-            memory = Memory(name, shape, dtype_of(element), space, self.count, self.report)
-            memory.counts = counts if counts is not None else memory.counts
+            memory = CheckedBuffer(name, shape, dtype_of(element), space, self.count, self.report)
+            memory.counts = former_counts if former_counts is not None else memory.counts
             self.on_chip[op.memref] = memory
-        memory.lose_all()
+        memory.reset()
         self.memories[op.memref] = memory
 
     def get_global(self, op: memref.GetGlobalOp, active: Bools) -> None:
-        """A constant of the module."""
+        """Load a constant of the module once."""
         if op.memref not in self.constants:
-            elements = array_of(elements_of(op).data)
+            elements = array_of(constant_elements(op).data)
             name = op.memref.name_hint or "constant"
-            memory = Memory(name, elements.shape, elements.dtype, "global", 1, self.report)
+            memory = CheckedBuffer(name, elements.shape, elements.dtype, "global", 1, self.report)
             memory.fill(elements)
             self.constants[op.memref] = memory
         self.memories[op.memref] = self.constants[op.memref]
 
     def load(self, op: memref.LoadOp, active: Bools) -> None:
-        """An element a thread."""
+        """Load an element per thread."""
         buffer, *indices = self._operands(op)
-        places = self._places(buffer, indices)
-        self.values[op.results[0]] = self.memories[buffer].read(places, self.access(op, active))
+        values_ = self._indices(buffer, indices)
+        self.values[op.results[0]] = self.memories[buffer].read(values_, self.access(op, active))
 
     def store(self, op: memref.StoreOp, active: Bools) -> None:
-        """An element a thread."""
+        """Store an element per thread."""
         value, buffer, *indices = self._operands(op)
-        self.memories[buffer].write(self._places(buffer, indices), self.values[value], self.access(op, active))
+        self.memories[buffer].write(self._indices(buffer, indices), self.values[value], self.access(op, active))
 
-    def _places(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> list[Ints]:
-        """The indices of an element, which may be what a thread holds of a small matrix: then (n, elements)."""
-        places, memory = [self.values[v] for v in indices], self.memories[buffer]
-        if len(memory.shape) > len(places):
-            places.append(np.arange(memory.shape[-1])[None])
-        return places
+    def _indices(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> list[Ints]:
+        """Return the indices of an element; for a fragment the last is (1, elements)."""
+        values, memory = [self.values[v] for v in indices], self.memories[buffer]
+        if len(memory.shape) > len(values):
+            values.append(np.arange(memory.shape[-1])[None])
+        return values
 
     def load_vector(self, op: vector.LoadOp, active: Bools) -> None:
-        """Elements side by side, at an address that is a multiple of their size."""
+        """Load consecutive elements from an aligned address."""
         memory, type_ = self.memories[op.base], op.result.type
         assert isinstance(type_, VectorType)
-        index = self.side_by_side(op, memory, op.indices, type_.get_shape()[0], active)
+        index = self.consecutive(op, memory, op.indices, type_.get_shape()[0], active)
         self.values[op.result] = memory.read(index, self.access(op, active))
 
     def store_vector(self, op: vector.StoreOp, active: Bools) -> None:
-        """Elements side by side, at an address that is a multiple of their size."""
+        """Store consecutive elements to an aligned address."""
         memory, value = self.memories[op.base], self.values[op.vector]
         lanes = value.shape[-1]
-        index = self.side_by_side(op, memory, op.indices, lanes, active)
+        index = self.consecutive(op, memory, op.indices, lanes, active)
         memory.write(index, np.broadcast_to(value, (self.count, lanes)), self.access(op, active))
 
     def copy(self, op: nvgpu.CopyOp, active: Bools) -> None:
-        """Elements side by side, at addresses that are multiples of their size, to shared memory; unknown there until
-        the threads have waited."""
+        """Start an asynchronous copy of consecutive elements between aligned addresses; they are uninitialised until
+        the wait."""
         lanes, access = op.count.value.data, self.access(op, active)
         source, target = self.memories[op.src], self.memories[op.dst]
-        values = source.read(self.side_by_side(op, source, op.src_indices, lanes, active), access)
-        index = self.side_by_side(op, target, op.dst_indices, lanes, active)
-        self._under_way.append((target, *target.begin_copy(index, values, access)))
+        values = source.read(self.consecutive(op, source, op.src_indices, lanes, active), access)
+        index = self.consecutive(op, target, op.dst_indices, lanes, active)
+        self._copies_in_flight.append((target, *target.begin_copy(index, values, access)))
         self.values[op.token] = np.asarray(0)
 
     def group(self, op: nvgpu.GroupOp, active: Bools) -> None:
-        """All copies that were begun are waited for together."""
+        """Group copies: all copies are waited for together."""
         self.values[op.token] = np.asarray(0)
 
     def wait(self, op: nvgpu.WaitOp, active: Bools) -> None:
-        """What the threads have copied is there."""
-        left = []
-        for memory, places, who in self._under_way:
-            mine = active[:, None] if who.ndim == 2 else active
-            memory.arrive(places, who & mine, self.access(op, active))
-            if (who & ~mine).any():
-                left.append((memory, places, who & ~mine))
-        self._under_way = left
+        """Complete the copies of the active threads."""
+        remaining = []
+        for memory, offsets, copying in self._copies_in_flight:
+            waiting = active[:, None] if copying.ndim == 2 else active
+            memory.arrive(offsets, copying & waiting, self.access(op, active))
+            if (copying & ~waiting).any():
+                remaining.append((memory, offsets, copying & ~waiting))
+        self._copies_in_flight = remaining
 
     # --- control --------------------------------------------------------------------------------------------------
 
     def barrier(self, op: gpu.BarrierOp, active: Bools) -> None:
-        """All threads of the block wait for each other: that all come is checked."""
+        """Begin the next moment; report a barrier that not all threads reach."""
         if not active.all():
             waiting, missing = int(np.argmax(active)), int(np.argmin(active))
             self.report(Fault("divergent barrier", self.words(op), "", (), (self.number,), (waiting, missing)))
         self.moment += 1
 
     def branch(self, op: scf.IfOp, active: Bools) -> None:
-        """Both sides, each for its threads."""
+        """Run both branches, each under its mask."""
         truth = np.broadcast_to(self.values[op.cond], (self.count,))
         sides = []
-        for region, mine in ((op.true_region, active & truth), (op.false_region, active & ~truth)):
+        for region, mask in ((op.true_region, active & truth), (op.false_region, active & ~truth)):
             values: Sequence[Values] = []
-            if region.blocks and mine.any():
-                values = self._block(region.block, mine)
+            if region.blocks and mask.any():
+                values = self._block(region.block, mask)
             sides.append(values)
         for number, value in enumerate(op.results):
-            yes, no = (side[number] if side else None for side in sides)
-            if yes is None or no is None:
-                self.values[value] = yes if yes is not None else no  # type: ignore[assignment]
+            then_value, else_value = (side[number] if side else None for side in sides)
+            if then_value is None or else_value is None:
+                self.values[value] = then_value if then_value is not None else else_value  # type: ignore[assignment]
                 continue
-            self.values[value] = np.where(_mask(truth, value), yes, no)
+            self.values[value] = np.where(_mask(truth, value), then_value, else_value)
 
     def loop(self, op: scf.ForOp, active: Bools) -> None:
-        """The iterations of all threads together; finished threads wait for the others."""
+        """Run the iterations of all threads together; threads that are done are inactive."""
         body = op.body.block
-        lower, upper, step = (self.values[last] for last in (op.lb, op.ub, op.step))
-        carried = [self.values[last] for last in op.iter_args]
+        lower, upper, step = (self.values[value] for value in (op.lb, op.ub, op.step))
+        carried = [self.values[value] for value in op.iter_args]
         if lower.ndim == upper.ndim == step.ndim == 0:
             for number in range(int(lower), int(upper), int(step)):
                 self.values[body.args[0]] = np.asarray(number)
@@ -288,22 +288,22 @@ class ThreadLanes(Threads):
                 carried = list(self._block(body, active))
             self.values.update(zip(op.results, carried, strict=True))
             return
-        at = lower
+        index = lower
         while True:
-            mine = active & np.broadcast_to(at < upper, (self.count,))
-            if not mine.any():
+            mask = active & np.broadcast_to(index < upper, (self.count,))
+            if not mask.any():
                 break
-            self.values[body.args[0]] = at
+            self.values[body.args[0]] = index
             self.values.update(zip(body.args[1:], carried, strict=True))
-            yielded = self._block(body, mine)
-            kept = zip(yielded, carried, op.results, strict=True)
-            carried = [new if mine.all() else np.where(_mask(mine, value), new, old) for new, old, value in kept]
-            at = at + step
+            yielded = self._block(body, mask)
+            pairs = zip(yielded, carried, op.results, strict=True)
+            carried = [new if mask.all() else np.where(_mask(mask, value), new, old) for new, old, value in pairs]
+            index = index + step
         self.values.update(zip(op.results, carried, strict=True))
 
 
 def _code_of(body: Block) -> tuple[list[_Step], tuple[SSAValue, ...]]:
-    """The steps of a body, and the values it yields."""
+    """Prepare the ops of a body, and list the values it yields."""
     *ops, last = body.ops
     if isinstance(last, scf.YieldOp | gpu.ReturnOp):
         return [_Step(op) for op in ops], tuple(last.operands)
@@ -311,24 +311,24 @@ def _code_of(body: Block) -> tuple[list[_Step], tuple[SSAValue, ...]]:
 
 
 def corners(grid: tuple[int, int, int]) -> list[int]:
-    """The numbers of the first block, of its neighbours along the dimensions, and of the last."""
+    """Return the numbers of the first block, its neighbours along the dimensions, and the last."""
     strides = (1, grid[0], grid[0] * grid[1])
-    beside = [stride for stride, extent in zip(strides, grid, strict=True) if extent > 1]
-    return list(dict.fromkeys([0, *beside, prod(grid) - 1]))
+    neighbours = [stride for stride, extent in zip(strides, grid, strict=True) if extent > 1]
+    return list(dict.fromkeys([0, *neighbours, prod(grid) - 1]))
 
 
-def _chosen(grid: tuple[int, int, int], sample: Sample | None) -> Sequence[int]:
-    """The numbers of the blocks that run: the first with its neighbours, the last, then some between."""
+def _sampled_blocks(grid: tuple[int, int, int], sample: BlockSample | None) -> Sequence[int]:
+    """Return the numbers of the blocks to run: the corners, then evenly spaced ones."""
     count = prod(grid)
     if sample is None or sample.blocks >= count:
         return range(count)
-    first = corners(grid)
-    more = max(0, sample.blocks - len(first))
-    return list(dict.fromkeys([*first, *((part + 1) * (count - 1) // (more + 1) for part in range(more))]))
+    corner_blocks = corners(grid)
+    further = max(0, sample.blocks - len(corner_blocks))
+    return list(dict.fromkeys([*corner_blocks, *((n + 1) * (count - 1) // (further + 1) for n in range(further))]))
 
 
 def _mask(active: Bools, value: SSAValue) -> Bools:
-    """Who is active, for values of one element or several a thread."""
+    """Return the mask of active threads in the rank of a value: one element or several a thread."""
     return active[:, None] if isinstance(value.type, VectorType) else active
 
 

@@ -1,4 +1,4 @@
-"""The last accesses of each element since a barrier: two threads race if nothing orders their accesses."""
+"""`Races`: the last accesses of each element since a barrier; two threads race if no barrier orders their accesses."""
 
 from __future__ import annotations
 
@@ -10,89 +10,94 @@ import numpy as np
 from compiler.targets.simt.access import Bools, Ints, LaneAccess, Values
 
 NOBODY = -1
-Say = Callable[[str, Bools, Ints, LaneAccess, "Ints | None", "Ints | None"], None]
-"""Reports what is wrong, where, at which offsets, by whom; and which other threads, or other blocks, were there."""
+RaceReporter = Callable[[str, Bools, Ints, LaneAccess, "Ints | None", "Ints | None"], None]
+"""Report a fault: kind, mask of wrong accesses, offsets, access, and the threads or blocks of the earlier access."""
 
 
 class Races:
-    """The accesses to one buffer that threads of a block share, or that is global to the grid.
+    """The accesses to a shared or global buffer.
 
-    Two threads of a block race for an element where one of them writes it and no barrier is between them, whichever
-    comes first; threads of two blocks race whatever is between them. Reads count when something is written at the same
-    moment: until then they are kept as they come.
+    Two threads of a block race for an element if one of them writes it and no barrier is between the accesses; threads
+    of two blocks race even with barriers. Reads are recorded lazily, at the first write of the same moment.
     """
 
-    def __init__(self, size: int, is_global: bool, say: Say) -> None:
-        self._size, self._is_global, self._say = size, is_global, say
+    def __init__(self, size: int, is_global: bool, report: RaceReporter) -> None:
+        self._size, self._is_global, self._report = size, is_global, report
         self.begin()
 
     def begin(self) -> None:
-        """A kernel begins: who touched what before it is past."""
-        self._written, self._writer = _nobody(self._size), _nobody(self._size)
-        self._read, self._reader = _nobody(self._size), _nobody(self._size)
-        self._readers = np.zeros(self._size, np.bool_)
-        self._last_write = self._kept_at = NOBODY
-        self._kept: list[tuple[Ints, Bools]] = []
+        """Begin a kernel: forget former accesses."""
+        self._write_moment, self._writer = _nobody(self._size), _nobody(self._size)
+        self._read_moment, self._reader = _nobody(self._size), _nobody(self._size)
+        self._has_two_readers = np.zeros(self._size, np.bool_)
+        self._last_write = self._pending_moment = NOBODY
+        self._pending_reads: list[tuple[Ints, Bools]] = []
         if self._is_global:
             self._writing_block, self._reading_block = _nobody(self._size), _nobody(self._size)
-            self._other_block = _nobody(self._size)
+            self._other_reading_block = _nobody(self._size)
 
     def read(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        """Threads read elements at a moment."""
+        """Record the reads of an access, and report races with earlier writes."""
         kind = "race of a read with a write"
         if self._last_write == access.moment:
-            raced = active & (self._written[flat] == access.moment) & (self._writer[flat] != _threads(flat.shape))
-            self._say(kind, raced, flat, access, self._writer[flat], None)
+            raced = active & (self._write_moment[flat] == access.moment) & (self._writer[flat] != _threads(flat.shape))
+            self._report(kind, raced, flat, access, self._writer[flat], None)
         if self._is_global:
-            self._against_blocks(kind, self._writing_block, flat, active, access)
-            at = flat[active]
-            before = self._reading_block[at]
-            self._other_block[at] = np.where(
-                (before != NOBODY) & (before != access.block), before, self._other_block[at]
+            self._report_other_blocks(kind, self._writing_block, flat, active, access)
+            offsets = flat[active]
+            former_block = self._reading_block[offsets]
+            self._other_reading_block[offsets] = np.where(
+                (former_block != NOBODY) & (former_block != access.block),
+                former_block,
+                self._other_reading_block[offsets],
             )
-            self._reading_block[at] = access.block
-        if self._kept_at != access.moment:
-            self._kept, self._kept_at = [], access.moment
-        self._kept.append((flat, active))
+            self._reading_block[offsets] = access.block
+        if self._pending_moment != access.moment:
+            self._pending_reads, self._pending_moment = [], access.moment
+        self._pending_reads.append((flat, active))
 
     def write(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        """Threads write elements at a moment."""
-        if self._kept_at == access.moment:
-            for earlier, reading in self._kept:
-                self._note_read(earlier, reading, access.moment)
-            self._kept = []
-        who = _threads(flat.shape)
-        raced = active & (self._written[flat] == access.moment) & (self._writer[flat] != who)
-        self._say("race of two writes", raced, flat, access, self._writer[flat], None)
-        read = active & (self._read[flat] == access.moment)
-        raced = read & ((self._reader[flat] != who) | self._readers[flat])
-        self._say("race of a write with a read", raced, flat, access, self._reader[flat], None)
+        """Record the writes of an access, and report races with earlier reads and writes."""
+        if self._pending_moment == access.moment:
+            for read_offsets, read_active in self._pending_reads:
+                self._note_read(read_offsets, read_active, access.moment)
+            self._pending_reads = []
+        threads = _threads(flat.shape)
+        raced = active & (self._write_moment[flat] == access.moment) & (self._writer[flat] != threads)
+        self._report("race of two writes", raced, flat, access, self._writer[flat], None)
+        was_read = active & (self._read_moment[flat] == access.moment)
+        raced = was_read & ((self._reader[flat] != threads) | self._has_two_readers[flat])
+        self._report("race of a write with a read", raced, flat, access, self._reader[flat], None)
         if self._is_global:
-            self._against_blocks("race of two writes", self._writing_block, flat, active, access)
-            self._against_blocks("race of a write with a read", self._reading_block, flat, active, access)
-            self._against_blocks("race of a write with a read", self._other_block, flat, active, access)
+            self._report_other_blocks("race of two writes", self._writing_block, flat, active, access)
+            self._report_other_blocks("race of a write with a read", self._reading_block, flat, active, access)
+            self._report_other_blocks("race of a write with a read", self._other_reading_block, flat, active, access)
             self._writing_block[flat[active]] = access.block
-        self._written[flat[active]], self._writer[flat[active]] = access.moment, who[active]
+        self._write_moment[flat[active]], self._writer[flat[active]] = access.moment, threads[active]
         self._last_write = access.moment
-        twice = active & (self._writer[flat] != who)  # several threads of this very op
-        self._say("race of two writes", twice, flat, access, self._writer[flat], None)
+        doubly_written = active & (self._writer[flat] != threads)  # several threads of this op
+        self._report("race of two writes", doubly_written, flat, access, self._writer[flat], None)
 
     def _note_read(self, flat: Ints, active: Bools, moment: int) -> None:
-        at, who = flat[active], _threads(flat.shape)[active]
-        same = self._read[at] == moment
-        self._readers[at] = same & (self._readers[at] | (self._reader[at] != who))
-        self._read[at], self._reader[at] = moment, who
-        self._readers[at[self._reader[at] != who]] = True  # several threads of one op
+        offsets, threads = flat[active], _threads(flat.shape)[active]
+        is_same_moment = self._read_moment[offsets] == moment
+        self._has_two_readers[offsets] = is_same_moment & (
+            self._has_two_readers[offsets] | (self._reader[offsets] != threads)
+        )
+        self._read_moment[offsets], self._reader[offsets] = moment, threads
+        self._has_two_readers[offsets[self._reader[offsets] != threads]] = True  # several threads of one op
 
-    def _against_blocks(self, kind: str, seen: Ints, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        blocks_before = seen[flat]
-        self._say(
+    def _report_other_blocks(
+        self, kind: str, former_blocks_of: Ints, flat: Ints, active: Bools, access: LaneAccess
+    ) -> None:
+        former_blocks = former_blocks_of[flat]
+        self._report(
             kind,
-            active & (blocks_before != NOBODY) & (blocks_before != access.block),
+            active & (former_blocks != NOBODY) & (former_blocks != access.block),
             flat,
             access,
             None,
-            blocks_before,
+            former_blocks,
         )
 
 
@@ -102,5 +107,5 @@ def _nobody(size: int) -> Values:
 
 @lru_cache(maxsize=64)
 def _threads(shape: tuple[int, ...]) -> Ints:
-    """The thread of each access."""
+    """Return the thread of each access."""
     return np.broadcast_to(np.arange(shape[0]).reshape((-1,) + (1,) * (len(shape) - 1)), shape)

@@ -1,4 +1,4 @@
-"""The threads of a block that runs: their values, their memories, and how they touch them."""
+"""`Threads`: the threads of the running block, with their values and memories, and the accesses of an op."""
 
 from __future__ import annotations
 
@@ -11,79 +11,83 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from compiler.targets.launches import Extents, KernelLaunch
-from compiler.targets.simt.access import Bools, Fault, Ints, LaneAccess, Report, Values
-from compiler.targets.simt.buffers import Memory
+from compiler.targets.simt.access import Bools, Fault, FaultReporter, Ints, LaneAccess, Values
+from compiler.targets.simt.buffers import CheckedBuffer
 
 Number = TypeVar("Number", int, Values)
 
 
 @dataclass
 class Threads:
-    """The threads of one block: a value is (n,), or (n, lanes) for vectors, or lacks the first dimension where it is
-    the same for all."""
+    """The threads of a block. A value is (n,), or (n, lanes) for vectors; it lacks the first dimension if all threads
+    have the same.
+
+    at: the block's index along x, y, z. moment: the epoch between two barriers. everyone: the full mask.
+    """
 
     call: KernelLaunch
-    report: Report
+    report: FaultReporter
     counts: bool = True
-    at: tuple[int, int, int] = (0, 0, 0)
+    block_index: tuple[int, int, int] = (0, 0, 0)
     moment: int = 0
     values: dict[SSAValue, Values] = field(default_factory=dict)
-    memories: dict[SSAValue, Memory] = field(default_factory=dict)
-    everyone: Bools | None = None
-    _said: dict[Operation, str] = field(default_factory=dict)
+    memories: dict[SSAValue, CheckedBuffer] = field(default_factory=dict)
+    full_mask: Bools | None = None
+    _words: dict[Operation, str] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
-        """Threads of a block."""
+        """The threads of a block."""
         return prod(self.call.block)
 
     @property
     def number(self) -> int:
-        """The number of the block that runs."""
-        x, y, z = self.at
+        """The number of the running block."""
+        x, y, z = self.block_index
         return x + self.call.grid[0] * (y + self.call.grid[1] * z)
 
     def words(self, op: Operation) -> str:
-        """An op as a report names it."""
-        words = self._said.get(op)
+        """Name an op in a report."""
+        words = self._words.get(op)
         if words is None:
-            words = self._said[op] = words_of(op)
+            words = self._words[op] = words_of(op)
         return words
 
     def access(self, op: Operation, active: Bools) -> LaneAccess:
-        """An op that touches memory now."""
-        is_counted, is_whole = self.counts and self.number == 0, active is self.everyone or bool(active.all())
+        """Return the access of an op at this moment."""
+        is_counted, is_whole = self.counts and self.number == 0, active is self.full_mask or bool(active.all())
         return LaneAccess(self.words(op), self.number, active, self.moment, is_counted, is_whole)
 
-    def side_by_side(
-        self, op: Operation, memory: Memory, indices: Sequence[SSAValue], lanes: int, active: Bools
+    def consecutive(
+        self, op: Operation, memory: CheckedBuffer, indices: Sequence[SSAValue], lanes: int, active: Bools
     ) -> list[Ints]:
-        """The indices of elements in a row, (n, lanes) each; that they begin at a multiple of the lanes is checked."""
-        places = [np.broadcast_to(self.values[value], (self.count,)) for value in indices]
+        """Return the indices of consecutive elements, (n, lanes) each; report an address that is no multiple of
+        `lanes`."""
+        indices_ = [np.broadcast_to(self.values[value], (self.count,)) for value in indices]
         offset: Ints = np.zeros(self.count, np.int64)
-        for part, size in zip(places, memory.shape, strict=True):
+        for part, size in zip(indices_, memory.shape, strict=True):
             offset = offset * size + part
-        wrong = active & (offset % lanes != 0)
-        if wrong.any():
-            thread = int(np.argmax(wrong))
-            address = tuple(int(part[thread]) for part in places)
+        misaligned = active & (offset % lanes != 0)
+        if misaligned.any():
+            thread = int(np.argmax(misaligned))
+            address = tuple(int(part[thread]) for part in indices_)
             fault = Fault("misaligned vector", self.words(op), memory.name, address, (self.number,), (thread,))
             self.report(fault)
-        within = offset[:, None] + np.arange(lanes)  # a vector may cross into the next row
+        offsets = offset[:, None] + np.arange(lanes)  # a vector may cross into the next row
         index: list[Ints] = []
         for size in reversed(memory.shape[1:]):
-            index.insert(0, within % size)
-            within = within // size
-        return [within, *index]
+            index.insert(0, offsets % size)
+            offsets = offsets // size
+        return [offsets, *index]
 
 
 def sides_of(numbers: Number, extents: Extents) -> tuple[Number, Number, Number]:
-    """The places of blocks or threads by their numbers, along x, y and z."""
+    """Return the indices of blocks or threads along x, y and z, from their numbers."""
     x, y, _ = extents
     return numbers % x, numbers // x % y, numbers // (x * y)
 
 
 def words_of(op: Operation) -> str:
-    """An op in a report: its name, and the buffer that it reads or writes."""
-    named = [value.name_hint for value in (*op.results, *op.operands) if value.name_hint]
-    return f"{op.name} ({', '.join(named[:2])})" if named else op.name
+    """Name an op in a report: its name, and the buffers that it reads or writes."""
+    hints = [value.name_hint for value in (*op.results, *op.operands) if value.name_hint]
+    return f"{op.name} ({', '.join(hints[:2])})" if hints else op.name

@@ -1,7 +1,7 @@
-"""What the threads of a warp do together: matrices loaded from shared memory, products of small ones, exchanges.
+"""Collective ops of a warp: ldmatrix, mma and shuffles.
 
-Of a small matrix a thread's value is (n, elements): its registers one behind the other. Source of the layouts: NVIDIA's
-PTX ISA, "Matrix fragments for mma.m16n8k16" and "mma.m16n8k8".
+The value of a fragment is (n, elements): each thread's registers in order. Source of the layouts: NVIDIA's PTX ISA,
+"Matrix fragments for mma.m16n8k16" and "mma.m16n8k8".
 """
 
 from __future__ import annotations
@@ -19,44 +19,50 @@ from compiler.targets.simt.threads import Threads
 
 LANE = np.arange(WARP)[:, None, None]
 ROW, COLUMN = LANE // 4, LANE % 4
-"""The row of a thread, and which of its four it is."""
+"""The row of a thread's elements in an MMA tile, and its column among the four threads of the row."""
 EDGE, BYTES = 8, 16
-"""A loaded matrix has so many rows, of so many bytes."""
+"""The rows of an 8x8 matrix of ldmatrix, and the bytes of a row."""
 
 
 def load_matrix(lanes: Threads, op: nvgpu.LoadMatrixOp, active: Bools) -> None:
-    """Matrices of 8 rows of 16 bytes, whose rows the first threads of a warp name."""
-    _check_whole(lanes, op, active)
+    """Load matrices of 8 rows of 16 bytes; the first threads of a warp have the addresses of the rows."""
+    _check_full_warps(lanes, op, active)
     memory, type_ = lanes.memories[op.source], op.result.type
     assert isinstance(type_, VectorType)
-    count, each = type_.get_shape()
+    count, register_elements = type_.get_shape()
     width = BYTES // memory.dtype.itemsize
-    named = active & (np.arange(lanes.count) % WARP < EDGE * count)
-    index = lanes.side_by_side(op, memory, op.indices, width, named)
-    rows = memory.read(index, lanes.access(op, named)).reshape(-1, WARP, width)
+    has_address = active & (np.arange(lanes.count) % WARP < EDGE * count)
+    index = lanes.consecutive(op, memory, op.indices, width, has_address)
+    rows = memory.read(index, lanes.access(op, has_address)).reshape(-1, WARP, width)
     matrices = rows[:, : EDGE * count].reshape(-1, count, EDGE, width)
-    which, pair = np.arange(count)[None, :, None], COLUMN * each + np.arange(each)
-    loaded = matrices[:, which, pair, ROW] if op.transpose.value.data else matrices[:, which, ROW, pair]
-    lanes.values[op.result] = loaded.reshape(lanes.count, count * each)
+    matrix, column = np.arange(count)[None, :, None], COLUMN * register_elements + np.arange(register_elements)
+    loaded = matrices[:, matrix, column, ROW] if op.transpose.value.data else matrices[:, matrix, ROW, column]
+    lanes.values[op.result] = loaded.reshape(lanes.count, count * register_elements)
 
 
 def multiply(lanes: Threads, op: nvgpu.MmaOp, active: Bools) -> None:
-    """c + a b, in f32; of tf32 the last 13 bits of operands do not count."""
-    _check_whole(lanes, op, active)
+    """Compute c + a b in f32; tf32 operands lose their last 13 bits."""
+    _check_full_warps(lanes, op, active)
     assert isinstance(op.a.type, VectorType)
     is_tf32 = isinstance(op.a.type.element_type, Float32Type)
-    (a_at, b_at), each = (_SINGLE, 1) if is_tf32 else (_PAIRS, 2)
-    a, b = (_held(lanes, value, size) for value, size in ((op.a, 4 * each), (op.b, 2 * each)))
+    (a_index, b_index), register_elements = (_SINGLE, 1) if is_tf32 else (_PAIRS, 2)
+    a, b = (
+        _fragments(lanes, value, size) for value, size in ((op.a, 4 * register_elements), (op.b, 2 * register_elements))
+    )
     if is_tf32:
         a, b = ((x.view(np.uint32) & 0xFFFFE000).view(np.float32) for x in (a, b))
-    left, right, sums = _matrix(a, a_at, (16, 8 * each)), _matrix(b, b_at, (8 * each, 8)), _held(lanes, op.c, 4)
-    sums_after = _matrix(sums, _SUMS, (16, 8)) + left.astype(np.float32) @ right.astype(np.float32)
-    lanes.values[op.result] = sums_after[:, _SUMS[0], _SUMS[1]].reshape(lanes.count, 4)
+    left, right, sums = (
+        _matrix(a, a_index, (16, 8 * register_elements)),
+        _matrix(b, b_index, (8 * register_elements, 8)),
+        _fragments(lanes, op.c, 4),
+    )
+    product = _matrix(sums, _SUMS, (16, 8)) + left.astype(np.float32) @ right.astype(np.float32)
+    lanes.values[op.result] = product[:, _SUMS[0], _SUMS[1]].reshape(lanes.count, 4)
 
 
 def shuffle(lanes: Threads, op: ShuffleOp, active: Bools) -> None:
-    """The value of the thread whose number differs in a bit. Raises InputError for another mode."""
-    _check_whole(lanes, op, active)
+    """Exchange a value between threads whose numbers differ by xor. Raises InputError for another mode."""
+    _check_full_warps(lanes, op, active)
     if op.mode.data != ShuffleMode.XOR:
         raise InputError(f"'{op.name}' has no meaning here but with xor")
     value = np.broadcast_to(lanes.values[op.value], (lanes.count,)).reshape(-1, WARP)
@@ -64,42 +70,47 @@ def shuffle(lanes: Threads, op: ShuffleOp, active: Bools) -> None:
     lanes.values[op.there] = np.asarray(True)
 
 
-def _check_whole(lanes: Threads, op: Operation, active: Bools) -> None:
-    """All threads of a warp take part, or none: that is reported, and that blocks have whole warps taken for granted.
-
-    Raises InputError for blocks of parts of warps.
-    """
+def _check_full_warps(lanes: Threads, op: Operation, active: Bools) -> None:
+    """Report a warp of which only some threads are active. Raises InputError for a block with a partial warp."""
     if lanes.count % WARP:
         raise InputError(f"'{op.name}' is for whole warps, and a block has {lanes.count} threads")
     warps = active.reshape(-1, WARP)
-    torn = warps.any(axis=1) & ~warps.all(axis=1)
-    if torn.any():
-        first = int(np.argmax(torn)) * WARP
-        taking_part, missing = (first + int(np.argmax(side)) for side in (warps[first // WARP], ~warps[first // WARP]))
-        lanes.report(Fault("divergent warp", lanes.words(op), "", (), (lanes.number,), (taking_part, missing)))
+    is_partial = warps.any(axis=1) & ~warps.all(axis=1)
+    if is_partial.any():
+        first = int(np.argmax(is_partial)) * WARP
+        active_thread, inactive_thread = (
+            first + int(np.argmax(side)) for side in (warps[first // WARP], ~warps[first // WARP])
+        )
+        lanes.report(
+            Fault("divergent warp", lanes.words(op), "", (), (lanes.number,), (active_thread, inactive_thread))
+        )
 
 
-def _held(lanes: Threads, value: SSAValue, size: int) -> Values:
-    """The registers of each thread: (n, elements)."""
+def _fragments(lanes: Threads, value: SSAValue, size: int) -> Values:
+    """Return the registers of each thread: (n, elements)."""
     return np.ascontiguousarray(np.broadcast_to(lanes.values[value], (lanes.count, size)))
 
 
-def _matrix(registers: Values, at: tuple[Ints, Ints], shape: tuple[int, int]) -> Values:
-    """What the threads of each warp hold as matrices."""
-    made = np.zeros((len(registers) // WARP, *shape), registers.dtype)
-    made[:, at[0], at[1]] = registers.reshape(-1, *np.broadcast_shapes(at[0].shape, at[1].shape))
-    return made
+def _matrix(registers: Values, index: tuple[Ints, Ints], shape: tuple[int, int]) -> Values:
+    """Assemble the matrix of each warp from its threads' registers; `index` are the rows and columns of the
+    elements."""
+    matrices = np.zeros((len(registers) // WARP, *shape), registers.dtype)
+    matrices[:, index[0], index[1]] = registers.reshape(-1, *np.broadcast_shapes(index[0].shape, index[1].shape))
+    return matrices
 
 
-def _places(registers: tuple[Ints, int], pair: Ints) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
-    """Rows and columns of the elements of operands, (32, registers, elements of one)."""
-    first, second = registers
-    a = (ROW + 8 * (first % 2), pair + second * (first // 2))
-    b = (pair + second * np.arange(2)[None, :, None], ROW)
+def _operand_indices(registers: tuple[Ints, int], columns: Ints) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+    """Return rows and columns of the elements of the operands a and b, each (32, registers, elements of a register).
+
+    Example: for f16, register 1 of a in thread 0 has row 8 and columns 0 and 1.
+    """
+    register, column_stride = registers
+    a = (ROW + 8 * (register % 2), columns + column_stride * (register // 2))
+    b = (columns + column_stride * np.arange(2)[None, :, None], ROW)
     return a, b
 
 
 _FOUR, _TWO = np.arange(4)[None, :, None], np.arange(2)
-_PAIRS = _places((_FOUR, 8), 2 * COLUMN + _TWO)
-_SINGLE = _places((_FOUR, 4), COLUMN)
+_PAIRS = _operand_indices((_FOUR, 8), 2 * COLUMN + _TWO)
+_SINGLE = _operand_indices((_FOUR, 4), COLUMN)
 _SUMS = (ROW + 8 * _TWO[None, :, None], 2 * COLUMN + _TWO)

@@ -1,8 +1,8 @@
-"""Which block of a grid writes which element: of a kernel the index arithmetic alone, for all blocks.
+"""The writing block of each element, over the whole grid, from a kernel's index arithmetic alone.
 
-Where only a sample of the blocks runs, this is what tells that a grid is too small and that two blocks write one
-element. It is exact: of each store to global memory the indices are computed for every block, every thread and every
-iteration of the loops that they depend on, along with the conditions around it.
+If only a sample of the blocks runs, this detects a grid that is too small, and two blocks that write one element. It is
+exact: the indices and conditions of each store to global memory are computed for every block, every thread and every
+iteration of the loops that they depend on.
 """
 
 from __future__ import annotations
@@ -19,41 +19,42 @@ from compiler.dialects.numbers import constant
 from compiler.interpret.scalar import function
 from compiler.support.errors import InputError
 from compiler.targets.launches import SIDES, KernelLaunch
-from compiler.targets.simt.access import Fault, Report, Values
+from compiler.targets.simt.access import Fault, FaultReporter, Values
 from compiler.targets.simt.threads import sides_of, words_of
 
-LANES = 1 << 20
-"""Threads whose indices are computed at once."""
+MAX_INDEX_LANES = 1 << 20
+"""The threads whose indices are computed together."""
 NOBODY = -1
 Store = memref.StoreOp | vector.StoreOp
 
 
-class DependsOnValues(Exception):
-    """What a kernel writes depends on more than its indices."""
+class DataDependentStore(Exception):
+    """The index or condition of a store depends on loaded values."""
 
 
-class Writers:
-    """The blocks of one launch that write each element of its buffers; `written` says which elements are."""
+class BlockWriters:
+    """The block of a launch that writes each element; `written` maps buffers to block numbers, NOBODY without one."""
 
-    def __init__(self, call: KernelLaunch, names: Mapping[SSAValue, str], report: Report) -> None:
+    def __init__(self, call: KernelLaunch, names: Mapping[SSAValue, str], report: FaultReporter) -> None:
         self._call, self._report = call, report
         body = call.kernel.body.block
         arguments: dict[SSAValue, SSAValue] = dict(zip(body.args, call.operands, strict=True))
         self._stores = [op for op in body.walk() if isinstance(op, Store) and op.operands[1] in arguments]
         self._names = {argument: names[value] for argument, value in arguments.items()}
-        self._needed, self._around = _slice(self._stores)
+        self._needed, self._ancestors = _slice(self._stores)
         self._owner = {op.operands[1]: np.full(_size(op.operands[1]), NOBODY, np.int32) for op in self._stores}
         self.written = {arguments[buffer]: owner for buffer, owner in self._owner.items()}
         self._values: dict[SSAValue, Values] = {}
         self._numbers: Values = np.zeros((1, 1, 1), np.int64)
 
     def run(self) -> None:
-        """Compute what every block writes; the first element that two write, and the first outside, are reported."""
+        """Compute the writing blocks; report the first element that two blocks write, and the first one out of
+        bounds."""
         threads, blocks = prod(self._call.block), prod(self._call.grid)
-        at_once = max(1, LANES // threads)
+        blocks_at_once = max(1, MAX_INDEX_LANES // threads)
         with np.errstate(all="ignore"):
-            for first in range(0, blocks, at_once):
-                self._numbers = np.arange(first, min(first + at_once, blocks))[:, None, None]
+            for first in range(0, blocks, blocks_at_once):
+                self._numbers = np.arange(first, min(first + blocks_at_once, blocks))[:, None, None]
                 self._values = {}
                 self._positions = {
                     gpu.BlockIdOp: sides_of(self._numbers, self._call.grid),
@@ -62,13 +63,13 @@ class Writers:
                 self._block(self._call.kernel.body.block, np.ones((1, 1, 1), np.bool_))
 
     def _block(self, body: Block, active: Values) -> None:
-        """The stores of a body, for active threads: values are (blocks, threads, lanes of a vector)."""
+        """Run the stores of a body under a mask; values are (blocks, threads, lanes of a vector)."""
         for op in body.ops:
-            if isinstance(op, Store) and op in self._around:
+            if isinstance(op, Store) and op in self._ancestors:
                 self._store(op, active)
-            elif isinstance(op, scf.ForOp) and op in self._around:
+            elif isinstance(op, scf.ForOp) and op in self._ancestors:
                 self._loop(op, active)
-            elif isinstance(op, scf.IfOp) and op in self._around:
+            elif isinstance(op, scf.IfOp) and op in self._ancestors:
                 self._branch(op, active)
             elif op.results and op.results[0] in self._needed:
                 self._values[op.results[0]] = self._value(op)
@@ -78,89 +79,97 @@ class Writers:
             return self._positions[type(op)][SIDES.index(op.dimension.data.value)]
         if isinstance(op, arith.ConstantOp):
             if isinstance(op.value, DenseIntOrFPElementsAttr):
-                raise DependsOnValues
+                raise DataDependentStore
             return np.asarray(constant(op.value))
         try:
             return np.asarray(function(op)(*(self._values[value] for value in op.operands)))
         except InputError:
-            raise DependsOnValues from None
+            raise DataDependentStore from None
 
     def _loop(self, op: scf.ForOp, active: Values) -> None:
-        """The iterations; of a loop whose variable no store depends on one stands for all."""
+        """Run the iterations; only the first if no store depends on the loop's index."""
         low, high, step = (self._values[value] for value in (op.lb, op.ub, op.step))
         variable = op.body.block.args[0]
         first, end = int(low.min()), int(high.max())
         if int(step.min()) != int(step.max()) or (low != first).any():
-            raise DependsOnValues
-        for at in range(first, end, int(step.min())):
-            self._values[variable] = np.asarray(at)
-            self._block(op.body.block, active & (at < high))
+            raise DataDependentStore
+        for index in range(first, end, int(step.min())):
+            self._values[variable] = np.asarray(index)
+            self._block(op.body.block, active & (index < high))
             if variable not in self._needed:
                 return
 
     def _branch(self, op: scf.IfOp, active: Values) -> None:
         truth = self._values[op.cond]
-        for region, mine in ((op.true_region, active & truth), (op.false_region, active & ~truth)):
-            if region.blocks and mine.any():
-                self._block(region.block, mine)
+        for region, mask in ((op.true_region, active & truth), (op.false_region, active & ~truth)):
+            if region.blocks and mask.any():
+                self._block(region.block, mask)
 
     def _store(self, op: Store, active: Values) -> None:
-        """Note who writes an element, or those side by side."""
+        """Record the writers of an element, or of consecutive ones."""
         _, buffer, *indices = op.operands
         shape = buffer.type.get_shape()  # type: ignore[attr-defined]
         flat: Values = np.zeros((1, 1, 1), np.int64)
-        outside: Values = np.zeros((1, 1, 1), np.bool_)
+        out_of_bounds: Values = np.zeros((1, 1, 1), np.bool_)
         for index, size in zip(indices, shape, strict=True):
             part = self._values[index]
-            outside = outside | (part < 0) | (part >= size)
+            out_of_bounds = out_of_bounds | (part < 0) | (part >= size)
             flat = flat * size + part
         type_ = op.operands[0].type
         if isinstance(type_, VectorType):
             flat = flat + np.arange(prod(type_.get_shape()))
-            outside = outside | (flat >= prod(shape))
-        full = (len(self._numbers), *np.broadcast_shapes(flat.shape, active.shape, outside.shape)[1:])
-        flat, active, outside = (np.broadcast_to(part, full) for part in (flat, active, outside))
-        if (active & outside).any():
-            self._say("out-of-bounds write", op, active & outside, flat, None)
-            active = active & ~outside
-        before = self._note(op, flat, active)
-        self._say("race of two writes", op, active & (before != NOBODY) & (before != self._numbers), flat, before)
-        after = self._owner[buffer][np.where(active, flat, 0)]
-        self._say("race of two writes", op, active & (after != self._numbers), flat, after)
+            out_of_bounds = out_of_bounds | (flat >= prod(shape))
+        full_shape = (len(self._numbers), *np.broadcast_shapes(flat.shape, active.shape, out_of_bounds.shape)[1:])
+        flat, active, out_of_bounds = (np.broadcast_to(part, full_shape) for part in (flat, active, out_of_bounds))
+        if (active & out_of_bounds).any():
+            self._report_first("out-of-bounds write", op, active & out_of_bounds, flat, None)
+            active = active & ~out_of_bounds
+        former_writer = self._record(op, flat, active)
+        self._report_first(
+            "race of two writes",
+            op,
+            active & (former_writer != NOBODY) & (former_writer != self._numbers),
+            flat,
+            former_writer,
+        )
+        latest_writer = self._owner[buffer][np.where(active, flat, 0)]
+        self._report_first("race of two writes", op, active & (latest_writer != self._numbers), flat, latest_writer)
 
-    def _note(self, op: Store, flat: Values, active: Values) -> Values:
-        """Write down who writes elements; who did before."""
+    def _record(self, op: Store, flat: Values, active: Values) -> Values:
+        """Set the writer of elements; return the former writers."""
         owner = self._owner[op.operands[1]]
         former: Values = owner[np.where(active, flat, 0)]
         owner[flat[active]] = np.broadcast_to(self._numbers, flat.shape)[active]
         return former
 
-    def _say(self, kind: str, op: Store, wrong: Values, flat: Values, former: Values | None) -> None:
+    def _report_first(self, kind: str, op: Store, wrong: Values, flat: Values, former: Values | None) -> None:
         """Report the first wrong element, with the other block that wrote it."""
         if not wrong.any():
             return
-        at = tuple(np.argwhere(wrong)[0])
-        block, thread = int(self._numbers[at[0], 0, 0]), int(at[1])
+        position = tuple(np.argwhere(wrong)[0])
+        block, thread = int(self._numbers[position[0], 0, 0]), int(position[1])
         shape = op.operands[1].type.get_shape()  # type: ignore[attr-defined]
-        address = np.unravel_index(int(flat[at]) % max(1, prod(shape)), shape) if shape else ()
-        blocks, threads = ((block,), (thread,)) if former is None else (tuple(sorted((int(former[at]), block))), ())
+        address = np.unravel_index(int(flat[position]) % max(1, prod(shape)), shape) if shape else ()
+        blocks, threads = (
+            ((block,), (thread,)) if former is None else (tuple(sorted((int(former[position]), block))), ())
+        )
         name = self._names[op.operands[1]]
         self._report(Fault(kind, words_of(op), name, tuple(map(int, address)), blocks, threads))
 
 
 def _slice(stores: list[Store]) -> tuple[set[SSAValue], set[Operation]]:
-    """The values that decide what stores write, and the stores with the loops and branches around them.
+    """Return the backward slice of the stores' indices and conditions, and the stores with all ops around them.
 
-    Raises Undecided where one of the values is no arithmetic of indices.
+    Raises DataDependentStore if one of the values is no index arithmetic.
     """
-    around: set[Operation] = set()
+    ancestors: set[Operation] = set()
     queue: list[SSAValue] = []
     for store in stores:
         queue += store.operands[2:]
         op: Operation | None = store
-        while op is not None and not isinstance(op, gpu.FuncOp) and op not in around:
-            around.add(op)
-            queue += _decide(op)
+        while op is not None and not isinstance(op, gpu.FuncOp) and op not in ancestors:
+            ancestors.add(op)
+            queue += _control_operands(op)
             op = op.parent_op()
     needed: set[SSAValue] = set()
     while queue:
@@ -168,27 +177,27 @@ def _slice(stores: list[Store]) -> tuple[set[SSAValue], set[Operation]]:
         if value in needed:
             continue
         needed.add(value)
-        queue += _made_of(value)
-    return needed, around
+        queue += _index_operands(value)
+    return needed, ancestors
 
 
-def _decide(op: Operation) -> Iterator[SSAValue]:
-    """What decides whether and how often the body of a loop or branch runs."""
+def _control_operands(op: Operation) -> Iterator[SSAValue]:
+    """Yield the bounds of a loop or the condition of a branch."""
     if isinstance(op, scf.ForOp):
         yield from (op.lb, op.ub, op.step)
     elif isinstance(op, scf.IfOp):
         yield op.cond
 
 
-def _made_of(value: SSAValue) -> Iterator[SSAValue]:
+def _index_operands(value: SSAValue) -> Iterator[SSAValue]:
     owner = value.owner
     if isinstance(owner, Block):
         loop = owner.parent_op()
         if not isinstance(loop, scf.ForOp) or value is not owner.args[0]:
-            raise DependsOnValues
+            raise DataDependentStore
         return
     if owner.regions or isinstance(owner, memref.LoadOp | vector.LoadOp):
-        raise DependsOnValues
+        raise DataDependentStore
     yield from owner.operands
 
 

@@ -48,8 +48,8 @@ from compiler.support.errors import InputError, TargetError
 from compiler.support.processes import Death
 from compiler.support.worker import Refused
 from compiler.targets.cpu import presence
-from compiler.targets.cpu.ceilings import Reading
-from compiler.targets.cpu.presence import QUIET, Disturbance, Taken
+from compiler.targets.cpu.ceilings import ProbeReading
+from compiler.targets.cpu.presence import QUIET, Disturbance, Sample
 from compiler.types.machines import host
 from tests.measuring import NOTHING, matmul, none, scripts, short_of_a_term, split, subject, with_code
 from tests.operators import OPERATORS
@@ -340,15 +340,15 @@ class Steady:
     def __init__(self) -> None:
         self.probed: list[float] = []
 
-    def probe(self, seconds: float) -> Reading:
+    def probe(self, seconds: float) -> ProbeReading:
         self.probed.append(seconds)
-        return Reading(1.0, QUIET)
+        return ProbeReading(1.0, QUIET)
 
 
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that disturbs no call, however busy it is."""
-    monkeypatch.setattr(Taken, "is_clean", True)
+    monkeypatch.setattr(Sample, "is_clean", True)
 
 
 FEW = Sampling(min_seconds=0.0, least=2, most=4, spread=1e9, seconds=1e9)
@@ -382,8 +382,8 @@ def test_samples_are_taken_until_the_median_is_known(spread: float, count: int) 
 
 def test_few_samples_of_a_busy_machine_say_less(monkeypatch: pytest.MonkeyPatch) -> None:
     for away, count in ((0.0, 3), (0.05, 6)):
-        taken = Taken(1.0, away)
-        monkeypatch.setattr(timing, "timed", lambda *given, taken=taken: taken)
+        taken = Sample(1.0, away)
+        monkeypatch.setattr(timing, "time_calls", lambda *given, taken=taken: taken)
         clock = Clock(Steady(), replace(FEW, least=3, most=12))
         assert len(clock.samples(lambda: None, 1.0).kept) == count
 
@@ -533,12 +533,12 @@ def test_samples_of_a_round_are_beside_one_rate() -> None:
 def test_a_disturbed_sample_is_repeated_with_fewer_calls_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
 
-    def timed(call: Callable[[], None], calls: int = 1, threads: int = 1) -> Taken:
+    def timed(call: Callable[[], None], calls: int = 1, threads: int = 1) -> Sample:
         taken.append(calls)
-        return Taken(1e-3 * calls, 4e-4 * calls if len(taken) < 3 else 0.0, calls=calls)
+        return Sample(1e-3 * calls, 4e-4 * calls if len(taken) < 3 else 0.0, calls=calls)
 
     moved: list[int] = []
-    monkeypatch.setattr(timing, "timed", timed)
+    monkeypatch.setattr(timing, "time_calls", timed)
     actual = Clock(Steady(), FEW, between=lambda: moved.append(0)).sample(lambda: None, 8)
     assert taken == [8, 4, 2] and len(moved) == 2
     assert actual.seconds == pytest.approx(1e-3) and actual.disturbance == Disturbance(
@@ -548,7 +548,7 @@ def test_a_disturbed_sample_is_repeated_with_fewer_calls_elsewhere(monkeypatch: 
 
 def test_a_sample_that_stays_disturbed_counts_the_time_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        timing, "timed", lambda call, calls=1, threads=1: Taken(3e-3 * calls, 2e-3 * calls, calls=calls)
+        timing, "time_calls", lambda call, calls=1, threads=1: Sample(3e-3 * calls, 2e-3 * calls, calls=calls)
     )
     actual = Clock(Steady(), FEW).sample(lambda: None, 4)
     assert actual.seconds == pytest.approx(1e-3) and actual.disturbance.used == 1 and actual.disturbance.repeated == 3
@@ -571,8 +571,8 @@ def test_a_candidate_above_the_ceiling_is_timed_again(cases: ReferenceCases, qui
     rates = iter([1e-3] * 2 + [1e12] * 9)
 
     class Broken(Steady):
-        def probe(self, seconds: float) -> Reading:
-            return Reading(next(rates), QUIET)
+        def probe(self, seconds: float) -> ProbeReading:
+            return ProbeReading(next(rates), QUIET)
 
     assert cases.limit == "bytes" and cases.work == 4 * (9 * 1000 + 1000 * 7 + 9 * 7)
     runner = Runner(cases, Clock(Broken(), FEW), random.Random(0))

@@ -27,8 +27,8 @@ from compiler.bench.workload import Step, Workload
 from compiler.interpret.te import evaluate
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.cpu import ceilings
-from compiler.targets.cpu.ceilings import Reading
-from compiler.targets.cpu.presence import QUIET, Taken
+from compiler.targets.cpu.ceilings import ProbeReading
+from compiler.targets.cpu.presence import QUIET, Sample
 
 Array = np.ndarray[Any, Any]
 SMALL = workloads.find("matmul:7x11x13")
@@ -53,7 +53,7 @@ def fake(name: str, result: Callable[[int, Array], Array]) -> Contender:
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that disturbs no call, however busy it is."""
-    monkeypatch.setattr(Taken, "is_clean", True)
+    monkeypatch.setattr(Sample, "is_clean", True)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def shown(measurement: Measurement) -> str:
 def measured(samples: dict[str, list[float]], *ceilings: float) -> Measurement:
     """What the samples of contenders and the probes of the ceiling come to."""
     output = Measurement(SMALL, Settings(), SHORT, seed=0, rounds=3)
-    output.probes += [Reading(rate, QUIET) for rate in ceilings]
+    output.probes += [ProbeReading(rate, QUIET) for rate in ceilings]
     for name, seconds in samples.items():
         output.runs.append(Run(right(name), lambda: np.empty(0), np.empty(0), seconds))
     return output
@@ -105,7 +105,7 @@ def test_no_share_of_the_ceiling_is_above_100_percent(seconds: float) -> None:
 
 def test_a_ceiling_below_a_contender_is_probed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     actual = iter([1.0, 1.0, 1.0, 1.0, 1.0, 1e15, 1.0])
-    monkeypatch.setattr(ceilings.Arithmetic, "probe", lambda self, seconds: Reading(next(actual), QUIET))
+    monkeypatch.setattr(ceilings.Arithmetic, "probe", lambda self, seconds: ProbeReading(next(actual), QUIET))
     measurement = measure(SMALL, [right("strata")], plan=SHORT)
     assert [probe.rate for probe in measurement.probes] == [1.0] * 4 + [1e15]
     assert all(row.percent is not None and row.percent < 1 for row in rows(measurement))
@@ -115,9 +115,9 @@ def test_a_ceiling_below_a_contender_is_probed_again(monkeypatch: pytest.MonkeyP
 def test_a_disturbed_call_is_repeated_and_does_not_count(stays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each second call is disturbed, or all are."""
     calls = count()
-    monkeypatch.setattr(harness, "timed", lambda call, *remaining: taken_by(call, next(calls), stays))
+    monkeypatch.setattr(harness, "time_calls", lambda call, *remaining: taken_by(call, next(calls), stays))
     monkeypatch.setattr(harness, "BURST", 1e-3)
-    monkeypatch.setattr(Taken, "is_clean", property(lambda taken: taken.share < 0.1))
+    monkeypatch.setattr(Sample, "is_clean", property(lambda taken: taken.share < 0.1))
     measurement = measure(SMALL, [right("strata")], plan=SHORT)
     run = measurement.runs[0]
     assert measurement.calls == 1 and run.samples == [2e-3 if stays else 1e-3] * 3
@@ -128,11 +128,11 @@ def test_a_disturbed_call_is_repeated_and_does_not_count(stays: bool, monkeypatc
     assert entry["disturbance"]["away"] == run.disturbance.share
 
 
-def taken_by(call: Callable[[], None], number: int, stays: bool) -> Taken:
+def taken_by(call: Callable[[], None], number: int, stays: bool) -> Sample:
     """What a call takes: a millisecond, twice as long where it is disturbed. The first two warm up."""
     call()
     disturbed = number > 1 and (stays or number % 2 == 0)
-    return Taken(2e-3, 1e-3) if disturbed else Taken(1e-3)
+    return Sample(2e-3, 1e-3) if disturbed else Sample(1e-3)
 
 
 def test_ratios_can_be_to_another_contender_and_are_absent_without_it() -> None:
@@ -186,7 +186,9 @@ def test_short_calls_are_made_in_succession_as_many_for_each(monkeypatch: pytest
     monkeypatch.setattr(harness, "BURST", 0.035)
     probed: list[float] = []
     monkeypatch.setattr(
-        ceilings.Arithmetic, "probe", lambda self, seconds: probed.append(seconds) or Reading(1e12 * len(probed), QUIET)
+        ceilings.Arithmetic,
+        "probe",
+        lambda self, seconds: probed.append(seconds) or ProbeReading(1e12 * len(probed), QUIET),
     )
 
     def slow(name: str) -> Contender:

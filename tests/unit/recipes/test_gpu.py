@@ -121,7 +121,7 @@ def test_it_is_right_and_without_a_fault(name: str, tmp_path: Path) -> None:
     want = reference(*inputs)
     module, _, _ = lower_to_kernels(s.module.clone())
     checked = simt.run(module, inputs)
-    assert checked.right, [str(fault) for fault in checked.faults]
+    assert checked.is_correct, [str(fault) for fault in checked.faults]
     np.testing.assert_allclose(checked.outputs[0], want, rtol=1e-4, atol=1e-4)
 
 
@@ -179,7 +179,7 @@ def test_longer_rows_begin_in_different_banks(vector: int, twice: bool) -> None:
         assert str(s.verify()) == "proved"
         module, _, _ = lower_to_kernels(s.module.clone())
         checked = simt.run(module, inputs)
-        assert checked.right, [str(fault) for fault in checked.faults]
+        assert checked.is_correct, [str(fault) for fault in checked.faults]
         np.testing.assert_allclose(checked.outputs[0], inputs[0] @ inputs[1], rtol=1e-4, atol=1e-4)
         conflicts.append(sum(counts["conflicts"] for (_, name), counts in checked.counts.items() if name == "A.shared"))
     assert conflicts[0] > 100 and conflicts[1] < conflicts[0] / 4
@@ -198,7 +198,7 @@ def test_narrow_floats_are_those_of_the_cpu(dtype: str, tmp_path: Path) -> None:
     want = reference(*inputs).astype(np.float32)
     module, _, _ = lower_to_kernels(s.module.clone(), policy="strict")
     checked = simt.run(module, inputs)
-    assert checked.right, [str(fault) for fault in checked.faults]
+    assert checked.is_correct, [str(fault) for fault in checked.faults]
     (on_host,) = run_on_host(made, inputs, tmp_path)
     tolerance = {"f16": 2e-3, "bf16": 2e-2}[dtype]
     np.testing.assert_allclose(checked.outputs[0].astype(np.float32), want, rtol=tolerance, atol=tolerance)
@@ -278,7 +278,7 @@ def test_rows_of_any_length(n: int, warps: int) -> None:
     module, _, _ = lower_to_kernels(s.module.clone())
     x = RANDOM.standard_normal((3, n), np.float32)
     checked = simt.run(module, [x])
-    assert checked.right, [str(fault) for fault in checked.faults]
+    assert checked.is_correct, [str(fault) for fault in checked.faults]
     e = np.exp(x - x.max(axis=1, keepdims=True))
     np.testing.assert_allclose(checked.outputs[0], e / e.sum(axis=1, keepdims=True), rtol=1e-5)
 
@@ -294,5 +294,5 @@ def test_sums_that_no_warp_has(dtype: str, reduce: str) -> None:
     module, _, _ = lower_to_kernels(s.module.clone())
     given = (RANDOM.standard_normal((4, 200)) / 8 + 1).astype(np.dtype(dtype.replace("f", "float").replace("i", "int")))
     checked = simt.run(module, [given])
-    assert checked.right, [str(fault) for fault in checked.faults]
+    assert checked.is_correct, [str(fault) for fault in checked.faults]
     np.testing.assert_allclose(checked.outputs[0], given + getattr(np, reduce)(given, axis=1, keepdims=True), rtol=1e-4)

@@ -22,7 +22,7 @@ from compiler.space.gpu_features import extract
 from compiler.space.space import SketchSpace, work
 from compiler.support.errors import ScheduleError
 from compiler.targets import simt
-from compiler.targets.cuda import CudaKernel, machine
+from compiler.targets.cuda import CudaKernel, representative_gpu
 from tests.fuzz import gpu
 from tests.fuzz.programs import agree
 from tests.gpu_schedules import default, serial_blocks, threads_of
@@ -215,7 +215,7 @@ def test_copies_compute_what_is_an_equation_alone() -> None:
 
 def test_the_search_sees_what_it_would_build() -> None:
     schedule = Schedule(compiler.lower(reduced((20_000,), (0,))))
-    space = SketchSpace(derive(schedule, GPU_RULES, machine("sm_80")).sketches, machine("sm_80"))
+    space = SketchSpace(derive(schedule, GPU_RULES, representative_gpu("sm_80")).sketches, representative_gpu("sm_80"))
     assert [sketch.name for sketch in space.sketches[:2]] == [
         "Y: rows on threads, in parts of 1280",
         "Y: rows on threads",
@@ -225,7 +225,7 @@ def test_the_search_sees_what_it_would_build() -> None:
         actual = space.features(number, np.array([sketch.recorded, last]))
         for positions, values in zip((sketch.recorded, last), actual.values, strict=True):
             applied = replay(parse(space.script((number, positions))), schedule.original)
-            concrete = extract(applied.program, work(schedule.program), machine("sm_80"))
+            concrete = extract(applied.program, work(schedule.program), representative_gpu("sm_80"))
             assert np.allclose(np.array(concrete.features, np.float32), values, rtol=1e-5)
 
 

@@ -33,14 +33,14 @@ from compiler.space.gpu_features import REASONS, estimate, extract
 from compiler.space.space import SketchSpace, work
 from compiler.support.errors import InputError, ScheduleError, TargetError
 from compiler.targets.cuda import ARCHITECTURES, nvrtc
-from compiler.targets.cuda.machines import MACHINES, machine
+from compiler.targets.cuda.machines import MACHINES, representative_gpu
 from compiler.targets.registry import gpu_of
 from tests.gpu_schedules import product
 from tests.sample import some
 from tests.unit.recipes.test_gpu import convolution
 from tests.unit.space.test_space import PROGRAMS
 
-A100 = machine("sm_80")
+A100 = representative_gpu("sm_80")
 NAMES = ["convolution", "matmul", "ragged", "chain", "softmax", "norm", "swish", "attention", "layers", "pool"]
 
 
@@ -268,7 +268,9 @@ def test_estimates_of_tensor_cores() -> None:
 
 def test_tensor_cores_are_for_what_they_take() -> None:
     def names(function: te.Function, arch: str = "sm_80") -> str:
-        return str([sketch.name for sketch in derive(Schedule(lower(function)), GPU_RULES, machine(arch)).sketches])
+        return str(
+            [sketch.name for sketch in derive(Schedule(lower(function)), GPU_RULES, representative_gpu(arch)).sketches]
+        )
 
     def one(dtype: str, m: int = 32, size: int = 32) -> te.Function:
         x, w = te.placeholder((m, size), dtype, name="X"), te.placeholder((size, size), dtype, name="W")

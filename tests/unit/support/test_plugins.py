@@ -274,8 +274,8 @@ class Lowered(Target):
     passes = {"te": "loop-to-low", "loop": "loop-to-low"}
     refusal = "which is lowered already"
     def machine(self, arch): return host()
-    def at_hand(self): return Device(host().name, "")
-    def made(self, module, host, arguments, policy, arch):
+    def local_device(self): return Device(host().name, "")
+    def make_kernel(self, module, host, arguments, policy, arch):
         return type("Text", (), {"text": str(module)})()
 
 def register(registry):

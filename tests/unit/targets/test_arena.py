@@ -11,7 +11,7 @@ import pytest
 import compiler
 from compiler import te
 from compiler.dialects.functions import SLOT_ALIGNMENT
-from compiler.targets.arena import LARGE_PAGE, arena, arena_ahead
+from compiler.targets.arena import LARGE_PAGE, arena, prefault_arena
 
 
 @pytest.mark.parametrize(
@@ -32,20 +32,20 @@ def test_memory_holds_an_aligned_workspace(size: int) -> None:
 @pytest.mark.parametrize("size", [0, 1000, LARGE_PAGE, 3 * LARGE_PAGE + 1])
 @pytest.mark.parametrize("actual", [1, 1000, LARGE_PAGE, 3 * LARGE_PAGE + 100, 20 * LARGE_PAGE])
 def test_an_arena_made_ahead_has_the_size_that_turns_out(size: int, actual: int) -> None:
-    memory = arena_ahead(size)(actual)
+    memory = prefault_arena(size)(actual)
     assert actual <= memory.size and memory.ctypes.data % SLOT_ALIGNMENT == 0
     memory[:] = 255
 
 
 def test_an_arena_made_ahead_is_the_one_that_was_touched(monkeypatch: pytest.MonkeyPatch) -> None:
-    allocate = arena_ahead(4 * LARGE_PAGE)
+    allocate = prefault_arena(4 * LARGE_PAGE)
     monkeypatch.setattr("compiler.targets.arena.arena", lambda size: pytest.fail("made again"))
     assert allocate(4 * LARGE_PAGE + 1).size == 4 * LARGE_PAGE + 1
 
 
 def test_an_arena_made_ahead_may_be_dropped() -> None:
     for _ in range(20):
-        arena_ahead(16 * LARGE_PAGE)
+        prefault_arena(16 * LARGE_PAGE)
     for thread in threading.enumerate():
         if thread.daemon and "_touch" in thread.name:
             thread.join()

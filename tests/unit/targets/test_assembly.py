@@ -134,7 +134,7 @@ def test_a_loop_is_what_its_jump_back_says() -> None:
 
 def test_what_is_counted_in_a_register_tile() -> None:
     function = body(GEBP)
-    actual = function.census(function.innermost[0])
+    actual = function.count_instructions(function.innermost[0])
     assert (actual.instructions, actual.fma, actual.flops, actual.width, actual.float_bits) == (10, 4, 128, "zmm", 32)
     assert (actual.loads, actual.stores, actual.broadcasts, actual.branches) == (4, 0, 2, 0)
     assert (actual.loads_per_fma, actual.stores_per_fma) == (1.0, 0.0)
@@ -145,7 +145,7 @@ def test_calls_spills_divisions_and_branches() -> None:
     function = body(CALLS)
     assert function.name == "exp of.body"
     (loop,) = function.innermost
-    actual = function.census(loop)
+    actual = function.count_instructions(loop)
     assert actual.calls == ("expf", "logf")
     assert (actual.stack_loads, actual.stack_stores) == (2, 2)
     assert (actual.loads, actual.stores, actual.divisions, actual.branches) == (3, 3, 1, 2)
@@ -159,7 +159,7 @@ def test_a_name_in_quotes() -> None:
 def test_a_register_that_held_no_address_names_nobody() -> None:
     text = CALLS.replace("movabsq	$expf, %rbx", "movq	8(%rdi), %rbx")
     function = body(text)
-    assert function.census(function.innermost[0]).calls[0] == "an address in a register"
+    assert function.count_instructions(function.innermost[0]).calls[0] == "an address in a register"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from tests.said import refusal
 
 Array = np.ndarray[Any, Any]
 Make = Callable[[str], te.Function]
-needs_compiler = pytest.mark.skipif(compilers.compiler() is None, reason="there is no C compiler")
+needs_compiler = pytest.mark.skipif(compilers.compiler_path() is None, reason="there is no C compiler")
 
 
 def matmul(dtype: str, shape: Sequence[int] = (37, 50, 41)) -> te.Function:
@@ -287,7 +287,7 @@ def test_constants_are_arrays_of_the_text(dtype: str, rows: int) -> None:
 
 
 def test_a_constant_may_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compiler.targets.c.constants.MOST", 1000)
+    monkeypatch.setattr("compiler.targets.c.constants.MAX_BYTES", 1000)
     X = te.placeholder((40, 50), name="X")
     W = te.constant(np.arange(2000, dtype=np.float32).reshape(40, 50), name="W")
     with pytest.raises(LoweringError, match="has 8000 bytes, more than 1000: give it as an input"):
@@ -410,7 +410,7 @@ def test_a_kernel_is_data(tmp_path: Path) -> None:
 
 
 def test_without_a_compiler_there_is_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    compilers.compiler.cache_clear()
+    compilers.compiler_path.cache_clear()
     monkeypatch.setenv("PATH", "")
     try:
         kernel = built(total("f32"))
@@ -418,16 +418,16 @@ def test_without_a_compiler_there_is_the_text(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(TargetError, match="there is no C compiler"):
             kernel(np.zeros((7, 129), np.float32))
     finally:
-        compilers.compiler.cache_clear()
+        compilers.compiler_path.cache_clear()
 
 
 @needs_compiler
 def test_nothing_is_left_behind_and_wrong_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    library = compilers.loaded("int f(void) { return 42; }", contracts=True)
+    library = compilers.load_library("int f(void) { return 42; }", contracts=True)
     assert library.f() == 42 and list(tmp_path.iterdir()) == []
     with pytest.raises(TargetError, match=r"refuses the text: .*error: "):
-        compilers.loaded("int f(void) { return x; }", contracts=True)
+        compilers.load_library("int f(void) { return x; }", contracts=True)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from compiler.schedule import Schedule
 from compiler.support.errors import LoweringError, TargetError
 from compiler.targets.arguments import Argument
 from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
-from compiler.targets.cuda.kernel import made as kernel_of
+from compiler.targets.cuda.kernel import make_kernel as kernel_of
 from tests.gpu_schedules import product, tiled
 from tests.host_cuda import OnHost, needs_gxx, run_on_host
 from tests.unit.targets.test_simt import KERNEL, LINE
@@ -46,9 +46,9 @@ product_C_local(const float* __restrict__ A, const float* __restrict__ B, float*
 
 
 def kernel(m: int = 32, n: int = 32, k: int = 16, policy: str = "contract") -> CudaKernel:
-    made = compiler.build(tiled(product(m, n, k)), "cuda", policy=policy)
-    assert isinstance(made, CudaKernel)
-    return made
+    make_kernel = compiler.build(tiled(product(m, n, k)), "cuda", policy=policy)
+    assert isinstance(make_kernel, CudaKernel)
+    return make_kernel
 
 
 def test_the_text_is_one_that_a_person_reads() -> None:
@@ -91,20 +91,22 @@ def test_the_text_computes_what_it_should(m: int, n: int, k: int, tmp_path: Path
 def test_what_is_not_bound_runs_on_one_thread(tmp_path: Path) -> None:
     x, w = te.placeholder((6, 9), name="X"), te.placeholder((9, 5), name="W")
     function = te.function("layer", [x, w], te.nn.softmax(te.nn.relu(te.nn.matmul(x, w))))
-    made = compiler.build(function, "cuda")
-    assert all(launch.block == (1, 1, 1) for launch in made.launches) and len(made.source.temporaries) >= 3
+    make_kernel = compiler.build(function, "cuda")
+    assert (
+        all(launch.block == (1, 1, 1) for launch in make_kernel.launches) and len(make_kernel.source.temporaries) >= 3
+    )
     a, b = RANDOM.standard_normal((6, 9), np.float32), RANDOM.standard_normal((9, 5), np.float32)
-    (actual,) = run_on_host(made, [a, b], tmp_path)
+    (actual,) = run_on_host(make_kernel, [a, b], tmp_path)
     z = np.exp(np.maximum(a @ b, 0))
     np.testing.assert_allclose(actual, z / z.sum(axis=1, keepdims=True), rtol=1e-4)
 
 
 @needs_gxx
 def test_strict_sums_and_products_are_never_contracted(tmp_path: Path) -> None:
-    made = kernel(policy="strict")
-    assert "__fmul_rn(" in made.text and "__fadd_rn(" in made.text
+    make_kernel = kernel(policy="strict")
+    assert "__fmul_rn(" in make_kernel.text and "__fadd_rn(" in make_kernel.text
     a, b = RANDOM.standard_normal((32, 16), np.float32), RANDOM.standard_normal((16, 32), np.float32)
-    (actual,) = run_on_host(made, [a, b], tmp_path)
+    (actual,) = run_on_host(make_kernel, [a, b], tmp_path)
     want = np.zeros((32, 32), np.float32)
     for k in range(16):
         want += a[:, k, None] * b[None, k]
@@ -173,9 +175,9 @@ def _broadcast(dtype: str, lanes: int) -> CudaKernel:
     x = te.placeholder((32,), dtype, name="X")
     s = Schedule(compiler.lower(te.function("f", [x], [te.compute((32, 64), lambda i, j: x[i] + x[i], name="Y")])))
     recipes.spread(s, s.get_block("Y"), 32, lanes)
-    made = compiler.build(s, "cuda")
-    assert isinstance(made, CudaKernel)
-    return made
+    make_kernel = compiler.build(s, "cuda")
+    assert isinstance(make_kernel, CudaKernel)
+    return make_kernel
 
 
 NAMES = ("expf", "min", "maximum", "threadIdx", "pool", "int", "INFINITY", "quotient")
@@ -184,9 +186,9 @@ NAMES = ("expf", "min", "maximum", "threadIdx", "pool", "int", "INFINITY", "quot
 def _named(name: str) -> CudaKernel:
     x = te.placeholder((8,), name=name)
     actual = te.compute((8,), lambda i: te.maximum(te.exp(x[i]), te.minimum(x[i], 2.0)), name="Y")
-    made = compiler.build(te.function("f", [x], te.nn.softmax(actual)), "cuda")
-    assert isinstance(made, CudaKernel)
-    return made
+    make_kernel = compiler.build(te.function("f", [x], te.nn.softmax(actual)), "cuda")
+    assert isinstance(make_kernel, CudaKernel)
+    return make_kernel
 
 
 @needs_gxx

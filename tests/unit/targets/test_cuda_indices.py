@@ -17,7 +17,7 @@ from compiler.pipeline import parse
 from compiler.schedule import Schedule
 from compiler.targets.arguments import Argument
 from compiler.targets.cuda import CudaKernel, nvrtc
-from compiler.targets.cuda.kernel import made as kernel_of
+from compiler.targets.cuda.kernel import make_kernel as kernel_of
 from compiler.types.elements import DTYPES, INDICES
 from tests.gpu_schedules import product, tiled
 from tests.host_cuda import OnHost, needs_gxx, run_on_host
@@ -33,9 +33,9 @@ def spread(function: te.Function, threads: int = 256, vector: int = 1) -> CudaKe
     s = Schedule(compiler.lower(function))
     for label in list(s.program.blocks):
         recipes.spread(s, s.get_block(label), threads, vector)
-    made = compiler.build(s, "cuda")
-    assert isinstance(made, CudaKernel)
-    return made
+    make_kernel = compiler.build(s, "cuda")
+    assert isinstance(make_kernel, CudaKernel)
+    return make_kernel
 
 
 def sparse(shape: tuple[int, ...], dtype: Any = np.int8) -> Array:

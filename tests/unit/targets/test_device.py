@@ -58,7 +58,7 @@ def _tiled(m: int, n: int, k: int, panel: int = 4) -> Schedule:
 
 
 def test_without_a_gpu_there_is_a_sentence() -> None:
-    assert target_named("cuda").at_hand() is None
+    assert target_named("cuda").local_device() is None
     with pytest.raises(TargetError, match=r"CuPy, which is not installed|there is no GPU"):
         compiler.build(_tiled(8, 8, 8), "cuda")(np.ones((8, 8), np.float32), np.ones((8, 8), np.float32))
 

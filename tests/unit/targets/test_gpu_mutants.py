@@ -17,7 +17,7 @@ from compiler.pipeline import lower_to_kernels, parse
 from compiler.schedule import Schedule
 from compiler.support.errors import StrataError
 from compiler.targets import simt
-from compiler.targets.cuda.kernel import made
+from compiler.targets.cuda.kernel import make_kernel
 from tests.gpu_mutants import mutant
 from tests.gpu_schedules import product, tiled
 from tests.sample import some
@@ -59,12 +59,12 @@ def lowered_and_run(text: str) -> None:
     module = parse(text)
     (function, *_) = [op for op in module.ops if isinstance(op, FuncOp)] or [None]
     module, host, arguments = lower_to_kernels(module, function.sym_name.data if function is not None else None)
-    kernel = made(module, host, arguments)
+    kernel = make_kernel(module, host, arguments)
     extents = [prod(a.shape) for a in arguments] + [prod(launch.grid) for launch in kernel.launches]
     extents += [op.value.value.data for op in module.walk() if isinstance(op, ConstantOp) and _is_index(op)]
     if max(extents, default=0) <= MOST_ELEMENTS:
         inputs = [np.zeros(a.shape, a.dtype) for a in arguments[: len(arguments) - kernel.outputs]]
-        simt.run(module, inputs, host.sym_name.data, simt.Sample(1, MOST_STEPS), counts=False)
+        simt.run(module, inputs, host.sym_name.data, simt.BlockSample(1, MOST_STEPS), counts=False)
 
 
 def _is_index(op: ConstantOp) -> bool:

@@ -22,15 +22,15 @@ from compiler import te, universe
 from compiler.autotune import SearchTask
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.support.errors import InputError, TargetError
-from compiler.targets.address import HEADER, address, reader, stated
+from compiler.targets.address import HEADER, address, address_reader, numpy_address
 from compiler.targets.arena import arena
-from compiler.targets.arguments import Argument, are_apart, check_input
+from compiler.targets.arguments import Argument, are_disjoint, check_input
 from compiler.targets.cpu import Kernel, calls
 from compiler.targets.cpu.binding import Binder
-from compiler.targets.cpu.calls import UNUSUAL, NativeFunction, usual_call
+from compiler.targets.cpu.calls import DECLINED, NativeFunction, compile_fast_call
 from compiler.targets.cpu.kinds import NUMPY
 from compiler.targets.cpu.load import load
-from compiler.targets.cpu.presence import Disturbance, Taken
+from compiler.targets.cpu.presence import Disturbance, Sample
 from compiler.types.machines import _cpu, host
 
 MATMUL = """
@@ -322,20 +322,20 @@ def test_usual_calls_need_no_other_checks(matmul: Kernel, scale: Kernel, monkeyp
 @pytest.mark.parametrize("most_pairs", [32, 0])
 def test_the_usual_call_as_a_function(most_pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is passed at which position: constants, a workspace, threads; what is aligned and apart."""
-    monkeypatch.setattr(calls, "MOST_PAIRS", most_pairs)
+    monkeypatch.setattr(calls, "MAX_PAIRS", most_pairs)
     passed: list[Any] = []
     memory = arena(256)
     x, y, z, off = (memory[start : start + 16].view(np.float32) for start in (0, 64, 128, 208))
     arguments = [Argument(name, (4,), np.dtype(np.float32), alignment=64) for name in "xyz"]
     function = NativeFunction(lambda *given: passed.extend(given), arguments, 2, {1: 77, 4: 99}, True)
-    call = usual_call("kernel", function, NUMPY)
+    call = compile_fast_call("kernel", function, NUMPY)
     assert call((x,), (y, z), 5, 2) == (y, z)
     assert passed == [x.ctypes.data, 77, y.ctypes.data, z.ctypes.data, 99, 5, 2]
     new = call((x,), None, 0, 1)
     assert isinstance(new, tuple) and [array.ctypes.data % 64 for array in new] == [0, 0]
     for out in ((y, y), (x, z), (y, memory[136:152].view(np.float32)), (y, off), [y, z], (y,), y):
-        assert call((x,), out, 0, 1) is UNUSUAL
-    assert call((off,), (y, z), 0, 1) is UNUSUAL
+        assert call((x,), out, 0, 1) is DECLINED
+    assert call((off,), (y, z), 0, 1) is DECLINED
     passed.clear()
     call((off,), None, 0, 1)
     assert passed[0] != off.ctypes.data and passed[0] % 64 == 0
@@ -357,8 +357,8 @@ def test_addresses_of_any_array() -> None:
 
 @pytest.mark.parametrize("offset", [HEADER + 8, HEADER - 8, 1 << 20])
 def test_an_address_in_another_place_of_the_object_is_not_read(offset: int) -> None:
-    assert reader() is not stated
-    assert reader(offset) is stated
+    assert address_reader() is not numpy_address
+    assert address_reader(offset) is numpy_address
 
 
 def test_stretches_of_memory_apart() -> None:
@@ -370,8 +370,8 @@ def test_stretches_of_memory_apart() -> None:
         written = (rng.random(count) < 0.5).tolist()
         places = [set(range(start, start + size)) for start, size in zip(starts, sizes, strict=True)]
         overlap = any(places[i] & places[j] and (written[i] or written[j]) for i in range(count) for j in range(i))
-        assert not (overlap and are_apart(starts, sizes, written))
-        assert overlap or 0 in sizes or are_apart(starts, sizes, written)
+        assert not (overlap and are_disjoint(starts, sizes, written))
+        assert overlap or 0 in sizes or are_disjoint(starts, sizes, written)
         seen.add(overlap)
     assert seen == {True, False}
 
@@ -486,8 +486,8 @@ def test_timing(matmul: Kernel, scale: Kernel) -> None:
 
 def test_a_disturbed_repeat_is_made_again(matmul: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three calls the second is disturbed once, the third each time."""
-    taken = iter([Taken(9e-3), Taken(1e-3), Taken(4e-3, 2e-3), Taken(2e-3), *[Taken(6e-3, 3e-3)] * 4])
-    monkeypatch.setattr("compiler.targets.cpu.kernel.timed", lambda *given: next(taken))
+    taken = iter([Sample(9e-3), Sample(1e-3), Sample(4e-3, 2e-3), Sample(2e-3), *[Sample(6e-3, 3e-3)] * 4])
+    monkeypatch.setattr("compiler.targets.cpu.kernel.time_calls", lambda *given: next(taken))
     timing = matmul.time(*arrays(), repeats=3)
     assert (timing.minimum, timing.median, timing.maximum) == (1e-3, 2e-3, 6e-3)
     assert timing.disturbance == Disturbance(pytest.approx(31e-3), pytest.approx(14e-3), 4, 1)

@@ -16,7 +16,7 @@ from compiler.driver.reference.subject import Subject
 from compiler.schedule import Schedule
 from compiler.support.errors import TargetError
 from compiler.targets.cuda import ARCHITECTURES, nvrtc
-from compiler.targets.cuda.machines import MACHINES, limits
+from compiler.targets.cuda.machines import MACHINES, launch_limits
 from tests.gpu_schedules import product, tiled
 
 KIB = 1 << 10
@@ -86,7 +86,7 @@ def test_shared_memory_is_that_of_the_architecture(arch: str) -> None:
 
 
 def test_an_architecture_that_is_not_described_has_the_largest_limits() -> None:
-    assert limits("sm_100") == replace(MACHINES["sm_90"], arch="sm_100")
+    assert launch_limits("sm_100") == replace(MACHINES["sm_90"], arch="sm_100")
     with pytest.raises(TargetError, match="on sm_100"):
         compiler.build(held(228), "cuda", arch="sm_100")
 

@@ -11,32 +11,32 @@ from pathlib import Path
 import pytest
 
 from compiler.targets.cpu import ceilings, openmp, presence
-from compiler.targets.cpu.presence import Disturbance, Taken, timed, timed_each, undisturbed
+from compiler.targets.cpu.presence import Disturbance, Sample, sample_undisturbed, time_calls, time_each_call
 from compiler.types import machines, processors
 
-CLEAN, DISTURBED = Taken(1.0), Taken(1.0, 0.4)
+CLEAN, DISTURBED = Sample(1.0), Sample(1.0, 0.4)
 
 
 @pytest.mark.parametrize(
     ("taken", "is_clean"),
     [
-        (Taken(1e-2), True),
-        (Taken(1e-2, 0.9e-3), True),
-        (Taken(1e-2, 1.1e-3), False),
-        (Taken(1e-2, switches=1), True),
-        (Taken(1e-2, switches=3), False),
-        (Taken(1.0, switches=50), True),
-        (Taken(1e-2, stolen=2e-3), False),
+        (Sample(1e-2), True),
+        (Sample(1e-2, 0.9e-3), True),
+        (Sample(1e-2, 1.1e-3), False),
+        (Sample(1e-2, switches=1), True),
+        (Sample(1e-2, switches=3), False),
+        (Sample(1.0, switches=50), True),
+        (Sample(1e-2, stolen=2e-3), False),
     ],
 )
-def test_a_sample_is_clean_where_its_thread_was_on_its_processor(taken: Taken, is_clean: bool) -> None:
+def test_a_sample_is_clean_where_its_thread_was_on_its_processor(taken: Sample, is_clean: bool) -> None:
     assert taken.is_clean == is_clean
 
 
 def test_times_of_a_call() -> None:
-    taken = Taken(0.4, 0.1, calls=4)
+    taken = Sample(0.4, 0.1, calls=4)
     assert taken.wall == pytest.approx(0.1) and taken.present == pytest.approx(0.075) and taken.share == 0.25
-    assert Taken(1.0, 1.0).present > 0, "rates are divided by it"
+    assert Sample(1.0, 1.0).present > 0, "rates are divided by it"
 
 
 @pytest.mark.parametrize(
@@ -44,21 +44,21 @@ def test_times_of_a_call() -> None:
     [
         ([CLEAN], CLEAN, 0, 0),
         ([DISTURBED, DISTURBED, CLEAN], CLEAN, 2, 0),
-        ([DISTURBED, Taken(1.0, 0.2), DISTURBED, DISTURBED], Taken(1.0, 0.2), 3, 1),
+        ([DISTURBED, Sample(1.0, 0.2), DISTURBED, DISTURBED], Sample(1.0, 0.2), 3, 1),
     ],
 )
 def test_a_disturbed_sample_is_repeated_a_few_times(
-    samples: list[Taken], best: Taken, repeated: int, used: int
+    samples: list[Sample], best: Sample, repeated: int, used: int
 ) -> None:
     before: list[int] = []
-    actual = undisturbed(lambda repeat: samples[repeat], seconds=inf, between=lambda: before.append(0))
-    assert actual.taken == best and len(before) == repeated
+    actual = sample_undisturbed(lambda repeat: samples[repeat], seconds=inf, between=lambda: before.append(0))
+    assert actual.sample == best and len(before) == repeated
     away = sum(sample.away for sample in samples)
     assert actual.disturbance == Disturbance(len(samples), pytest.approx(away), repeated, used)
 
 
 def test_no_repeat_begins_after_its_time() -> None:
-    assert undisturbed(lambda repeat: DISTURBED, seconds=1.5).disturbance.repeated == 1
+    assert sample_undisturbed(lambda repeat: DISTURBED, seconds=1.5).disturbance.repeated == 1
 
 
 def test_a_disturbance_is_said_where_it_matters() -> None:
@@ -75,7 +75,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     for name in now:
         monkeypatch.setattr(presence.time, name, lambda name=name: now[name])
     monkeypatch.setattr(presence, "_has_fine_clock", lambda: True)
-    monkeypatch.setattr(presence, "_stolen", dict)
+    monkeypatch.setattr(presence, "_stolen_ticks", dict)
     monkeypatch.setattr(presence, "_STEAL", presence._Steal())
     return now
 
@@ -89,11 +89,11 @@ def step(now: dict[str, float], **passed: float) -> Callable[[], None]:
 
 
 def test_one_thread_is_watched_by_its_cpu_time(clock: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
-    actual = timed(step(clock, perf_counter=1.0, thread_time=0.75), 4)
+    actual = time_calls(step(clock, perf_counter=1.0, thread_time=0.75), 4)
     assert (actual.seconds, actual.away, actual.calls) == (4.0, 1.0, 4)
-    assert timed(step(clock, perf_counter=1.0, thread_time=1.5)).away == 0.0
+    assert time_calls(step(clock, perf_counter=1.0, thread_time=1.5)).away == 0.0
     monkeypatch.setattr(presence, "_has_fine_clock", lambda: False)
-    assert timed(step(clock, perf_counter=1.0)).away == 0.0, "a clock of coarse steps tells nothing"
+    assert time_calls(step(clock, perf_counter=1.0)).away == 0.0, "a clock of coarse steps tells nothing"
 
 
 def test_several_threads_are_watched_by_what_they_wait(
@@ -101,17 +101,17 @@ def test_several_threads_are_watched_by_what_they_wait(
 ) -> None:
     """Neither a thread that spins nor one that sleeps hides or pretends that another had to wait."""
     waits = {"1": 4.0, "2": 1.0}
-    monkeypatch.setattr(presence, "_waits", lambda: dict(waits))
+    monkeypatch.setattr(presence, "_run_queue_waits", lambda: dict(waits))
 
     def call() -> None:
         clock["perf_counter"] += 1.0
         waits["2"] += 0.25
         waits["3"] = 0.125
 
-    actual = timed(call, threads=2)
+    actual = time_calls(call, threads=2)
     assert (actual.seconds, actual.away) == (1.0, 0.25)
-    monkeypatch.setattr(presence, "_waits", dict)
-    assert timed(step(clock, perf_counter=1.0), threads=2).away == 0.0, "nothing says how long they wait"
+    monkeypatch.setattr(presence, "_run_queue_waits", dict)
+    assert time_calls(step(clock, perf_counter=1.0), threads=2).away == 0.0, "nothing says how long they wait"
 
 
 def test_what_is_arranged_before_a_call_counts_for_nothing(
@@ -123,10 +123,10 @@ def test_what_is_arranged_before_a_call_counts_for_nothing(
         step(clock, perf_counter=8.0, thread_time=4.0)()
         return next(calls)
 
-    actual = timed_each(arrange, 3)
+    actual = time_each_call(arrange, 3)
     assert (actual.seconds, actual.away, actual.calls) == (3.0, 0.25, 3), "one call's gain makes up for no other's loss"
-    monkeypatch.setattr(presence, "_waits", lambda: {"1": clock["perf_counter"] / 90})
-    several = timed_each(lambda: step(clock, perf_counter=9.0), 2, threads=2)
+    monkeypatch.setattr(presence, "_run_queue_waits", lambda: {"1": clock["perf_counter"] / 90})
+    several = time_each_call(lambda: step(clock, perf_counter=9.0), 2, threads=2)
     assert (several.seconds, several.away) == (18.0, pytest.approx(0.2))
 
 
@@ -134,17 +134,17 @@ def test_time_that_other_guests_steal_is_a_disturbance(
     clock: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks = {"cpu0": 10, "cpu1": 1000}
-    monkeypatch.setattr(presence, "_stolen", lambda: dict(ticks))
-    timed(step(clock, perf_counter=1.0, thread_time=1.0))
+    monkeypatch.setattr(presence, "_stolen_ticks", lambda: dict(ticks))
+    time_calls(step(clock, perf_counter=1.0, thread_time=1.0))
     ticks["cpu1"] += int(presence._TICKS * 0.5)
-    actual = timed(step(clock, perf_counter=2.0, thread_time=2.0))
+    actual = time_calls(step(clock, perf_counter=2.0, thread_time=2.0))
     assert actual.stolen == pytest.approx(0.5) and actual.away == 0.0 and not actual.is_clean
-    again = timed(step(clock, perf_counter=2.0, thread_time=2.0))
+    again = time_calls(step(clock, perf_counter=2.0, thread_time=2.0))
     assert again.is_clean
 
 
 def test_a_thread_that_sleeps_is_off_its_processor() -> None:
-    assert presence._has_fine_clock() is False or timed(lambda: time.sleep(0.02)).share > 0.5
+    assert presence._has_fine_clock() is False or time_calls(lambda: time.sleep(0.02)).share > 0.5
 
 
 # --- ceilings -------------------------------------------------------------------------------------------------------
@@ -158,24 +158,24 @@ def test_a_disturbed_probe_is_repeated_and_counts_the_time_on_the_processors(
     ceiling = kind(threads)
     taken: list[int] = []
 
-    def half(self: ceilings._Loop, seconds: float) -> Taken:
+    def half(self: ceilings._ProbeLoop, seconds: float) -> Sample:
         taken.append(max(1, round(self._speed * seconds)))
-        return Taken(2.0, 1.0, calls=1000)
+        return Sample(2.0, 1.0, calls=1000)
 
-    monkeypatch.setattr(ceilings._Loop, "_taken", half)
+    monkeypatch.setattr(ceilings._ProbeLoop, "_sample", half)
     actual = ceiling.probe(0.02)
     assert actual.rate == pytest.approx(1000 * ceiling._units) and actual.disturbance.used == 1
     assert len(taken) == 1, "it took longer than repeats may"
 
 
 def test_a_thread_of_a_probe_that_begins_late_had_to_wait() -> None:
-    together = ceilings._together([(1.0, Taken(2.0, 0.5)), (2.0, Taken(2.0))])
+    together = ceilings._merge_thread_samples([(1.0, Sample(2.0, 0.5)), (2.0, Sample(2.0))])
     assert (together.seconds, together.away) == (3.0, 1.0) and not together.is_clean
 
 
 @pytest.mark.parametrize(("share", "shown"), [(None, None), (0.5, 0.5), (1.0, 1.0), (1.004, 1.004), (1.006, None)])
 def test_no_share_above_100_percent_is_credible(share: float | None, shown: float | None) -> None:
-    assert ceilings.credible(share) == shown
+    assert ceilings.plausible_share(share) == shown
 
 
 # --- processors -----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 
 from compiler.pipeline import lower_to_kernels, parse
 from compiler.support.errors import InputError
-from compiler.targets.simt import Checked, run
+from compiler.targets.simt import CheckResult, run
 from tests.gpu_schedules import product, tiled
 
 M, N, K = 32, 32, 16
@@ -29,7 +29,7 @@ def every(module: ModuleOp, kind: type[Operation]) -> list[Operation]:
     return [op for op in module.walk() if isinstance(op, kind)]
 
 
-def checked(module: ModuleOp) -> Checked:
+def checked(module: ModuleOp) -> CheckResult:
     module.verify()
     return run(module, INPUTS)
 
@@ -38,7 +38,7 @@ def checked(module: ModuleOp) -> Checked:
 def test_a_right_kernel_has_no_fault(m: int, n: int, k: int) -> None:
     a, b = RANDOM.standard_normal((m, k), np.float32), RANDOM.standard_normal((k, n), np.float32)
     checked = run(kernels(m, n, k), [a, b])
-    assert checked.right, [str(fault) for fault in checked.faults]
+    assert checked.is_correct, [str(fault) for fault in checked.faults]
     np.testing.assert_allclose(checked.outputs[0], a @ b, rtol=1e-4, atol=1e-4)
 
 
@@ -170,14 +170,14 @@ builtin.module attributes {gpu.container_module} {
 LINE = np.arange(64, dtype=np.float32)
 
 
-def small(body: str, blocks: str = "c1") -> Checked:
+def small(body: str, blocks: str = "c1") -> CheckResult:
     """A kernel of 32 threads with that body, on a line of 64 numbers."""
     return run(parse(KERNEL.replace("BODY", body).replace("BLOCKS", blocks)), [LINE])
 
 
 def test_blocks_that_write_one_element_race_whatever_is_between() -> None:
     body = "%v = memref.load %A[%t] : memref<64xf32>  memref.store %v, %B[%t] : memref<64xf32>"
-    assert small(body).right
+    assert small(body).is_correct
     (fault, *_) = small(body, "c2").faults
     assert fault.kind == "race of two writes" and fault.blocks == (0, 1) and fault.memory == "B"
 
@@ -197,7 +197,7 @@ def test_vectors_that_are_not_aligned_are_found() -> None:
       vector.store %v, %B[%i] : memref<64xf32>, vector<2xf32>
     """
     actual = small(body)
-    assert actual.right
+    assert actual.is_correct
     np.testing.assert_array_equal(actual.outputs[0], LINE)
     moved = body.replace("%v = vector.load %A[%i]", "%c1 = arith.constant 1 : index  %v = vector.load %A[%c1]")
     assert [f.kind for f in small(moved).faults] == ["misaligned vector"]
@@ -236,7 +236,7 @@ def test_threads_part_and_meet() -> None:
       memref.store %r, %B[%t] : memref<64xf32>
     """
     actual = small(body)
-    assert actual.right
+    assert actual.is_correct
     want = np.array([0 if t < 4 else LINE[:t].sum() for t in range(32)], np.float32)
     np.testing.assert_array_equal(actual.outputs[0][:32], want)
 
@@ -286,7 +286,7 @@ def test_vectors_of_constants_part_and_meet() -> None:
       vector.store %r, %B[%i] : memref<64xf32>, vector<2xf32>
     """
     actual = small(body)
-    assert actual.right
+    assert actual.is_correct
     np.testing.assert_array_equal(actual.outputs[0], [1] * 8 + [2, 3] * 28)
 
 

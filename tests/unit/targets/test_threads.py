@@ -326,7 +326,7 @@ def test_what_has_no_native_form(region: str, words: str) -> None:
         emit(parse(function(region)), host())
 
 
-WRONG: list[Any] = [0, -1, 1.5, "2", True, openmp.most_threads() + 1]
+WRONG: list[Any] = [0, -1, 1.5, "2", True, openmp.max_threads() + 1]
 
 
 @pytest.mark.parametrize("count", WRONG, ids=repr)
@@ -345,7 +345,7 @@ def test_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     few = (("3", 3), ("5,2", 5), (" 4 ", 4), ("0", None), ("many", None), ("", None), ("99999", "most"))
     for stated, count in (*few, ("9" * 5000, None)):
         monkeypatch.setenv("OMP_NUM_THREADS", stated)
-        expected = {None: openmp.cores(), "most": openmp.most_threads()}.get(count, count)
+        expected = {None: openmp.cores(), "most": openmp.max_threads()}.get(count, count)
         assert compiler.build(PRIVATE).threads == expected
     monkeypatch.delenv("OMP_NUM_THREADS")
     assert compiler.build(PRIVATE).threads == openmp.cores()
@@ -386,7 +386,7 @@ def test_a_child_forked_before_there_is_a_runtime_has_threads() -> None:
     code = f"""
 import os, numpy, compiler  # the threads of numpy are the parent's
 from compiler.targets.cpu import openmp
-assert not openmp.loaded()
+assert not openmp.loaded_runtimes()
 child = os.fork()
 if not child:
     exec({PRELUDE!r})
@@ -407,16 +407,17 @@ def test_the_runtime_that_is_loaded_already_is_taken() -> None:
     code = """
 import ctypes
 from compiler.targets.cpu import openmp
-own = openmp._of_scikit_learn()
-assert own and not openmp.loaded()
+own = openmp._scikit_learn_copies()
+assert own and not openmp.loaded_runtimes()
 """
     system = find_library("gomp")
     if system:
-        taken = python(code + f"ctypes.CDLL({system!r}); print(openmp.runtime()._name, openmp.loaded())")
+        taken = python(code + f"ctypes.CDLL({system!r}); print(openmp.runtime()._name, openmp.loaded_runtimes())")
         assert "scikit_learn" not in taken and taken.count("libgomp") == 2
-    taken = python(code + "print(openmp.runtime()._name == own[0], openmp.loaded() == own)")
+    taken = python(code + "print(openmp.runtime()._name == own[0], openmp.loaded_runtimes() == own)")
     assert taken.split() == ["True", "True"]
-    assert python(code + "import sklearn.ensemble; openmp.runtime(); print(len(openmp.loaded()))").split() == ["1"]
+    count = python(code + "import sklearn.ensemble; openmp.runtime(); print(len(openmp.loaded_runtimes()))")
+    assert count.split() == ["1"]
 
 
 def test_the_environment_is_left_as_it_was() -> None:

@@ -118,7 +118,7 @@ def test_products_are_proved_and_without_a_fault(name: str) -> None:
     assert str(s.verify()) == "proved"
     given, is_tf32 = inputs(function), name == "tf32"
     checked = simt.run(kernels(s, "fast" if is_tf32 else "contract"), given)
-    assert checked.right, [str(fault) for fault in checked.faults]
+    assert checked.is_correct, [str(fault) for fault in checked.faults]
     want = product(given, facts.get("transposed", False))
     loose = 0.05 if is_tf32 else 0.02 if facts.get("epilogue") == "f16" else 1e-4
     np.testing.assert_allclose(checked.outputs[0].astype(np.float32), want, rtol=loose, atol=loose)
@@ -183,7 +183,7 @@ def test_what_one_thread_fetches_its_own_warp_waits_for() -> None:
     function = matmul(16, 8, 16)
     module = kernels(scheduled(function, WarpTiles((1, 1), (1, 1), 1)))
     assert sum(isinstance(op, gpu.BarrierOp) for op in module.walk()) >= 1
-    assert simt.run(module, inputs(function)).right
+    assert simt.run(module, inputs(function)).is_correct
 
 
 SHUFFLE = """
@@ -217,16 +217,16 @@ builtin.module attributes {gpu.container_module} {
 """
 
 
-def shuffled(most: int, mode: str = "xor", threads: int = 64) -> simt.Checked:
+def shuffled(most: int, mode: str = "xor", threads: int = 64) -> simt.CheckResult:
     text = SHUFFLE.replace("MOST", str(most)).replace("MODE", mode).replace("THREADS", str(threads))
     return simt.run(parse(text), [np.arange(64, dtype=np.float32)])
 
 
 def test_a_torn_warp_is_reported() -> None:
     torn = shuffled(64)
-    assert torn.right
+    assert torn.is_correct
     np.testing.assert_array_equal(torn.outputs[0], np.arange(64) ^ 2)
-    assert shuffled(32).right  # the second warp takes no part
+    assert shuffled(32).is_correct  # the second warp takes no part
     (fault,) = shuffled(40).faults
     assert fault.kind == "divergent warp" and fault.threads == (32, 40)
     with pytest.raises(InputError, match="no meaning here but with xor"):
@@ -254,7 +254,7 @@ def test_many_products(transposed: bool, after: bool, tmp_path: Path) -> None:
     a, b = inputs(function)
     want = np.maximum(a.astype(np.float32) @ (b.transpose(0, 2, 1) if transposed else b).astype(np.float32), 0)
     checked = simt.run(kernels(s), [a, b])
-    assert checked.right, [str(fault) for fault in checked.faults]
+    assert checked.is_correct, [str(fault) for fault in checked.faults]
     np.testing.assert_allclose(checked.outputs[0], want, rtol=1e-4, atol=1e-4)
     (on_host,) = run_on_host(built(s), [a, b], tmp_path)
     np.testing.assert_allclose(on_host, want, rtol=1e-4, atol=1e-4)
@@ -273,7 +273,7 @@ def test_kernels_of_one_program_may_have_different_shapes() -> None:
     rng = np.random.default_rng(0)
     given = [*inputs(matmul(32, 32, 32)), rng.standard_normal((32, 16)).astype(np.float32)]
     checked = simt.run(kernels(s), given)
-    assert checked.right, [str(fault) for fault in checked.faults]
+    assert checked.is_correct, [str(fault) for fault in checked.faults]
     np.testing.assert_allclose(checked.outputs[0], product(given[:2], False) @ given[2], rtol=1e-3, atol=1e-3)
 
 
@@ -315,7 +315,7 @@ def test_a_warp_sums_up_by_exchanges(combiner: str, tmp_path: Path) -> None:
     given = np.random.default_rng(0).standard_normal((6, 32)).astype(np.float32)
     want = {"add": np.sum, "max": np.max, "min": np.min}[combiner](given, axis=1)
     checked = simt.run(kernels(s), [given])
-    assert checked.right, [str(fault) for fault in checked.faults]
+    assert checked.is_correct, [str(fault) for fault in checked.faults]
     np.testing.assert_allclose(checked.outputs[0], want, rtol=1e-5, atol=1e-5)
     (on_host,) = run_on_host(built(s), [given], tmp_path)
     np.testing.assert_allclose(on_host, want, rtol=1e-5, atol=1e-5)
@@ -340,7 +340,7 @@ def test_a_loop_that_is_rows_and_columns_adds_to_what_is_there() -> None:
     s.tensorize(lane, "warp.add.f32")
     given = np.arange(6 * 64, dtype=np.float32).reshape(6, 64)
     checked = simt.run(kernels(s), [given])
-    assert checked.right
+    assert checked.is_correct
     np.testing.assert_array_equal(checked.outputs[0], given.sum(axis=1))
 
 
@@ -410,7 +410,7 @@ func.func @f(%A: memref<16x16xf16>, %V: memref<32xf32>, %O: memref<32xf32>) attr
 
 
 def test_a_warp_reads_what_its_threads_share() -> None:
-    assert simt.run(kernels(_fetched("shared")), [np.ones((4, 32), np.float32)]).right
+    assert simt.run(kernels(_fetched("shared")), [np.ones((4, 32), np.float32)]).is_correct
     with pytest.raises(LoweringError, match=r"'P' is no shared or global memory, as 'mma.store.f32' wants it"):
         lower_to_kernels(parse(STORED.replace("SCOPE", "local")))
     assert lower_to_kernels(parse(STORED.replace("SCOPE", "shared")))
@@ -442,7 +442,7 @@ def test_few_elements_at_once() -> None:
     s = scheduled(function, WarpTiles((2, 2), (1, 2), 2, vector=2))
     given = inputs(function)
     checked = simt.run(kernels(s), given)
-    assert checked.right, [str(fault) for fault in checked.faults]
+    assert checked.is_correct, [str(fault) for fault in checked.faults]
     np.testing.assert_allclose(checked.outputs[0], product(given, False), rtol=1e-4, atol=1e-4)
 
 

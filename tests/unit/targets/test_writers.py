@@ -20,11 +20,11 @@ from compiler.driver.reference.subject import Subject
 from compiler.pipeline import lower_to_kernels, parse
 from compiler.schedule import Schedule
 from compiler.targets import simt
-from compiler.targets.simt.lanes import Sample, corners
+from compiler.targets.simt.lanes import BlockSample, corners
 from tests.gpu_schedules import product, tiled
 from tests.unit.targets.test_simt import KERNEL, LINE
 
-SAMPLE = Sample(blocks=3, steps=1)
+SAMPLE = BlockSample(blocks=3, steps=1)
 SIDES = ("X", "Y", "Z")
 Plant = Callable[[ModuleOp], None]
 
@@ -142,7 +142,7 @@ FAULTS: dict[str, tuple[str, Plant, set[str]]] = {
 }
 
 
-def sampled(name: str, plant: Plant | None) -> simt.Checked:
+def sampled(name: str, plant: Plant | None) -> simt.CheckResult:
     """The kernels of a schedule with a fault, by a sample of their blocks."""
     module, function, arguments = lower_to_kernels(SCHEDULES[name]().module)
     if plant is not None:
@@ -159,7 +159,7 @@ def sampled(name: str, plant: Plant | None) -> simt.Checked:
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_a_right_kernel_has_no_fault(name: str) -> None:
     actual = sampled(name, None)
-    assert actual.right and not actual.undecided, [str(fault) for fault in actual.faults]
+    assert actual.is_correct and not actual.undecided, [str(fault) for fault in actual.faults]
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -226,7 +226,7 @@ DEPENDENT = """
 
 def test_writes_that_depend_on_values_are_left_open() -> None:
     module = parse(KERNEL.replace("BODY", DEPENDENT).replace("BLOCKS", "c2"))
-    checked = simt.run(module, [LINE], sample=Sample(1, 1), required={"B": np.ones(64, np.bool_)})
+    checked = simt.run(module, [LINE], sample=BlockSample(1, 1), required={"B": np.ones(64, np.bool_)})
     assert checked.undecided == ["f"]
 
 
@@ -245,5 +245,5 @@ def test_loops_are_followed_where_a_store_depends_on_them() -> None:
     for limit, right in (("%l", True), ("%s", False)):
         text = "%l = arith.constant 64 : index  %s = arith.constant 63 : index" + body.replace("LIMIT", limit)
         module = parse(KERNEL.replace("BODY", text).replace("BLOCKS", "c1"))
-        checked = simt.run(module, [LINE], sample=Sample(1, 1), required=written)
+        checked = simt.run(module, [LINE], sample=BlockSample(1, 1), required=written)
         assert [fault.address for fault in checked.faults] == ([] if right else [(63,)])

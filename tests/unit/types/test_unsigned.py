@@ -127,7 +127,7 @@ def test_checked_kernels(dtype: str) -> None:
     function, (x, y) = operations(dtype, places=False), given(dtype)
     module, _, _ = lower_to_kernels(spread(function).module)
     checked = simt.run(module, [x, y])
-    assert checked.right, [str(fault) for fault in checked.faults]
+    assert checked.is_correct, [str(fault) for fault in checked.faults]
     same([out.view(want.dtype) for out, want in zip(checked.outputs, wanted(x, y), strict=False)], wanted(x, y)[:-2])
 
 
