@@ -141,9 +141,9 @@ def _chain(root: Compute, graph: Graph) -> Chain | None:
     """The chain of three factors or more that ends in a product; None if there is none."""
     extents = {n: axis.size for n, axis in enumerate(root.block.axes)}
     products, factors = [root], list[Factor]()
-    left = [Factor(access.buffer, access.index) for access in reversed(root.block.reads)]
-    while left:
-        factor = left.pop()
+    factors_reversed = [Factor(access.buffer, access.index) for access in reversed(root.block.reads)]
+    while factors_reversed:
+        factor = factors_reversed.pop()
         inner = _inner(factor, products[0], graph)
         if inner is None:
             factors.append(factor)
@@ -152,7 +152,7 @@ def _chain(root: Compute, graph: Graph) -> Chain | None:
         extents[summed] = inner.block.axes[-1].size
         forms = dict(enumerate((*factor.index, lin.variable(summed))))
         ranges = {n: (0, extent - 1) for n, extent in extents.items()}
-        left += [Factor(a.buffer, index_at(a.index, forms, ranges)) for a in reversed(inner.block.reads)]
+        factors_reversed += [Factor(a.buffer, index_at(a.index, forms, ranges)) for a in reversed(inner.block.reads)]
         products.append(inner)
     if not 3 <= len(factors) <= MOST_FACTORS:
         return None
@@ -255,7 +255,7 @@ def _reordered(chain: Chain, graph: Graph, constants: Collection[str]) -> Graph 
 
 def _sum(like: Block, axes: Sequence[int], factors: Sequence[Factor], summed: int, chain: Chain) -> Block:
     """A block like `like`: the sum over an axis of products of two factors, indexed by `axes`."""
-    positions = {n: lin.variable(place) for place, n in enumerate((*axes, summed))}
+    positions = {n: lin.variable(position) for position, n in enumerate((*axes, summed))}
     ranges = {n: (0, extent - 1) for n, extent in chain.extents.items()}
     reads = tuple(Access(factor.value, index_at(factor.index, positions, ranges)) for factor in factors)
     new = [axis_attribute(f"x{n}", chain.extents[n], n == summed) for n in (*axes, summed)]

@@ -143,8 +143,8 @@ def _in_layouts(node: Compute, graph: Graph, read: Layout, written: Layout) -> C
 def _is_of_own_image(block: Block, image: Access, layout: Layout) -> bool:
     """Whether an index has the result's batch axis and, for the channels, the first reduce axis."""
     images = (lin.variable(0),) if block.axes[0].size > 1 else (lin.variable(0), lin.constant(0))
-    own = len(image.index) == block.spatial and image.index[0] in images
-    return own and image.index[layout.channels] == lin.variable(block.spatial)
+    reads_own_image = len(image.index) == block.spatial and image.index[0] in images
+    return reads_own_image and image.index[layout.channels] == lin.variable(block.spatial)
 
 
 def _reads_zero_outside(block: Block, access: Access, source: Buffer) -> bool:

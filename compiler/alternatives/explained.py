@@ -20,8 +20,8 @@ def explanations(graph: Graph, conditions: Conditions, laws: Sequence[Law], name
     it does not apply. `names`: the user's names of the graph's parts."""
     rewriting = rewritten(graph, conditions, laws)
     for law in laws:
-        taken = [applied for applied in rewriting.applied if applied.law == law.name]
-        lines = [f"{applied.where}, for a gain of {applied.gain:.3g}" for applied in taken]
+        applications = [applied for applied in rewriting.applied if applied.law == law.name]
+        lines = [f"{applied.where}, for a gain of {applied.gain:.3g}" for applied in applications]
         for line in lines or [refusal(law, graph, conditions)]:
             yield names.spoken(f"{law.name}: {line}")
 
@@ -40,8 +40,10 @@ def group_explanations(groups: Sequence[NamedGroup], conditions: Conditions, law
     group_conditions = [replace(conditions, constants=group.constants) for group in groups]
     chosen = [best(group.graph, here, laws) for group, here in zip(groups, group_conditions, strict=True)]
     for law in laws:
-        taken = [(g, c.form) for g, c in zip(groups, chosen, strict=True) if c is not None and c.law.name == law.name]
-        lines = [f"{_what(form, group.graph)}, for a gain of {form.gain:.3g}" for group, form in taken]
+        chosen_groups = [
+            (g, c.form) for g, c in zip(groups, chosen, strict=True) if c is not None and c.law.name == law.name
+        ]
+        lines = [f"{_what(form, group.graph)}, for a gain of {form.gain:.3g}" for group, form in chosen_groups]
         if not lines:
             refusals = [refusal(law, group.graph, here) for group, here in zip(groups, group_conditions, strict=True)]
             lines = [next((line for line in refusals if line != NOWHERE), NOWHERE)]
@@ -63,8 +65,8 @@ def refusal(law: Law, graph: Graph, conditions: Conditions) -> str:
     free = _best(law, graph, replace(conditions, policy=_FREEST))
     if free is not None:
         return f"the policy {conditions.policy} does not permit it: under {_FREEST} {_what(free, graph)}"
-    every = frozenset(value.name for value in graph.inputs)
-    fixed = _best(law, graph, replace(conditions, policy=_FREEST, constants=every))
+    input_names = frozenset(value.name for value in graph.inputs)
+    fixed = _best(law, graph, replace(conditions, policy=_FREEST, constants=input_names))
     if fixed is not None:
         return f"inputs would have to be constant: {_what(fixed, graph)}"
     return NOWHERE

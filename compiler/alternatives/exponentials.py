@@ -121,9 +121,9 @@ def _sum(*sums: Sum) -> Sum:
 
 def _product(a: Sum, b: Sum) -> Sum:
     terms = [
-        {(tuple(sorted((*reads, *more))), _exponent(power, other)): factor * times}
+        {(tuple(sorted((*reads, *more))), _exponent(power, right_factor)): factor * times}
         for (reads, power), factor in a.items()
-        for (more, other), times in b.items()
+        for (more, right_factor), times in b.items()
     ]
     return _sum(*terms)
 

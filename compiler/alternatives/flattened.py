@@ -125,8 +125,8 @@ def _is_pooling(block: Block) -> bool:
         return False
     windows = [form.variables() for form in block.reads[0].index if len(form.variables()) > 1]
     reduced = [{n for n in used if n >= block.spatial} for used in windows]
-    every = set(range(block.spatial, len(block.axes)))
-    return len(windows) > 1 and all(len(axes) == 1 for axes in reduced) and set().union(*reduced) == every
+    reduce_axes = set(range(block.spatial, len(block.axes)))
+    return len(windows) > 1 and all(len(axes) == 1 for axes in reduced) and set().union(*reduced) == reduce_axes
 
 
 def _is_contiguous(outer: Compute, block: Block, graph: Graph, conditions: Conditions) -> bool:

@@ -58,18 +58,18 @@ def folds_of(node: object, graph: Graph, conditions: Conditions) -> Iterator[Fol
     """The folds in a compute of one result, outer ones first; in a reduction, only those by its combiner."""
     if not isinstance(node, Compute) or len(node.results) != 1 or node.block.table is not None:
         return
-    block, (result,), parts = node.block, node.results, set[int]()
+    block, (result,), inner_nodes = node.block, node.results, set[int]()
     for value in block.body if block.combiners else body.reached(block.body):
         combiner = FOLDS.get(value.kind) if isinstance(value, Apply) else None
         if combiner is None or not isinstance(value, Apply) or value.types != (result.scalar,):
             continue
         if any(isinstance(each, Apply) and not each.operands for each in value.operands):  # such as max(x, 0)
             continue
-        parts |= {id(each) for each in value.operands if isinstance(each, Apply) and each.kind is value.kind}
+        inner_nodes |= {id(each) for each in value.operands if isinstance(each, Apply) and each.kind is value.kind}
         if block.combiners in ((), (combiner,)) and _is_permitted(combiner, result.element, conditions):
             inside = _Inside(node, value.kind, graph, [])
             terms = tuple(inside.terms(FoldTerm(value, block.reads, block.read_types), node))
-            yield Fold(node, value, combiner, terms, tuple(inside.absorbed), id(value) in parts)
+            yield Fold(node, value, combiner, terms, tuple(inside.absorbed), id(value) in inner_nodes)
 
 
 def _is_permitted(combiner: str, element: Attribute, conditions: Conditions) -> bool:

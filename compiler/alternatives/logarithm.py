@@ -156,10 +156,10 @@ def _softmax(value: Apply, terms: Sequence[_Term], graph: Graph) -> _Exponent | 
     if not isinstance(power.value, Apply) or power.value.kind is not math.ExpOp:
         return None
     summed = _terms(power.operand(0), graph, added.block, 1) or []
-    parts = {(sign, is_log): access for sign, is_log, access in summed}
-    if len(summed) != 2 or set(parts) != {(1, False), (-1, False)}:
+    access_of = {(sign, is_log): access for sign, is_log, access in summed}
+    if len(summed) != 2 or set(access_of) != {(1, False), (-1, False)}:
         return None
-    element, shift = parts[1, False], parts[-1, False]
+    element, shift = access_of[1, False], access_of[-1, False]
     is_read = isinstance(largest.block.body[0], Read) and shift.buffer == maximum.buffer
     along = _reduced(x, maximum, largest.block.reads[0], largest.block)
     same = _reduced(x, total, element, added.block)
@@ -175,19 +175,19 @@ def _reduced(x: Access, at: Access, element: Access, block: Block) -> set[int] |
     if x.buffer != element.buffer or element.where or at.where:
         return None
     # %S[i, reduce k] of X[i, k], read as %S[i] for the element %X[i, j]: {1}. Read as %S[j], of another row: None.
-    reduced, seen = set[int](), set[int]()
+    reduced, visited = set[int](), set[int]()
     for dimension, (form, own_form) in enumerate(zip(element.index, x.index, strict=True)):
         if form.is_constant and own_form == form:
             continue
         axis = min(form.variables(), default=-1)
-        if form != lin.variable(axis) or axis in seen:
+        if form != lin.variable(axis) or axis in visited:
             return None
-        seen.add(axis)
+        visited.add(axis)
         if axis >= block.spatial:
             reduced.add(dimension)
         elif at.index[axis] != own_form:
             return None
-    has_whole_row = all(n in seen or axis.size == 1 for n, axis in enumerate(block.axes))
+    has_whole_row = all(n in visited or axis.size == 1 for n, axis in enumerate(block.axes))
     return reduced if has_whole_row else None
 
 

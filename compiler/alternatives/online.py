@@ -148,11 +148,11 @@ def _elementwise(compute: Compute, number: int, axes: Sequence[int], name: str) 
     """The elements that are reduced to a result, as a compute of their own along some axes."""
     block = compute.block
     used = sorted({leaf.position for leaf in leaves([block.body[number]]) if isinstance(leaf, Read)})
-    value = rewrite(block.body[number], {n: read(at, block.read_types[n]) for at, n in enumerate(used)})
+    value = rewrite(block.body[number], {n: read(position, block.read_types[n]) for position, n in enumerate(used)})
     reads, types = tuple(block.reads[n] for n in used), tuple(block.read_types[n] for n in used)
     new = replace(block, label=name, reads=reads, read_types=types, body=(value,), combiners=())
     spatial = [axis_attribute(block.axes[n].label, block.axes[n].size) for n in axes]
-    new = with_axes(new, spatial, {n: lin.variable(at) for at, n in enumerate(axes)})
+    new = with_axes(new, spatial, {n: lin.variable(position) for position, n in enumerate(axes)})
     return Compute(new, (Buffer(name, tuple(axis.size for axis in spatial), compute.results[number].element),))
 
 
@@ -205,8 +205,8 @@ def _reduced(axes: Sequence[int], block: Block, combine: Any, element: Any, name
     def reduction(*i: Any) -> Any:
         return combine(element({**dict(zip(axes, i, strict=True)), **along}), axis=list(along.values()))
 
-    made: te.Tensor = te.compute([block.axes[n].size for n in axes], reduction, name)
-    return made
+    tensor: te.Tensor = te.compute([block.axes[n].size for n in axes], reduction, name)
+    return tensor
 
 
 ONLINE = Law("online", Scope.PROGRAM, _forms)

@@ -125,8 +125,8 @@ def _border(x: Tensor, pads: tuple[int, int], tiles: Tiles, layout: Layout) -> T
     def element(image: Index, y: Index, z: Index, c: Index) -> Expr:
         row, column = y - pads[0], z - pads[1]
         inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        place = (image // depth[0], c, image % depth[0]) if depth else (image, c)
-        return te.select(inside, x[layout.arranged((*place, row, column))], 0.0)
+        indices = (image // depth[0], c, image % depth[0]) if depth else (image, c)
+        return te.select(inside, x[layout.arranged((*indices, row, column))], 0.0)
 
     return te.compute((tiles.images, tiles.down * m + 2, tiles.across * m + 2, channels), element, name="border")
 
@@ -202,8 +202,8 @@ def combined(rows: Rows, row: Index, element: At) -> Expr:
 def _weighted(row: Sequence[float], element: At) -> Expr:
     """The sum of elements times the coefficients of a row, positive ones first, so that no term is negated."""
     terms = [(f < 0, element(n) if abs(f) == 1 else element(n) * float(abs(f))) for n, f in enumerate(row) if f]
-    (is_negative, first), *others = sorted(terms, key=lambda term: term[0])
+    (is_negative, first), *further_terms = sorted(terms, key=lambda term: term[0])
     value = -first if is_negative else first
-    for is_negative, term in others:
+    for is_negative, term in further_terms:
         value = value - term if is_negative else value + term
     return value

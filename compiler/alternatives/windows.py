@@ -51,12 +51,12 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
     alone is 0.0. It pays for terms that are reductions, where these become windows or one longer axis, for more than
     three elements that several computes fold, and for strided windows, whose slices vectors load element by element.
     """
-    parts, absorbed = set[int](), set[int]()
+    inner_nodes, absorbed = set[int](), set[int]()
     for node in reversed(graph.nodes):
         for fold in folds_of(node, graph, conditions) if id(node) not in absorbed else ():
             reduction, root = _reduction(fold, graph), fold.root.block
-            is_part = fold.is_part or id(node) in parts
-            parts |= {id(each) for each in fold.absorbed}
+            is_part = fold.is_part or id(node) in inner_nodes
+            inner_nodes |= {id(each) for each in fold.absorbed}
             if reduction is None or not _pays(fold, reduction, is_part):
                 continue
             absorbed |= {id(each) for each in fold.absorbed}
@@ -85,10 +85,12 @@ def _reduction(fold: Fold, graph: Graph) -> _Reduction | None:
     if len(sizes) > 1 or (root.combiners and reduces):
         return None
     over_terms = replace(root, axes=(*root.axes, *reduces))
-    first, *others = [replace(t, reads=tuple(_source(read, over_terms, graph) for read in t.reads)) for t in fold.terms]
+    first, *further_terms = [
+        replace(t, reads=tuple(_source(read, over_terms, graph) for read in t.reads)) for t in fold.terms
+    ]
     used = sorted({leaf.position for leaf in body.leaves([first.value]) if isinstance(leaf, Read)})
     matched_reads = [[first.reads[n]] for n in used]
-    for term in others:
+    for term in further_terms:
         pairs: dict[int, int] = {}
         if not _matches(first, term, first.value, term.value, pairs):
             return None
@@ -103,12 +105,12 @@ def _reduction(fold: Fold, graph: Graph) -> _Reduction | None:
     axes = (*over_terms.axes, *(axis_attribute(f"w{n}", side.extent, True) for n, side in enumerate(box.sides)))
     joined: list[Access] = []
     for reads in matched_reads:
-        at = sum(len(access.index) for access in joined)
-        access = _joined(reads, _at_offsets(reads[0], box, at, len(over_terms.axes)), graph, over_terms, axes)
+        rank = sum(len(access.index) for access in joined)
+        access = _joined(reads, _at_offsets(reads[0], box, rank, len(over_terms.axes)), graph, over_terms, axes)
         if access is None:
             return None
         joined.append(access)
-    value = body.rewrite(first.value, {n: body.read(at, first.types[n]) for at, n in enumerate(used)})
+    value = body.rewrite(first.value, {n: body.read(position, first.types[n]) for position, n in enumerate(used)})
     new = replace(root, axes=axes, body=(value,), combiners=(fold.combiner,))
     types = tuple(first.types[n] for n in used)
     return _Reduction(replace(new, reads=tuple(joined), read_types=types), len(over_terms.axes))
@@ -153,9 +155,9 @@ def _at_offsets(access: Access, box: Box, start: int, count: int) -> Access:
     """A read with the offsets of a box added: to dimension d its coordinate `start + d`, with side n as axis `count
     + n`."""
     index: list[Linear] = []
-    for at, form in enumerate(access.index, start):
-        steps = [lin.variable(count + n).scaled(side.direction[at]) for n, side in enumerate(box.sides)]
-        index.append(sum(steps, Linear(form.terms, box.origin[at])))
+    for position, form in enumerate(access.index, start):
+        steps = [lin.variable(count + n).scaled(side.direction[position]) for n, side in enumerate(box.sides)]
+        index.append(sum(steps, Linear(form.terms, box.origin[position])))
     return replace(access, index=tuple(index), where=(), otherwise=None)
 
 
@@ -167,7 +169,9 @@ def _joined(
     # (i + w - 1 >= 0, 8 - i - w >= 0): each condition is a bound of X at its offset.
     source, literals = graph.values[access.buffer], {each.otherwise for each in reads if each.where}
     bounds = [{bound for bound in _bounds(each, source) if not bound.always(block.axis_ranges)} for each in reads]
-    if len(literals) > 1 or any(set(each.where) != own for each, own in zip(reads, bounds, strict=True)):
+    if len(literals) > 1 or any(
+        set(each.where) != read_bounds for each, read_bounds in zip(reads, bounds, strict=True)
+    ):
         return None
     where = tuple(bound for bound in _bounds(access, source) if not bound.always(ranges(axes)))
     return replace(access, where=where, otherwise=literals.pop()) if where else access

@@ -73,17 +73,17 @@ def _is_meant(conv: Convolution, conditions: Conditions) -> bool:
 def _is_in_range(x: Tensor, w: Tensor) -> Tensor:
     """1.0 if no intermediate result overflows, else 0.0."""
     sizes = [_total(tensor) for tensor in (x, w)]
-    most, one, zero = (te.const(value, "f32") for value in (LARGEST, 1.0, 0.0))
-    return te.compute((1,), lambda i: te.select(sizes[0][i] * sizes[1][i] <= most, one, zero), name="in_range")
+    largest, unit, zero = (te.const(value, "f32") for value in (LARGEST, 1.0, 0.0))
+    return te.compute((1,), lambda i: te.select(sizes[0][i] * sizes[1][i] <= largest, unit, zero), name="in_range")
 
 
 def _total(tensor: Tensor) -> Tensor:
     """The sum of all absolute values, by the second dimension first: sums of rows are fast."""
-    first, count, *rest = tensor.shape
-    axes = [te.reduce_axis(size, f"r{n}") for n, size in enumerate((first, *rest))]
-    each = te.reduce_axis(count, "n")
+    first, count, *extents = tensor.shape
+    axes = [te.reduce_axis(size, f"r{n}") for n, size in enumerate((first, *extents))]
+    element = te.reduce_axis(count, "n")
     sums = te.compute((count,), lambda n: te.sum(te.abs(tensor[(axes[0], n, *axes[1:])]), axis=axes), name="sizes")
-    return te.compute((1,), lambda i: te.sum(sums[each], axis=each), name="size")
+    return te.compute((1,), lambda i: te.sum(sums[element], axis=element), name="size")
 
 
 def cycles(conv: Convolution, conditions: Conditions) -> float:
@@ -118,8 +118,8 @@ def rounding(channels: int, transform: Transform | None = None) -> Rounding:
     written = TAIL * UNIT * sqrt(terms / 6)
     if transform is None:
         return Rounding(_gamma(terms), written)
-    own = 2 * (len(transform.input) + len(transform.input) + TAPS)
-    worst = _amplification(transform) ** 2 * _gamma(channels + own)
+    transform_terms = 2 * (len(transform.input) + len(transform.input) + TAPS)
+    worst = _amplification(transform) ** 2 * _gamma(channels + transform_terms)
     return Rounding(worst, written * _deviation(transform) ** 2 / TAPS**2)
 
 

@@ -74,16 +74,16 @@ class Budget:
         if not self.searching:
             return 0
         trials = self.trials + self.flying
-        left = self.options.batch if self.options.trials is None else self.options.trials - trials
-        return max(0, min(self.options.batch, left, self._in_time()))
+        remaining_trials = self.options.batch if self.options.trials is None else self.options.trials - trials
+        return max(0, min(self.options.batch, remaining_trials, self._in_time()))
 
     def _in_time(self) -> int:
         """The number of trials that fit into the remaining seconds at the mean time of a trial so far; at least one.
         100 s, of which 88 are for trials; 20 trials took 40 s; after 80 s: int((88 - 80) * 20 / 40) = 4."""
         if self.options.seconds is None or not self._measured:
             return self.options.batch
-        left = self.options.seconds * (1 - RESERVE) - self.seconds
-        return max(1, int(left * self._measured / self._measuring))
+        remaining_seconds = self.options.seconds * (1 - RESERVE) - self.seconds
+        return max(1, int(remaining_seconds * self._measured / self._measuring))
 
     def measured(self, count: int, seconds: float) -> None:
         """Add `count` trials that took `seconds` together."""
@@ -97,8 +97,10 @@ class Budget:
 
     def last_turns(self, share: float = 1.0) -> float:
         """The seconds that the leaders' turns may take at the end: a share of the remaining time."""
-        left = self._unlimited - self.turned if self.options.seconds is None else self.options.seconds - self.seconds
-        return share * left
+        remaining = (
+            self._unlimited - self.turned if self.options.seconds is None else self.options.seconds - self.seconds
+        )
+        return share * remaining
 
     @property
     def _unlimited(self) -> float:

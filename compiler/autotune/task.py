@@ -97,8 +97,8 @@ class SearchTask(TaskProgram):
         from compiler.autotune.tell.views import watched
 
         stated = TuningOptions() if options is None else instance("what to tune by", options, TuningOptions)
-        with watched(self, stated) as seen:
-            return self._tune(seen)
+        with watched(self, stated) as watch:
+            return self._tune(watch)
 
     def _tune(self, options: TuningOptions) -> Best | None:
         from compiler.autotune.tasks.scheduler import Weighted, tune_together

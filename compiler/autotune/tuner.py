@@ -477,8 +477,8 @@ class Run:
         before = sum(outcome.build_seconds / builders + 3 * median(outcome.seconds) for outcome in outcomes)
         a_round = sum(2 * max(median(outcome.seconds), 0.01) for outcome in outcomes)  # a sample, then its probe
         disturbance = self.progress.disturbance
-        most = 2 * ROUNDS if disturbance is not None and disturbance.matters else ROUNDS
-        return max(0, min(most, int((seconds - before) / a_round)))
+        limit = 2 * ROUNDS if disturbance is not None and disturbance.matters else ROUNDS
+        return max(0, min(limit, int((seconds - before) / a_round)))
 
     def compare(self, contenders: Sequence[Candidate], rounds: int) -> None:
         """Measure candidates in turns, record the outcomes, and show the best beside the program as written."""

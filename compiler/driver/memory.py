@@ -128,8 +128,8 @@ def _arrays(request: Request, face: Face | None, elements: Mapping[str, DenseAtt
     if face is None:
         return {}
     inner = elements.keys() - {buffer.name for buffer in face.arguments}
-    given = all_constants(by_name(request.x, face, request.constants or {}), elements)
-    return checked_arrays(face, given) | {name: array_of(elements[name].data) for name in inner}
+    arrays_by_name = all_constants(by_name(request.x, face, request.constants or {}), elements)
+    return checked_arrays(face, arrays_by_name) | {name: array_of(elements[name].data) for name in inner}
 
 
 def _lazy_texts(cached: _Program, recipe: Callable[[], Recipe]) -> Texts:

@@ -73,8 +73,12 @@ def of_nests(
     assert program is not None
     face, stated_constants = face_of(program), dict(program.values)
     arrays = all_constants(by_name(x, face, constants or {}), stated_constants)
-    apart = bool(arrays or program.literals)
-    parts = split_program(program, arrays, apart=apart) if function is None else split(function, arrays, apart=apart)
+    splits_constants = bool(arrays or program.literals)
+    parts = (
+        split_program(program, arrays, apart=splits_constants)
+        if function is None
+        else split(function, arrays, apart=splits_constants)
+    )
 
     def texts() -> Texts:
         main = _texts("loop", lambda: ModuleOp([parts.written()[-1]]), settings)
@@ -113,12 +117,12 @@ def load_unit(
     the names of those that the program states. start: of the build, on perf_counter. Raises what `Code.load` does."""
     before, fixed = None, dict[int, Array]()
     if face is not None:
-        taken = [face.arguments[n] for n in unit.takes]
-        fixed = fixed_arrays(taken, constants, stated)
+        taken_arguments = [face.arguments[n] for n in unit.takes]
+        fixed = fixed_arrays(taken_arguments, constants, stated)
         if unit.prepare is not None:
             before = unit.prepare.load(texts.preparation)
             prepared = before(*(constants[face.arguments[n].name] for n in unit.prepares))
-            fixed |= enumerate(prepared if isinstance(prepared, tuple) else (prepared,), len(taken))
+            fixed |= enumerate(prepared if isinstance(prepared, tuple) else (prepared,), len(taken_arguments))
     for array in fixed.values():
         array.flags.writeable = False
     native, seconds = unit.call.interface, perf_counter() - start

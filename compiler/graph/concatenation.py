@@ -40,7 +40,7 @@ def contiguous_parts(graph: Graph) -> tuple[Slot, ...] | None:
     if not shape:
         return None
     axis = next((d for d, extent in enumerate(shape) if extent > 1), 0)
-    inner, start, parts = prod(shape[axis + 1 :]), 0, list[Slot]()
+    inner, start, slots = prod(shape[axis + 1 :]), 0, list[Slot]()
     while start < shape[axis]:
         position = _read_at(node, {axis: lin.constant(start)}, node.block.axis_ranges)
         name = "" if position is None else node.block.reads[position].buffer
@@ -49,9 +49,9 @@ def contiguous_parts(graph: Graph) -> tuple[Slot, ...] | None:
             return None
         if not _is_whole(graph, node, position, axis, start, length):
             return None
-        parts.append(Slot(inputs.index(name), start * inner))
+        slots.append(Slot(inputs.index(name), start * inner))
         start += length
-    return tuple(parts)
+    return tuple(slots)
 
 
 def _read_at(node: Compute, values: Mapping[int, Linear], ranges: lin.Ranges) -> int | None:

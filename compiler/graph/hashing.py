@@ -77,10 +77,10 @@ def constant_digest(constant: Dense) -> bytes:
 def sample_digest(constant: Dense) -> bytes:
     """The digest of some elements of a constant: constants of different digests differ, those of equal digests may."""
     content, size = constant.data, len(constant.data)
-    parts = [content[:SAMPLE], content[size - SAMPLE :]] if size > SAMPLE else [content]
+    samples = [content[:SAMPLE], content[size - SAMPLE :]] if size > SAMPLE else [content]
     step = max(SAMPLE, size // SAMPLES)
-    parts += [content[at : at + SAMPLE] for at in range(0, size, step)]
-    return digest("sample", text_of(constant.type), b"".join(parts))
+    samples += [content[start : start + SAMPLE] for start in range(0, size, step)]
+    return digest("sample", text_of(constant.type), b"".join(samples))
 
 
 class NameColours(dict[str, bytes]):

@@ -167,13 +167,13 @@ def _combiner(combiner: Combiner) -> Combiner:
 def _uses(values: Sequence[Scalar]) -> list[int]:
     """The positions of the reads in the order in which expressions first use them."""
     positions: dict[int, None] = {}
-    seen: set[int] = set()
+    visited: set[int] = set()
     stack = list(reversed(values))
     while stack:
         node = stack.pop()
-        if id(node) in seen:
+        if id(node) in visited:
             continue
-        seen.add(id(node))
+        visited.add(id(node))
         if isinstance(node, Read):
             positions[node.position] = None
         elif isinstance(node, Apply):

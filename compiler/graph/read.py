@@ -44,8 +44,8 @@ class _Reader:
         nodes = tuple(self._node(op) for op in block.ops if not isinstance(op, ReturnOp))
         assert block.last_op is not None
         result_names = tuple(self.names[value] for value in block.last_op.operands)
-        kept = {k: v for k, v in function.attributes.items() if k not in _PROPERTIES}
-        return Graph(name, inputs, nodes, result_names, is_private(function), kept, function.location)
+        attributes = {k: v for k, v in function.attributes.items() if k not in _PROPERTIES}
+        return Graph(name, inputs, nodes, result_names, is_private(function), attributes, function.location)
 
     def _value(self, value: SSAValue, stem: str) -> Buffer:
         if not isinstance(value.type, TensorType):

@@ -115,9 +115,9 @@ class _Speller:
             case StringAttr():
                 return StringAttr(self.buffers.get(value.data, loops.get(value.data, value.data)))
             case ArrayAttr():
-                return ArrayAttr([self._attribute(each, loops) for each in value])
+                return ArrayAttr([self._attribute(element, loops) for element in value])
             case DictionaryAttr():
-                entries = {self.buffers.get(n, n): self._attribute(each, loops) for n, each in value.data.items()}
+                entries = {self.buffers.get(n, n): self._attribute(element, loops) for n, element in value.data.items()}
                 return DictionaryAttr(entries)
         return value
 
@@ -147,8 +147,8 @@ def _axes(axes: tuple[AxisAttr, ...], names: Mapping[str, str]) -> tuple[AxisAtt
 
 def _distinct(names: Mapping[str, str]) -> dict[str, str]:
     """The names, duplicates numbered."""
-    taken = Names()
-    return {former: taken.fresh(name) for former, name in names.items()}
+    used_names = Names()
+    return {former: used_names.fresh(name) for former, name in names.items()}
 
 
 def _about(op: Operation, subjects: Mapping[SSAValue, str]) -> str:
@@ -164,5 +164,5 @@ def _in_script(value: Attribute, names: Mapping[str, str]) -> Attribute:
         case StringAttr():
             return StringAttr(derived(value.data, names))
         case ArrayAttr():
-            return ArrayAttr([_in_script(each, names) for each in value])
+            return ArrayAttr([_in_script(element, names) for element in value])
     return value

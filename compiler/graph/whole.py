@@ -68,12 +68,14 @@ def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrit
         return Grouped(module, {})
     written = [canonical(read(function)) for function in functions(module)]
     forms = written if rewrite is None else [_rewritten(form, rewrite) for form in written]
-    parts = divided([form.graph for form in forms], rules, single or forms != written)
-    if not any(part.groups for part in parts):
+    divisions = divided([form.graph for form in forms], rules, single or forms != written)
+    if not any(division.groups for division in divisions):
         return Grouped(module, {})
-    merged = united([part.main for part in parts], (graph for part in parts for graph in part.groups))
+    merged = united(
+        [division.main for division in divisions], (graph for division in divisions for graph in division.groups)
+    )
     names = {form.graph.name: form.names for form in forms}
-    callers = {graph.name: names[part.main.name] for part in parts for graph in part.groups}
+    callers = {graph.name: names[division.main.name] for division in divisions for graph in division.groups}
     canonical_parts = _canonical(merged, names | {name: callers[origin] for name, origin in merged.origins.items()})
     with_literals = with_constants(canonical_parts.parts)
     if with_literals != canonical_parts.parts:
@@ -87,8 +89,8 @@ def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrit
 
 def _rewritten(form: Canonical, rewrite: Rewrite) -> Canonical:
     """Apply `rewrite` to a canonical function; the same object if it keeps the graph."""
-    made = rewrite(form.graph)
-    return form if made is None else replace(made, names=made.names.after(form.names))
+    rewriting = rewrite(form.graph)
+    return form if rewriting is None else replace(rewriting, names=rewriting.names.after(form.names))
 
 
 @dataclass(frozen=True)

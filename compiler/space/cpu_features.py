@@ -294,9 +294,9 @@ def registers(s: BlockView) -> Number:
     if vector is None or not written:
         return 1
     moving = [t for t in s.touches if not t.is_write and t.stride(vector.number) == 1]
-    most = greatest(*written)
-    shared = [read * holds("lt", read, most) for read in (_vectors(t, s) for t in moving)]
-    return most + (least(*shared) if shared else 0) + 1
+    peak = greatest(*written)
+    shared = [read * holds("lt", read, peak) for read in (_vectors(t, s) for t in moving)]
+    return peak + (least(*shared) if shared else 0) + 1
 
 
 def _around(view: ProgramView, s: BlockView, machine: Machine) -> list[Number]:

@@ -173,11 +173,11 @@ class _Follower:
         """The draft after an alternative; None if it is refused."""
         after = draft.fork()
         try:
-            done = alternative.apply(after)
+            scheduled_labels = alternative.apply(after)
         except ScheduleError as error:
             self.dropped[f"{alternative.name}: {error}"] = None
             self._refused.setdefault(rule, str(error))
             return None
         first, end = draft.schedule.length, after.schedule.length
         after.schedule.note(Inclusion(rule.__name__, label, alternative.name, first, end))
-        return after.without(done)
+        return after.without(scheduled_labels)

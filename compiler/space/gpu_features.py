@@ -153,10 +153,10 @@ class KernelCost:
     @cached_property
     def seconds(self) -> Number:
         """The estimated time of a launch."""
-        parts = (self.arithmetic, self.on_chip, self.off_chip)
-        longest = greatest(*parts)
+        terms = (self.arithmetic, self.on_chip, self.off_chip)
+        longest = greatest(*terms)
         beside = AHEAD if self.ahead else BESIDE
-        return LAUNCH + longest + beside * (added(parts) - longest) + self.waiting
+        return LAUNCH + longest + beside * (added(terms) - longest) + self.waiting
 
 
 def extract(program: Program, useful: float, gpu: Gpu) -> Extracted:
@@ -293,11 +293,11 @@ def _moduli(form: Linear, variable: int) -> list[Number]:
 def _registers(s: BlockView, program: Program) -> Number:
     """The registers of a thread for a statement's tile: its results, and operands that several of them share. Of a
     fragment, which a warp holds together, a thread counts its part."""
-    loops, parts = _repeated(s), 1.0
+    loops, copies = _repeated(s), 1.0
     if _is_product(s):
-        loops, parts = [*loops, *(loop for loop in s.loops if loop.kind == "tensorized")], WARP * WORD
+        loops, copies = [*loops, *(loop for loop in s.loops if loop.kind == "tensorized")], WARP * WORD
     moving = [
-        product(l.extent for l in loops if l.number in t.loops) * (1 if parts == 1 else t.weight) / parts
+        product(l.extent for l in loops if l.number in t.loops) * (1 if copies == 1 else t.weight) / copies
         for t in s.touches
     ]
     writes = [n for n, t in zip(moving, s.touches, strict=True) if t.is_write]

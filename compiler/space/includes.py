@@ -64,27 +64,27 @@ class Includer:
         (draft, copies), recipe = self.draft.copied(), op.recipe.string_value()  # a refused recipe leaves this one
         handles = {copies[handle]: real for handle, real in self.handles.items()}
         if label not in draft.schedule.program.blocks:
-            known = ", ".join(draft.schedule.program.blocks)
-            raise ScheduleError(f"there is none (there are {known})", "include", f"block '{label}'")
+            block_names = ", ".join(draft.schedule.program.blocks)
+            raise ScheduleError(f"there is none (there are {block_names})", "include", f"block '{label}'")
         rule = _rule(recipe, self.machine)
         alternative = _way(rule, draft, label, "" if op.way is None else op.way.data)
         first, start = draft.schedule.length, self.schedule.length
-        done = alternative.apply(draft)
+        scheduled_labels = alternative.apply(draft)
         ops = _ops(draft.schedule.script)[first : draft.schedule.length]
         for step in _with_sizes(ops, {} if op.sizes is None else op.sizes.data, recipe):
             results = self.schedule.step(step, handles, judged)
             original = ops[self.schedule.length - start - 1]
             handles |= dict(zip(original.results, results, strict=True))
         changed = op.version is not None and op.version.data != version_of(rule)
-        self.draft, self.handles, self.length = draft.without(done), handles, self.schedule.length
+        self.draft, self.handles, self.length = draft.without(scheduled_labels), handles, self.schedule.length
         self.schedule.note(Inclusion(recipe, label, alternative.name, start, self.length, changed))
 
     def _begin(self) -> None:
         """Begin a draft at the current state of the schedule."""
         fork, handles = self.schedule.fork(judged=False)
         self.handles = {copy: handle for handle, copy in handles.items()}
-        left = self.draft.left if self.draft else to_schedule(self.schedule.program)
-        self.draft = Draft(fork, self.machine, self.threads, left)
+        unscheduled = self.draft.left if self.draft else to_schedule(self.schedule.program)
+        self.draft = Draft(fork, self.machine, self.threads, unscheduled)
 
 
 def _machine(facts: Attribute | None) -> tuple[Machine | Gpu, int]:
@@ -94,15 +94,17 @@ def _machine(facts: Attribute | None) -> tuple[Machine | Gpu, int]:
     machine: Machine | Gpu = gpu_of(DEFAULT_GPU, arch.data) if isinstance(arch, StringAttr) else host()
     numbers = {name: plain_size(value) for name, value in stated.items() if not isinstance(value, StringAttr)}
     threads = numbers.pop(_THREADS, 1)
-    least = machine.recipe_facts
+    required_facts = machine.recipe_facts
     if (
         not isinstance(facts, DictionaryAttr | None)
-        or not all(isinstance(number, int) and number >= least.get(name, 0) for name, number in numbers.items())
-        or not numbers.keys() <= least.keys()
+        or not all(
+            isinstance(number, int) and number >= required_facts.get(name, 0) for name, number in numbers.items()
+        )
+        or not numbers.keys() <= required_facts.keys()
         or not (isinstance(threads, int) and threads > 0)
     ):
-        known = ", ".join(least)
-        raise ScheduleError(f"{MACHINE} = {facts} has no facts of a machine: {known}, {_THREADS}")
+        fact_names = ", ".join(required_facts)
+        raise ScheduleError(f"{MACHINE} = {facts} has no facts of a machine: {fact_names}, {_THREADS}")
     return replace(machine, **numbers), threads  # type: ignore[arg-type]
 
 
@@ -129,11 +131,11 @@ def _way(rule: Rule, draft: Draft, label: str, way: str) -> Alternative:
         if way in ("", alternative.name):
             return alternative
         names.append(alternative.name)
-    recipe, place = rule.__name__, f"block '{label}'"
+    recipe, block_text = rule.__name__, f"block '{label}'"
     if not names:
-        raise ScheduleError(f"the recipe {recipe} is not for it", "include", place)
-    known = ", ".join(f"'{name}'" for name in names)
-    raise ScheduleError(f"the recipe {recipe} has no way '{way}' here (it has {known})", "include", place)
+        raise ScheduleError(f"the recipe {recipe} is not for it", "include", block_text)
+    way_names = ", ".join(f"'{name}'" for name in names)
+    raise ScheduleError(f"the recipe {recipe} has no way '{way}' here (it has {way_names})", "include", block_text)
 
 
 def _with_sizes(ops: Sequence[Operation], sizes: Mapping[str, Attribute], recipe: str) -> Iterator[Operation]:
@@ -141,8 +143,8 @@ def _with_sizes(ops: Sequence[Operation], sizes: Mapping[str, Attribute], recipe
     names = choice_names(ops)
     missing = [name for name in sizes if name not in names.values()]
     if missing:
-        known = list(names.values())
-        raise ScheduleError(f"{recipe}: {unknown('size', missing[0], known)}", "include")
+        size_names = list(names.values())
+        raise ScheduleError(f"{recipe}: {unknown('size', missing[0], size_names)}", "include")
     for op in ops:
         copy = op.clone()
         if op in names and names[op] in sizes:
@@ -180,9 +182,9 @@ def _candidates(choice: Operation) -> list[int]:
 def shortened(script: ModuleOp, inclusions: Sequence[Inclusion], machine: Machine | Gpu, threads: int = 1) -> ModuleOp:
     """A script with `sched.include` for the steps of recipes; the same one if other steps use handles from a recipe."""
     sequence, ops = script_of(script), _ops(script)
-    inside = {place for inclusion in inclusions for place in inclusion.places}
-    recipe_handles = {result for place in inside for result in ops[place].results}
-    outer = _used([op for place, op in enumerate(ops) if place not in inside])
+    inside = {first_op for inclusion in inclusions for first_op in inclusion.places}
+    recipe_handles = {result for first_op in inside for result in ops[first_op].results}
+    outer = _used([op for first_op, op in enumerate(ops) if first_op not in inside])
     if not inclusions or any(recipe_handles.intersection(op.operands) for op in outer):
         return script
     module, body = empty_script()
@@ -191,11 +193,11 @@ def shortened(script: ModuleOp, inclusions: Sequence[Inclusion], machine: Machin
     for inclusion in inclusions:
         by_first.setdefault(inclusion.first, []).append(inclusion)
     writer = _Writer(body, handles, machine)
-    for place in range(len(ops) + 1):
-        for inclusion in by_first.get(place, ()):
+    for first_op in range(len(ops) + 1):
+        for inclusion in by_first.get(first_op, ()):
             writer.include(inclusion, [ops[n] for n in inclusion.places])
-        if place < len(ops) and ops[place] in outer:
-            writer.copy(ops[place])
+        if first_op < len(ops) and ops[first_op] in outer:
+            writer.copy(ops[first_op])
     script_of(module).attributes[MACHINE] = facts_of(machine, threads)
     return module
 
@@ -248,18 +250,18 @@ class _Writer:
 @cache
 def version_of(rule: Rule) -> str:
     """The hash of a recipe's sources: its module, and the modules of recipes that it imports."""
-    seen: dict[str, ModuleType] = {}
+    modules: dict[str, ModuleType] = {}
     module = sys.modules.get(unwrap(rule).__module__)
     waiting = [] if module is None else [module]
     while waiting:
         module = waiting.pop()
-        if module.__name__ in seen:
+        if module.__name__ in modules:
             continue
-        seen[module.__name__] = module
+        modules[module.__name__] = module
         names = {getattr(value, "__module__", None) or "" for value in vars(module).values()}
         names |= {value.__name__ for value in vars(module).values() if isinstance(value, ModuleType)}
         waiting += [sys.modules[name] for name in sorted(names) if name.startswith(_SOURCES) and name in sys.modules]
-    return sha256("".join(getsource(seen[name]) for name in sorted(seen)).encode()).hexdigest()[:8]
+    return sha256("".join(getsource(modules[name]) for name in sorted(modules)).encode()).hexdigest()[:8]
 
 
 def _ops(script: ModuleOp | NamedSequenceOp) -> list[Operation]:

@@ -63,8 +63,14 @@ class Sketch:
         ops."""
         script = recorded.script.clone()
         ops = list(_sequence(script).body.block.ops)
-        options = {place: choice_options for place, choice_options in _options(recorded).items() if place not in closed}
-        choices = [Choice(place, options[place], _name(op)) for place, op in enumerate(ops) if place in options]
+        options = {
+            position: choice_options
+            for position, choice_options in _options(recorded).items()
+            if position not in closed
+        }
+        choices = [
+            Choice(position, options[position], _name(op)) for position, op in enumerate(ops) if position in options
+        ]
         positions = tuple(_position(ops[choice.place], choice) for choice in choices)
         for choice in choices:
             del ops[choice.place].properties["decision"]
@@ -152,12 +158,12 @@ def played(program: Program, ops: Sequence[Operation], plan: PlanStep = planned_
     body = ops[0].parent
     assert body is not None
     values: dict[SSAValue, SSAValue] = {body.args[0]: state.function}
-    for place, op in enumerate(ops):
+    for position, op in enumerate(ops):
         if isinstance(op, YieldOp):
             break
         assert isinstance(op, SchedOp)
         copy = op.clone(values)
-        state.take(copy, plan(state, place, copy))
+        state.take(copy, plan(state, position, copy))
     return state
 
 
@@ -186,7 +192,7 @@ def _name(op: Operation) -> str:
 def _options(recorded: Schedule) -> dict[int, tuple[tuple[int, ...], ...]]:
     """The options of each choice of a schedule's script, by its place."""
     ops = enumerate(_sequence(recorded.script).body.block.ops)
-    return {place: _options_of(recorded, op) for place, op in ops if applies(op, *CHOICES)}
+    return {position: _options_of(recorded, op) for position, op in ops if applies(op, *CHOICES)}
 
 
 def _options_of(recorded: Schedule, op: Operation) -> tuple[tuple[int, ...], ...]:

@@ -126,8 +126,8 @@ class SketchSpace:
         reasons = np.zeros(len(positions), np.int16)
         columns = traced.sketch.columns(positions)
         for start in range(0, len(positions), CHUNK):
-            part = slice(start, start + CHUNK)
-            self._fill(traced, _Chunk(positions[part], columns[part], values[part], reasons[part]))
+            rows = slice(start, start + CHUNK)
+            self._fill(traced, _Chunk(positions[rows], columns[rows], values[rows], reasons[rows]))
         return Features(values, reasons, self._extractor.reasons)
 
     def _fill(self, traced: _Traced, chunk: _Chunk) -> None:

@@ -83,7 +83,7 @@ def _stated(op: IncludeOp, schedule: Schedule, first: int) -> frozenset[int]:
     """The places of the choices whose sizes an include states, among its steps, which begin at `first`."""
     steps = list(script_of(schedule.script).body.block.ops)[first : schedule.length]
     sizes, names = {} if op.sizes is None else op.sizes.data, choice_names(steps)
-    return frozenset(place for place, step in enumerate(steps, first) if names.get(step) in sizes)
+    return frozenset(position for position, step in enumerate(steps, first) if names.get(step) in sizes)
 
 
 def _derived(branch: _Branch, op: Operation, rules: Sequence[Rule], dropped: dict[str, None]) -> list[_Branch]:

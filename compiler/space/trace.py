@@ -218,11 +218,11 @@ class Traced:
             return 1
         if node.name != "mul" or divisor.node not in node.args:
             return None
-        left = node.args[1] if node.args[0] == divisor.node else node.args[0]
-        factor = self.graph.nodes[left]
+        cofactor = node.args[1] if node.args[0] == divisor.node else node.args[0]
+        factor = self.graph.nodes[cofactor]
         if factor.name == "constant":
             return int(factor.value)
-        return Traced(self.graph, left, self.value // divisor.value, self.low // divisor.high, self.high)
+        return Traced(self.graph, cofactor, self.value // divisor.value, self.low // divisor.high, self.high)
 
     def _scaled_down(self, node: TraceNode, divisor: int) -> Number | None:
         """The quotient of a product with a constant by a divisor of that constant; None for any other number."""

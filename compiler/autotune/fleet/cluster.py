@@ -220,7 +220,9 @@ class Cluster:
             retries=RETRIES,
             pure=False,
         )
-        return FleetJob(future, {future.key: able} | {key: others for job in after for key, others in job.able.items()})
+        return FleetJob(
+            future, {future.key: able} | {key: workers for job in after for key, workers in job.able.items()}
+        )
 
     async def result(self, job: FleetJob, more: float = 0.0) -> Any:
         """The result of a job, which may take `more` seconds beyond the patience. Raises Lost."""

@@ -199,8 +199,8 @@ class Fleet:
             f"{member.name}: {member.refusal}" for member in self.cluster.members.values() if member.refusal is not None
         ]
         models = {member.facts.machine.name for member in self.cluster.trusted if member.facts is not None}
-        others = [f"there are workers of {', '.join(sorted(models))}"] if models else []
-        return "; ".join(refused + others) or "it has none"
+        explanations = [f"there are workers of {', '.join(sorted(models))}"] if models else []
+        return "; ".join(refused + explanations) or "it has none"
 
 
 def _but(avoided: Collection[str], members: Sequence[Member]) -> Sequence[Member]:

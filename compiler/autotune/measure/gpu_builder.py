@@ -79,12 +79,12 @@ class GpuBuilder:
         between = _temporaries(smaller, case)
         module, function, _ = lower_to_kernels(smaller.module.clone(), subject.name, subject.policy)
         name = function.sym_name.data
-        done = simt.run(module, case.inputs, name, SAMPLE, between.arrays, counts=False, required=between.written)
-        if done.faults:
-            return Outcome("fault", reason=str(done.faults[0]))
-        if done.undecided:
-            return Outcome("fault", reason=f"{done.undecided[0]}: where it writes depends on values, not on indices")
-        for output, written, expected in zip(done.outputs, done.written, case.expected, strict=True):
+        checked = simt.run(module, case.inputs, name, SAMPLE, between.arrays, counts=False, required=between.written)
+        if checked.faults:
+            return Outcome("fault", reason=str(checked.faults[0]))
+        if checked.undecided:
+            return Outcome("fault", reason=f"{checked.undecided[0]}: where it writes depends on values, not on indices")
+        for output, written, expected in zip(checked.outputs, checked.written, case.expected, strict=True):
             wrong = fault(np.where(written, output.view(expected.own.dtype), expected.own), expected)
             if wrong is not None:
                 return Outcome("wrong", reason=wrong)

@@ -267,9 +267,12 @@ class Runner:
 
 def _outcome(samples: Samples) -> Outcome:
     """The outcome with the samples that count."""
-    kept = samples.kept
+    used_samples = samples.kept
     return Outcome(
-        MEASURED, tuple(s.seconds for s in kept), tuple(s.rate for s in kept), disturbance=samples.disturbance
+        MEASURED,
+        tuple(s.seconds for s in used_samples),
+        tuple(s.rate for s in used_samples),
+        disturbance=samples.disturbance,
     )
 
 

@@ -155,10 +155,12 @@ def chosen(samples: Sequence[TimedSample], fewest: int) -> Samples:
     samples count as repeated."""
     clean = [sample for sample in samples if not sample.disturbance.used]
     ranked = sorted(samples, key=lambda sample: (sample.disturbance.used, sample.disturbance.share))
-    kept = clean if len(clean) >= fewest else ranked[: max(fewest, len(samples) // 2)]
+    used_samples = clean if len(clean) >= fewest else ranked[: max(fewest, len(samples) // 2)]
     total = sum((sample.disturbance for sample in samples), QUIET)
-    used = sum(sample.disturbance.used > 0 for sample in kept)
-    return Samples(tuple(kept), replace(total, repeated=total.repeated + len(samples) - len(kept), used=used))
+    used = sum(sample.disturbance.used > 0 for sample in used_samples)
+    return Samples(
+        tuple(used_samples), replace(total, repeated=total.repeated + len(samples) - len(used_samples), used=used)
+    )
 
 
 def standard_error(costs: list[float]) -> float:

@@ -34,8 +34,8 @@ def pick(pool: Pool, order: Iterable[int], count: int, beside: Sequence[Candidat
         if _unlike(pool.candidates[position], near):
             picked.append(position)
             near.append(pool.candidates[position])
-    taken = {*picked}
-    later = (p for p in ranked if p not in taken and pool.candidates[p] not in near)
+    picked_set = {*picked}
+    later = (p for p in ranked if p not in picked_set and pool.candidates[p] not in near)
     return picked + [position for position, _ in zip(later, range(count - len(picked)), strict=False)]
 
 
@@ -58,12 +58,12 @@ def _farthest(rows: Sequence[Candidate], chosen: Sequence[Candidate]) -> int:
     """The position of the row with the largest distance to the nearest chosen candidate."""
 
     def away(candidate: Candidate) -> int:
-        apart = [distance(candidate, other_candidate) for other_candidate in chosen]
-        return min((d for d in apart if d is not None), default=0)
+        distances = [distance(candidate, other_candidate) for other_candidate in chosen]
+        return min((d for d in distances if d is not None), default=0)
 
     return max(range(len(rows)), key=lambda i: away(rows[i]))
 
 
 def _unlike(candidate: Candidate, neighbours: Sequence[Candidate]) -> bool:
-    apart = (distance(candidate, neighbour) for neighbour in neighbours)
-    return all(d is None or d >= UNLIKE for d in apart)
+    distances = (distance(candidate, neighbour) for neighbour in neighbours)
+    return all(d is None or d >= UNLIKE for d in distances)

@@ -32,9 +32,9 @@ def against(
     predicted: float, cost: float, others_predicted: NDArray[np.float64], other_costs: NDArray[np.float64]
 ) -> Pairs:
     """The pairs of one candidate with each of some others."""
-    apart = np.maximum(cost, other_costs) > (1 + APART) * np.minimum(cost, other_costs)
-    agreement = np.sign(predicted - others_predicted[apart]) * np.sign(cost - other_costs[apart])
-    return Pairs(float(np.sum(agreement + 1) / 2), int(np.count_nonzero(apart)))
+    differ = np.maximum(cost, other_costs) > (1 + APART) * np.minimum(cost, other_costs)
+    agreement = np.sign(predicted - others_predicted[differ]) * np.sign(cost - other_costs[differ])
+    return Pairs(float(np.sum(agreement + 1) / 2), int(np.count_nonzero(differ)))
 
 
 def pairs(predicted: ArrayLike, costs: ArrayLike) -> Pairs:

@@ -26,9 +26,9 @@ def replay(space: Space, log: str) -> Search:
     """
     lines = log.splitlines()
     try:
-        made, *calls = map(json.loads, lines)
-        seed, options = integer("its seed", made["search"]["seed"], 0), Options(**made["search"]["options"])
-        warm_starts = [warm_start_of(past_task) for past_task in made["search"]["past"]]
+        header, *calls = map(json.loads, lines)
+        seed, options = integer("its seed", header["search"]["seed"], 0), Options(**header["search"]["options"])
+        warm_starts = [warm_start_of(past_task) for past_task in header["search"]["past"]]
         todo = [_call(call) for call in calls]
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"this is not the log of a search: {error}") from error

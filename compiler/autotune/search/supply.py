@@ -54,11 +54,11 @@ class Supply:
         and at least one while there is one."""
         if self.everything is not None:
             return self._left(self.everything, tried)
-        pool, seen = Pool((), np.zeros((0, 0), np.float32)), set[Candidate]()
+        pool, drawn_before = Pool((), np.zeros((0, 0), np.float32)), set[Candidate]()
         later: tuple[Candidate, ...] = ()
         for _ in range(WAVES):
-            fresh = [c for c in draw(self._sizes, count, self._rng) if c not in seen and c not in tried]
-            seen.update(fresh)
+            fresh = [c for c in draw(self._sizes, count, self._rng) if c not in drawn_before and c not in tried]
+            drawn_before.update(fresh)
             sifted = self._sifted(fresh)
             pool, later = pool + sifted.feasible, later + sifted.later
             if len(pool) >= count // 2:

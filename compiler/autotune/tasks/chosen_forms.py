@@ -111,9 +111,9 @@ class ChosenForms:
         from compiler.autotune.tasks.forms import Formed
 
         offers = self._every.of_program(forms[PROGRAM])
-        whole = offers.offered.under(offers.offered.preferred) if offers.offered else offers.called
-        assert whole is not None
-        formed = self._formed(whole)
+        program = offers.offered.under(offers.offered.preferred) if offers.offered else offers.called
+        assert program is not None
+        formed = self._formed(program)
         return Formed(formed.program, [PROGRAM] * len(formed.calls), formed.guarded)
 
     def groups_in(self, forms: Mapping[str, str]) -> Formed:

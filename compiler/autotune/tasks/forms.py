@@ -118,9 +118,9 @@ class FormContest:
     def _others(self) -> list[dict[str, str]]:
         """The other forms of the undecided choices, packed into as few programs as possible. Preferred forms aside, f
         has a and b, g has c: the programs are {f: a, g: c} and {f: b}."""
-        others = {name: choice.forms.names[1:] for name, choice in self._undecided.items()}
-        most = max(map(len, others.values()))
-        return [{name: forms[n] for name, forms in others.items() if n < len(forms)} for n in range(most)]
+        further_forms = {name: choice.forms.names[1:] for name, choice in self._undecided.items()}
+        longest = max(map(len, further_forms.values()))
+        return [{name: forms[n] for name, forms in further_forms.items() if n < len(forms)} for n in range(longest)]
 
     def _keep(self, times: Mapping[str, Mapping[str, TurnTimes]], chosen: Mapping[str, str]) -> None:
         """Record each timed form of each group in the database, the chosen form last."""

@@ -115,8 +115,8 @@ class Contest:
         all_tuned = {**defaults, **{name: tuned[name] for name, (default, best) in scripts.items() if default != best}}
         turns = self._turns(plain, all_tuned, 3)
         finalists = {
-            name: _Finalist(*both, turns.of(self.finals.calls_of(name)), records[name].script)
-            for name, both in scripts.items()
+            name: _Finalist(*pair, turns.of(self.finals.calls_of(name)), records[name].script)
+            for name, pair in scripts.items()
         }
         self._keep(finalists, {name for name, finalist in finalists.items() if finalist.is_tuned})
         times, groups = turns.whole, tuple(finalist.told(name) for name, finalist in finalists.items())
@@ -154,7 +154,7 @@ class Contest:
         group, times = self.groups[name], finalist.times
         key = replace(group.key, whole=self.finals.whole)
         unchanged = finalist.default if finalist.differs else finalist.text
-        both = [(finalist.text, times.tuned, False), (unchanged, times.default, True)]
-        for script, seconds, default in reversed(both) if is_tuned else both:
+        pair = [(finalist.text, times.tuned, False), (unchanged, times.default, True)]
+        for script, seconds, default in reversed(pair) if is_tuned else pair:
             outcome = times.outcome(seconds)
             yield Record(key, name, group.program, script, outcome, run=self.run, default=default)

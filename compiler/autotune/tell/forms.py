@@ -18,8 +18,8 @@ class GroupForm:
     others: Mapping[str, float]
 
     def __str__(self) -> str:
-        others = ", ".join(f"{form} {ratio:.2f}" for form, ratio in self.others.items())
-        return f"{self.name} {self.form} ({others})"
+        ratios = ", ".join(f"{form} {ratio:.2f}" for form, ratio in self.others.items())
+        return f"{self.name} {self.form} ({ratios})"
 
     def data(self) -> Mapping[str, object]:
         """The fields as JSON data."""

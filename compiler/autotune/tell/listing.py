@@ -101,8 +101,8 @@ def sampled(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -
             f"{name} = {_option(choice, position)}"
             for choice, name, position in zip(sketch.choices, _names(sketch), positions, strict=True)
         ]
-        parts = [", ".join(chosen), feasibility(space, (number, positions))]
-        yield f"{_titled(space, (number, positions))}: {'; '.join(part for part in parts if part)}"
+        facts = [", ".join(chosen), feasibility(space, (number, positions))]
+        yield f"{_titled(space, (number, positions))}: {'; '.join(fact for fact in facts if fact)}"
 
 
 def feasibility(space: SketchSpace, candidate: Candidate) -> str:
@@ -115,7 +115,7 @@ def feasibility(space: SketchSpace, candidate: Candidate) -> str:
 
 def difference(space: SketchSpace, first: Selection, second: Selection) -> str:
     """The unified difference between two scripts; empty where they are the same."""
-    before, after = (script(space, place).splitlines() for place in (first, second))
+    before, after = (script(space, candidate).splitlines() for candidate in (first, second))
     titles = _titled(space, first), _titled(space, second)
     return "\n".join(unified_diff(before, after, titles[0], titles[1], lineterm=""))
 
@@ -136,14 +136,14 @@ def _titled(space: SketchSpace, place: Selection) -> str:
 def _names(sketch: Sketch) -> list[str]:
     """The names of the choices' results in the text of the script."""
     lines = (line.strip().split(" = sched.sample_") for line in str(sketch.script).splitlines())
-    return [parts[0] for parts in lines if len(parts) == 2]
+    return [words[0] for words in lines if len(words) == 2]
 
 
 def _options(choice: Choice) -> str:
-    every = [_option(choice, position) for position in range(len(choice.options))]
-    if len(every) > SHOWN:
-        return f"{', '.join(every[:SHOWN])} ... ({len(every)} options)"
-    return " or ".join(part for part in (", ".join(every[:-1]), every[-1]) if part)
+    options = [_option(choice, position) for position in range(len(choice.options))]
+    if len(options) > SHOWN:
+        return f"{', '.join(options[:SHOWN])} ... ({len(options)} options)"
+    return " or ".join(text for text in (", ".join(options[:-1]), options[-1]) if text)
 
 
 def _option(choice: Choice, position: int) -> str:

@@ -108,7 +108,7 @@ class Lines(Silent):
         if before is not None and len(now.curve) > len(before.curve) and now.standing is not None:
             self._say(now, f"trial {now.trials}: {facts.best} ({now.sketch})")
         if before is None or now.phase != before.phase:
-            details = ", ".join(part for part in (facts.trials, now.quality) if part) if now.trials else ""
+            details = ", ".join(detail for detail in (facts.trials, now.quality) if detail) if now.trials else ""
             self._say(now, f"{now.phase}: {details}" if details else now.phase)
 
     def _turn(self, now: Progress) -> str:

@@ -91,10 +91,10 @@ def _is_sound(forest: Forest) -> bool:
 @cache
 def shipped() -> Forest | None:
     """The shipped forest; None if the package has none for its current features."""
-    place = files("compiler.driver.choice").joinpath(NAME)
-    if not place.is_file():
+    resource = files("compiler.driver.choice").joinpath(NAME)
+    if not resource.is_file():
         return None
-    with place.open("rb") as file:
+    with resource.open("rb") as file:
         return opened(file)
 
 

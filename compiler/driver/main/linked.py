@@ -51,20 +51,20 @@ def load_linked(
     arrays: of the constants, by name. start: of the build, on perf_counter. allocate: allocates the block. Raises
     TargetError if no library here has a function that it calls, or if the system refuses tile registers.
     """
-    taken, machine = linked.interface, host()
+    interface, machine = linked.interface, host()
     if linked.tiles and not lacking(machine):
         permit_tiles()
     library = load_objects(linked.objects, machine)
     fixed = _fixed(linked, arrays, library, allocate)
     facts = BuildFacts(
         linked.groups,
-        arena_bytes=taken.workspace.size(taken.threads or 1),
+        arena_bytes=interface.workspace.size(interface.threads or 1),
         temporaries_bytes=linked.temporaries_bytes,
         constant_bytes=linked.block.bytes,
         build_seconds=perf_counter() - start,
         cached=cached,
     )
-    return Kernel(taken, library, linked.policy, texts, fixed, facts, linked.callees)
+    return Kernel(interface, library, linked.policy, texts, fixed, facts, linked.callees)
 
 
 def _fixed(linked: Linked, arrays: Mapping[str, Array], library: LoadedCode, allocate: Allocate) -> FixedArguments:

@@ -110,8 +110,8 @@ def offered(program: Whole, conditions: Conditions, laws: Sequence[Law]) -> Offe
     for group in program.groups:
         graph = read(find_function(program.module, group.name))
         constants = frozenset(graph.inputs[n].name for n in group.constants)
-        others = plausible(graph, replace(conditions, constants=constants), laws)
-        groups += [GroupForms(group, graph, others)] if others else []
+        other_forms = plausible(graph, replace(conditions, constants=constants), laws)
+        groups += [GroupForms(group, graph, other_forms)] if other_forms else []
     return Offered(program, tuple(groups))
 
 

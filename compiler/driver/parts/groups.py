@@ -184,12 +184,12 @@ def whole_of(
         return None
     function = find_function(module)
     fixed = positions_of(x, function, constants)
-    taken = list[Applied]()
-    rewrite = None if conditions is None else preferred(conditions, fixed, laws, taken.append)
+    applied_laws = list[Applied]()
+    rewrite = None if conditions is None else preferred(conditions, fixed, laws, applied_laws.append)
     cut = whole(module, single=single, rewrite=rewrite)
     if not has_groups(cut.module):
         return None
-    names, law_names = _input_names(x, function), tuple(dict.fromkeys(applied.law for applied in taken))
+    names, law_names = _input_names(x, function), tuple(dict.fromkeys(applied.law for applied in applied_laws))
     return Whole(cut.module, fixed, names, cut.names, cut.hashes, laws=law_names)
 
 

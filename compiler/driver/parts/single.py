@@ -56,12 +56,12 @@ class Single:
         that the canonical form lacks are added as unused."""
         inputs, count = dict(zip(self.arguments, program.arguments, strict=False)), len(self.arguments)
         result_at = dict(zip(self.results, program.arguments[-program.outputs :], strict=True))
-        taken = Names(program.buffers)
-        own = self.own[: len(self.own) - program.outputs]
+        used_names = Names(program.buffers)
+        temporaries = self.own[: len(self.own) - program.outputs]
         arguments = (
             *(
-                inputs[n] if n in inputs else replace(buffer, name=taken.fresh("unused"))
-                for n, buffer in enumerate(own)
+                inputs[n] if n in inputs else replace(buffer, name=used_names.fresh("unused"))
+                for n, buffer in enumerate(temporaries)
             ),
             *program.arguments[count : len(program.arguments) - program.outputs],
             *(result_at[n] for n in sorted(result_at)),

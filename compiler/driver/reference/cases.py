@@ -130,8 +130,8 @@ class Oracle:
         if not self._strict.outputs:
             raise InputError(f"@{self._strict.name} has no outputs: nothing says what is right")
         self._is_wide = floats == {f64}
-        other = retyped(module, f32 if self._is_wide else f64) if floats else None
-        self._strict_in_other_floats = None if other is None else strict(other, name, threads)
+        other_precision = retyped(module, f32 if self._is_wide else f64) if floats else None
+        self._strict_in_other_floats = None if other_precision is None else strict(other_precision, name, threads)
 
     @property
     def inputs(self) -> tuple[Argument, ...]:

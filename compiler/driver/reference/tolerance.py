@@ -49,10 +49,10 @@ def fault(output: Array, expected: Expected) -> str | None:
         close = _close(output, expected)
     if close.all():
         return None
-    place = tuple(int(i) for i in np.argwhere(~close)[0])
+    index = tuple(int(i) for i in np.argwhere(~close)[0])
     count = close.size - int(np.count_nonzero(close))
-    right = expected.exact[place]
-    return f"{count} of {close.size} elements, at {list(place)} {_shown(output[place])} for {_shown(right)}"
+    right = expected.exact[index]
+    return f"{count} of {close.size} elements, at {list(index)} {_shown(output[index])} for {_shown(right)}"
 
 
 def _close(output: Array, expected: Expected) -> Array:

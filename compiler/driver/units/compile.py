@@ -93,7 +93,9 @@ class LoweredUnit:
 
     def with_objects(self, codes: ObjectCodes) -> Unit:
         """The unit with the machine code `codes` of its texts."""
-        *before, call = [code.with_object(part) for code, part in zip(self.codes, codes.objects, strict=True)]
+        *before, call = [
+            code.with_object(machine_code) for code, machine_code in zip(self.codes, codes.objects, strict=True)
+        ]
         prepare, seconds = before[0] if before else None, self.seconds + codes.seconds
         return Unit(call, self.takes, prepare, self.prepares, self.prepared, self.shared, seconds)
 

@@ -37,8 +37,8 @@ def _passing(graph: Graph, by_callee: _Passed) -> Graph:
     """A function whose calls leave out the constants that groups now have; unused constants are dropped."""
     nodes = [_shorter(node, by_callee[node.callee]) if isinstance(node, Call) else node for node in graph.nodes]
     used = {name for node in nodes for name in node.operands} | set(graph.results)
-    kept = [node for node in nodes if not isinstance(node, Constant) or node.results[0].name in used]
-    return replace(graph, nodes=tuple(kept))
+    used_nodes = [node for node in nodes if not isinstance(node, Constant) or node.results[0].name in used]
+    return replace(graph, nodes=tuple(used_nodes))
 
 
 def _shorter(call: Call, constants: Sequence[Constant | None]) -> Call:

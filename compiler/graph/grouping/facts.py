@@ -54,8 +54,8 @@ def _is_contraction(block: Block) -> bool:
         root = root.operands[0]
     if not isinstance(root, Apply) or root.kind.name not in _PRODUCTS:
         return False
-    left, right = (_moved(block, factor) for factor in root.operands)
-    return bool(left) and bool(right) and left != right
+    left_factor, right = (_moved(block, factor) for factor in root.operands)
+    return bool(left_factor) and bool(right) and left_factor != right
 
 
 def _moved(block: Block, factor: Scalar) -> set[int]:
@@ -67,14 +67,14 @@ def _moved(block: Block, factor: Scalar) -> set[int]:
 def scalar_operations(block: Block) -> int:
     """The operations of a block's body and of its combiners, literals aside, each once."""
     joint = [value for c in block.combiners if isinstance(c, Joint) for value in c.body]
-    seen: dict[int, Scalar] = {}
+    operations: dict[int, Scalar] = {}
     stack = [*block.body, *joint]
     while stack:
         scalar = stack.pop()
-        if isinstance(scalar, Apply) and id(scalar) not in seen and scalar.kind is not ConstantOp:
-            seen[id(scalar)] = scalar
+        if isinstance(scalar, Apply) and id(scalar) not in operations and scalar.kind is not ConstantOp:
+            operations[id(scalar)] = scalar
             stack += scalar.operands
-    return len(seen)
+    return len(operations)
 
 
 def points(block: Block) -> int:

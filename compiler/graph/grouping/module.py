@@ -30,11 +30,11 @@ def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:
     if has_groups(module):
         check_groups(module)
         return module
-    parts = divided(map(read, functions(module)), rules)
-    groups = [graph for part in parts for graph in part.groups]
+    divisions = divided(map(read, functions(module)), rules)
+    groups = [graph for division in divisions for graph in division.groups]
     if not groups:
         return module
-    united_parts = with_constants(united([part.main for part in parts], groups))
+    united_parts = with_constants(united([division.main for division in divisions], groups))
     return ModuleOp(list(map(write, (*united_parts.mains, *united_parts.groups))), dict(module.attributes))
 
 
@@ -42,12 +42,12 @@ def divided(graphs: Iterable[Graph], rules: Sequence[Rule] = RULES, single: bool
     """Functions cut into groups; one that fits one group stays as it is, without groups, unless `single` is set."""
     graphs = list(graphs)
     names = Names(graph.name for graph in graphs)
-    parts = []
+    divisions = []
     for graph in graphs:
         groups = grouped(graph, rules)
         is_cut = len(groups) > (0 if single else 1)
-        parts.append(outlined(graph, groups, names) if is_cut else OutlinedGroups(graph, ()))
-    return parts
+        divisions.append(outlined(graph, groups, names) if is_cut else OutlinedGroups(graph, ()))
+    return divisions
 
 
 def grouped(graph: Graph, rules: Sequence[Rule] = RULES) -> list[list[str]]:

@@ -65,16 +65,16 @@ class Acyclic:
     def _reached(self, start: Collection[int], neighbours: Sequence[set[int]], low: int, high: int) -> set[int] | None:
         """The groups that `start` reaches between two positions; None if a path leads back to it, or for more than
         LIMIT."""
-        seen: set[int] = set()
+        visited: set[int] = set()
         stack = [n for g in start for n in neighbours[g] if n not in start]
         while stack:
             group = stack.pop()
-            if group in start or len(seen) > LIMIT:
+            if group in start or len(visited) > LIMIT:
                 return None
-            if group not in seen and low < self._position[group] < high:
-                seen.add(group)
+            if group not in visited and low < self._position[group] < high:
+                visited.add(group)
                 stack += neighbours[group]
-        return seen
+        return visited
 
     def _united(self, groups: Collection[int]) -> int:
         """Merge groups into the one of them with the most neighbours, and return that."""

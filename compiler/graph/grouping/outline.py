@@ -32,11 +32,15 @@ def outlined(graph: Graph, groups: Sequence[Sequence[str]], names: Names) -> Out
     that others read or the function returns. Constants stay in the function.
     """
     nodes = {node.results[0].name: node for node in graph.nodes if isinstance(node, Compute)}
-    parts = [[nodes[name] for name in group] for group in groups]
-    group_of = {value.name: n for n, part in enumerate(parts) for node in part for value in node.results}
-    read = {v for n, part in enumerate(parts) for node in part for v in node.operands if group_of.get(v, n) != n}
+    group_nodes = [[nodes[name] for name in group] for group in groups]
+    group_of = {value.name: n for n, members in enumerate(group_nodes) for node in members for value in node.results}
+    read = {
+        v for n, members in enumerate(group_nodes) for node in members for v in node.operands if group_of.get(v, n) != n
+    }
     outside = read | set(graph.results)
-    group_functions = tuple(_part(graph, part, outside, names.fresh(f"group_{n}")) for n, part in enumerate(parts))
+    group_functions = tuple(
+        _part(graph, members, outside, names.fresh(f"group_{n}")) for n, members in enumerate(group_nodes)
+    )
     calls = [
         Call(g.name, tuple(v.name for v in g.inputs), tuple(g.values[name] for name in g.results))
         for g in group_functions

@@ -39,12 +39,12 @@ def attention(view: View) -> Iterator[Choice]:
         batched, narrow = _is_product(view.block(last), BATCHED), _may_weigh(view, last)
         above = _above(view, last, (Kind.ELEMENTWISE, Kind.ROWS)) if batched or narrow else []
         for first in above:
-            both = batched and _is_product(view.block(first), BATCHED)
-            if not both and not (narrow and _is_of_matrices(view.block(first))):
+            has_batched_products = batched and _is_product(view.block(first), BATCHED)
+            if not has_batched_products and not (narrow and _is_of_matrices(view.block(first))):
                 continue
             between = _below(view, [first], above)
             combiners = {c for name in between for c in view.block(name).combiners}
-            if {"max", "add"} <= combiners and (both or _is_apart(view, [first, *between], last)):
+            if {"max", "add"} <= combiners and (has_batched_products or _is_apart(view, [first, *between], last)):
                 yield Choice(first, ((*between, last),))
 
 
@@ -144,14 +144,14 @@ RULES: Sequence[Rule] = Extended(
 
 def _above(view: View, name: str, through: tuple[Kind, ...]) -> list[str]:
     """The nearest computes, about NEAR, that `name` depends on through computes of some kinds, the latest first."""
-    seen: dict[str, None] = {}
+    producers_above: dict[str, None] = {}
     queue = deque([name])
-    while queue and len(seen) < NEAR:
+    while queue and len(producers_above) < NEAR:
         for producer in view.producers(queue.popleft()):
-            if producer not in seen:
-                seen[producer] = None
+            if producer not in producers_above:
+                producers_above[producer] = None
                 queue += [producer] if view.kind(producer) in through else []
-    return sorted(seen, key=view.place.__getitem__, reverse=True)
+    return sorted(producers_above, key=view.place.__getitem__, reverse=True)
 
 
 def _below(view: View, first: Iterable[str], among: Iterable[str]) -> list[str]:

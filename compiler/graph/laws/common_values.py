@@ -72,7 +72,7 @@ def _use(node: Compute, value: Apply) -> _Use | None:
     moved = {axis for form in forms for axis in form.variables()}
     if len(axes) < 2 or len(set(axes)) < len(axes) or moved != set(axes) or not _covers(block, moved):
         return None
-    positions = {axis: place for place, axis in enumerate(axes)}
+    positions = {axis: position for position, axis in enumerate(axes)}
     sources = {n: (a.buffer, tuple(positions[min(f.variables())] for f in a.index)) for n, a in reads.items()}
     ordered = sorted(sources.values())
     normal_value = body.rewrite(value, {n: body.read(ordered.index(sources[n]), block.read_types[n]) for n in sources})
@@ -101,12 +101,14 @@ def _shared(graph: Graph, uses: list[_Use]) -> Graph:
 def _compute(use: _Use, name: str) -> Compute:
     block, (element,) = use.node.block, use.value.types
     axes = tuple(AxisAttr(block.axes[axis].label, block.axes[axis].size, False) for axis in use.axes)
-    moved = {axis: lin.variable(place) for place, axis in enumerate(use.axes)}
-    ranges = {place: (0, axis.size - 1) for place, axis in enumerate(axes)}
+    moved = {axis: lin.variable(position) for position, axis in enumerate(use.axes)}
+    ranges = {position: (0, axis.size - 1) for position, axis in enumerate(axes)}
     used = sorted({leaf.position for leaf in body.leaves([use.value]) if isinstance(leaf, Read)})
     reads = tuple(_at(block.reads[n], moved, ranges) for n in used)
     types = tuple(block.read_types[n] for n in used)
-    value = body.rewrite(use.value, {n: body.read(at, block.read_types[n]) for at, n in enumerate(used)})
+    value = body.rewrite(
+        use.value, {n: body.read(position_of_read, block.read_types[n]) for position_of_read, n in enumerate(used)}
+    )
     new = Block(name, axes, (), (), reads, types, (), (value,), location=block.location)
     return Compute(new, (Buffer(name, tuple(axis.size for axis in axes), element),))
 

@@ -28,14 +28,14 @@ def compute_views(graph: Graph) -> Graph:
         new = _computed(node, graph, moved) if isinstance(node, Compute) else None
         if isinstance(node, Compute) and new is not None:
             moved[node.results[0].name] = new
-            nodes = [new if other is node else other for other in nodes]
+            nodes = [new if old_node is node else old_node for old_node in nodes]
     return graph.with_nodes(nodes)
 
 
 def _computed(node: Compute, graph: Graph, moved: dict[str, Compute]) -> Compute | None:
     """A view with the computation of its source; None where it stays a view."""
-    (value, *others) = node.results
-    view = None if others else view_of(node, 0, value, graph)
+    (value, *other_results) = node.results
+    view = None if other_results else view_of(node, 0, value, graph)
     if view is None or view.where or view.source.name in graph.results:
         return None
     source = moved.get(view.source.name) or graph.producers.get(view.source.name)

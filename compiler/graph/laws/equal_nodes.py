@@ -29,13 +29,13 @@ def merge_equal(graph: Graph) -> Graph:
     elements anyway. Other nodes read the first.
     """
     names: dict[str, str] = {}
-    seen = _Seen()
+    representatives = _Seen()
     twins: dict[str, list[str]] = {}
     returned = set(graph.results)
     nodes: list[Node] = []
     for node in graph.nodes:
         node = reading(node, names)
-        equal = seen.first(node).results
+        equal = representatives.first(node).results
         pairs = [] if equal == node.results else list(zip(node.results, equal, strict=True))
         result_pairs = [(value, same) for value, same in pairs if value.name in returned and same.name in returned]
         if not pairs or (result_pairs and not _is_arithmetic(node)):

@@ -85,8 +85,10 @@ def _reading(node: Compute, shapes: Mapping[str, list[int]]) -> Compute:
         return node
 
     def read(access: Access) -> Access:
-        left = shapes.get(access.buffer)
-        return access if left is None else replace(access, index=tuple(access.index[d] for d in left))
+        remaining_dims = shapes.get(access.buffer)
+        return (
+            access if remaining_dims is None else replace(access, index=tuple(access.index[d] for d in remaining_dims))
+        )
 
     table: Table | None = block.table
     if table is not None and table.buffer in shapes:

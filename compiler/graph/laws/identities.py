@@ -20,16 +20,16 @@ def drop_copies(graph: Graph) -> Graph:
     A copy that is a result stays if the original is an input or another result, or has another dtype, as ui8 and i8.
     """
     originals: dict[str, str] = {}
-    taken = {*graph.results, *(value.name for value in graph.inputs)}
+    interface_names = {*graph.results, *(value.name for value in graph.inputs)}
     nodes: list[Node] = []
     for node in graph.nodes:
         node = reading(node, originals)
         if isinstance(node, Compute):
             for position, value in enumerate(node.results):
                 source = copied(node, position, graph)
-                if source is not None and (value.name not in graph.results or source not in taken):
+                if source is not None and (value.name not in graph.results or source not in interface_names):
                     originals[value.name] = source
-                    taken.update((source,) if value.name in graph.results else ())
+                    interface_names.update((source,) if value.name in graph.results else ())
         nodes.append(node)
     if not originals:
         return graph

@@ -47,9 +47,9 @@ def _simplified(value: Scalar) -> Scalar:
             return node
         if id(node) not in memo:
             operands = [visit(operand) for operand in node.operands]
-            made = body.apply(node.kind, operands, dict(node.properties), node.types, node.result)
-            assert isinstance(made, Apply)
-            memo[id(node)] = _one(made)
+            rebuilt = body.apply(node.kind, operands, dict(node.properties), node.types, node.result)
+            assert isinstance(rebuilt, Apply)
+            memo[id(node)] = _one(rebuilt)
         return memo[id(node)]
 
     return visit(value)
@@ -114,9 +114,9 @@ _RULES: dict[type[Operation], _Rule] = {
 
 def _with(node: Apply, kind: type[Operation], *operands: Scalar) -> Apply:
     """An operation of a kind on operands, with the fast-math flags and result types of `node`."""
-    made = body.apply(kind, operands, dict(node.properties), node.types)
-    assert isinstance(made, Apply)
-    return made
+    rebuilt = body.apply(kind, operands, dict(node.properties), node.types)
+    assert isinstance(rebuilt, Apply)
+    return rebuilt
 
 
 def _inner(value: Scalar) -> Scalar | None:

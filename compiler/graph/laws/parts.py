@@ -39,10 +39,10 @@ def compute_parts(graph: Graph) -> Graph:
             node = _reading(node, parts)
             cut = _cut(node, joins, graph)
             if cut is not None:
-                made = [_part(node, cut.dimension, window, names) for window in cut.windows]
-                named = {window: part.results[0].name for window, part in zip(cut.windows, made, strict=True)}
+                part_nodes = [_part(node, cut.dimension, window, names) for window in cut.windows]
+                named = {window: part.results[0].name for window, part in zip(cut.windows, part_nodes, strict=True)}
                 parts[node.results[0].name] = replace(cut, names=named)
-                nodes += made
+                nodes += part_nodes
                 continue
         nodes.append(node)
     return graph.with_nodes(nodes)
@@ -88,9 +88,9 @@ def _windows(name: str, dimension: int, graph: Graph) -> tuple[lin.Range, ...]:
         reads = [access for access in reader.block.reads if access.buffer == name]
         windows |= {lin.bounds(access.index[dimension], reader.block.axis_ranges) for access in reads}
     ordered = sorted(windows)
-    apart = all(before[1] < after[0] for before, after in pairwise(ordered))
+    are_disjoint = all(before[1] < after[0] for before, after in pairwise(ordered))
     inside = all(low >= 0 and high < graph.values[name].shape[dimension] for low, high in ordered)
-    return tuple(ordered) if apart and inside else ()
+    return tuple(ordered) if are_disjoint and inside else ()
 
 
 def _is_part(access: Access, join: Compute, block: Block, dimension: int, window: lin.Range) -> bool:

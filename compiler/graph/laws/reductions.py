@@ -103,5 +103,5 @@ def _is_backwards(block: Block, axis: int) -> bool:
     if any(factor is None for factor, _ in factors):
         return False
     windows = sum(1 if (factor or 0) > 0 else -1 for factor, is_window in factors if factor and is_window)
-    every = sum(1 if (factor or 0) > 0 else -1 for factor, _ in factors if factor)
-    return windows < 0 or (windows == 0 and every < 0)
+    direction = sum(1 if (factor or 0) > 0 else -1 for factor, _ in factors if factor)
+    return windows < 0 or (windows == 0 and direction < 0)

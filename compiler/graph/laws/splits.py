@@ -44,9 +44,9 @@ def split_axes(graph: Graph) -> Graph:
                 node = Compute(split.block, split.results(node))
                 splits |= {value.name: split.extents for value in node.results}
             for position, value in enumerate(node.results):
-                seen = view_of(node, position, value, graph) if value.name not in splits else None
-                if seen is not None and seen.access.buffer not in splits:
-                    views[value.name] = seen
+                view = view_of(node, position, value, graph) if value.name not in splits else None
+                if view is not None and view.access.buffer not in splits:
+                    views[value.name] = view
         nodes.append(node)
     return graph.with_nodes(nodes)
 
@@ -74,8 +74,8 @@ def _split(node: Compute, views: Mapping[str, ReadView], graph: Graph) -> _Split
         return None
     extents = [[axis.size] for axis in block.axes]
     new = replace(block, reads=reads)
-    while (place := next(_divided(new), None)) is not None:
-        new = _divide(new, *place, extents)
+    while (divided_axis := next(_divided(new), None)) is not None:
+        new = _divide(new, *divided_axis, extents)
     split = _Split(new, tuple(map(tuple, extents[: block.spatial])))
     if any(map(quotients, new.reads)) or not _is_no_worse(block, split):
         return None

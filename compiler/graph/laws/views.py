@@ -86,8 +86,8 @@ def reading_through(node: Compute, view: Callable[[Access, Compute], ReadView | 
     block = node.block
     reads = []
     for access in block.reads:
-        seen = view(access, node)
-        reads.append(access if seen is None else composed(access, seen, block) or access)
+        viewed = view(access, node)
+        reads.append(access if viewed is None else composed(access, viewed, block) or access)
     table = block.table and _table_through(block.table, block, view, node)
     if table is block.table and all(a is b for a, b in zip(reads, block.reads, strict=True)):
         return node
@@ -175,19 +175,19 @@ def _table_through(
 ) -> Table:
     """The source of a table that is a view; the table unless each data-dependent index is a whole dimension of both."""
     forms = tuple(lin.constant(0) if isinstance(d, int) else d for d in table.index)
-    seen = view(Access(table.buffer, forms), node)
-    if seen is None or seen.where:
+    viewed = view(Access(table.buffer, forms), node)
+    if viewed is None or viewed.where:
         return table
     by_data = {d for d, index in enumerate(table.index) if isinstance(index, int)}
     index: list[Linear | int] = []
     moved: list[int] = []
-    for form, size in zip(seen.access.index, seen.source.shape, strict=True):
+    for form, size in zip(viewed.access.index, viewed.source.shape, strict=True):
         data_dimensions = form.variables() & by_data
         if not data_dimensions:
             index.append(lin.substitute(form, dict(enumerate(forms)), block.axis_ranges))
             continue
         (dimension, *more_dimensions) = data_dimensions
-        if more_dimensions or form != lin.variable(dimension) or seen.shape[dimension] != size:
+        if more_dimensions or form != lin.variable(dimension) or viewed.shape[dimension] != size:
             return table
         moved.append(dimension)
         operand = table.index[dimension]
@@ -195,5 +195,7 @@ def _table_through(
         index.append(operand)
     plain = all(isinstance(form, int) or not _quotients(form) for form in index)
     return (
-        Table(seen.source.name, tuple(index), table.otherwise) if sorted(moved) == sorted(by_data) and plain else table
+        Table(viewed.source.name, tuple(index), table.otherwise)
+        if sorted(moved) == sorted(by_data) and plain
+        else table
     )
