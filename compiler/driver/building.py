@@ -282,9 +282,9 @@ def built(
 def untuned(kernel: Kernel) -> str | None:
     """A sentence that counts the groups of a kernel that lack a usable record; None if none does."""
     groups = [group for group in kernel.groups if group.verdict not in (RUN_ONCE, RUN_AS_FALLBACK)]
-    others = [group for group in groups if group.source != "record" and STAYS not in group.verdict]
-    refused = sum(UNUSED in group.verdict for group in others)
-    counts = {"without a record": len(others) - refused, "with a record that is refused": refused}
+    default_groups = [group for group in groups if group.source != "record" and STAYS not in group.verdict]
+    refused = sum(UNUSED in group.verdict for group in default_groups)
+    counts = {"without a record": len(default_groups) - refused, "with a record that is refused": refused}
     text = " and ".join(f"{count} of {counted(len(groups), 'group')} {what}" for what, count in counts.items() if count)
     return f"{text}, built as without a database" if text else None
 

@@ -49,9 +49,9 @@ class ProfiledProgram:
     def run(self) -> RunTimes:
         """See `Runnable`. The seconds of a call are wall-clock time: a preempted thread lengthens that call alone."""
         self._profile[:] = 0
-        taken = time_calls(self._call, 1, self._threads)
+        sample = time_calls(self._call, 1, self._threads)
         tick = (time.perf_counter() - self._began) / max(1, self._clock() - self._ticked)
-        return RunTimes(taken.present, self._profile[1:, 0] * tick, taken.is_clean)
+        return RunTimes(sample.present, self._profile[1:, 0] * tick, sample.is_clean)
 
 
 @dataclass(frozen=True)
@@ -115,5 +115,5 @@ def in_turns(default: Runnable, tuned: Runnable, seconds: float) -> Turns:
         else:
             rounds.append((default.run(), tuned.run()))
     clean = [pair for pair in rounds if all(run.is_clean for run in pair)]
-    kept = clean if len(clean) >= LEAST else rounds
-    return Turns([first for first, _ in kept], [second for _, second in kept])
+    used_rounds = clean if len(clean) >= LEAST else rounds
+    return Turns([first for first, _ in used_rounds], [second for _, second in used_rounds])
