@@ -64,6 +64,28 @@ class Operator:
     inputs: Callable[[te.Function, int], list[Array]] = random_inputs
 
 
+def of_one(name: str, *options: str) -> Callable[[str, Parameters], te.Function]:
+    """Build an operator of X, of extents `x` or `shape`, with these of the parameters in the order of its signature."""
+    return _of_one(name, lambda p: ([p[option] for option in options], {}))
+
+
+def of_one_by_name(name: str) -> Callable[[str, Parameters], te.Function]:
+    """Build an operator of X, of extents `x`, with all other parameters by their names."""
+    return _of_one(name, lambda p: ([], {option: value for option, value in p.items() if option != "x"}))
+
+
+def _of_one(
+    name: str, options: Callable[[Parameters], tuple[list[Any], Parameters]]
+) -> Callable[[str, Parameters], te.Function]:
+    def build(dtype: str, p: Parameters) -> te.Function:
+        x = te.placeholder(p["x"] if "x" in p else p["shape"], dtype, name="X")
+        positional, named = options(p)
+        made = getattr(te.nn, name)(x, *positional, **named)
+        return te.function(name, [x], list(made) if isinstance(made, tuple) else made)
+
+    return build
+
+
 def extent(rng: random.Random, most: int = 9) -> int:
     """A random extent: 1 in a fifth of all cases."""
     return 1 if rng.random() < 0.2 else rng.randint(1, most)
@@ -75,3 +97,9 @@ def shape(rng: random.Random, least: int = 1, most: int = 4, elements: int = 300
         actual = tuple(extent(rng) for _ in range(rng.randint(least, most)))
         if np.prod(actual, dtype=int) <= elements:
             return actual
+
+
+def one_axis(rng: random.Random) -> Parameters:
+    """A random shape `x` and one of its axes, from either end."""
+    extents = shape(rng)
+    return {"x": extents, "axis": rng.randrange(-len(extents), len(extents))}

@@ -207,9 +207,10 @@ _USUAL = ("stride", "padding", "dilation", "groups")
 _TRANSPOSED = (*_USUAL, "output_padding")
 
 FAMILY = (
-    Operator("conv1d", NUMBERS, _images(1), _build("conv1d", *_USUAL), _reference, _torch),
-    Operator("conv2d", NUMBERS, _images(2), _build("conv2d", *_USUAL), _reference, _torch),
-    Operator("conv3d", NUMBERS, _images(3), _build("conv3d", *_USUAL), _reference, _torch),
+    *(
+        Operator(f"conv{rank}d", NUMBERS, _images(rank), _build(f"conv{rank}d", *_USUAL), _reference, _torch)
+        for rank in (1, 2, 3)
+    ),
     Operator(
         "depthwise_conv2d",
         NUMBERS,
@@ -218,29 +219,9 @@ FAMILY = (
         _reference,
         _torch,
     ),
-    Operator(
-        "conv1d_transpose",
-        NUMBERS,
-        _spread(1),
-        _build("conv1d_transpose", *_TRANSPOSED),
-        _spread_reference,
-        _spread_torch,
-    ),
-    Operator(
-        "conv2d_transpose",
-        NUMBERS,
-        _spread(2),
-        _build("conv2d_transpose", *_TRANSPOSED),
-        _spread_reference,
-        _spread_torch,
-    ),
-    Operator(
-        "conv3d_transpose",
-        NUMBERS,
-        _spread(3),
-        _build("conv3d_transpose", *_TRANSPOSED),
-        _spread_reference,
-        _spread_torch,
+    *(
+        Operator(name, NUMBERS, _spread(rank), _build(name, *_TRANSPOSED), _spread_reference, _spread_torch)
+        for rank, name in ((rank, f"conv{rank}d_transpose") for rank in (1, 2, 3))
     ),
     Operator(
         "conv2d_grad_data",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from tests.operators.catalogue import EVERY, FLOATS, INTEGERS, NUMBERS, Operator, Parameters, numpy_dtype, shape
+from tests.operators.catalogue import EVERY, FLOATS, INTEGERS, NUMBERS, Operator, Parameters, numpy_dtype, of_one, shape
 
 P = te.placeholder
 erf, erfc = (np.vectorize(function, otypes=[np.float64]) for function in (math.erf, math.erfc))
@@ -197,11 +197,6 @@ def _sloped(dtype: str, p: Parameters) -> te.Function:
     return te.function("prelu", [x, slope], te.nn.prelu(x, slope))
 
 
-def _approximated(dtype: str, p: Parameters) -> te.Function:
-    x = P(p["shape"], dtype, name="X")
-    return te.function("gelu", [x], te.nn.gelu(x, p["approximate"]))
-
-
 def _gelu(p: Parameters, x: Any) -> Any:
     if p["approximate"] == "none":
         return x * (1 + erf(x / math.sqrt(2))) / 2
@@ -216,11 +211,6 @@ def _gelu_torch(p: Parameters, x: Any) -> Any:
 
 def _converted(rng: random.Random) -> Parameters:
     return {**_shape(rng), "to": rng.choice(EVERY), "saturate": rng.random() < 0.3}
-
-
-def _cast(dtype: str, p: Parameters) -> te.Function:
-    x = P(p["shape"], dtype, name="X")
-    return te.function("cast", [x], te.nn.cast(x, p["to"], p["saturate"]))
 
 
 def _cast_reference(p: Parameters, x: Any) -> Any:
@@ -280,11 +270,11 @@ FAMILY = (
         "gelu",
         FLOATS,
         lambda rng: {**_shape(rng), "approximate": rng.choice(["none", "tanh"])},
-        _approximated,
+        of_one("gelu", "approximate"),
         _gelu,
         _gelu_torch,
     ),
     Operator("prelu", FLOATS, _broadcast, _sloped, lambda p, x, s: np.where(x < 0, x * s, x), None),
-    Operator("cast", EVERY, _converted, _cast, _cast_reference, None),
+    Operator("cast", EVERY, _converted, of_one("cast", "to", "saturate"), _cast_reference, None),
     Operator("where", EVERY, _chosen, _where, lambda p, c, a, b: np.where(c, a, b), _torch_where),
 )

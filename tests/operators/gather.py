@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,12 @@ def _taken(rng: random.Random) -> Parameters:
     return {"shape": table, "axis": axis, "indices": shape(rng, 0, 2, 8), **_any(rng)}
 
 
-def _gather(dtype: str, p: Parameters) -> te.Function:
-    x, i = P(p["shape"], dtype, name="X"), P(p["indices"], p["index"], name="I")
-    return te.function("gather", [x, i], te.nn.gather(x, i, p["axis"], p["otherwise"]))
+def _of_axis(name: str) -> Callable[[str, Parameters], te.Function]:
+    def build(dtype: str, p: Parameters) -> te.Function:
+        x, i = P(p["shape"], dtype, name="X"), P(p["indices"], p["index"], name="I")
+        return te.function(name, [x, i], getattr(te.nn, name)(x, i, p["axis"], p["otherwise"]))
+
+    return build
 
 
 def _gather_reference(p: Parameters, x: Array, i: Array) -> Array:
@@ -72,11 +76,6 @@ def _along(rng: random.Random) -> Parameters:
     indices[axis] = extent(rng)
     table = [1 if d != axis % len(table) and rng.random() < 0.1 else n for d, n in enumerate(table)]
     return {"shape": tuple(table), "axis": axis, "indices": tuple(indices), **_any(rng)}
-
-
-def _take_along_axis(dtype: str, p: Parameters) -> te.Function:
-    x, i = P(p["shape"], dtype, name="X"), P(p["indices"], p["index"], name="I")
-    return te.function("take_along_axis", [x, i], te.nn.take_along_axis(x, i, p["axis"], p["otherwise"]))
 
 
 def _take_along_axis_reference(p: Parameters, x: Array, i: Array) -> Array:
@@ -112,12 +111,12 @@ def _embedding_torch(p: Parameters, i: Any, w: Any) -> Any:
 
 
 FAMILY = (
-    Operator("gather", DTYPES, _taken, _gather, _gather_reference, _gather_torch, indexed_inputs),
+    Operator("gather", DTYPES, _taken, _of_axis("gather"), _gather_reference, _gather_torch, indexed_inputs),
     Operator(
         "take_along_axis",
         DTYPES,
         _along,
-        _take_along_axis,
+        _of_axis("take_along_axis"),
         _take_along_axis_reference,
         _take_along_axis_torch,
         indexed_inputs,

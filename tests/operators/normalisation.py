@@ -8,15 +8,10 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from tests.operators.catalogue import FLOATS, Array, Operator, Parameters, shape
+from tests.operators.catalogue import FLOATS, Array, Operator, Parameters, of_one, one_axis, shape
 
 P = te.placeholder
 EPS = 1e-3
-
-
-def _one_axis(rng: random.Random) -> Parameters:
-    extents = shape(rng)
-    return {"x": extents, "axis": rng.randrange(-len(extents), len(extents))}
 
 
 def _axes(rng: random.Random) -> Parameters:
@@ -91,11 +86,6 @@ def _lp(p: Parameters, x: Any) -> Any:
     return x / (norm.clip(p["eps"]) if p["eps"] else norm)
 
 
-def _lp_build(dtype: str, p: Parameters) -> te.Function:
-    x = P(p["x"], dtype, name="X")
-    return te.function("lp_normalize", [x], te.nn.lp_normalize(x, p["p"], p["axis"], p["eps"]))
-
-
 def _responding(rng: random.Random) -> Parameters:
     return {"x": shape(rng, least=3, most=4), "size": rng.randint(1, 5), "before": rng.choice([None, None, 0, 1])}
 
@@ -161,18 +151,6 @@ def _batch_norm(p: Parameters, x: Array, mean: Array, variance: Array, gamma: Ar
     return (x - _along(p, mean)) / np.sqrt(_along(p, variance) + EPS) * _along(p, gamma) + _along(p, beta)
 
 
-def _torch_softmax(p: Parameters, x: Any) -> Any:
-    return x.softmax(p["axis"])
-
-
-def _torch_log_softmax(p: Parameters, x: Any) -> Any:
-    return x.log_softmax(p["axis"])
-
-
-def _torch_logsumexp(p: Parameters, x: Any) -> Any:
-    return x.logsumexp(p["axis"], p["keepdims"])
-
-
 def _torch_last(name: str) -> Any:
     """torch's operator over the last dimensions, to which the axes are moved."""
 
@@ -218,22 +196,24 @@ def _torch_lrn(p: Parameters, x: Any) -> Any:
 
 
 FAMILY = (
-    Operator("softmax", FLOATS, _one_axis, _build("softmax"), _softmax, _torch_softmax),
+    Operator("softmax", FLOATS, one_axis, _build("softmax"), _softmax, lambda p, x: x.softmax(p["axis"])),
     Operator(
         "log_softmax",
         FLOATS,
-        _one_axis,
+        one_axis,
         _build("log_softmax"),
         lambda p, x: np.log(_softmax(p, x)),
-        _torch_log_softmax,
+        lambda p, x: x.log_softmax(p["axis"]),
     ),
-    Operator("logsumexp", FLOATS, _axes, _build("logsumexp"), _logsumexp, _torch_logsumexp),
+    Operator(
+        "logsumexp", FLOATS, _axes, _build("logsumexp"), _logsumexp, lambda p, x: x.logsumexp(p["axis"], p["keepdims"])
+    ),
     Operator("layer_norm", FLOATS, _scaled_axes, _scaled("layer_norm", "axis"), _layer_norm, _torch_last("layer_norm")),
     Operator("rms_norm", FLOATS, _scaled_axes, _scaled("rms_norm", "axis"), _rms_norm, _torch_last("rms_norm")),
     Operator("batch_norm", FLOATS, _image, _build("batch_norm", 4, eps=EPS), _batch_norm, _torch_batch_norm),
     Operator("batch_norm_training", FLOATS, _scaled_image, _scaled("batch_norm_training"), _training, None),
     Operator("instance_norm", FLOATS, _scaled_image, _scaled("instance_norm"), _instance_norm, _torch_instance_norm),
     Operator("group_norm", FLOATS, _grouped, _scaled("group_norm", "groups"), _group_norm, _torch_group_norm),
-    Operator("lp_normalize", FLOATS, _powered, _lp_build, _lp, _lp),
+    Operator("lp_normalize", FLOATS, _powered, of_one("lp_normalize", "p", "axis", "eps"), _lp, _lp),
     Operator("local_response_norm", FLOATS, _responding, _lrn_build, _lrn, _torch_lrn),
 )

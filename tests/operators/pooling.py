@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from tests.operators.catalogue import FLOATS, NUMBERS, Array, Operator, Parameters, extent, shape
+from tests.operators.catalogue import FLOATS, NUMBERS, Array, Operator, Parameters, extent, of_one, shape
 
 P = te.placeholder
 
@@ -183,11 +183,6 @@ def _adapted(rng: random.Random) -> Parameters:
     return {"x": (extent(rng, 2), extent(rng, 3), *image), "size": size}
 
 
-def _adaptive(name: str, dtype: str, p: Parameters) -> te.Function:
-    x = P(p["x"], dtype, name="X")
-    return te.function(name, [x], getattr(te.nn, name)(x, p["size"]))
-
-
 def _adaptive_reference(reduce: Any, p: Parameters, x: Array) -> Array:
     out = np.zeros((*x.shape[:2], *p["size"]), x.dtype)
     for at in np.ndindex(p["size"]):
@@ -201,19 +196,14 @@ def _adaptive_reference(reduce: Any, p: Parameters, x: Array) -> Array:
     return out
 
 
-def _adaptive_torch(kind: str, p: Parameters, x: Any) -> Any:
+def _adaptive_torch(name: str, p: Parameters, x: Any) -> Any:
     from torch.nn import functional
 
-    return getattr(functional, f"adaptive_{kind}_pool{len(p['size'])}d")(x, p["size"])
+    return getattr(functional, f"{name}{len(p['size'])}d")(x, p["size"])
 
 
 def _image(rng: random.Random) -> Parameters:
     return {"x": shape(rng, least=3, most=4)}
-
-
-def _global(dtype: str, p: Parameters) -> te.Function:
-    x = P(p["x"], dtype, name="X")
-    return te.function("global_avg_pool", [x], te.nn.global_avg_pool(x))
 
 
 def _global_mean(p: Parameters, x: Any) -> Any:
@@ -250,21 +240,16 @@ FAMILY = (
         None,
     ),
     Operator("lp_pool", FLOATS, _powered, partial(_build, "lp_pool"), _lp_reference, _lp_torch),
-    Operator(
-        "adaptive_avg_pool",
-        FLOATS,
-        _adapted,
-        partial(_adaptive, "adaptive_avg_pool"),
-        partial(_adaptive_reference, np.mean),
-        partial(_adaptive_torch, "avg"),
+    *(
+        Operator(
+            name,
+            dtypes,
+            _adapted,
+            of_one(name, "size"),
+            partial(_adaptive_reference, reduce),
+            partial(_adaptive_torch, name),
+        )
+        for name, dtypes, reduce in (("adaptive_avg_pool", FLOATS, np.mean), ("adaptive_max_pool", NUMBERS, np.max))
     ),
-    Operator(
-        "adaptive_max_pool",
-        NUMBERS,
-        _adapted,
-        partial(_adaptive, "adaptive_max_pool"),
-        partial(_adaptive_reference, np.max),
-        partial(_adaptive_torch, "max"),
-    ),
-    Operator("global_avg_pool", FLOATS, _image, _global, _global_mean, _global_mean),
+    Operator("global_avg_pool", FLOATS, _image, of_one("global_avg_pool"), _global_mean, _global_mean),
 )

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from compiler import te
-from tests.operators.catalogue import EVERY, FLOATS, NUMBERS, Array, Operator, Parameters, shape
-
-P = te.placeholder
-
-
-def _axis(rng: random.Random) -> Parameters:
-    extents = shape(rng)
-    return {"x": extents, "axis": rng.randrange(-len(extents), len(extents))}
+from tests.operators.catalogue import (
+    EVERY,
+    FLOATS,
+    NUMBERS,
+    Array,
+    Operator,
+    Parameters,
+    of_one_by_name,
+    one_axis,
+    shape,
+)
 
 
 def _axes(rng: random.Random) -> Parameters:
@@ -25,15 +27,8 @@ def _axes(rng: random.Random) -> Parameters:
     return {"x": extents, "axis": rng.choice([axes, axes, None]), "keepdims": rng.random() < 0.5}
 
 
-def _build(name: str, dtype: str, p: Parameters) -> te.Function:
-    """An operator of X with all other parameters as options."""
-    x = P(p["x"], dtype, name="X")
-    made = getattr(te.nn, name)(x, **{n: value for n, value in p.items() if n != "x"})
-    return te.function(name, [x], list(made) if isinstance(made, tuple) else made)
-
-
 def _best(rng: random.Random) -> Parameters:
-    p = _axis(rng)
+    p = one_axis(rng)
     return {**p, "k": rng.randint(1, p["x"][p["axis"]]), "largest": rng.random() < 0.6}
 
 
@@ -43,7 +38,7 @@ def _ordered(p: Parameters, x: Array, count: int, descending: bool) -> tuple[Arr
 
 
 def _scanned(rng: random.Random) -> Parameters:
-    return {**_axis(rng), "exclusive": rng.random() < 0.4, "reverse": rng.random() < 0.4}
+    return {**one_axis(rng), "exclusive": rng.random() < 0.4, "reverse": rng.random() < 0.4}
 
 
 def _scan(function: Any, p: Parameters, x: Array) -> Array:
@@ -104,24 +99,24 @@ def _truth(function: Any, p: Parameters, x: Array) -> Array:
 
 
 FAMILY = (
-    Operator("topk", NUMBERS, _best, partial(_build, "topk"), lambda p, x: _ordered(p, x, p["k"], p["largest"]), None),
+    Operator("topk", NUMBERS, _best, of_one_by_name("topk"), lambda p, x: _ordered(p, x, p["k"], p["largest"]), None),
     Operator(
         "sort",
         NUMBERS,
-        lambda rng: {**_axis(rng), "descending": rng.random() < 0.5},
-        partial(_build, "sort"),
+        lambda rng: {**one_axis(rng), "descending": rng.random() < 0.5},
+        of_one_by_name("sort"),
         lambda p, x: _ordered(p, x, x.shape[p["axis"]], p["descending"]),
         None,
     ),
     *(
-        Operator(n, NUMBERS, _scanned, partial(_build, n), partial(_scan, f), partial(_scan_torch, n))
+        Operator(n, NUMBERS, _scanned, of_one_by_name(n), partial(_scan, f), partial(_scan_torch, n))
         for n, f in {"cumsum": np.cumsum, "cumprod": np.cumprod}.items()
     ),
-    Operator("norm", FLOATS, _powered, partial(_build, "norm"), _norm, None),
-    Operator("var", FLOATS, _corrected, partial(_build, "var"), partial(_spread, False), None),
-    Operator("std", FLOATS, _corrected, partial(_build, "std"), partial(_spread, True), None),
+    Operator("norm", FLOATS, _powered, of_one_by_name("norm"), _norm, None),
+    Operator("var", FLOATS, _corrected, of_one_by_name("var"), partial(_spread, False), None),
+    Operator("std", FLOATS, _corrected, of_one_by_name("std"), partial(_spread, True), None),
     *(
-        Operator(n, EVERY, _axes, partial(_build, n), partial(_truth, f), None)
+        Operator(n, EVERY, _axes, of_one_by_name(n), partial(_truth, f), None)
         for n, f in {"any": np.any, "all": np.all}.items()
     ),
 )

@@ -5,24 +5,13 @@ from __future__ import annotations
 import random
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from compiler import te
-from tests.operators.catalogue import EVERY, INTEGERS, NUMBERS, Array, Operator, Parameters, extent, shape
+from tests.operators.catalogue import EVERY, INTEGERS, NUMBERS, Array, Operator, Parameters, extent, of_one, shape
 
 P = te.placeholder
-
-
-def _of(name: str, *options: str) -> Any:
-    """An operator of X with options among the parameters."""
-
-    def build(dtype: str, p: Parameters) -> te.Function:
-        x = P(p["shape"], dtype, name="X")
-        return te.function(name, [x], getattr(te.nn, name)(x, **{option: p[option] for option in options}))
-
-    return build
 
 
 def _padded(rng: random.Random) -> Parameters:
@@ -197,12 +186,12 @@ def _nd_reference(p: Parameters, x: Array, indices: Array) -> Array:
 
 
 FAMILY = (
-    Operator("pad", NUMBERS, _padded, _of("pad", "widths", "value", "mode"), _pad_reference, None),
+    Operator("pad", NUMBERS, _padded, of_one("pad", "widths", "value", "mode"), _pad_reference, None),
     Operator(
         "roll",
         EVERY,
         _rolled,
-        _of("roll", "shift", "axis"),
+        of_one("roll", "shift", "axis"),
         lambda p, x: np.roll(x, p["shift"], p["axis"]),
         lambda p, x: x.roll(p["shift"], p["axis"]),
     ),
@@ -210,19 +199,21 @@ FAMILY = (
         "repeat",
         EVERY,
         _repeated,
-        _of("repeat", "repeats", "axis"),
+        of_one("repeat", "repeats", "axis"),
         lambda p, x: np.repeat(x, p["repeats"], p["axis"]),
         lambda p, x: x.repeat_interleave(p["repeats"], p["axis"]),
     ),
-    Operator("depth_to_space", EVERY, partial(_blocks, True), _of("depth_to_space", "block", "order"), _to_space, None),
     Operator(
-        "space_to_depth", EVERY, partial(_blocks, False), _of("space_to_depth", "block", "order"), _to_depth, None
+        "depth_to_space", EVERY, partial(_blocks, True), of_one("depth_to_space", "block", "order"), _to_space, None
+    ),
+    Operator(
+        "space_to_depth", EVERY, partial(_blocks, False), of_one("space_to_depth", "block", "order"), _to_depth, None
     ),
     Operator(
         "tril",
         EVERY,
         _triangle,
-        _of("tril", "diagonal"),
+        of_one("tril", "diagonal"),
         lambda p, x: np.tril(x, p["diagonal"]),
         lambda p, x: x.tril(p["diagonal"]),
     ),
@@ -230,13 +221,13 @@ FAMILY = (
         "triu",
         EVERY,
         _triangle,
-        _of("triu", "diagonal"),
+        of_one("triu", "diagonal"),
         lambda p, x: np.triu(x, p["diagonal"]),
         lambda p, x: x.triu(p["diagonal"]),
     ),
-    Operator("one_hot", INTEGERS, _hot, _of("one_hot", "depth", "on", "off", "axis"), _hot_reference, None),
+    Operator("one_hot", INTEGERS, _hot, of_one("one_hot", "depth", "on", "off", "axis"), _hot_reference, None),
     Operator("reverse_sequence", EVERY, _turned, _turned_build, _turned_reference, None, _turned_inputs),
-    Operator("unfold", NUMBERS, _windows, _of("unfold", "kernel", "stride", "padding", "dilation"), _unfolded, None),
+    Operator("unfold", NUMBERS, _windows, of_one("unfold", "kernel", "stride", "padding", "dilation"), _unfolded, None),
     Operator("fold", NUMBERS, _windows, _fold, _folded, None),
     Operator("gather_nd", EVERY, _nd, _nd_build, _nd_reference, None),
 )

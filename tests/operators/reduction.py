@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from compiler import te
-from tests.operators.catalogue import FLOATS, NUMBERS, Operator, Parameters, shape
-
-P = te.placeholder
+from tests.operators.catalogue import FLOATS, NUMBERS, Operator, Parameters, of_one, shape
 
 
 def _axes(rng: random.Random) -> Parameters:
@@ -33,11 +29,6 @@ def _axis(rng: random.Random) -> Parameters:
         "keep": rng.random() < 0.5,
         "last": rng.random() < 0.3,
     }
-
-
-def _reduced(name: str, dtype: str, p: Parameters) -> te.Function:
-    x = P(p["shape"], dtype, name="X")
-    return te.function(name, [x], getattr(te.nn, name)(x, p["axis"], p["keep"], *([p["last"]] if "last" in p else [])))
 
 
 def _place(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,7 +62,7 @@ REDUCTIONS = {"sum": (np.sum, "sum"), "prod": (np.prod, "prod"), "max": (np.max,
 PLACES = {"argmax": np.argmax, "argmin": np.argmin}
 
 FAMILY = (
-    *(Operator(n, NUMBERS, _axes, partial(_reduced, n), _numpy(f), _torch(t)) for n, (f, t) in REDUCTIONS.items()),
-    Operator("mean", FLOATS, _axes, partial(_reduced, "mean"), _numpy(np.mean), _torch("mean")),
-    *(Operator(n, NUMBERS, _axis, partial(_reduced, n), _place(f), None) for n, f in PLACES.items()),
+    *(Operator(n, NUMBERS, _axes, of_one(n, "axis", "keep"), _numpy(f), _torch(t)) for n, (f, t) in REDUCTIONS.items()),
+    Operator("mean", FLOATS, _axes, of_one("mean", "axis", "keep"), _numpy(np.mean), _torch("mean")),
+    *(Operator(n, NUMBERS, _axis, of_one(n, "axis", "keep", "last"), _place(f), None) for n, f in PLACES.items()),
 )

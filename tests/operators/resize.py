@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler import te
-from tests.operators.catalogue import EVERY, FLOATS, Array, Operator, Parameters, extent
-
-P = te.placeholder
+from tests.operators.catalogue import EVERY, FLOATS, Array, Operator, Parameters, extent, of_one
 
 
 def _sample(rng: random.Random) -> Parameters:
@@ -19,16 +16,6 @@ def _sample(rng: random.Random) -> Parameters:
         "size": (extent(rng, 9), extent(rng, 9)),
         "align_corners": rng.random() < 0.4,
     }
-
-
-def _nearest(dtype: str, p: Parameters) -> te.Function:
-    x = P(p["x"], dtype, name="X")
-    return te.function("resize_nearest", [x], te.nn.resize_nearest(x, p["size"]))
-
-
-def _bilinear(dtype: str, p: Parameters) -> te.Function:
-    x = P(p["x"], dtype, name="X")
-    return te.function("resize_bilinear", [x], te.nn.resize_bilinear(x, p["size"], p["align_corners"]))
 
 
 def _nearest_reference(p: Parameters, x: Array) -> Array:
@@ -66,6 +53,13 @@ def _bilinear_torch(p: Parameters, x: Any) -> Any:
 
 
 FAMILY = (
-    Operator("resize_nearest", EVERY, _sample, _nearest, _nearest_reference, _nearest_torch),
-    Operator("resize_bilinear", FLOATS, _sample, _bilinear, _bilinear_reference, _bilinear_torch),
+    Operator("resize_nearest", EVERY, _sample, of_one("resize_nearest", "size"), _nearest_reference, _nearest_torch),
+    Operator(
+        "resize_bilinear",
+        FLOATS,
+        _sample,
+        of_one("resize_bilinear", "size", "align_corners"),
+        _bilinear_reference,
+        _bilinear_torch,
+    ),
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from tests.operators.catalogue import FLOATS, NUMBERS, Array, Operator, Parameters, extent, shape
+from tests.operators.catalogue import FLOATS, NUMBERS, Array, Operator, Parameters, extent, of_one_by_name, shape
 
 P = te.placeholder
 
@@ -37,11 +37,6 @@ def _sample(mode: str | None, rng: random.Random) -> Parameters:
         "roi": [0.2 for _ in axes] + [rng.choice([0.7, 1.2]) for _ in axes],
         "extrapolation": 3,
     }
-
-
-def _build(name: str, dtype: str, p: Parameters) -> te.Function:
-    x = P(p["x"], dtype, name="X")
-    return te.function(name, [x], te.nn.resize(x, **{n: value for n, value in p.items() if n != "x"}))
 
 
 def _origin(p: Parameters, n: int, i: Any, size: int, scale: Any, length: int) -> Any:
@@ -182,8 +177,8 @@ def _unrolled(name: str, p: Parameters, x: Array, w: Array, r: Array, *given: Ar
 
 
 FAMILY = (
-    Operator("resize", FLOATS, partial(_sample, None), partial(_build, "resize"), _reference, None),
+    Operator("resize", FLOATS, partial(_sample, None), of_one_by_name("resize"), _reference, None),
     *(Operator(n, FLOATS, _sequence, partial(_layer, n), partial(_unrolled, n), None) for n in GATES),
 )
-NEAREST = Operator("resize", NUMBERS, partial(_sample, "nearest"), partial(_build, "resize"), _reference, None)
+NEAREST = Operator("resize", NUMBERS, partial(_sample, "nearest"), of_one_by_name("resize"), _reference, None)
 """The same operator, of elements that are not mixed."""

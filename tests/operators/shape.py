@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from compiler import te
-from tests.operators.catalogue import EVERY, Operator, Parameters, shape
+from tests.operators.catalogue import EVERY, Operator, Parameters, of_one, shape
 
 P = te.placeholder
 
@@ -19,23 +19,8 @@ def _permuted(rng: random.Random) -> Parameters:
     return {"shape": extents, "perm": rng.choice([None, perm, perm])}
 
 
-def _transpose(dtype: str, p: Parameters) -> te.Function:
-    x = P(p["shape"], dtype, name="X")
-    return te.function("transpose", [x], te.nn.transpose(x, p["perm"]))
-
-
 def _transpose_torch(p: Parameters, x: Any) -> Any:
     return x.permute(p["perm"] or tuple(range(x.ndim))[::-1])
-
-
-def _of_one(name: str, *options: str) -> Any:
-    """An operator of X with options among the parameters."""
-
-    def build(dtype: str, p: Parameters) -> te.Function:
-        x = P(p["shape"], dtype, name="X")
-        return te.function(name, [x], getattr(te.nn, name)(x, *(p[option] for option in options)))
-
-    return build
 
 
 def _reshaped(rng: random.Random) -> Parameters:
@@ -149,12 +134,19 @@ def _flip_torch(p: Parameters, x: Any) -> Any:
 
 
 FAMILY = (
-    Operator("transpose", EVERY, _permuted, _transpose, lambda p, x: x.transpose(p["perm"]), _transpose_torch),
+    Operator(
+        "transpose",
+        EVERY,
+        _permuted,
+        of_one("transpose", "perm"),
+        lambda p, x: x.transpose(p["perm"]),
+        _transpose_torch,
+    ),
     Operator(
         "reshape",
         EVERY,
         _reshaped,
-        _of_one("reshape", "to"),
+        of_one("reshape", "to"),
         lambda p, x: x.reshape(p["to"]),
         lambda p, x: x.reshape(p["to"]),
     ),
@@ -162,7 +154,7 @@ FAMILY = (
         "flatten",
         EVERY,
         _flattened,
-        _of_one("flatten", "start"),
+        of_one("flatten", "start"),
         lambda p, x: x.reshape(*x.shape[: p["start"]], -1),
         lambda p, x: x.flatten(p["start"]),
     ),
@@ -170,7 +162,7 @@ FAMILY = (
         "expand_dims",
         EVERY,
         _expanded,
-        _of_one("expand_dims", "axis"),
+        of_one("expand_dims", "axis"),
         lambda p, x: np.expand_dims(x, p["axis"]),
         lambda p, x: x.unsqueeze(p["axis"]),
     ),
@@ -178,7 +170,7 @@ FAMILY = (
         "squeeze",
         EVERY,
         _squeezed,
-        _of_one("squeeze", "axis"),
+        of_one("squeeze", "axis"),
         lambda p, x: x.squeeze(p["axis"]),
         lambda p, x: x.squeeze() if p["axis"] is None else x.squeeze(p["axis"]),
     ),
@@ -186,19 +178,19 @@ FAMILY = (
         "broadcast_to",
         EVERY,
         _broadcast,
-        _of_one("broadcast_to", "to"),
+        of_one("broadcast_to", "to"),
         lambda p, x: np.broadcast_to(x, p["to"]),
         lambda p, x: x.broadcast_to(p["to"]),
     ),
     Operator("concat", EVERY, _several, _joined("concat"), lambda p, *x: np.concatenate(x, p["axis"]), _torch("cat")),
     Operator("stack", EVERY, _alike, _joined("stack"), lambda p, *x: np.stack(x, p["axis"]), _torch("stack")),
-    Operator("slice", EVERY, _sliced, _of_one("slice", "starts", "stops", "steps"), _cut, _cut_torch),
-    Operator("flip", EVERY, _turned, _of_one("flip", "axis"), lambda p, x: np.flip(x, p["axis"]), _flip_torch),
+    Operator("slice", EVERY, _sliced, of_one("slice", "starts", "stops", "steps"), _cut, _cut_torch),
+    Operator("flip", EVERY, _turned, of_one("flip", "axis"), lambda p, x: np.flip(x, p["axis"]), _flip_torch),
     Operator(
         "tile",
         EVERY,
         _tiled,
-        _of_one("tile", "repeats"),
+        of_one("tile", "repeats"),
         lambda p, x: np.tile(x, p["repeats"]),
         lambda p, x: x.tile(p["repeats"]),
     ),
