@@ -9,13 +9,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from xdsl.ir.affine import (
-    AffineBinaryOpExpr,
-    AffineBinaryOpKind,
-    AffineConstantExpr,
-    AffineDimExpr,
-    AffineExpr,
-)
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 Range = tuple[int, int]  # inclusive
 Ranges = Mapping[int, Range]

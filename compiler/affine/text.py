@@ -19,11 +19,7 @@ from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
 _T = TypeVar("_T")
 
-_WORDS = {
-    AffineBinaryOpKind.Mod: "mod",
-    AffineBinaryOpKind.FloorDiv: "floordiv",
-    AffineBinaryOpKind.CeilDiv: "ceildiv",
-}
+_WORDS = {AffineBinaryOpKind.Mod: "mod", AffineBinaryOpKind.FloorDiv: "floordiv", AffineBinaryOpKind.CeilDiv: "ceildiv"}
 _DIVISIONS = frozenset(("mod", "floordiv", "ceildiv"))
 RESERVED = frozenset(("mod", "floordiv", "ceildiv", "reduce"))
 

@@ -100,10 +100,7 @@ class AccessAttr(ParametrizedAttribute):
     default: FloatAttr | IntegerAttr | NoneAttr
 
     def __init__(
-        self,
-        map: AffineMap,
-        condition: AffineSet | None = None,
-        otherwise: FloatAttr | IntegerAttr | None = None,
+        self, map: AffineMap, condition: AffineSet | None = None, otherwise: FloatAttr | IntegerAttr | None = None
     ) -> None:
         where = NoneAttr() if condition is None else AffineSetAttr(condition)
         super().__init__(AffineMapAttr(map), where, NoneAttr() if otherwise is None else otherwise)

@@ -41,11 +41,7 @@ Domain = tuple[AffineMap, AffineSet | None, Sequence[int]]
 
 
 def check_access(
-    what: str,
-    access: AccessAttr,
-    shape: Sequence[int],
-    axes: Sequence[AxisAttr],
-    domain: Domain | None = None,
+    what: str, access: AccessAttr, shape: Sequence[int], axes: Sequence[AxisAttr], domain: Domain | None = None
 ) -> None:
     """The access has one index a dimension and, wherever it happens, stays inside the shape.
 

@@ -27,14 +27,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.access import (
-    AccessAttr,
-    AxisAttr,
-    names_of,
-    parse_access,
-    parse_attributes,
-    print_access,
-)
+from compiler.dialects.access import AccessAttr, AxisAttr, names_of, parse_access, parse_attributes, print_access
 from compiler.dialects.checks import check_access, check_axes, check_body, element_type, shape_of
 from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
 from compiler.dialects.dense import DenseAttr, parse_dense

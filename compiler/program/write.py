@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
-from xdsl.dialects.builtin import (
-    UNKNOWN_LOC,
-    FloatAttr,
-    FunctionType,
-    IntegerAttr,
-    MemRefType,
-    i64,
-)
+from xdsl.dialects.builtin import UNKNOWN_LOC, FloatAttr, FunctionType, IntegerAttr, MemRefType, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.ir import Block as IrBlock

@@ -11,19 +11,7 @@ from compiler.affine import linear as lin
 from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
 from compiler.program import body
-from compiler.program.tree import (
-    Access,
-    Alloc,
-    Block,
-    Buffer,
-    Loop,
-    Node,
-    Program,
-    blocks_in,
-    key_of,
-    nested,
-    touched,
-)
+from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, blocks_in, key_of, nested, touched
 from compiler.schedule.plan import Plan, new_label
 
 
@@ -59,11 +47,7 @@ def _before_reads(program: Program, block: str, buffer: str) -> int | str:
 
 
 def copy_nest(
-    program: Program,
-    label: str,
-    shape: Sequence[int],
-    copies: Sequence[tuple[Access, Buffer]],
-    place: int | str,
+    program: Program, label: str, shape: Sequence[int], copies: Sequence[tuple[Access, Buffer]], place: int | str
 ) -> tuple[str, Node]:
     """A nest that copies to every element of targets of one shape; each source is over one axis a dimension."""
     label = program.fresh_block(label)

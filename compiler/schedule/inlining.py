@@ -7,10 +7,7 @@ from dataclasses import replace
 from compiler.analysis.rows import plain
 from compiler.program import body
 from compiler.program.tree import Block
-from compiler.schedule.plan import (
-    block_place,
-    refuse,
-)
+from compiler.schedule.plan import block_place, refuse
 
 
 def inverse(block: Block, target: int = 0) -> dict[int, int]:

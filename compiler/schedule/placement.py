@@ -9,12 +9,7 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.program.tree import Block, Loop, Node, Program, nested
-from compiler.schedule.plan import (
-    block_place,
-    labels_in,
-    new_label,
-    refuse,
-)
+from compiler.schedule.plan import block_place, labels_in, new_label, refuse
 from compiler.schedule.region import Interval, inside
 
 

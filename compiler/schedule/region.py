@@ -11,18 +11,7 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear, Quotient
 from compiler.dialects.access import AxisAttr
 from compiler.program.names import fresh
-from compiler.program.tree import (
-    Access,
-    Alloc,
-    Block,
-    Buffer,
-    Node,
-    Program,
-    key_of,
-    map_blocks,
-    rebound,
-    renumbered,
-)
+from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, key_of, map_blocks, rebound, renumbered
 
 WINDOW = "w."
 """How the labels of axes begin that are bound to the low end of a window."""

@@ -299,11 +299,7 @@ class Flow(Spaces):
             self._finish(content, name, points)
 
     def _drop(
-        self,
-        content: Content,
-        gained: dict[str, isl.UnionMap],
-        ways: dict[str, isl.UnionMap],
-        instances: isl.UnionSet,
+        self, content: Content, gained: dict[str, isl.UnionMap], ways: dict[str, isl.UnionMap], instances: isl.UnionSet
     ) -> None:
         """Remove instances whose cells an unknown value has updated."""
         for table in (content.final, gained):

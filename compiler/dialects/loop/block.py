@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    IndexType,
-    StringAttr,
-    UnitAttr,
-)
+from xdsl.dialects.builtin import ArrayAttr, IndexType, StringAttr, UnitAttr
 from xdsl.ir import Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -26,18 +21,8 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.dialects.access import (
-    AccessAttr,
-    names_of,
-    parse_attributes,
-)
-from compiler.dialects.checks import (
-    check_access,
-    check_axes,
-    check_body,
-    element_type,
-    shape_of,
-)
+from compiler.dialects.access import AccessAttr, names_of, parse_attributes
+from compiler.dialects.checks import check_access, check_axes, check_body, element_type, shape_of
 from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
 from compiler.dialects.loop.placement import Header, Placed, parse_head, parse_tail
 from compiler.dialects.te import parse_reads, print_reads

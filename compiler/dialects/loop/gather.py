@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import (
-    AffineMapAttr,
-    ArrayAttr,
-)
-from xdsl.irdl import (
-    irdl_op_definition,
-)
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr
+from xdsl.irdl import irdl_op_definition
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.access import names_of, parse_attributes
-from compiler.dialects.checks import (
-    element_type,
-)
+from compiler.dialects.checks import element_type
 from compiler.dialects.gather import Gathered, Gathering, parse_gather
 from compiler.dialects.loop.placement import Header, Placed, parse_head, parse_tail
 

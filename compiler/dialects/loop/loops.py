@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import (
-    IndexType,
-    IntAttr,
-    MemRefType,
-    StringAttr,
-)
+from xdsl.dialects.builtin import IndexType, IntAttr, MemRefType, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    irdl_op_definition,
-    prop_def,
-    region_def,
-    result_def,
-    traits_def,
-)
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, region_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator

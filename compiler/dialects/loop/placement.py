@@ -5,23 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import (
-    AffineMapAttr,
-    AffineSetAttr,
-    ArrayAttr,
-    IndexType,
-    MemRefType,
-    StringAttr,
-)
+from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, ArrayAttr, IndexType, MemRefType, StringAttr
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
-from xdsl.irdl import (
-    AttrSizedOperandSegments,
-    IRDLOperation,
-    opt_prop_def,
-    prop_def,
-    var_operand_def,
-)
+from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, opt_prop_def, prop_def, var_operand_def
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -29,20 +16,8 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.affine.exact import escape
 from compiler.affine.limits import bad_index
 from compiler.affine.text import NamedAffineParser, constraint_text, to_text
-from compiler.dialects.access import (
-    AccessAttr,
-    AxisAttr,
-    names_of,
-    parse_indices,
-    print_indices,
-)
-from compiler.dialects.checks import (
-    Domain,
-    check_access,
-    check_condition,
-    refuse,
-    shape_of,
-)
+from compiler.dialects.access import AccessAttr, AxisAttr, names_of, parse_indices, print_indices
+from compiler.dialects.checks import Domain, check_access, check_condition, refuse, shape_of
 from compiler.dialects.loop.loops import ConstantOp, ForOp, enclosing_loops, loop_of
 from compiler.dialects.printing import print_label
 from compiler.dialects.te import parse_accessed, parse_axis_head, print_accessed

@@ -9,14 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import (
-    IndexType,
-    IntegerAttr,
-    IntegerType,
-    VectorType,
-    i1,
-    i64,
-)
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, VectorType, i1, i64
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,

@@ -68,9 +68,7 @@ class ShuffleOp(IRDLOperation):
 
     def __init__(self, value: SSAValue, offset: SSAValue, width: SSAValue, mode: ShuffleMode = ShuffleMode.XOR) -> None:
         super().__init__(
-            operands=[value, offset, width],
-            properties={"mode": ShuffleModeAttr(mode)},
-            result_types=[value.type, i1],
+            operands=[value, offset, width], properties={"mode": ShuffleModeAttr(mode)}, result_types=[value.type, i1]
         )
 
     def verify_(self) -> None:

@@ -176,10 +176,7 @@ class LoadMatrixOp(IRDLOperation):
     def __init__(self, source: SSAValue, indices: Sequence[SSAValue], type: VectorType, transpose: bool) -> None:
         super().__init__(
             operands=[source, indices],
-            properties={
-                "transpose": BoolAttr.from_bool(transpose),
-                "numTiles": IntegerAttr(type.get_shape()[0], i32),
-            },
+            properties={"transpose": BoolAttr.from_bool(transpose), "numTiles": IntegerAttr(type.get_shape()[0], i32)},
             result_types=[type],
         )
 

@@ -8,14 +8,7 @@ from typing import ClassVar
 from xdsl.dialects import vector
 from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, VectorType, i1
 from xdsl.ir import Dialect, SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    irdl_op_definition,
-    operand_def,
-    result_def,
-    traits_def,
-    var_operand_def,
-)
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def, traits_def, var_operand_def
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 

@@ -10,11 +10,7 @@ from compiler.schedule.primitive import primitive
 
 
 @primitive(
-    "$loop",
-    "%unit = sched.add_unit_loop %k",
-    "add-unit-loop{block=C loop=k}",
-    gives={"unit": "loop"},
-    loop=LOOP,
+    "$loop", "%unit = sched.add_unit_loop %k", "add-unit-loop{block=C loop=k}", gives={"unit": "loop"}, loop=LOOP
 )
 def add_unit_loop(program: Program, loop: int) -> Plan:
     """Put a loop of one iteration around a loop.

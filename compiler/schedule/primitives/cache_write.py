@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from compiler.affine import linear as lin
 from compiler.analysis.legal import Step
-from compiler.program.tree import (
-    Access,
-    Alloc,
-    Buffer,
-    Node,
-    Program,
-    blocks_in,
-    key_of,
-    map_blocks,
-)
+from compiler.program.tree import Access, Alloc, Buffer, Node, Program, blocks_in, key_of, map_blocks
 from compiler.schedule.copies import copy_nest, redirected
 from compiler.schedule.parameters import BLOCK, word
 from compiler.schedule.plan import Plan, block_place, refuse, target_names

@@ -9,16 +9,7 @@ from compiler.analysis.rows import plain
 from compiler.program.tree import Access, Block, Program, blocks_in
 from compiler.schedule.parameters import BLOCK, LOCATION
 from compiler.schedule.placement import inserted, moved_nest, require_box, require_visible
-from compiler.schedule.plan import (
-    Plan,
-    block_place,
-    loop_place,
-    no_table,
-    refuse,
-    sole_writer,
-    target_names,
-    unchanged,
-)
+from compiler.schedule.plan import Plan, block_place, loop_place, no_table, refuse, sole_writer, target_names, unchanged
 from compiler.schedule.primitive import primitive
 from compiler.schedule.primitives.inline import inline
 from compiler.schedule.region import Interval, folded, hull, moved_alloc, region

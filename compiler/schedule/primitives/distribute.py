@@ -8,14 +8,7 @@ from compiler.affine import linear as lin
 from compiler.analysis.legal import Step
 from compiler.program.tree import Alloc, Program, blocks_in, key_of, map_blocks, rebound, touched
 from compiler.schedule.parameters import BLOCK, LOOP
-from compiler.schedule.plan import (
-    Plan,
-    block_place,
-    loop_place,
-    loops_around,
-    refuse,
-    require_serial,
-)
+from compiler.schedule.plan import Plan, block_place, loop_place, loops_around, refuse, require_serial
 from compiler.schedule.primitive import primitive
 
 

@@ -8,13 +8,7 @@ from compiler.schedule.plan import Plan, block_place, refuse, unchanged
 from compiler.schedule.primitive import primitive
 
 
-@primitive(
-    "$function $label",
-    '%c = sched.get_block %f "C"',
-    gives={"block": "block"},
-    function=FUNCTION,
-    label=TEXT,
-)
+@primitive("$function $label", '%c = sched.get_block %f "C"', gives={"block": "block"}, function=FUNCTION, label=TEXT)
 def get_block(program: Program, label: str) -> Plan:
     """The block of that name.
 

@@ -17,25 +17,11 @@ from compiler.program import body
 from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned, walk
 from compiler.schedule.inlining import inverse, without_unused
 from compiler.schedule.parameters import BLOCK
-from compiler.schedule.plan import (
-    Plan,
-    block_place,
-    no_gather,
-    no_table,
-    refuse,
-    sole_writer,
-    target_names,
-)
+from compiler.schedule.plan import Plan, block_place, no_gather, no_table, refuse, sole_writer, target_names
 from compiler.schedule.primitive import primitive
 
 
-@primitive(
-    "$block",
-    "sched.inline %c",
-    "inline{block=D}",
-    consumes=["block"],
-    block=BLOCK,
-)
+@primitive("$block", "sched.inline %c", "inline{block=D}", consumes=["block"], block=BLOCK)
 def inline(program: Program, block: str) -> Plan:
     """Replace every read of a block's result by the block's body, and drop the block.
 

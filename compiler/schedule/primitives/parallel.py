@@ -8,12 +8,7 @@ from compiler.schedule.plan import Plan, with_kind
 from compiler.schedule.primitive import primitive
 
 
-@primitive(
-    "$loop",
-    "sched.parallel %m",
-    "parallelize{block=C loop=m}",
-    loop=LOOP,
-)
+@primitive("$loop", "sched.parallel %m", "parallelize{block=C loop=m}", loop=LOOP)
 def parallel(program: Program, loop: int) -> Plan:
     """Mark a loop whose iterations run on several threads.
 

@@ -12,14 +12,7 @@ from compiler.program.names import fresh
 from compiler.program.tree import Alloc, Block, Loop, Node, Program, blocks_in, map_blocks, rebound
 from compiler.schedule.copies import redirected
 from compiler.schedule.parameters import INT, LOOP
-from compiler.schedule.plan import (
-    Plan,
-    labels_around,
-    loop_place,
-    new_label,
-    refuse,
-    require_serial,
-)
+from compiler.schedule.plan import Plan, labels_around, loop_place, new_label, refuse, require_serial
 from compiler.schedule.primitive import primitive
 
 

@@ -12,12 +12,7 @@ from compiler.schedule.plan import Plan, loop_place, refuse, require_perfect
 from compiler.schedule.primitive import primitive
 
 
-@primitive(
-    "$loops",
-    "sched.reorder %m, %k, %l",
-    "reorder{block=C order=m,k,l}",
-    loops=LOOPS.called("order"),
-)
+@primitive("$loops", "sched.reorder %m, %k, %l", "reorder{block=C order=m,k,l}", loops=LOOPS.called("order"))
 def reorder(program: Program, loops: Sequence[int]) -> Plan:
     """Permute loops of one nest into the order given, outermost first; loops between them stay where they are.
 

@@ -12,14 +12,7 @@ from compiler.analysis.legal import Step
 from compiler.program.tree import Block, Loop, Program, blocks_in
 from compiler.schedule.parameters import BLOCK, LOCATION
 from compiler.schedule.placement import inserted, moved_nest, require_box, require_visible
-from compiler.schedule.plan import (
-    Plan,
-    block_place,
-    loop_place,
-    no_table,
-    refuse,
-    unchanged,
-)
+from compiler.schedule.plan import Plan, block_place, loop_place, no_table, refuse, unchanged
 from compiler.schedule.primitive import primitive
 from compiler.schedule.primitives.reverse_inline import reverse_inline
 from compiler.schedule.region import Interval, alloc_first, folded, moved_alloc, region

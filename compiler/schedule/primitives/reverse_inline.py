@@ -15,24 +15,12 @@ from compiler.program import body
 from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned
 from compiler.schedule.inlining import inverse, without_unused
 from compiler.schedule.parameters import BLOCK
-from compiler.schedule.plan import (
-    Plan,
-    block_place,
-    no_gather,
-    only_target,
-    refuse,
-)
+from compiler.schedule.plan import Plan, block_place, no_gather, only_target, refuse
 from compiler.schedule.primitive import primitive
 from compiler.schedule.region import alloc_first
 
 
-@primitive(
-    "$block",
-    "sched.reverse_inline %c",
-    "reverse-inline{block=D}",
-    consumes=["block"],
-    block=BLOCK,
-)
+@primitive("$block", "sched.reverse_inline %c", "reverse-inline{block=D}", consumes=["block"], block=BLOCK)
 def reverse_inline(program: Program, block: str) -> Plan:
     """Apply an elementwise consumer where its producer writes, and drop the consumer.
 

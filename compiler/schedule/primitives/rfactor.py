@@ -116,12 +116,7 @@ def _is_dense(form: Linear, ranges: lin.Ranges) -> bool:
 
 
 def _final(
-    program: Program,
-    block: Block,
-    around: tuple[Loop, ...],
-    depth: int,
-    node: Loop,
-    partials: Sequence[Buffer],
+    program: Program, block: Block, around: tuple[Loop, ...], depth: int, node: Loop, partials: Sequence[Buffer]
 ) -> tuple[Block, Node]:
     """The block that combines the partial results, and its nest: the spatial loops inside the reduction's, then
     the factored one."""

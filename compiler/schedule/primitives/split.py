@@ -12,17 +12,7 @@ from compiler.affine.linear import Linear
 from compiler.analysis.cover import overrun
 from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
-from compiler.program.tree import (
-    Access,
-    Block,
-    Buffer,
-    Loop,
-    Program,
-    blocks_in,
-    map_blocks,
-    nested,
-    rebound,
-)
+from compiler.program.tree import Access, Block, Buffer, Loop, Program, blocks_in, map_blocks, nested, rebound
 from compiler.schedule.parameters import FACTORS, LOOP, Value, word
 from compiler.schedule.plan import (
     Plan,

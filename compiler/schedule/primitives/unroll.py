@@ -8,12 +8,7 @@ from compiler.schedule.plan import Plan, with_kind
 from compiler.schedule.primitive import primitive
 
 
-@primitive(
-    "$loop",
-    "sched.unroll %l",
-    "unroll{block=C loop=l}",
-    loop=LOOP,
-)
+@primitive("$loop", "sched.unroll %l", "unroll{block=C loop=l}", loop=LOOP)
 def unroll(program: Program, loop: int) -> Plan:
     """Mark a loop to be unrolled by the lowering.
 

@@ -8,12 +8,7 @@ from compiler.schedule.plan import Plan, with_kind, without_kind_around
 from compiler.schedule.primitive import primitive
 
 
-@primitive(
-    "$loop",
-    "sched.vectorize %l",
-    "vectorize{block=C loop=l}",
-    loop=LOOP,
-)
+@primitive("$loop", "sched.vectorize %l", "vectorize{block=C loop=l}", loop=LOOP)
 def vectorize(program: Program, loop: int) -> Plan:
     """Mark a loop whose iterations become the lanes of vectors.
 

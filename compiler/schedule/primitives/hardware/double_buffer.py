@@ -10,23 +10,12 @@ from compiler.dialects.access import AxisAttr
 from compiler.program.names import fresh
 from compiler.program.tree import Block, Program
 from compiler.schedule.parameters import BLOCK
-from compiler.schedule.plan import (
-    Plan,
-    block_place,
-    no_table,
-    only_target,
-    refuse,
-)
+from compiler.schedule.plan import Plan, block_place, no_table, only_target, refuse
 from compiler.schedule.primitive import primitive
 from compiler.schedule.region import WINDOW, insert_axis, moved_alloc, touches, with_accesses, with_buffer
 
 
-@primitive(
-    "$block",
-    "sched.double_buffer %c",
-    "double-buffer{block=B.local}",
-    block=BLOCK,
-)
+@primitive("$block", "sched.double_buffer %c", "double-buffer{block=B.local}", block=BLOCK)
 def double_buffer(program: Program, block: str) -> Plan:
     """Give a block's buffer two halves, so that one is filled while the other is read.
 

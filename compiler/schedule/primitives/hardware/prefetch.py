@@ -7,16 +7,9 @@ from dataclasses import replace
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
 
 from compiler.analysis.legal import Step
-from compiler.program.tree import (
-    Program,
-    touched,
-)
+from compiler.program.tree import Program, touched
 from compiler.schedule.parameters import INT, LOOP, TEXT
-from compiler.schedule.plan import (
-    Plan,
-    loop_place,
-    refuse,
-)
+from compiler.schedule.plan import Plan, loop_place, refuse
 from compiler.schedule.primitive import primitive
 
 

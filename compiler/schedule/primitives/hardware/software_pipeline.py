@@ -9,13 +9,7 @@ from compiler.affine.condition import Condition
 from compiler.analysis.legal import Step
 from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, touched
 from compiler.schedule.parameters import INTS, LOOP
-from compiler.schedule.plan import (
-    Plan,
-    loop_place,
-    new_label,
-    refuse,
-    require_serial,
-)
+from compiler.schedule.plan import Plan, loop_place, new_label, refuse, require_serial
 from compiler.schedule.primitive import primitive
 from compiler.schedule.region import limited
 
