@@ -52,6 +52,14 @@ class Linear:
         """Whether no atom occurs."""
         return not self.terms
 
+    @property
+    def as_variable(self) -> int | None:
+        """The variable that the form is, as `i`; None for any other form, such as `i + 1` or `2*i`."""
+        match self.terms:
+            case ((int() as atom, 1),) if self.constant == 0:
+                return atom
+        return None
+
     def variables(self) -> set[int]:
         """All variables that occur, also inside floordiv and mod."""
         variables: set[int] = set()

@@ -82,13 +82,13 @@ def _classes(program: Program, blocks: Sequence[Block]) -> _Classes:
         classes.unfit += [(block.label, n) for n, axis in enumerate(block.axes) if axis.is_reduce]
         for access in block.writes:
             for dim, form in enumerate(access.index):
-                axis = plain(form)
+                axis = form.as_variable
                 if axis is not None:
                     _linked(classes, dims, (access.buffer, dim), (block.label, axis))
     written = {access.buffer for block in blocks for access in block.writes}
     for block in blocks:
         for name, dim, form in _reads(block):
-            axis = plain(form)
+            axis = form.as_variable
             if axis is not None:
                 _linked(classes, dims, (name, dim), (block.label, axis))
             elif name in written and (name, dim) in dims and program.buffers[name].shape[dim] > 1:
@@ -106,15 +106,6 @@ def _linked(classes: _Classes, dims: dict[tuple[str, int], Axis], dim: tuple[str
         classes.join(axis, dims[dim])
     else:
         dims[dim] = axis
-
-
-def plain(form: Linear) -> int | None:
-    """The axis that a form consists of; None for any other form."""
-    if form.constant == 0 and len(form.terms) == 1:
-        ((atom, factor),) = form.terms
-        if factor == 1 and isinstance(atom, int):
-            return atom
-    return None
 
 
 def _row_axes(classes: _Classes, block: Block, row_classes: Sequence[Axis]) -> tuple[int, ...] | None:

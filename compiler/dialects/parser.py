@@ -35,10 +35,9 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyExcepti
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
-from compiler.dialects.dominance import last_sentence
+from compiler.dialects.dominance import last_sentence, verify_module
 from compiler.dialects.foreign_errors import FOREIGN, said
-from compiler.support import plugins
-from compiler.support.spans import of_parse_error
+from compiler.support import plugins, spans
 from compiler.types.elements import FLOATS, element_bits
 
 AttributeT = TypeVar("AttributeT", bound=Attribute)
@@ -198,10 +197,25 @@ class Parser(upstream.Parser):
             plugin = plugins.owner(*self._parser_state.dialect_stack[-1:])
             if plugin is not None:
                 span = Span(self._latest, self._latest + 1, self._source)
-                raise plugin.failed(error).within(of_parse_error(ParseError(span, ""))) from error
+                raise plugin.failed(error).within(spans.of_parse_error(ParseError(span, ""))) from error
             if isinstance(error, FOREIGN):
                 raise ParseError(self._current_token.span, f"this cannot be read: {said(error)}") from error
             raise
+
+
+def parsed(ctx: Context, text: str, source: str) -> ModuleOp:
+    """Parse and verify a module; errors show lines of its `source`, a file or a name such as <text>."""
+    spans.remember(source, text)
+    module = Parser(ctx, text, source).parse_module()
+    verify_module(module)
+    return module
+
+
+def unreadable(what: str, error: ParseError | VerifyException) -> str:
+    """The sentence about a text that `parsed` refuses, with the line of a syntax error."""
+    if isinstance(error, ParseError):
+        return f"{what} cannot be read: line {spans.of_parse_error(error).line}: {last_sentence(error.msg)}"
+    return f"{what} does not verify: {last_sentence(str(error))}"
 
 
 def float_of(bits: int, type: Attribute) -> float:

@@ -6,8 +6,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from compiler.dialects.dominance import last_sentence, verify_module
-from compiler.dialects.parser import Parser
+from compiler.dialects.parser import parsed, unreadable
 from compiler.support.errors import InputError
 from compiler.support.files import read
 
@@ -19,11 +18,6 @@ def read_module(ctx: Context, path: str, what: str) -> ModuleOp:
     except InputError as error:
         raise InputError(f"the {what} {error}") from error
     try:
-        module = Parser(ctx, text, path).parse_module()
-        verify_module(module)
-    except ParseError as error:
-        line = text.count("\n", 0, error.span.start) + 1
-        raise InputError(f"the {what} '{path}' cannot be read: line {line}: {last_sentence(error.msg)}") from error
-    except VerifyException as error:
-        raise InputError(f"the {what} '{path}' does not verify: {last_sentence(str(error))}") from error
-    return module
+        return parsed(ctx, text, path)
+    except (ParseError, VerifyException) as error:
+        raise InputError(unreadable(f"the {what} '{path}'", error)) from error

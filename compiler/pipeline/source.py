@@ -16,13 +16,13 @@ from compiler.dialects.functions import (
     functions,
 )
 from compiler.dialects.numbers import dtype_of
-from compiler.dialects.parser import Parser
+from compiler.dialects.parser import parsed
 from compiler.frontends.model import Imported
 from compiler.pipeline.models import imported
 from compiler.pipeline.passes import verifies_each
 from compiler.program.tree import Buffer
 from compiler.schedule import Schedule
-from compiler.support import files, spans, validation
+from compiler.support import files, validation
 from compiler.support.errors import InputError, TargetError
 from compiler.targets.arguments import Argument
 from compiler.types.policies import policy_named
@@ -56,10 +56,7 @@ def check_words(target: object, policy: object, name: object, arch: object) -> N
 
 def parse(text: str, source: str = "<text>") -> ModuleOp:
     """Parse and verify MLIR text at any of Strata's levels; `source` is its file, or a name such as <text>."""
-    spans.remember(source, text)
-    module = Parser(universe.context(), text, source).parse_module()
-    verify_module(module)
-    return module
+    return parsed(universe.context(), text, source)
 
 
 def level_of(module: ModuleOp) -> str:

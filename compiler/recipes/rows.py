@@ -7,7 +7,7 @@ from functools import partial
 from math import prod
 
 from compiler.analysis.order import step
-from compiler.analysis.rows import Rows, plain, rows_of
+from compiler.analysis.rows import Rows, rows_of
 from compiler.program.body import Read
 from compiler.program.tree import Access, Block
 from compiler.recipes.draft import Alternative, Draft
@@ -232,7 +232,7 @@ def _copied(s: Schedule, axes: dict[str, tuple[int, ...]]) -> dict[str, tuple[in
         done[label] = numbers
         node = s.program.blocks[label]
         if node.combiners and makes_result(s, node):
-            dims = {plain(form): dim for dim, form in enumerate(node.writes[0].index)}
+            dims = {form.as_variable: dim for dim, form in enumerate(node.writes[0].index)}
             copy = s.cache_write(s.get_block(label))
             done[s.label(copy)] = tuple(dims[number] for number in numbers)
     return done
@@ -312,9 +312,8 @@ def _adjacent(s: Schedule, block: Handle, outer: Handle, inner: Handle) -> bool:
     if node.table is not None or node.guard:
         return False
     numbers = {loop.label: loop.number for loop in s.program.enclosing(node.label)}
-    axes = [
-        [n for n, form in enumerate(node.bindings) if plain(form) == numbers[s.label(loop)]] for loop in (outer, inner)
-    ]
+    bound = [form.as_variable for form in node.bindings]
+    axes = [[n for n, variable in enumerate(bound) if variable == numbers[s.label(loop)]] for loop in (outer, inner)]
     if (
         any(len(variables) != 1 for variables in axes)
         or node.axes[axes[0][0]].is_reduce != node.axes[axes[1][0]].is_reduce
@@ -333,7 +332,7 @@ def _is_pair(access: Access, uses: Sequence[int], first: int, second: int, shape
     at = uses[0]
     if list(uses) != [at, at + 1] or at + 1 >= len(access.index):
         return False
-    indexed_axes = plain(access.index[at]), plain(access.index[at + 1])
+    indexed_axes = access.index[at].as_variable, access.index[at + 1].as_variable
     return indexed_axes == (first, second) and shape[at + 1] == node.axes[second].size
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.analysis.rows import plain
 from compiler.program import body
 from compiler.program.tree import Block
 from compiler.schedule.plan import block_place, refuse
@@ -16,7 +15,7 @@ def inverse(block: Block, target: int = 0) -> dict[int, int]:
     for dim, form in enumerate(block.writes[target].index):
         if form.is_constant:
             continue
-        atom = plain(form)
+        atom = form.as_variable
         if atom is None or atom in dimensions:
             refuse(block_place(block.label), "it does not write one element for each of its axes")
         dimensions[atom] = dim

@@ -12,11 +12,10 @@ from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp, Transform
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from compiler.dialects.dominance import last_sentence, verify_module
-from compiler.dialects.parser import Parser
+from compiler.dialects.parser import parsed, unreadable
 from compiler.schedule.dialect import SCHED
 from compiler.schedule.primitives import PRIMITIVES, of_plugins
-from compiler.support import files, spans
+from compiler.support import files
 from compiler.support.errors import InputError, ScheduleError
 from compiler.support.text import unknown
 
@@ -55,28 +54,16 @@ def script_of(script: Script) -> NamedSequenceOp:
 def _parsed(script: str | PathLike[str]) -> ModuleOp:
     """The module of a text, or of a file. Raises ScheduleError, with the line."""
     text, source = _text(script)
-    spans.remember(source, text)
     try:
-        module = Parser(_context(), text, source).parse_module()
-        verify_module(module)
-    except ParseError as error:
-        span = spans.of_parse_error(error)
-        said = f"{_called(source)} cannot be read: line {span.line}: {_said(error)}"
-        raise ScheduleError(said).within(span) from error
-    except VerifyException as error:
-        raise ScheduleError(f"{_called(source)} does not verify: {last_sentence(str(error))}") from error
-    return module
+        return parsed(_context(), text, source)
+    except (ParseError, VerifyException) as error:
+        sentence = unreadable("the script" if source == SOURCE else f"the script '{source}'", error)
+        raise ScheduleError(re.sub(r"Operation sched\.(\S+) is not registered$", _unknown, sentence)) from error
 
 
-def _called(source: str) -> str:
-    return "the script" if source == SOURCE else f"the script '{source}'"
-
-
-def _said(error: ParseError) -> str:
-    """The sentence of a parser, with the primitive that is meant where there is none of a name."""
-    sentence = last_sentence(error.msg)
-    missing = re.fullmatch(r"Operation sched\.(\S+) is not registered", sentence)
-    return unknown("primitive", missing[1], [*PRIMITIVES, *of_plugins()]) if missing else sentence
+def _unknown(missing: re.Match[str]) -> str:
+    """The sentence about a primitive that does not exist, with names that are similar."""
+    return unknown("primitive", missing[1], [*PRIMITIVES, *of_plugins()])
 
 
 def _text(script: str | PathLike[str]) -> tuple[str, str]:

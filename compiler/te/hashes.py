@@ -9,8 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func
 
-from compiler.dialects.dominance import verify_module
-from compiler.dialects.parser import Parser
+from compiler.dialects.parser import parsed
 from compiler.dialects.te import TE
 from compiler.dialects.upstream.arith import ARITH
 from compiler.dialects.upstream.math import MATH
@@ -54,6 +53,4 @@ def _parsed(text: str, source: str) -> ModuleOp:
     context = Context()
     for dialect in DIALECTS:
         context.load_dialect(dialect)
-    module = Parser(context, text, source).parse_module()
-    verify_module(module)
-    return module
+    return parsed(context, text, source)

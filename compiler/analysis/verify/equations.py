@@ -63,14 +63,14 @@ def _dims(program: Program, block: Block, number: int) -> tuple[int | None, ...]
         if form.is_constant and form.constant == 0 and size == 1:
             dims.append(None)
             continue
-        atom = form.terms[0][0] if len(form.terms) == 1 else None
-        if not isinstance(atom, int) or form.terms[0][1] != 1 or form.constant or atom in dims or atom >= block.spatial:
+        axis = form.as_variable
+        if axis is None or axis in dims or axis >= block.spatial:
             raise NotFunctional(
                 f"block '{block.label}' of the original does not write one element for each of its axes"
             )
-        if block.axes[atom].size != size:
+        if block.axes[axis].size != size:
             raise NotFunctional(f"block '{block.label}' of the original does not write all of '{access.buffer}'")
-        dims.append(atom)
+        dims.append(axis)
     if any(n not in dims and block.axes[n].size > 1 for n in range(block.spatial)):
         raise NotFunctional(f"block '{block.label}' of the original writes elements several times")
     return tuple(dims)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from compiler.affine import linear as lin
-from compiler.affine.linear import Linear
 from compiler.graph.grouping.facts import Kind, kind_of
 from compiler.graph.normal_form import with_axes
 from compiler.graph.tree import Compute, Graph, Node
@@ -74,15 +73,9 @@ def _is_transposed(reader: Node, name: str) -> bool:
 
 def order_of(access: Access) -> tuple[int, ...] | None:
     """The axes that index a read, in order and without constants; None if it has other indices or conditions."""
-    axes = [_axis(form) for form in access.index if form.terms]
+    axes = [form.as_variable for form in access.index if form.terms]
     moved = tuple(axis for axis in axes if axis is not None)
     return moved if not access.where and len(axes) == len(moved) == len(set(moved)) else None
-
-
-def _axis(form: Linear) -> int | None:
-    """The axis that a form is; None for any other form."""
-    ((atom, factor), *more) = form.terms
-    return atom if isinstance(atom, int) and factor == 1 and not more and not form.constant else None
 
 
 def _reads_in(order: tuple[int, ...], name: str, graph: Graph) -> bool:

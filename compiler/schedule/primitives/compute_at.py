@@ -5,7 +5,6 @@ from __future__ import annotations
 from compiler.affine import linear as lin
 from compiler.analysis.cover import runs_for_all
 from compiler.analysis.legal import Step
-from compiler.analysis.rows import plain
 from compiler.program.tree import Access, Block, Program, blocks_in
 from compiler.schedule.parameters import BLOCK, LOCATION
 from compiler.schedule.placement import inserted, moved_nest, require_box, require_visible
@@ -96,7 +95,7 @@ def _written_axes(block: Block, access: Access) -> list[int]:
     """The axis that indexes each dimension of a target of the block, -1 for none; each spatial axis indexes one."""
     axes: list[int] = []
     for form in access.index:
-        axis = -1 if form == lin.constant(0) else plain(form)
+        axis = -1 if form == lin.constant(0) else form.as_variable
         if axis is None or axis >= block.spatial or (axis >= 0 and axis in axes):
             refuse(block_place(block.label), "it does not write one element for each of its spatial axes")
         axes.append(axis)

@@ -10,7 +10,6 @@ from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import runs_once
 from compiler.analysis.legal import Step
-from compiler.analysis.rows import plain
 from compiler.program import body
 from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned
 from compiler.schedule.inlining import inverse, without_unused
@@ -85,7 +84,7 @@ def _consumed_axes(program: Program, consumer: Block, read: Access) -> dict[int,
     for dim, form in enumerate(read.index):
         if form == lin.constant(0) and shape[dim] == 1:
             continue
-        axis = plain(form)
+        axis = form.as_variable
         if axis is None or axis in by_dim.values():
             refuse(place, f"it does not read one element of '{buffer}' at its own axes")
         if consumer.axes[axis].size != shape[dim]:
