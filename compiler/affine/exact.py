@@ -27,8 +27,8 @@ def escape(expr: AffineExpr, size: int, extents: Sequence[int], condition: Affin
     """
     if isinstance(expr, AffineDimExpr) and extents[expr.position] <= size:
         return None
-    ranges = {i: (0, extent - 1) for i, extent in enumerate(extents)}
-    form = lin.linear(expr, [lin.variable(i) for i in range(len(extents))], ranges)
+    ranges = lin.box(extents)
+    form = lin.linear(expr, lin.variables(len(extents)), ranges)
     low, high = lin.bounds(form, ranges)
     if low >= 0 and high < size:
         return None

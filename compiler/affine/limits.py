@@ -57,8 +57,8 @@ def bad_index(what: str, expr: AffineExpr, extents: Sequence[int]) -> str:
     """A sentence if an index expression takes values of 2^63 or more for 0 <= d_i < extents[i], else empty."""
     if _magnitude(expr, extents) < END:
         return ""
-    ranges = {i: (0, extent - 1) for i, extent in enumerate(extents)}
-    return bad_form(what, lin.linear(expr, [lin.variable(i) for i in ranges], ranges), ranges)
+    ranges = lin.box(extents)
+    return bad_form(what, lin.linear(expr, lin.variables(len(extents)), ranges), ranges)
 
 
 def bad_form(what: str, form: lin.Linear, ranges: lin.Ranges) -> str:

@@ -99,6 +99,16 @@ def variable(index: int) -> Linear:
     return Linear(((index, 1),), 0)
 
 
+def variables(count: int) -> tuple[Linear, ...]:
+    """The forms of the first variables, as the index of an element by the axes of a block."""
+    return tuple(map(variable, range(count)))
+
+
+def box(shape: Sequence[int]) -> dict[int, Range]:
+    """The ranges of the indices of a shape: dimension d is in [0, shape[d])."""
+    return {d: (0, size - 1) for d, size in enumerate(shape)}
+
+
 def strides(shape: Sequence[int]) -> list[int]:
     """Row-major strides of a shape, in elements."""
     return [prod(shape[d + 1 :]) for d in range(len(shape))]

@@ -127,7 +127,7 @@ class _Walker:
         """The conflicts between threads in one stage. Blocks on the same thread loops cannot conflict: iterations of a
         bound loop are independent, which `legal` checks."""
         stage_statements = [self.statements[key] for block in blocks_in(stage) for key in _keys(block)]
-        around = {loop.number for loop in self.program.enclosing(key_of(stage))}
+        around = self.program.outer(key_of(stage))
         for first, second in combinations(stage_statements, 2):
             alike = self._threads(first) == self._threads(second)
             warps = self._is_warps(first) or self._is_warps(second)

@@ -82,7 +82,7 @@ def runs_for_all(before: Program, after: Program, label: str) -> bool:
     """Whether a block runs for all axis values, in each iteration of the common loops, for which it ran before."""
     # Y with axis a0 = l1, and afterwards with the guard l1 <= 6 too: False, since 7 is missing in
     #   [l1, a0] : 0 <= l1 <= 7 and 6 + -1*l1 >= 0 and a0 = l1
-    shared = {loop.number for loop in before.enclosing(label)} & {loop.number for loop in after.enclosing(label)}
+    shared = before.outer(label) & after.outer(label)
     common = sorted(shared)
     return surely_within(_axes(before, label, common), _axes(after, label, common))
 

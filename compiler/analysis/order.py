@@ -15,7 +15,7 @@ def contiguous_order(program: Program, block: Block, loops: Sequence[Loop]) -> t
     that is guarded or reads its target, and of a block where a reduction would become innermost.
     """
     alone = all(len(loop.body) == 1 and loop.kind == "serial" for loop in loops)
-    written = {access.buffer for access in block.writes}
+    written = set(block.targets)
     bound = block.bindings == tuple(lin.variable(loop.number) for loop in loops)
     if not loops or not alone or not bound or block.guard or written & set(block.sources):
         return ()

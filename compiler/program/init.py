@@ -41,14 +41,14 @@ def init_block(program: Program, block: Block, label: str) -> Block:
 
 @dataclass(frozen=True)
 class InitNest:
-    """An init in a nest of its own; `values` maps each original loop to the variable of its copy."""
+    """A block in copies of loops; `values` maps each original loop to the variable of its copy."""
 
     node: Node
     values: Mapping[int, Linear]
 
 
 def init_nest(program: Program, init: Block, loops: Sequence[Loop], number: int, lanes: bool = False) -> InitNest:
-    """Nest an init in copies of the loops that it uses, numbered from `number` on.
+    """Nest an init, or another part of a reduction, in copies of the loops that it uses, numbered from `number` on.
 
     Copies of tensorized loops are serial: the intrinsic computes the sum, not the init. With `lanes` the innermost
     copy is vectorized.

@@ -127,7 +127,7 @@ def computed(op: loop.BlockOp | te.ComputeOp, names: Mapping[SSAValue, str]) -> 
 def gathered(op: loop.GatherOp | te.GatherOp, names: Mapping[SSAValue, str]) -> Block:
     """Translate a gather, without bindings, guard and writes; `names` are those of the buffers."""
     ranges = _axis_ranges(op)
-    dims = [lin.variable(n) for n in ranges]
+    dims = lin.variables(len(ranges))
     index = tuple(
         e.position if isinstance(e, AffineSymExpr) else lin.linear(e, dims, ranges) for e in op.table_map.data.results
     )
@@ -155,14 +155,14 @@ def _access(name: str, access: AccessAttr, ranges: lin.Ranges) -> Access:
     index = _forms(access.affine_map, ranges)
     if access.condition is None:
         return Access(name, index)
-    dims = [lin.variable(n) for n in ranges]
+    dims = lin.variables(len(ranges))
     return Access(name, index, tuple(conditions(access.condition, dims, ranges)), access.otherwise)
 
 
 def _axis_ranges(op: loop.Placed | te.ComputeOp | te.GatherOp) -> dict[int, lin.Range]:
-    return {n: (0, axis.size - 1) for n, axis in enumerate(op.axes)}
+    return lin.box([axis.size for axis in op.axes])
 
 
 def _forms(map: AffineMap, ranges: lin.Ranges) -> tuple[Linear, ...]:
-    dims = [lin.variable(n) for n in ranges]
+    dims = lin.variables(len(ranges))
     return tuple(lin.linear(e, dims, ranges) for e in map.results)

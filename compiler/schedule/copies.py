@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
 from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
 from compiler.program import body
-from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, blocks_in, key_of, nested, touched
-from compiler.schedule.plan import Plan, new_label
+from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, blocks_in, key_of, touched
+from compiler.schedule.placement import nest_over
+from compiler.schedule.plan import Plan
+from compiler.schedule.region import Interval
 
 
 def redirected(block: Block, names: Mapping[str, str]) -> Block:
@@ -50,26 +53,32 @@ def copy_nest(
     program: Program, label: str, shape: Sequence[int], copies: Sequence[tuple[Access, Buffer]], place: int | str
 ) -> tuple[str, Node]:
     """A nest that copies to every element of targets of one shape; each source is over one axis a dimension."""
-    label = program.fresh_block(label)
-    taken = {n.label for n in program.enclosing(place)}
+    reads = [source for source, _ in copies]
+    writes = [Access(target.name, lin.variables(len(shape))) for _, target in copies]
+    types = [target.scalar for _, target in copies]
+    block = copy_block(program.fresh_block(label), shape, reads, writes, types, _location(program, place))
+    taken = {loop.label for loop in program.enclosing(place)}
+    return block.label, copy_loops(program, block, [Interval(lin.constant(0), n) for n in shape], taken)
+
+
+def copy_block(
+    label: str,
+    shape: Sequence[int],
+    reads: Sequence[Access],
+    writes: Sequence[Access],
+    types: Sequence[Attribute],
+    location: LocationAttr,
+) -> Block:
+    """A block that copies elements of several buffers, with one axis for each dimension of a shape, bound to zero."""
     axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(shape))
-    first = program.fresh_number()
-    loops = [Loop(first + d, new_label(f"ax{d}", taken), n, ()) for d, n in enumerate(shape)]
-    identity = tuple(lin.variable(d) for d in range(len(shape)))
-    bindings = tuple(lin.variable(n.number) if n.extent > 1 else lin.constant(0) for n in loops)
-    types = tuple(target.scalar for _, target in copies)
-    block = Block(
-        label,
-        axes,
-        bindings,
-        (),
-        tuple(source for source, _ in copies),
-        types,
-        tuple(Access(target.name, identity) for _, target in copies),
-        tuple(body.read(n, type) for n, type in enumerate(types)),
-        location=_location(program, place),
-    )
-    return label, nested([n for n in loops if n.extent > 1], block)
+    zeros = (lin.constant(0),) * len(axes)
+    values = tuple(body.read(n, type) for n, type in enumerate(types))
+    return Block(label, axes, zeros, (), tuple(reads), tuple(types), tuple(writes), values, location=location)
+
+
+def copy_loops(program: Program, block: Block, spans: Sequence[Interval], taken: set[str]) -> Node:
+    """The block of a copy under loops over spans of its axes, with names that are not taken."""
+    return nest_over(program, block, dict(enumerate(spans)), [axis.label for axis in block.axes], taken)
 
 
 def _location(program: Program, place: int | str) -> LocationAttr:

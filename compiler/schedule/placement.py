@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
-from compiler.affine.linear import Linear
 from compiler.program.tree import Block, Loop, Node, Program, nested
 from compiler.schedule.plan import block_place, labels_in, new_label, refuse
 from compiler.schedule.region import Interval, inside
@@ -15,7 +14,7 @@ from compiler.schedule.region import Interval, inside
 
 def require_visible(program: Program, block: Block, outer: set[int]) -> None:
     """Every buffer of the block lives at its new place."""
-    for name in dict.fromkeys((*block.sources, *(a.buffer for a in block.writes))):
+    for name in dict.fromkeys((*block.sources, *block.targets)):
         around = program.enclosing((name,)) if name in program.allocs else ()
         for loop in around:
             if loop.number not in outer:
@@ -23,33 +22,42 @@ def require_visible(program: Program, block: Block, outer: set[int]) -> None:
 
 
 def moved_nest(
-    program: Program, block: Block, spans: dict[int, Interval], node: Loop, when: Sequence[Condition] = ()
+    program: Program, block: Block, spans: Mapping[int, Interval], node: Loop, when: Sequence[Condition] = ()
 ) -> Node:
     """The block under new loops inside `node`, over the spans of its axes and all of its reductions."""
-    taken = {n.label for n in (*program.enclosing(node.number), node)} | labels_in(node.body)
-    number = program.fresh_number()
-    ranges = dict(program.ranges)
+    around = (*program.enclosing(node.number), node)
+    taken = {n.label for n in around} | labels_in(node.body)
+    complete = dict(spans)
+    for number, (axis, bound) in enumerate(zip(block.axes, block.bindings, strict=True)):
+        if axis.is_reduce:
+            complete.setdefault(number, Interval(lin.constant(0), axis.size))
+        elif number not in spans and not bound.variables() <= {n.number for n in around}:
+            reason = f"its axis '{axis.label}' indexes no element and is tied to the place where it stands"
+            refuse(block_place(block.label), reason)
+    labels = [f"{block.label}.{axis.label}" if axis.label in taken else axis.label for axis in block.axes]
+    return nest_over(program, replace(block, guard=tuple(when)), complete, labels, taken)
+
+
+def nest_over(
+    program: Program, block: Block, spans: Mapping[int, Interval], labels: Sequence[str], taken: set[str]
+) -> Node:
+    """The block under a new loop for each axis whose span has several elements; axes without a span keep their binding.
+
+    Spans `i .. i + 2` and `0 .. 3` of axes of 8 and 4 elements:
+        loop.for "x" = 3 { loop.for "y" = 4 { if i + x < 8: S(i + x, y) } }
+    """
+    first, ranges = program.fresh_number(), dict(program.ranges)
     loops: list[Loop] = []
-    bindings: list[Linear] = []
-    guard = list(when)
-    for position, (axis, bound) in enumerate(zip(block.axes, block.bindings, strict=True)):
-        span = spans.get(position)
-        if span is None and not axis.is_reduce:
-            if not bound.variables() <= {n.number for n in (*program.enclosing(node.number), node)}:
-                reason = f"its axis '{axis.label}' indexes no element and is tied to the place where it stands"
-                refuse(block_place(block.label), reason)
-            bindings.append(bound)
-            continue
-        span = span or Interval(lin.constant(0), axis.size)
+    bindings, guard = list(block.bindings), list(block.guard)
+    for number, span in sorted(spans.items()):
         form = span.low
         if span.extent > 1:
-            label = new_label(axis.label if axis.label not in taken else f"{block.label}.{axis.label}", taken)
-            loops.append(Loop(number, label, span.extent, ()))
-            ranges[number] = (0, span.extent - 1)
-            form = form + lin.variable(number)
-            number += 1
-        bindings.append(form)
-        guard += inside([form], [axis.size], ranges)
+            loop = Loop(first + len(loops), new_label(labels[number], taken), span.extent, ())
+            loops.append(loop)
+            ranges[loop.number] = (0, loop.extent - 1)
+            form = form + loop.variable
+        bindings[number] = form
+        guard += inside([form], [block.axes[number].size], ranges)
     return nested(loops, replace(block, bindings=tuple(bindings), guard=tuple(dict.fromkeys(guard))))
 
 

@@ -39,7 +39,7 @@ def unchanged(
 def neighbours(program: Program, label: str, producers: bool) -> tuple[str, ...]:
     """The producers, or the consumers, of a block, in the order of the program."""
     block = program.blocks[label]
-    touched = block.sources if producers else [access.buffer for access in block.writes]
+    touched = block.sources if producers else block.targets
     touching = program.writers if producers else program.readers
     labels = {b.label for name in touched for b in touching[name]} - {label}
     return tuple(name for name in program.blocks if name in labels)
@@ -110,7 +110,7 @@ def require_read(block: Block, buffer: str) -> None:
     """The block reads a buffer, and does not write it."""
     if buffer not in block.sources:
         refuse(block_place(block.label), f"it does not read '{buffer}'")
-    if any(access.buffer == buffer for access in block.writes):
+    if buffer in block.targets:
         refuse(block_place(block.label), f"it writes '{buffer}' as well")
 
 
@@ -121,11 +121,6 @@ def sole_writer(program: Program, buffer: str, label: str) -> None:
     other_writers = [w.label for w in program.writers[buffer] if w.label != label]
     if other_writers:
         refuse(block_place(label), f"'{buffer}' is written by block '{other_writers[0]}' as well")
-
-
-def target_names(block: Block) -> list[str]:
-    """The buffers that a block writes, each once."""
-    return list(dict.fromkeys(access.buffer for access in block.writes))
 
 
 def no_table(place: str, blocks: Iterable[Block], *buffers: str) -> None:
@@ -145,7 +140,7 @@ def no_gather(place: str, block: Block) -> None:
 def only_target(block: Block) -> str:
     """The name of a block's one target."""
     if len(block.writes) != 1:
-        refuse(block_place(block.label), f"it writes {len(target_names(block))} buffers, not one")
+        refuse(block_place(block.label), f"it writes {len(block.targets)} buffers, not one")
     return block.writes[0].buffer
 
 

@@ -11,7 +11,7 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear, Quotient
 from compiler.dialects.access import AxisAttr
 from compiler.program.names import fresh
-from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, key_of, map_blocks, rebound, renumbered
+from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, key_of, renumbered
 
 WINDOW = "w."
 """How the labels of axes begin that are bound to the low end of a window."""
@@ -99,19 +99,6 @@ def inside(forms: Sequence[Linear], shape: Sequence[int], ranges: lin.Ranges) ->
     return [c for c in conditions if not c.always(ranges)]
 
 
-def limited(
-    nodes: Sequence[Node], values: Mapping[int, Linear], limits: Sequence[Condition], ranges: lin.Ranges
-) -> tuple[Node, ...]:
-    """The nodes with loops replaced by forms, their blocks guarded by what the ranges do not prove of the limits."""
-    new = [condition for condition in limits if not condition.always(ranges)]
-
-    def change(block: Block) -> Block:
-        block = rebound(block, values, ranges)
-        return replace(block, guard=tuple(dict.fromkeys((*block.guard, *new))))
-
-    return map_blocks(nodes, change)
-
-
 def folded(program: Program, buffer: str, spans: Sequence[Interval]) -> Program:
     """The program with a temporary made as small as its window: each index less the window's low end.
 
@@ -153,7 +140,7 @@ def _folded_block(program: Program, block: Block, buffer: str, kept: Mapping[int
 
 def touches(block: Block, buffer: str) -> bool:
     """Whether a block reads or writes a buffer, other than as the table of a gather."""
-    return any(access.buffer == buffer for access in (*block.reads, *block.writes))
+    return any(access.buffer == buffer for access in block.reads) or buffer in block.targets
 
 
 def with_accesses(block: Block, buffer: str, change: Callable[[Access], Access]) -> Block:

@@ -38,7 +38,7 @@ def _buffer(buffer: Buffer) -> str:
 
 
 def _block(block: Block) -> str:
-    writes = ", ".join(dict.fromkeys(access.buffer for access in block.writes))
+    writes = ", ".join(block.targets)
     reads = ", ".join(block.sources)
     label = "" if block.label == writes else f"{block.label}: "
     return f"{label}{writes} {sign(block)} f({reads})" + (", guarded" if block.guard else "")

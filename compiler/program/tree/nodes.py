@@ -93,6 +93,11 @@ class Block:
         return tuple(dict.fromkeys([*[access.buffer for access in self.reads], *table]))
 
     @cached_property
+    def targets(self) -> tuple[str, ...]:
+        """The buffers that it writes, each once."""
+        return tuple(dict.fromkeys([access.buffer for access in self.writes]))
+
+    @cached_property
     def spatial(self) -> int:
         """Number of spatial axes; they come first."""
         return sum([not axis.is_reduce for axis in self.axes])
@@ -100,7 +105,7 @@ class Block:
     @cached_property
     def axis_ranges(self) -> dict[int, lin.Range]:
         """The range of each axis."""
-        return {n: (0, axis.size - 1) for n, axis in enumerate(self.axes)}
+        return lin.box([axis.size for axis in self.axes])
 
     @property
     def has_init(self) -> bool:
@@ -137,6 +142,11 @@ class Loop:
     body: tuple[Node, ...]
     kind: str = "serial"
     attributes: tuple[tuple[str, Attribute], ...] = ()
+
+    @property
+    def variable(self) -> Linear:
+        """The form of its value: its variable, or zero if it has one iteration."""
+        return lin.variable(self.number) if self.extent > 1 else lin.constant(0)
 
     @property
     def intrinsic(self) -> str:
@@ -210,7 +220,7 @@ class Nest:
         """The blocks that write each buffer, in order."""
         writers: dict[str, list[Block]] = {}
         for block in self.blocks.values():
-            for name in dict.fromkeys(access.buffer for access in block.writes):
+            for name in block.targets:
                 writers.setdefault(name, []).append(block)
         return writers
 

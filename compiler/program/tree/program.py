@@ -119,6 +119,14 @@ class Program:
         """The loops around a loop, block or allocation, outermost first."""
         return self.places.around(key)
 
+    def outer(self, key: Key) -> set[int]:
+        """The numbers of the loops around a loop, block or allocation."""
+        return {loop.number for loop in self.enclosing(key)}
+
+    def ranges_with(self, *loops: Loop) -> dict[int, lin.Range]:
+        """The range of each loop, and of new ones."""
+        return self.ranges | {loop.number: (0, loop.extent - 1) for loop in loops}
+
     def fresh_number(self) -> int:
         """A number that no loop has."""
         return max(self.loops, default=-1) + 1

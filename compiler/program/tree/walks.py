@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from compiler.affine import linear as lin
+from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.program.body import rewrite
 from compiler.program.tree.nodes import Access, Block, Loop, Node, Table
@@ -39,7 +40,7 @@ def blocks_in(*nodes: Node) -> list[Block]:
 def touched(nodes: Iterable[Node]) -> tuple[set[str], set[str]]:
     """The buffers read, and those written, by the blocks of some nodes."""
     inside = blocks_in(*nodes)
-    return {name for b in inside for name in b.sources}, {a.buffer for b in inside for a in b.writes}
+    return {name for b in inside for name in b.sources}, {name for b in inside for name in b.targets}
 
 
 def map_blocks(nodes: Iterable[Node], change: Callable[[Block], Block]) -> tuple[Node, ...]:
@@ -76,6 +77,18 @@ def rebound(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges) -> B
         bindings=tuple(lin.substitute(f, values, ranges) for f in block.bindings),
         guard=tuple(dict.fromkeys(c for c in guard if not c.always(ranges))),
     )
+
+
+def rebind(
+    nodes: Iterable[Node], values: Mapping[int, Linear], ranges: lin.Ranges, guards: Sequence[Condition] = ()
+) -> tuple[Node, ...]:
+    """Substitute forms for loops in the blocks of nodes, and add conditions over the new loops to their guards."""
+
+    def change(block: Block) -> Block:
+        block = rebound(block, values, ranges)
+        return replace(block, guard=tuple(dict.fromkeys((*block.guard, *guards)))) if guards else block
+
+    return map_blocks(nodes, change)
 
 
 def renumbered(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges | None = None) -> Block:

@@ -7,7 +7,7 @@ from compiler.analysis.legal import Step
 from compiler.program.tree import Access, Alloc, Buffer, Node, Program, blocks_in, key_of, map_blocks
 from compiler.schedule.copies import copy_nest, redirected
 from compiler.schedule.parameters import BLOCK, word
-from compiler.schedule.plan import Plan, block_place, refuse, target_names
+from compiler.schedule.plan import Plan, block_place, refuse
 from compiler.schedule.primitive import primitive
 from compiler.types.scopes import SCOPES
 
@@ -34,7 +34,7 @@ def cache_write(program: Program, block: str, scope: str = "local") -> Plan:
     cache_write, Halide in(), Exo stage_mem.
     """
     writer = program.blocks[block]
-    targets = [program.buffers[name] for name in target_names(writer)]
+    targets = [program.buffers[name] for name in writer.targets]
     shape = targets[0].shape
     if any(target.shape != shape for target in targets):
         refuse(block_place(block), "its targets have different shapes")
@@ -44,10 +44,9 @@ def cache_write(program: Program, block: str, scope: str = "local") -> Plan:
     for target in targets:
         _require_untouched(program, target.name, block, top)
     copies = {t.name: Buffer(program.fresh_buffer(f"{t.name}.{scope}"), shape, t.element, scope) for t in targets}
-    identity = tuple(lin.variable(d) for d in range(len(shape)))
     place = key_of(top)
     assert not isinstance(place, tuple)
-    pairs = [(Access(copies[t.name].name, identity), t) for t in targets]
+    pairs = [(Access(copies[t.name].name, lin.variables(len(shape))), t) for t in targets]
     label, nest = copy_nest(program, copies[targets[0].name].name, shape, pairs, place)
 
     names = {name: copy.name for name, copy in copies.items()}

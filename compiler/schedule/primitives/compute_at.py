@@ -8,7 +8,7 @@ from compiler.analysis.legal import Step
 from compiler.program.tree import Access, Block, Program, blocks_in
 from compiler.schedule.parameters import BLOCK, LOCATION
 from compiler.schedule.placement import inserted, moved_nest, require_box, require_visible
-from compiler.schedule.plan import Plan, block_place, loop_place, no_table, refuse, sole_writer, target_names, unchanged
+from compiler.schedule.plan import Plan, block_place, loop_place, no_table, refuse, sole_writer, unchanged
 from compiler.schedule.primitive import primitive
 from compiler.schedule.primitives.inline import inline
 from compiler.schedule.region import Interval, folded, hull, moved_alloc, region
@@ -41,7 +41,7 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
     if loop == INLINE:
         return inline(program, block)
     moved = program.blocks[block]
-    targets = target_names(moved)
+    targets = moved.targets
     for buffer in targets:
         sole_writer(program, buffer, block)
     no_table(block_place(block), program.blocks.values(), *targets)
@@ -50,7 +50,7 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
     require_box(program, moved)
     consumers = blocks_in(node)
     inner = {b.label for b in consumers}
-    if block in inner and loop in {n.number for n in program.enclosing(block)}:
+    if block in inner and loop in program.outer(block):
         refuse(block_place(block), f"it is inside {loop_place(program, loop)} already")
     readers = [b for b in program.blocks.values() if any(a.buffer in targets for a in b.reads)]
     if moved in readers or not readers:
@@ -60,7 +60,7 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
         if reader.label not in inner:
             reason = f"its consumer '{reader.label}' is not inside {loop_place(program, loop)}"
             refuse(block_place(block), reason)
-    outer = {n.number for n in (*program.enclosing(loop), node)}
+    outer = program.outer(loop) | {loop}
     require_visible(program, moved, outer)
     spans = _spans_by_axis(program, moved, dims, outer)
     removed = program.replaced(block, lambda _: [])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from compiler.affine import linear as lin
 from compiler.analysis.legal import Step
-from compiler.program.tree import Alloc, Program, blocks_in, key_of, map_blocks, rebound, touched
+from compiler.program.tree import Alloc, Program, blocks_in, rebind, touched
 from compiler.schedule.parameters import BLOCK, LOOP
 from compiler.schedule.plan import Plan, block_place, loop_place, loops_around, refuse, require_serial
 from compiler.schedule.primitive import primitive
@@ -47,10 +47,8 @@ def distribute(program: Program, loop: int, block: str) -> Plan:
         refuse(loop_place(program, loop), reason)
     unused = tuple(n for n in second if isinstance(n, Alloc) and n.buffer.name in local)
     number = program.fresh_number()
-    ranges = dict(program.ranges) | {number: program.ranges[loop]}
     values = {loop: lin.variable(number)}
-    moved = map_blocks(second, lambda b: rebound(b, values, ranges))
+    moved = rebind(second, values, program.ranges_with(replace(node, number=number)))
     parts = [replace(node, body=(*first, *unused)), replace(node, number=number, body=moved)]
     shifts = {b.label: values for b in blocks_in(*second)}
-    after = program.replaced(loop, lambda _: parts)
-    return Plan(Step(after, shifts=shifts), loops=(key_of(parts[0]), number))  # type: ignore[arg-type]
+    return Plan(Step(program.replaced(loop, lambda _: parts), shifts=shifts), loops=(loop, number))

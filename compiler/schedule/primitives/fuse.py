@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
-from compiler.program.tree import Loop, Program, blocks_in, map_blocks, rebound
+from compiler.program.tree import Loop, Program, blocks_in, rebind
 from compiler.schedule.parameters import LOOPS
 from compiler.schedule.plan import Plan, labels_around, new_label, require_perfect, require_serial
 from compiler.schedule.primitive import primitive
@@ -35,21 +36,16 @@ def fuse(program: Program, loops: Sequence[int]) -> Plan:
     require_serial(program, loops)
     nodes = [program.loops[n] for n in loops]
     require_perfect(nodes)
-    number = program.fresh_number()
-    extent = prod(node.extent for node in nodes)
-    ranges = dict(program.ranges) | {number: (0, extent - 1)}
-    variable = lin.variable(number) if extent > 1 else lin.constant(0)
+    labels = [node.label for node in nodes]
+    label = new_label("_".join(labels), labels_around(program, loops[-1]).difference(labels))
+    fused = Loop(program.fresh_number(), label, prod(node.extent for node in nodes), ())
+    ranges = program.ranges_with(fused)
     values: dict[int, Linear] = {}
-    step = extent
+    step = fused.extent
     for node in nodes:
-        above = step
-        step //= node.extent
-        values[node.number] = lin.floordiv(lin.mod(variable, above, ranges), step, ranges)
-    taken = labels_around(program, loops[-1]) | {outer.label for outer in program.enclosing(loops[0])}
-    taken -= {node.label for node in nodes}
-    body = map_blocks(nodes[-1].body, lambda b: rebound(b, values, ranges))
-    label = new_label("_".join(node.label for node in nodes), taken)
-    fused = Loop(number, label, extent, body)
+        above, step = step, step // node.extent
+        values[node.number] = lin.floordiv(lin.mod(fused.variable, above, ranges), step, ranges)
+    fused = replace(fused, body=rebind(nodes[-1].body, values, ranges))
     after = program.replaced(loops[0], lambda _: [fused])
     moves_init = any(block.has_init for block in blocks_in(fused))  # it stands before the outermost reduce loop
-    return Plan(Step(after, links=values, keeps_order=not moves_init), loops=(number,))
+    return Plan(Step(after, links=values, keeps_order=not moves_init), loops=(fused.number,))

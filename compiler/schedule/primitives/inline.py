@@ -17,7 +17,7 @@ from compiler.program import body
 from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned, walk
 from compiler.schedule.inlining import inverse, without_unused
 from compiler.schedule.parameters import BLOCK
-from compiler.schedule.plan import Plan, block_place, no_gather, no_table, refuse, sole_writer, target_names
+from compiler.schedule.plan import Plan, block_place, no_gather, no_table, refuse, sole_writer
 from compiler.schedule.primitive import primitive
 
 
@@ -38,7 +38,7 @@ def inline(program: Program, block: str) -> Plan:
     if dropped.combiners:
         refuse(place, "it is a reduction, whose value takes a loop")
     no_gather(place, dropped)
-    targets = target_names(dropped)
+    targets = dropped.targets
     no_table(place, program.blocks.values(), *targets)
     for reader in program.blocks.values():
         if any(access.buffer in targets for access in reader.reads):
@@ -51,7 +51,7 @@ def inline(program: Program, block: str) -> Plan:
         refuse(place, f"nothing reads '{targets[0]}'")
     for buffer in targets:
         for reader in program.readers[buffer]:
-            shared = {n.number for n in program.enclosing(block)} & {n.number for n in program.enclosing(reader.label)}
+            shared = program.outer(block) & program.outer(reader.label)
             if not covered(program, buffer, len(shared), reader.label):
                 reason = f"block '{reader.label}' reads elements of '{buffer}' that it has not written in the iteration"
                 refuse(place, reason)
@@ -82,9 +82,9 @@ def _require_stable(program: Program, block: Block, readers: list[Block]) -> Non
                 reason = f"block '{writer.label}' writes its input '{access.buffer}' before the last consumer has read"
                 refuse(block_place(block.label), reason)
         if access.buffer in program.allocs:
-            outer = {n.number for n in program.enclosing((access.buffer,))}
+            outer = program.outer((access.buffer,))
             for reader in readers:
-                if not outer <= {n.number for n in program.enclosing(reader.label)}:
+                if not outer <= program.outer(reader.label):
                     reason = f"its input '{access.buffer}' does not live where block '{reader.label}' reads"
                     refuse(block_place(block.label), reason)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler.affine import linear as lin
-from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.legal import Step
-from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in
+from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, rebind
 from compiler.schedule.parameters import ANY_LOOP, INT
 from compiler.schedule.plan import (
     Plan,
@@ -21,7 +20,7 @@ from compiler.schedule.plan import (
     require_serial,
 )
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import limited
+from compiler.schedule.region import inside
 
 
 @primitive(
@@ -51,30 +50,25 @@ def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
     first_loop, second_loop = program.loops[first], program.loops[second]
     if shift < 0:
         refuse(loop_place(program, second), f"the shift {shift} is negative")
-    siblings, start, end = _adjacent(program, first_loop, second_loop)
-    extent = max(first_loop.extent, second_loop.extent + shift)
-    number = program.fresh_number()
-    ranges = dict(program.ranges) | {number: (0, extent - 1)}
-    variable = lin.variable(number) if extent > 1 else lin.constant(0)
-    links = {first: variable, second: variable - lin.constant(shift)}
-    bodies = []
-    for node in (first_loop, second_loop):
-        at = links[node.number]
-        limits = [Condition(at), Condition(lin.constant(node.extent - 1) - at)]
-        bodies.append(limited(node.body, {node.number: at}, limits, ranges))
+    _require_adjacent(program, first_loop, second_loop)
     label = first_loop.label
-    if label in labels_in(bodies[1]):
-        label = new_label(label, labels_around(program, first) | labels_in(bodies[1]))
-    merged = Loop(number, label, extent, (*bodies[0], *bodies[1]), "serial", first_loop.attributes)
-    between = siblings[start + 1 : end]
-    new = (*siblings[:start], *between, merged, *siblings[end + 1 :])
-    after = _with_siblings(program, first, new)
-    shifts: dict[str, dict[int, Linear]] = {b.label: {first: links[first]} for b in blocks_in(first_loop)}
-    shifts |= {b.label: {second: links[second]} for b in blocks_in(second_loop)}
-    return Plan(Step(after, shifts=shifts), loops=(number,))
+    if label in (labels := labels_in(second_loop.body)):
+        label = new_label(label, labels_around(program, first) | labels)
+    extent = max(first_loop.extent, second_loop.extent + shift)
+    merged = Loop(program.fresh_number(), label, extent, (), "serial", first_loop.attributes)
+    ranges = program.ranges_with(merged)
+    body: list[Node] = []
+    shifts: dict[str, dict[int, Linear]] = {}
+    for node, value in ((first_loop, merged.variable), (second_loop, merged.variable - lin.constant(shift))):
+        body += rebind(node.body, {node.number: value}, ranges, inside([value], [node.extent], ranges))
+        shifts |= {block.label: {node.number: value} for block in blocks_in(node)}
+    merged = replace(merged, body=tuple(body))
+    after = program.replaced(second, lambda _: [merged]).replaced(first, lambda _: [])
+    return Plan(Step(after, shifts=shifts), loops=(merged.number,))
 
 
-def _adjacent(program: Program, first: Loop, second: Loop) -> tuple[tuple[Node, ...], int, int]:
+def _require_adjacent(program: Program, first: Loop, second: Loop) -> None:
+    """Only allocations stand between the loops, in one body."""
     here, there = program.places[first.number], program.places[second.number]
     if [n.number for n in here.loops] != [n.number for n in there.loops]:
         refuse(loop_place(program, second.number), f"it does not stand beside loop '{first.label}'")
@@ -86,11 +80,3 @@ def _adjacent(program: Program, first: Loop, second: Loop) -> tuple[tuple[Node, 
         if not isinstance(node, Alloc):
             what = f"loop '{node.label}'" if isinstance(node, Loop) else block_place(node.label)
             refuse(loop_place(program, second.number), f"{what} stands between it and loop '{first.label}'")
-    return siblings, start, end
-
-
-def _with_siblings(program: Program, key: int, siblings: tuple[Node, ...]) -> Program:
-    around = program.enclosing(key)
-    if not around:
-        return replace(program, body=siblings)
-    return program.replaced(around[-1].number, lambda n: [replace(n, body=siblings)])  # type: ignore[arg-type]

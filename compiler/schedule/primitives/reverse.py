@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from compiler.affine import linear as lin
 from compiler.analysis.legal import Step
-from compiler.program.tree import Program, map_blocks, rebound
+from compiler.program.tree import Program, rebind
 from compiler.schedule.parameters import LOOP
 from compiler.schedule.plan import Plan, require_serial
 from compiler.schedule.primitive import primitive
@@ -32,11 +32,7 @@ def reverse(program: Program, loop: int) -> Plan:
     """
     require_serial(program, [loop])
     node = program.loops[loop]
-    number = program.fresh_number()
-    ranges = {**program.ranges, number: (0, node.extent - 1)}
-    backwards = lin.constant(node.extent - 1)
-    if node.extent > 1:
-        backwards = backwards - lin.variable(number)
-    body = map_blocks(node.body, lambda block: rebound(block, {loop: backwards}, ranges))
-    after = program.replaced(loop, lambda _: [replace(node, number=number, body=body)])
-    return Plan(Step(after, links={loop: backwards}), loops=(number,))
+    new = replace(node, number=program.fresh_number())
+    backwards = {loop: lin.constant(node.extent - 1) - new.variable}
+    body = rebind(node.body, backwards, program.ranges_with(new))
+    return Plan(Step(program.replaced(loop, lambda _: [replace(new, body=body)]), links=backwards), loops=(new.number,))

@@ -48,7 +48,7 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
         return reverse_inline(program, block)
     moved = program.blocks[block]
     node = program.loops[loop]
-    if loop in {n.number for n in program.enclosing(block)}:
+    if loop in program.outer(block):
         refuse(block_place(block), f"it is inside {loop_place(program, loop)} already")
     written = {a.buffer: b for b in blocks_in(node) for a in b.writes}
     no_table(block_place(block), [moved], *written)
@@ -59,9 +59,9 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
         refuse(block_place(block), "it is a reduction, which is spread over several iterations")
     buffer = sources[0].buffer
     require_box(program, moved)
-    outer = {n.number for n in (*program.enclosing(loop), node)}
+    outer = program.outer(loop) | {loop}
     require_visible(program, moved, outer)
-    producers = [b for b in blocks_in(node) if any(a.buffer == buffer for a in b.writes)]
+    producers = [b for b in blocks_in(node) if buffer in b.targets]
     spans = region(program, buffer, producers, outer, writes=True)
     by_axis = _consumed_axes(program, moved, sources[0].index, spans, outer)
     last_rounds = _last_rounds(program, block, node, by_axis, producers)
@@ -79,7 +79,7 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
     for access in moved.writes:
         after = alloc_first(after, access.buffer)
     for name in dict.fromkeys(access.buffer for access in sources):
-        writers = [b for b in blocks_in(node) if any(a.buffer == name for a in b.writes)]
+        writers = [b for b in blocks_in(node) if name in b.targets]
         after = _shrunk(after, name, region(program, name, writers, outer, writes=True), outer, loop)
     return Plan(Step(after, moved=frozenset((block,))))
 
@@ -112,7 +112,7 @@ def _last_rounds(
     Different iterations of all other loops around must have different regions, one beside the other.
     """
     around = [*program.enclosing(node.number), node]
-    common = {n.number for n in program.enclosing(block)}
+    common = program.outer(block)
     new = [n for n in around if n.number not in common and n.extent > 1]
     used: set[int] = set()
     for span in spans.values():

@@ -98,7 +98,7 @@ def _consumed_axes(program: Program, consumer: Block, read: Access) -> dict[int,
 def _require_readable(program: Program, producer: Block, consumer: Block) -> None:
     """Require that the other buffers of the consumer, reads and target, live where the producer runs, and that the
     reads have their values there."""
-    outer = {n.number for n in program.enclosing(producer.label)}
+    outer = program.outer(producer.label)
     for access in (*consumer.reads, *consumer.writes):
         for around in program.enclosing((access.buffer,)) if access.buffer in program.allocs else ():
             if around.number not in outer:

@@ -10,11 +10,11 @@ from compiler.affine.linear import Atom, Linear
 from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
 from compiler.program import body
-from compiler.program.init import init_depth
+from compiler.program.init import init_depth, init_nest
 from compiler.program.names import fresh
-from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, nested, rebound, renumbered
+from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Program, index_at, renumbered
 from compiler.schedule.parameters import BLOCK, LOOP
-from compiler.schedule.plan import Plan, block_place, loop_place, loops_around, new_label, refuse
+from compiler.schedule.plan import Plan, block_place, loop_place, loops_around, refuse
 from compiler.schedule.primitive import primitive
 from compiler.schedule.region import insert_axis
 
@@ -63,12 +63,13 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
     )
     partial = replace(partial, label=program.fresh_block(f"{block}.rf"), writes=writes)
     depth = init_depth(reduction, around)
-    final, nest = _final(program, reduction, around, depth, node, partials)
-    outermost = around[depth]
+    final = _final(program, reduction, around, node, partials)
+    inner = [replace(n, kind="serial") for n in (*(n for n in around[depth:] if n is not node), node)]
+    nest = init_nest(program, final, inner, program.fresh_number())
     after = program.replaced(block, lambda _: [partial])
-    after = after.replaced(outermost.number, lambda old: [*map(Alloc, partials), old, nest])
-    shifts = _final_links(final, reduction, around)
-    step = Step(after, sources={(block, True): (block, True)}, shifts=shifts)
+    after = after.replaced(around[depth].number, lambda old: [*map(Alloc, partials), old, nest.node])
+    links = {number: copy for number, copy in nest.values.items() if number in reduction.loops_of(False)}
+    step = Step(after, sources={(block, True): (block, True)}, shifts={block: links})
     return Plan(step, blocks=(partial.label,))
 
 
@@ -97,7 +98,7 @@ def _of_a_part(program: Program, block: Block, node: Loop) -> Block:
         axes[n] = AxisAttr(axes[n].label, lin.bounds(within_part, program.ranges)[1] + 1, reduce=True)
         at_axis = lin.substitute(begin, {node.number: lin.variable(part)}, {part: (0, node.extent - 1)})
         values[n] = at_axis + lin.variable(n)
-    ranges = {n: (0, axis.size - 1) for n, axis in enumerate(axes)}
+    ranges = lin.box([axis.size for axis in axes])
     return replace(renumbered(block, values, ranges), axes=tuple(axes), bindings=tuple(bindings))
 
 
@@ -115,57 +116,24 @@ def _is_dense(form: Linear, ranges: lin.Ranges) -> bool:
     return True
 
 
-def _final(
-    program: Program, block: Block, around: tuple[Loop, ...], depth: int, node: Loop, partials: Sequence[Buffer]
-) -> tuple[Block, Node]:
-    """The block that combines the partial results, and its nest: the spatial loops inside the reduction's, then
-    the factored one."""
+def _final(program: Program, block: Block, around: Sequence[Loop], node: Loop, partials: Sequence[Buffer]) -> Block:
+    """The block that combines the partial results along the factored loop."""
     spatial = block.spatial
     reduce_loops = block.loops_of(True) - block.loops_of(False) - {node.number}
     guard = tuple(c for c in block.guard if not c.form.variables() & reduce_loops)  # where partial results have an init
-    used = set().union(*(f.variables() for f in block.bindings[:spatial]), *(c.form.variables() for c in guard))
-    used.discard(node.number)
-    inner = [n for n in around[depth:] if n.number in used]
-    number = program.fresh_number()
-    ranges = dict(program.ranges)
-    values: dict[int, Linear] = {}
-    loops = []
-    for loop in inner:
-        ranges[number] = (0, loop.extent - 1)
-        values[loop.number] = lin.variable(number)
-        loops.append(Loop(number, new_label(loop.label, {n.label for n in around[:depth]}), loop.extent, ()))
-        number += 1
-    ranges[number] = (0, node.extent - 1)
-    values[node.number] = lin.variable(number)
-    label = new_label(node.label, {n.label for n in (*around[:depth], *loops)})
-    loops.append(Loop(number, label, node.extent, ()))
     axis_label = fresh(node.label, [axis.label for axis in block.axes[:spatial]])
-    axes = (*block.axes[:spatial], AxisAttr(axis_label, node.extent, reduce=True))
     gone = {n: lin.constant(0) for n in range(spatial, len(block.axes))}
-    indices = [tuple(lin.substitute(f, gone, block.axis_ranges) for f in access.index) for access in block.writes]
+    writes = [replace(access, index=index_at(access.index, gone, block.axis_ranges)) for access in block.writes]
     types = tuple(buffer.scalar for buffer in partials)
-    final = Block(
+    return Block(
         block.label,
-        axes,
-        (*block.bindings[:spatial], lin.variable(number)),
+        (*block.axes[:spatial], AxisAttr(axis_label, node.extent, reduce=True)),
+        (*block.bindings[:spatial], lin.variable(node.number)),
         guard,
-        tuple(Access(b.name, (lin.variable(spatial), *index)) for b, index in zip(partials, indices, strict=True)),
+        tuple(Access(b.name, (lin.variable(spatial), *a.index)) for b, a in zip(partials, writes, strict=True)),
         types,
-        tuple(replace(access, index=index) for access, index in zip(block.writes, indices, strict=True)),
+        tuple(writes),
         tuple(body.read(n, type) for n, type in enumerate(types)),
         block.combiners,
         location=block.location,
     )
-    final = rebound(final, values, ranges)
-    return final, nested(loops, final)
-
-
-def _final_links(final: Block, before: Block, around: tuple[Loop, ...]) -> dict[str, dict[int, Linear]]:
-    """The final block's instances correspond by the loops that bind its spatial axes."""
-    links: dict[int, Linear] = {}
-    for was, now in zip(before.bindings[: before.spatial], final.bindings, strict=False):
-        old, new = [a for a, _ in was.terms], [a for a, _ in now.terms]
-        for a, b in zip(old, new, strict=False):
-            if isinstance(a, int) and isinstance(b, int) and a != b:
-                links[a] = lin.variable(b)
-    return {final.label: links}

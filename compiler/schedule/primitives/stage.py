@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from xdsl.dialects.builtin import UNKNOWN_LOC
+
 from compiler.affine import linear as lin
-from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import covered
 from compiler.analysis.legal import Step
-from compiler.dialects.access import AxisAttr
-from compiler.program import body
 from compiler.program.init import init_depth
 from compiler.program.tree import (
     Access,
@@ -23,14 +22,14 @@ from compiler.program.tree import (
     Program,
     blocks_in,
     map_blocks,
-    nested,
     touched,
 )
+from compiler.schedule.copies import copy_block, copy_loops
 from compiler.schedule.parameters import LOOP, TEXT, word
 from compiler.schedule.placement import inserted
-from compiler.schedule.plan import Plan, loop_place, new_label, no_table, refuse
+from compiler.schedule.plan import Plan, loop_place, no_table, refuse
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import Interval, inside, region, touches, window_axis, with_accesses
+from compiler.schedule.region import Interval, region, touches, window_axis, with_accesses
 from compiler.types.scopes import SCOPES
 
 
@@ -63,12 +62,12 @@ def stage(program: Program, loop: int, buffer: str, scope: str = "local") -> Pla
     if buffer not in reads | writes:
         refuse(loop_place(program, loop), f"its body does not touch '{buffer}'")
     no_table(loop_place(program, loop), inner, buffer)
-    outer = {n.number for n in (*program.enclosing(loop), node)}
-    if buffer in program.allocs and loop in {n.number for n in program.enclosing((buffer,))}:
+    outer = program.outer(loop) | {loop}
+    if buffer in program.allocs and loop in program.outer((buffer,)):
         refuse(loop_place(program, loop), f"'{buffer}' lives inside it already")
     depth = len(program.enclosing(loop)) + 1
     for writer in inner:
-        writes_it = any(access.buffer == buffer for access in writer.writes)
+        writes_it = buffer in writer.targets
         if writes_it and writer.has_init and init_depth(writer, program.enclosing(writer.label)) < depth:
             reason = f"the init of block '{writer.label}' stands outside; decompose_reduction first"
             refuse(loop_place(program, loop), reason)
@@ -76,34 +75,25 @@ def stage(program: Program, loop: int, buffer: str, scope: str = "local") -> Pla
     source = program.buffers[buffer]
     copy = Buffer(program.fresh_buffer(f"{buffer}.{scope}"), tuple(s.extent for s in spans), source.element, scope)
     changed = map_blocks(node.body, lambda b: _windowed(program, b, buffer, copy.name, spans))
-    first = program.fresh_number()
-    staged = replace(node, body=(Alloc(copy), *changed))
-    staged_program = program.replaced(loop, lambda _: [staged])
+    staged = program.replaced(loop, lambda _: [replace(node, body=(Alloc(copy), *changed))])
     written = buffer in writes
-    parts: list[Node] = [Alloc(copy)]
     label_in = label_out = ""
-    if not covered(_copied_out(staged_program, copy) if written else staged_program, copy.name, depth):
-        label_in, nest = _window_nest(program, node, buffer, copy, spans, "in", first)
-        parts.append(nest)
-        first += len(spans)
-    parts += changed
+    if not covered(_copied_out(staged, copy) if written else staged, copy.name, depth):
+        label_in, nest = _window_nest(staged, node, buffer, copy, spans, "in")
+        staged = inserted(staged, loop, 1, nest)
     if written:
-        label_out, nest = _window_nest(program, node, buffer, copy, spans, "out", first)
-        parts.append(nest)
-    after = program.replaced(loop, lambda _: [replace(node, body=tuple(parts))])
-    return Plan(Step(after), blocks=(label_in, label_out))
+        label_out, nest = _window_nest(staged, node, buffer, copy, spans, "out")
+        staged = inserted(staged, loop, len(staged.loops[loop].body), nest)
+    return Plan(Step(staged), blocks=(label_in, label_out))
 
 
 def _copied_out(program: Program, copy: Buffer) -> Program:
     """The program with a read of the whole window at the end of the body where it lives."""
-    access = Access(copy.name, tuple(lin.variable(d) for d in range(len(copy.shape))))
-    first = program.fresh_number()
-    axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(copy.shape))
-    bindings = tuple(lin.variable(first + d) for d in range(len(copy.shape)))
-    probe = Block("?", axes, bindings, (), (access,), (copy.scalar,), (), ())
-    loops = [Loop(first + d, f"ax{d}", n, ()) for d, n in enumerate(copy.shape)]
+    window = Access(copy.name, lin.variables(len(copy.shape)))
+    probe = replace(copy_block("?", copy.shape, [window], [window], [copy.scalar], UNKNOWN_LOC), writes=(), body=())
     holder = program.enclosing((copy.name,))[-1]
-    return inserted(program, holder.number, len(holder.body), nested(loops, probe))
+    nest = copy_loops(program, probe, [Interval(lin.constant(0), n) for n in copy.shape], set())
+    return inserted(program, holder.number, len(holder.body), nest)
 
 
 def _windowed(program: Program, block: Block, buffer: str, name: str, spans: Sequence[Interval]) -> Block:
@@ -126,38 +116,20 @@ def _windowed(program: Program, block: Block, buffer: str, name: str, spans: Seq
 
 
 def _window_nest(
-    program: Program, node: Loop, buffer: str, copy: Buffer, spans: Sequence[Interval], way: str, first: int
+    program: Program, node: Loop, buffer: str, copy: Buffer, spans: Sequence[Interval], way: str
 ) -> tuple[str, Node]:
-    """The nest that copies a window of a buffer `in` or `out`, its loops numbered from `first`, and its label."""
+    """The nest that copies a window of a buffer `in` or `out`, and its label."""
     source = program.buffers[buffer]
     label = f"{copy.name}.{way}"
     while label in program.blocks:
         label += "'"
-    taken = {n.label for n in (*program.enclosing(node.number), node)}
-    ranges = dict(program.ranges)
-    loops, forms = [], []
-    guard: list[Condition] = []
-    for d, span in enumerate(spans):
-        loop = Loop(first + d, new_label(f"ax{d}", taken), span.extent, ())
-        form = span.low
-        if span.extent > 1:
-            loops.append(loop)
-            ranges[loop.number] = (0, span.extent - 1)
-            form = form + lin.variable(loop.number)
-        forms.append(form)
-        guard += inside([form], [source.shape[d]], ranges)
-    window_access = Access(buffer, tuple(lin.variable(d) for d in range(len(source.shape))))
-    block = Block(
-        label,
-        tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(source.shape)),
-        tuple(forms),
-        tuple(guard),
-        (window_access,),
-        (source.scalar,),
-        (window_access,),
-        (body.read(0, source.scalar),),
-        location=next(b.location for b in blocks_in(node) if any(buffer in t for t in touched([b]))),
-    )
-    part = _windowed(program, block, buffer, copy.name, spans)
-    nest: Node = replace(part, writes=(window_access,)) if way == "out" else replace(part, reads=(window_access,))
-    return label, nested(loops, nest)
+    whole = Access(buffer, lin.variables(len(source.shape)))
+    location = next(b.location for b in blocks_in(node) if any(buffer in t for t in touched([b])))
+    block = copy_block(label, source.shape, [whole], [whole], [source.scalar], location)
+    nest = copy_loops(program, block, spans, {n.label for n in (*program.enclosing(node.number), node)})
+
+    def redirected(copier: Block) -> Block:
+        new = _windowed(program, copier, buffer, copy.name, spans)
+        return replace(new, writes=(whole,)) if way == "out" else replace(new, reads=(whole,))
+
+    return label, map_blocks([nest], redirected)[0]

@@ -40,15 +40,13 @@ def sample_location(program: Program, random: Random, block: str, decision: int 
 
 def locations(program: Program, label: str) -> list[int]:
     """The loops at which a block can be computed: those around all its consumers and not around itself."""
-    written = {access.buffer for access in program.blocks[label].writes}
     around = [
         [loop.number for loop in program.enclosing(reader.label)]
-        for name in written
+        for name in program.blocks[label].targets
         for reader in program.readers[name]
         if reader.label != label
     ]
     if not around:
         return []
-    own_loops = {loop.number for loop in program.enclosing(label)}
-    shared = set(around[0]).intersection(*around[1:]) - own_loops
+    shared = set(around[0]).intersection(*around[1:]) - program.outer(label)
     return [number for number in around[0] if number in shared]

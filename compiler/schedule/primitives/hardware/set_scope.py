@@ -8,7 +8,7 @@ from compiler.analysis.legal import Step
 from compiler.program.tree import Program
 from compiler.schedule.layouts import temporary
 from compiler.schedule.parameters import BLOCK, word
-from compiler.schedule.plan import Plan, target_names
+from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import primitive
 from compiler.schedule.region import with_buffer
 from compiler.types.scopes import SCOPES
@@ -31,6 +31,6 @@ def set_scope(program: Program, block: str, scope: str) -> Plan:
     Requires temporaries. Elsewhere: TVM set_scope, Exo set_memory, MLIR memory spaces.
     """
     after = program
-    for name in target_names(program.blocks[block]):
+    for name in program.blocks[block].targets:
         after = with_buffer(after, name, replace(temporary(program, block, name), scope=scope))
     return Plan(Step(after, keeps_order=True))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from compiler.affine import linear as lin
-from compiler.affine.condition import Condition
 from compiler.analysis.legal import Step
-from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, touched
+from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, rebind, touched
 from compiler.schedule.parameters import INTS, LOOP
-from compiler.schedule.plan import Plan, loop_place, new_label, refuse, require_serial
+from compiler.schedule.plan import Plan, loop_place, refuse, require_serial
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import limited
+from compiler.schedule.region import inside
 
 
 @primitive(
@@ -43,19 +43,16 @@ def software_pipeline(program: Program, loop: int, stages: Sequence[int]) -> Pla
     if len(stages) != len(parts):
         refuse(place, f"{len(stages)} stages do not fit the {len(parts)} parts of its body")
     _require_lifted(node, parts, stages, place)
-    number = program.fresh_number()
-    extent = node.extent + max(stages)
-    ranges = dict(program.ranges) | {number: (0, extent - 1)}
+    pipelined = replace(node, number=program.fresh_number(), extent=node.extent + max(stages))
+    ranges = program.ranges_with(pipelined)
     body: list[Node] = [child for child in node.body if isinstance(child, Alloc)]
     shifts: dict[str, dict[int, lin.Linear]] = {}
     for part, stage in zip(parts, stages, strict=True):
-        late = lin.variable(number) - lin.constant(stage) if extent > 1 else lin.constant(0)
-        limits = [Condition(late), Condition(lin.constant(node.extent - 1) - late)]
-        body += limited([part], {loop: late}, limits, ranges)
+        late = pipelined.variable - lin.constant(stage)
+        body += rebind([part], {loop: late}, ranges, inside([late], [node.extent], ranges))
         shifts |= {block.label: {loop: late} for block in blocks_in(part)}
-    taken = {n.label for n in program.enclosing(loop)}
-    new = Loop(number, new_label(node.label, taken), extent, tuple(body), "serial", node.attributes)
-    return Plan(Step(program.replaced(loop, lambda _: [new]), shifts=shifts), loops=(number,))
+    after = program.replaced(loop, lambda _: [replace(pipelined, body=tuple(body))])
+    return Plan(Step(after, shifts=shifts), loops=(pipelined.number,))
 
 
 def _require_lifted(node: Loop, parts: Sequence[Node], stages: Sequence[int], place: str) -> None:

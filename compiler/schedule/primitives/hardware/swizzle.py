@@ -33,8 +33,8 @@ def swizzle(program: Program, block: str, width: int) -> Plan:
     rank = len(buffer.shape)
     if rank < 2 or buffer.shape[-1] % width:
         refuse(f"buffer '{buffer.name}'", f"its last dimension is no multiple of the width {width}")
-    ranges = {d: (0, n - 1) for d, n in enumerate(buffer.shape)}
+    ranges = lin.box(buffer.shape)
     row, column = lin.variable(rank - 2), lin.variable(rank - 1)
     turned = lin.floordiv(column, width, ranges).scaled(width) + lin.mod(column + row, width, ranges)
-    forms = [*(lin.variable(d) for d in range(rank - 1)), turned]
+    forms = [*lin.variables(rank - 1), turned]
     return Plan(Step(relaid(program, buffer, buffer, forms), keeps_order=True))

@@ -48,7 +48,7 @@ def pad(program: Program, block: str, buffer: str) -> Plan:
     shape = tuple(max(high for _, high in span) - low + 1 for span, low in zip(spans, lows, strict=True))
     copy = Buffer(program.fresh_buffer(f"{buffer}.pad"), shape, source.element)
     index = [lin.variable(d) + lin.constant(low) for d, low in enumerate(lows)]
-    box = {d: (0, size - 1) for d, size in enumerate(shape)}
+    box = lin.box(shape)
     edge = inside(index, source.shape, box)
     taken = Access(buffer, tuple(index), tuple(edge), next(iter(paddings)) if edge else None)
 

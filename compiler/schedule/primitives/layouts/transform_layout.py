@@ -73,8 +73,8 @@ def transform_layout(
         refuse(place, "the layout has symbols, or no results")
     if any(_divides_badly(e) for expression in by.results for e in expression.dfs()):
         refuse(place, "the layout divides by a value that is not a positive integer")
-    ranges = {d: (0, n - 1) for d, n in enumerate(old.shape)}
-    dims = [lin.variable(d) for d in range(len(old.shape))]
+    ranges = lin.box(old.shape)
+    dims = lin.variables(len(old.shape))
     forms = [lin.linear(e, dims, ranges) for e in by.results]
     spans = [lin.bounds(form, ranges) for form in forms]
     if any(low < 0 for low, _ in spans):
@@ -89,9 +89,9 @@ def transform_layout(
 
 def _in_block_layout(program: Program, block: str, old: Buffer, tiles: Sequence[int], order: Sequence[int]) -> Plan:
     """A layout in blocks: no two elements share a place."""
-    ranges = {d: (0, n - 1) for d, n in enumerate(old.shape)}
+    ranges = lin.box(old.shape)
     order = dimension_order(block, old.name, old, tiles, order)
-    forms = in_blocks([lin.variable(d) for d in range(len(old.shape))], tiles, order, ranges)
+    forms = in_blocks(lin.variables(len(old.shape)), tiles, order, ranges)
     shape = blocked_shape(old, tiles)
     new = replace(old, shape=tuple(shape[d] for d in order))
     return Plan(Step(relaid(program, old, new, forms), keeps_order=True))
