@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
-from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
 from compiler.program import body
 from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, blocks_in, key_of, touched
@@ -36,7 +35,7 @@ def read_copy(program: Program, reader: Block, through: Block, source: Access, c
     label, nest = copy_nest(program, copy.name, copy.shape, [(source, copy)], place)
     after = program.replaced(reader.label, lambda _: [through])
     after = after.replaced(place, lambda node: [Alloc(copy), nest, node])
-    return Plan(Step(after), blocks=(label,))
+    return Plan(after, blocks=(label,))
 
 
 def _before_reads(program: Program, block: str, buffer: str) -> int | str:

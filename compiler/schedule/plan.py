@@ -14,26 +14,13 @@ from compiler.support.errors import ScheduleError
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The plan of a primitive: the step to be judged, the loops, blocks and parameters that it gives, and the decision
-    of a choice."""
+class Plan(Step):
+    """A planned step, with the loops, blocks and parameters that it returns, and the decision of a choice."""
 
-    step: Step
     loops: tuple[int | None, ...] = ()
     blocks: tuple[str, ...] = ()
     params: tuple[int, ...] = ()
     decision: int | tuple[int, ...] | None = None
-
-
-def unchanged(
-    program: Program,
-    loops: tuple[int, ...] = (),
-    blocks: tuple[str, ...] = (),
-    params: tuple[int, ...] = (),
-    decision: int | tuple[int, ...] | None = None,
-) -> Plan:
-    """The plan of a primitive that only queries the program, or decides a choice."""
-    return Plan(Step(program), loops, blocks, params, decision)
 
 
 def neighbours(program: Program, label: str, producers: bool) -> tuple[str, ...]:
@@ -157,4 +144,4 @@ def with_kind(program: Program, loop: int, kind: str) -> Plan:
     if node.kind != "serial":
         refuse(loop_place(program, loop), f"it is {node.kind} already")
     after = program.replaced(loop, lambda _: [replace(node, kind=kind)])
-    return Plan(Step(after, keeps_order=True))
+    return Plan(after, keeps_order=True)

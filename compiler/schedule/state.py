@@ -93,9 +93,9 @@ class State:
 
     def _judged(self, plan: Plan, judged: bool) -> Plan:
         """A plan that is legal, or whose legality is the caller's to prove. Raises ScheduleError."""
-        step = plan.step
-        if step.program is not self.program:
-            fault = bad_sizes(step.program, self.program) or (judged and legal(step.program, self.program, step))
+        after = plan.program
+        if after is not self.program:
+            fault = bad_sizes(after, self.program) or (judged and legal(after, self.program, plan))
             if fault:
                 raise ScheduleError(fault)
         return plan
@@ -120,10 +120,10 @@ class State:
     def take(self, op: SchedOp, plan: Plan) -> None:
         """Commit an op's plan, and record the op; whether the plan is legal is the caller's to know."""
         primitive = op.primitive
-        before, after = self.program, plan.step.program
+        before, after = self.program, plan.program
         self.program = after
         if after is not before:
-            self._forward(before, plan.step)
+            self._forward(before, plan)
             loops, blocks = before.loops.keys() - after.loops.keys(), before.blocks.keys() - after.blocks.keys()
             for gone in set[int | str]() | loops | blocks:
                 for handle in self.handles.pop(gone, []):

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from compiler.dialects.sched import SchedOp
 from compiler.schedule.parameters import Handle, Size
-from compiler.schedule.plan import Plan, unchanged
+from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import CHOICES, Primitive
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.state import State
@@ -47,7 +47,7 @@ class _Template(Schedule):
 
     def _planner(self, primitive: Primitive) -> Callable[[State, SchedOp], Plan]:
         if primitive.name == "auto":
-            return lambda state, op: unchanged(state.program)
+            return lambda state, op: Plan(state.program)
         return super()._planner(primitive)
 
 

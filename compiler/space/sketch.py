@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i64
 from xdsl.dialects.transform import NamedSequenceOp, YieldOp
 from xdsl.ir import Operation, SSAValue
 
-from compiler.analysis.legal import Step
 from compiler.dialects.sched import SchedOp
 from compiler.program.tree import Program
 from compiler.schedule.include import Inclusion
@@ -138,7 +137,7 @@ class Sketch:
             for n in range(table.shape[1])
         ]
         if not choice.is_structural:
-            return Plan(Step(state.program), params=tuple(numbers))
+            return Plan(state.program, params=tuple(numbers))
         op.properties["decision"] = IntegerAttr(int(numbers[0]), i64)
         return primitive_of(op).planned(state, op)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from compiler.analysis.legal import Step
 from compiler.program.tree import Loop, Program
 from compiler.schedule.parameters import LOOP
 from compiler.schedule.plan import Plan, labels_around, new_label, require_serial
@@ -26,4 +25,4 @@ def add_unit_loop(program: Program, loop: int) -> Plan:
     number = program.fresh_number()
     label = new_label("unit", labels_around(program, loop) | {program.loops[loop].label})
     after = program.replaced(loop, lambda node: [Loop(number, label, 1, (node,))])
-    return Plan(Step(after, keeps_order=True), loops=(number,))
+    return Plan(after, keeps_order=True, loops=(number,))

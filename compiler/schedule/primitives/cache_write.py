@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from compiler.affine import linear as lin
-from compiler.analysis.legal import Step
 from compiler.program.tree import Access, Alloc, Buffer, Node, Program, blocks_in, key_of, map_blocks
 from compiler.schedule.copies import copy_nest, redirected
 from compiler.schedule.parameters import BLOCK, word
@@ -52,7 +51,7 @@ def cache_write(program: Program, block: str, scope: str = "local") -> Plan:
     names = {name: copy.name for name, copy in copies.items()}
     changed = map_blocks([top], lambda b: redirected(b, names))
     after = program.replaced(place, lambda _: [*map(Alloc, copies.values()), *changed, nest])
-    return Plan(Step(after), blocks=(label,))
+    return Plan(after, blocks=(label,))
 
 
 def _require_untouched(program: Program, buffer: str, block: str, top: Node) -> None:

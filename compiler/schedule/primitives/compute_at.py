@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from compiler.affine import linear as lin
 from compiler.analysis.cover import runs_for_all
-from compiler.analysis.legal import Step
 from compiler.program.tree import Access, Block, Program, blocks_in
 from compiler.schedule.parameters import BLOCK, LOCATION
 from compiler.schedule.placement import inserted, moved_nest, require_box, require_visible
-from compiler.schedule.plan import Plan, block_place, loop_place, no_table, refuse, sole_writer, unchanged
+from compiler.schedule.plan import Plan, block_place, loop_place, no_table, refuse, sole_writer
 from compiler.schedule.primitive import primitive
 from compiler.schedule.primitives.inline import inline
 from compiler.schedule.region import Interval, folded, hull, moved_alloc, region
@@ -37,7 +36,7 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
     compute_at, Halide compute_at, Exo fuse with recomputation, MLIR fuse_into_containing_op.
     """
     if loop == ROOT:
-        return unchanged(program)
+        return Plan(program)
     if loop == INLINE:
         return inline(program, block)
     moved = program.blocks[block]
@@ -73,7 +72,7 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
         refuse(block_place(block), reason)
     for buffer in targets:
         after = folded(moved_alloc(after, buffer, loop), buffer, [spans[axis] for axis in dims[buffer]])
-    return Plan(Step(after, moved=frozenset((block,))))
+    return Plan(after, moved=frozenset((block,)))
 
 
 def _spans_by_axis(program: Program, block: Block, dims: dict[str, list[int]], outer: set[int]) -> dict[int, Interval]:

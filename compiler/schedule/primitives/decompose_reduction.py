@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
-from compiler.analysis.legal import Step
 from compiler.analysis.statements import statements
 from compiler.program.init import init_block, init_depth, init_nest
 from compiler.program.tree import Block, Loop, Program
@@ -56,7 +55,7 @@ def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
     after = after.replaced(loop, lambda node: [nest.node, node])
     shifts = {label: {n: form for n, form in nest.values.items() if n in former.loops}}
     sources = {(label, False): (block, True)}
-    return Plan(Step(after, shifts=shifts, sources=sources), blocks=(label,))
+    return Plan(after, shifts=shifts, sources=sources, blocks=(label,))
 
 
 def _first_rounds(program: Program, block: Block, loops: Sequence[Loop]) -> list[Condition]:

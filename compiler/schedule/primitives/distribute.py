@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler.affine import linear as lin
-from compiler.analysis.legal import Step
 from compiler.program.tree import Alloc, Program, blocks_in, rebind, touched
 from compiler.schedule.parameters import BLOCK, LOOP
 from compiler.schedule.plan import Plan, block_place, loop_place, loops_around, refuse, require_serial
@@ -51,4 +50,4 @@ def distribute(program: Program, loop: int, block: str) -> Plan:
     moved = rebind(second, values, program.ranges_with(replace(node, number=number)))
     parts = [replace(node, body=(*first, *unused)), replace(node, number=number, body=moved)]
     shifts = {b.label: values for b in blocks_in(*second)}
-    return Plan(Step(program.replaced(loop, lambda _: parts), shifts=shifts), loops=(loop, number))
+    return Plan(program.replaced(loop, lambda _: parts), shifts=shifts, loops=(loop, number))

@@ -8,7 +8,6 @@ from math import prod
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.analysis.legal import Step
 from compiler.program.tree import Loop, Program, blocks_in, rebind
 from compiler.schedule.parameters import LOOPS
 from compiler.schedule.plan import Plan, labels_around, new_label, require_perfect, require_serial
@@ -48,4 +47,4 @@ def fuse(program: Program, loops: Sequence[int]) -> Plan:
     fused = replace(fused, body=rebind(nodes[-1].body, values, ranges))
     after = program.replaced(loops[0], lambda _: [fused])
     moves_init = any(block.has_init for block in blocks_in(fused))  # it stands before the outermost reduce loop
-    return Plan(Step(after, links=values, keeps_order=not moves_init), loops=(fused.number,))
+    return Plan(after, links=values, keeps_order=not moves_init, loops=(fused.number,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.program.tree import Program
 from compiler.schedule.parameters import FUNCTION, TEXT
-from compiler.schedule.plan import Plan, block_place, refuse, unchanged
+from compiler.schedule.plan import Plan, block_place, refuse
 from compiler.schedule.primitive import primitive
 
 
@@ -16,4 +16,4 @@ def get_block(program: Program, label: str) -> Plan:
     """
     if label not in program.blocks:
         refuse(block_place(label), f"there is none (there are {', '.join(program.blocks)})")
-    return unchanged(program, blocks=(label,))
+    return Plan(program, blocks=(label,))

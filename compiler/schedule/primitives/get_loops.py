@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.program.tree import Program
 from compiler.schedule.parameters import BLOCK
-from compiler.schedule.plan import Plan, unchanged
+from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import primitive
 
 
@@ -19,4 +19,4 @@ def get_loops(program: Program, block: str) -> Plan:
 
     Requires of a script that it has a handle for each. Elsewhere: TVM get_loops, MLIR transform.loop.
     """
-    return unchanged(program, loops=tuple(loop.number for loop in program.enclosing(block)))
+    return Plan(program, loops=tuple(loop.number for loop in program.enclosing(block)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.program.tree import Program
 from compiler.schedule.parameters import BLOCK
-from compiler.schedule.plan import Plan, neighbours, unchanged
+from compiler.schedule.plan import Plan, neighbours
 from compiler.schedule.primitive import primitive
 
 
@@ -15,4 +15,4 @@ def get_producers(program: Program, block: str) -> Plan:
     Requires of a script that it has a handle for each. Elsewhere: TVM get_producers, MLIR
     transform.get_producer_of_operand.
     """
-    return unchanged(program, blocks=neighbours(program, block, producers=True))
+    return Plan(program, blocks=neighbours(program, block, producers=True))

@@ -11,7 +11,6 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import covered
-from compiler.analysis.legal import Step
 from compiler.analysis.shared_element import private_loops
 from compiler.program import body
 from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned, walk
@@ -66,7 +65,7 @@ def inline(program: Program, block: str) -> Plan:
     for buffer in targets:
         after = after.replaced((buffer,), lambda _: [])
     after = after.map_blocks(change)
-    return Plan(Step(replace(after, body=pruned(after.body))))
+    return Plan(replace(after, body=pruned(after.body)))
 
 
 def _require_stable(program: Program, block: Block, readers: list[Block]) -> None:

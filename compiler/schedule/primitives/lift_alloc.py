@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.analysis.legal import Step
 from compiler.program.tree import Program
 from compiler.schedule.layouts import no_temporary
 from compiler.schedule.parameters import ANY_LOOP, TEXT
@@ -37,4 +36,4 @@ def lift_alloc(program: Program, buffer: str, loop: int | None = None) -> Plan:
         refuse(f"buffer '{buffer}'", f"it does not live inside {loop_place(program, loop)}")
     if (around[-1] if around else None) == loop:
         refuse(f"buffer '{buffer}'", "it lives there already")
-    return Plan(Step(moved_alloc(program, buffer, loop), keeps_order=True))
+    return Plan(moved_alloc(program, buffer, loop), keeps_order=True)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.analysis.legal import Step
 from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, rebind
 from compiler.schedule.parameters import ANY_LOOP, INT
 from compiler.schedule.plan import (
@@ -64,7 +63,7 @@ def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
         shifts |= {block.label: {node.number: value} for block in blocks_in(node)}
     merged = replace(merged, body=tuple(body))
     after = program.replaced(second, lambda _: [merged]).replaced(first, lambda _: [])
-    return Plan(Step(after, shifts=shifts), loops=(merged.number,))
+    return Plan(after, shifts=shifts, loops=(merged.number,))
 
 
 def _require_adjacent(program: Program, first: Loop, second: Loop) -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.analysis.legal import Step
 from compiler.program.names import fresh
 from compiler.program.tree import Alloc, Block, Loop, Node, Program, blocks_in, map_blocks, rebound
 from compiler.schedule.copies import redirected
@@ -63,8 +62,8 @@ def partition(program: Program, loop: int, position: int) -> Plan:
     shifts: dict[str, dict[int, Linear]] = {b.label: dict(at_head) for b in blocks_in(head)}
     shifts |= {label: {**at_rest, **copier.former} for label in copier.labels.values()}
     sources = {(new, i): (old, i) for old, new in copier.labels.items() for i in (False, True)}
-    step = Step(program.replaced(loop, lambda _: [head, tail]), shifts=shifts, sources=sources)
-    return Plan(step, loops=(number, number + 1))
+    parted = program.replaced(loop, lambda _: [head, tail])
+    return Plan(parted, shifts=shifts, sources=sources, loops=(number, number + 1))
 
 
 class _Copier:

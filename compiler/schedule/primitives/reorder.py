@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compiler.analysis.legal import Step
 from compiler.program.tree import Program, nested
 from compiler.schedule.parameters import LOOPS
 from compiler.schedule.plan import Plan, loop_place, refuse, require_perfect
@@ -37,4 +36,4 @@ def reorder(program: Program, loops: Sequence[int]) -> Plan:
     order = iter(loops)
     arranged = [program.loops[next(order)] if node.number in loops else node for node in chain]
     nest = nested(arranged[:-1], replace(arranged[-1], body=chain[-1].body))
-    return Plan(Step(program.replaced(chain[0].number, lambda _: [nest])))
+    return Plan(program.replaced(chain[0].number, lambda _: [nest]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler.affine import linear as lin
-from compiler.analysis.legal import Step
 from compiler.program.tree import Program, rebind
 from compiler.schedule.parameters import LOOP
 from compiler.schedule.plan import Plan, require_serial
@@ -35,4 +34,4 @@ def reverse(program: Program, loop: int) -> Plan:
     new = replace(node, number=program.fresh_number())
     backwards = {loop: lin.constant(node.extent - 1) - new.variable}
     body = rebind(node.body, backwards, program.ranges_with(new))
-    return Plan(Step(program.replaced(loop, lambda _: [replace(new, body=body)]), links=backwards), loops=(new.number,))
+    return Plan(program.replaced(loop, lambda _: [replace(new, body=body)]), links=backwards, loops=(new.number,))

@@ -8,11 +8,10 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import covered, runs_for_all
-from compiler.analysis.legal import Step
 from compiler.program.tree import Block, Loop, Program, blocks_in
 from compiler.schedule.parameters import BLOCK, LOCATION
 from compiler.schedule.placement import inserted, moved_nest, require_box, require_visible
-from compiler.schedule.plan import Plan, block_place, loop_place, no_table, refuse, unchanged
+from compiler.schedule.plan import Plan, block_place, loop_place, no_table, refuse
 from compiler.schedule.primitive import primitive
 from compiler.schedule.primitives.reverse_inline import reverse_inline
 from compiler.schedule.region import Interval, alloc_first, folded, moved_alloc, region
@@ -43,7 +42,7 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
     Elsewhere: TVM reverse_compute_at, Exo fuse, MLIR fuse_consumer.
     """
     if loop == ROOT:
-        return unchanged(program)
+        return Plan(program)
     if loop == INLINE:
         return reverse_inline(program, block)
     moved = program.blocks[block]
@@ -81,7 +80,7 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
     for name in dict.fromkeys(access.buffer for access in sources):
         writers = [b for b in blocks_in(node) if name in b.targets]
         after = _shrunk(after, name, region(program, name, writers, outer, writes=True), outer, loop)
-    return Plan(Step(after, moved=frozenset((block,))))
+    return Plan(after, moved=frozenset((block,)))
 
 
 def _consumed_axes(

@@ -9,7 +9,6 @@ from xdsl.ir import Attribute
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import runs_once
-from compiler.analysis.legal import Step
 from compiler.program import body
 from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned
 from compiler.schedule.inlining import inverse, without_unused
@@ -67,7 +66,7 @@ def reverse_inline(program: Program, block: str) -> Plan:
     after = replace(after, body=pruned(after.body))
     after = alloc_first(after, target.name)
     sources = {(merged.label, False): (producer.label, False)}
-    return Plan(Step(after, sources=sources))
+    return Plan(after, sources=sources)
 
 
 def _is_plain(program: Program, buffer: str) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Atom, Linear
-from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
 from compiler.program import body
 from compiler.program.init import init_depth, init_nest
@@ -69,8 +68,7 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
     after = program.replaced(block, lambda _: [partial])
     after = after.replaced(around[depth].number, lambda old: [*map(Alloc, partials), old, nest.node])
     links = {number: copy for number, copy in nest.values.items() if number in reduction.loops_of(False)}
-    step = Step(after, sources={(block, True): (block, True)}, shifts={block: links})
-    return Plan(step, blocks=(partial.label,))
+    return Plan(after, sources={(block, True): (block, True)}, shifts={block: links}, blocks=(partial.label,))
 
 
 def _with_spatial_axis(block: Block, node: Loop) -> Block:

@@ -10,7 +10,6 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import overrun
-from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
 from compiler.program.tree import Access, Block, Buffer, Loop, Program, blocks_in, map_blocks, nested, rebound
 from compiler.schedule.parameters import FACTORS, LOOP, Value, word
@@ -76,7 +75,7 @@ def split(program: Program, loop: int, factors: Sequence[int | None], tail: str 
     body = map_blocks(node.body, lambda b: _guarded(b, rebound(b, {loop: form}, ranges), limit, ranges))
     nest = nested(made[:-1], replace(made[-1], body=body))
     after = program.replaced(loop, lambda _: [nest])
-    return Plan(Step(after, links={loop: form}, keeps_order=True), loops=tuple(numbers))
+    return Plan(after, links={loop: form}, keeps_order=True, loops=tuple(numbers))
 
 
 def _guarded(former: Block, block: Block, limit: Sequence[Condition], ranges: lin.Ranges) -> Block:
@@ -131,17 +130,15 @@ def _split_partitioned(program: Program, node: Loop, sizes: Sequence[int]) -> Pl
     parted = partition(program, node.number, full_tiles * prod(sizes[1:]))
     head = parted.loops[0]
     assert head is not None
-    inner = split(parted.step.program, head, [full_tiles, *sizes[1:]])
-    tree = inner.step.program
-    step = replace(parted.step, program=tree, shifts=_composed(parted, inner.step))
-    return Plan(step, inner.loops)
+    inner = split(parted.program, head, [full_tiles, *sizes[1:]])
+    return replace(parted, program=inner.program, shifts=_composed(parted, inner), loops=inner.loops)
 
 
-def _composed(parted: Plan, inner: Step) -> dict[str, dict[int, Linear]]:
-    ranges = {**parted.step.program.ranges, **inner.program.ranges}
+def _composed(parted: Plan, inner: Plan) -> dict[str, dict[int, Linear]]:
+    ranges = {**parted.program.ranges, **inner.program.ranges}
     return {
         label: {n: lin.substitute(form, inner.links, ranges) for n, form in links.items()}
-        for label, links in parted.step.shifts.items()
+        for label, links in parted.shifts.items()
     }
 
 

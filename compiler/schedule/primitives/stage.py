@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import UNKNOWN_LOC
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import covered
-from compiler.analysis.legal import Step
 from compiler.program.init import init_depth
 from compiler.program.tree import (
     Access,
@@ -84,7 +83,7 @@ def stage(program: Program, loop: int, buffer: str, scope: str = "local") -> Pla
     if written:
         label_out, nest = _window_nest(staged, node, buffer, copy, spans, "out")
         staged = inserted(staged, loop, len(staged.loops[loop].body), nest)
-    return Plan(Step(staged), blocks=(label_in, label_out))
+    return Plan(staged, blocks=(label_in, label_out))
 
 
 def _copied_out(program: Program, copy: Buffer) -> Program:

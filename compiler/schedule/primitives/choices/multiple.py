@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.program.tree import Program
 from compiler.schedule.parameters import INT, PARAM
-from compiler.schedule.plan import Plan, unchanged
+from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import primitive
 
 
@@ -24,4 +24,4 @@ def multiple(program: Program, param: int, factor: int) -> Plan:
 
     Requires a positive factor. Elsewhere: MLIR's affine maps of transform parameters, TVM's PrimExpr of sampled values.
     """
-    return unchanged(program, params=(param * factor,))
+    return Plan(program, params=(param * factor,))

@@ -7,7 +7,7 @@ from math import prod
 
 from compiler.program.tree import Program
 from compiler.schedule.parameters import PARAMS
-from compiler.schedule.plan import Plan, unchanged
+from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import primitive
 
 
@@ -28,4 +28,4 @@ def product(program: Program, params: Sequence[int]) -> Plan:
 
     Elsewhere: MLIR's affine maps of transform parameters, TVM's PrimExpr of sampled values.
     """
-    return unchanged(program, params=(prod(params),))
+    return Plan(program, params=(prod(params),))

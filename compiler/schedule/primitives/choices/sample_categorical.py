@@ -7,7 +7,7 @@ from random import Random
 
 from compiler.program.tree import Program
 from compiler.schedule.parameters import FLOATS, INT, INTS, RANDOM, Value
-from compiler.schedule.plan import Plan, unchanged
+from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import primitive
 
 
@@ -53,4 +53,4 @@ def sample_categorical(
     a position. Elsewhere: TVM sample_categorical.
     """
     position = random.choices(range(len(candidates)), probabilities)[0] if decision is None else decision
-    return unchanged(program, params=(candidates[position],), decision=position)
+    return Plan(program, params=(candidates[position],), decision=position)

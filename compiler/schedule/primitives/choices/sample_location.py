@@ -6,7 +6,7 @@ from random import Random
 
 from compiler.program.tree import Program
 from compiler.schedule.parameters import BLOCK, INT, RANDOM
-from compiler.schedule.plan import Plan, block_place, refuse, unchanged
+from compiler.schedule.plan import Plan, block_place, refuse
 from compiler.schedule.primitive import primitive
 from compiler.schedule.state import ROOT
 
@@ -35,7 +35,7 @@ def sample_location(program: Program, random: Random, block: str, decision: int 
     position = random.randrange(ROOT, len(loops)) if decision is None else decision
     if position >= len(loops):
         refuse(block_place(block), f"the decision {position} is none of its {len(loops)} locations")
-    return unchanged(program, loops=(loops[position] if position >= 0 else position,), decision=position)
+    return Plan(program, loops=(loops[position] if position >= 0 else position,), decision=position)
 
 
 def locations(program: Program, label: str) -> list[int]:

@@ -8,7 +8,7 @@ from random import Random
 
 from compiler.program.tree import Program
 from compiler.schedule.parameters import INT, INTS, LOOP, RANDOM, RESULTS, Value
-from compiler.schedule.plan import Plan, loop_place, refuse, unchanged
+from compiler.schedule.plan import Plan, loop_place, refuse
 from compiler.schedule.primitive import primitive
 
 
@@ -56,7 +56,7 @@ def sample_perfect_tile(
         reason = f"the decision {list(ways[0])} is no perfect tile of its extent {extent}"
         refuse(loop_place(program, loop), reason)
     factors = ways[0] if decision is not None else random.choice(ways)
-    return unchanged(program, params=factors, decision=factors)
+    return Plan(program, params=factors, decision=factors)
 
 
 def perfect_tiles(extent: int, parts: int, innermost: int) -> list[tuple[int, ...]]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from xdsl.ir import Attribute
 
-from compiler.analysis.legal import Step
 from compiler.program.tree import Program
 from compiler.schedule.parameters import ANY, LOOP, TEXT
 from compiler.schedule.plan import Plan
@@ -35,4 +34,4 @@ def annotate(program: Program, loop: int, key: str, value: Attribute) -> Plan:
     node = program.loops[loop]
     attributes = tuple(sorted({**dict(node.attributes), key: value}.items()))
     after = program.replaced(loop, lambda _: [replace(node, attributes=attributes)])
-    return Plan(Step(after, keeps_order=True))
+    return Plan(after, keeps_order=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler.affine import linear as lin
-from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr
 from compiler.program.names import fresh
 from compiler.program.tree import Block, Program
@@ -47,4 +46,4 @@ def double_buffer(program: Program, block: str) -> Plan:
     old = program.buffers[buffer]
     after = with_buffer(program.map_blocks(change), buffer, replace(old, shape=(2, *old.shape)))
     after = moved_alloc(after, buffer, around[-2].number if len(around) > 1 else None)
-    return Plan(Step(after, keeps_order=True))
+    return Plan(after, keeps_order=True)

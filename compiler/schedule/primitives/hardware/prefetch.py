@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
 
-from compiler.analysis.legal import Step
 from compiler.program.tree import Program, touched
 from compiler.schedule.parameters import INT, LOOP, TEXT
 from compiler.schedule.plan import Plan, loop_place, refuse
@@ -54,7 +53,7 @@ def prefetch(program: Program, loop: int, buffer: str, ahead: int, over: int | N
     asked[buffer] = distance if over is None else ArrayAttr([distance, StringAttr(node.label)])
     attributes = {**dict(asking.attributes), "prefetch": DictionaryAttr(asked)}
     new = replace(asking, attributes=tuple(sorted(attributes.items())))
-    return Plan(Step(program.replaced(asking.number, lambda _: [new]), keeps_order=True))
+    return Plan(program.replaced(asking.number, lambda _: [new]), keeps_order=True)
 
 
 def _is_inside(program: Program, place: int | tuple[str], loop: int) -> bool:

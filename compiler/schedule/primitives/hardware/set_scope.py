@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.analysis.legal import Step
 from compiler.program.tree import Program
 from compiler.schedule.layouts import temporary
 from compiler.schedule.parameters import BLOCK, word
@@ -33,4 +32,4 @@ def set_scope(program: Program, block: str, scope: str) -> Plan:
     after = program
     for name in program.blocks[block].targets:
         after = with_buffer(after, name, replace(temporary(program, block, name), scope=scope))
-    return Plan(Step(after, keeps_order=True))
+    return Plan(after, keeps_order=True)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from compiler.affine import linear as lin
-from compiler.analysis.legal import Step
 from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, rebind, touched
 from compiler.schedule.parameters import INTS, LOOP
 from compiler.schedule.plan import Plan, loop_place, refuse, require_serial
@@ -52,7 +51,7 @@ def software_pipeline(program: Program, loop: int, stages: Sequence[int]) -> Pla
         body += rebind([part], {loop: late}, ranges, inside([late], [node.extent], ranges))
         shifts |= {block.label: {loop: late} for block in blocks_in(part)}
     after = program.replaced(loop, lambda _: [replace(pipelined, body=tuple(body))])
-    return Plan(Step(after, shifts=shifts), loops=(pipelined.number,))
+    return Plan(after, shifts=shifts, loops=(pipelined.number,))
 
 
 def _require_lifted(node: Loop, parts: Sequence[Node], stages: Sequence[int], place: str) -> None:

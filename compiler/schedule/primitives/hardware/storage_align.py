@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from math import gcd, prod
 
-from compiler.analysis.legal import Step
 from compiler.program.tree import Program
 from compiler.schedule.layouts import temporary
 from compiler.schedule.parameters import BLOCK, INT
@@ -44,4 +43,4 @@ def storage_align(program: Program, block: str, dim: int, factor: int, offset: i
     period = factor // common  # length * inner = offset modulo factor holds for one length in each period
     wanted = offset // common * pow(inner // common, -1, period)
     shape = (*buffer.shape[: dim + 1], length + (wanted - length) % period, *buffer.shape[dim + 2 :])
-    return Plan(Step(with_buffer(program, buffer.name, replace(buffer, shape=shape)), keeps_order=True))
+    return Plan(with_buffer(program, buffer.name, replace(buffer, shape=shape)), keeps_order=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from compiler.affine import linear as lin
-from compiler.analysis.legal import Step
 from compiler.program.tree import Program
 from compiler.schedule.layouts import relaid, temporary
 from compiler.schedule.parameters import BLOCK, INT
@@ -37,4 +36,4 @@ def swizzle(program: Program, block: str, width: int) -> Plan:
     row, column = lin.variable(rank - 2), lin.variable(rank - 1)
     turned = lin.floordiv(column, width, ranges).scaled(width) + lin.mod(column + row, width, ranges)
     forms = [*lin.variables(rank - 1), turned]
-    return Plan(Step(relaid(program, buffer, buffer, forms), keeps_order=True))
+    return Plan(relaid(program, buffer, buffer, forms), keeps_order=True)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import StringAttr
 
-from compiler.analysis.legal import Step
 from compiler.analysis.tensorized import loops_under, matched
 from compiler.intrinsics import Misfit, find
 from compiler.program.tree import INTRINSIC, Program, nested
@@ -52,4 +51,4 @@ def tensorize(program: Program, loop: int, intrinsic: str) -> Plan:
     attributes = tuple(sorted({**dict(loops[0].attributes), INTRINSIC: StringAttr(intrinsic)}.items()))
     outermost = replace(loops[0], attributes=attributes)
     nest = nested([replace(node, kind="tensorized") for node in (outermost, *loops[1:])], block)
-    return Plan(Step(program.replaced(loop, lambda _: [nest]), keeps_order=True))
+    return Plan(program.replaced(loop, lambda _: [nest]), keeps_order=True)

@@ -8,7 +8,6 @@ from math import prod
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.analysis.legal import Step
 from compiler.dialects.access import AxisAttr, axis_attribute
 from compiler.program.names import fresh
 from compiler.program.tree import Access, Block, Program, renumbered
@@ -37,7 +36,7 @@ def join_axes(program: Program, block: str) -> Plan:
         refuse(block_place(block), "no loop runs over several of its axes together")
     new = _joined(node, runs)
     after = program.replaced(block, lambda _: [new])
-    return Plan(Step(after, keeps_order=True))
+    return Plan(after, keeps_order=True)
 
 
 @dataclass(frozen=True)

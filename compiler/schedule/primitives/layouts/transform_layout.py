@@ -9,7 +9,6 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from compiler.affine import linear as lin
 from compiler.analysis.fold import clash, is_injective
-from compiler.analysis.legal import Step
 from compiler.program.tree import Buffer, Program
 from compiler.schedule.layouts import blocked_shape, dimension_order, in_blocks, relaid, temporary
 from compiler.schedule.parameters import BLOCK, INTS, MAP, SIZES, TEXT, Value
@@ -84,7 +83,7 @@ def transform_layout(
         clashing = clash(program, buffer, forms)
         if clashing is not None:
             refuse(place, clashing)
-    return Plan(Step(after, keeps_order=True))
+    return Plan(after, keeps_order=True)
 
 
 def _in_block_layout(program: Program, block: str, old: Buffer, tiles: Sequence[int], order: Sequence[int]) -> Plan:
@@ -94,7 +93,7 @@ def _in_block_layout(program: Program, block: str, old: Buffer, tiles: Sequence[
     forms = in_blocks(lin.variables(len(old.shape)), tiles, order, ranges)
     shape = blocked_shape(old, tiles)
     new = replace(old, shape=tuple(shape[d] for d in order))
-    return Plan(Step(relaid(program, old, new, forms), keeps_order=True))
+    return Plan(relaid(program, old, new, forms), keeps_order=True)
 
 
 def _laid(program: Program, block: str, buffer: str) -> Buffer:
