@@ -7,6 +7,7 @@ import re
 import struct
 from bisect import bisect_right
 from functools import cached_property
+from os import PathLike
 from typing import NoReturn, TypeVar
 
 from xdsl import parser as upstream
@@ -37,7 +38,8 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from compiler.dialects.dominance import last_sentence, verify_module
 from compiler.dialects.foreign_errors import FOREIGN, said
-from compiler.support import plugins, spans
+from compiler.support import files, plugins, spans
+from compiler.support.errors import InputError
 from compiler.types.elements import FLOATS, element_bits
 
 AttributeT = TypeVar("AttributeT", bound=Attribute)
@@ -211,11 +213,24 @@ def parsed(ctx: Context, text: str, source: str) -> ModuleOp:
     return module
 
 
-def unreadable(what: str, error: ParseError | VerifyException) -> str:
-    """The sentence about a text that `parsed` refuses, with the line of a syntax error."""
-    if isinstance(error, ParseError):
-        return f"{what} cannot be read: line {spans.of_parse_error(error).line}: {last_sentence(error.msg)}"
-    return f"{what} does not verify: {last_sentence(str(error))}"
+def parsed_input(ctx: Context, text: str, source: str, what: str) -> ModuleOp:
+    """Parse and verify a module that errors call `what`. Raises InputError, with the line of a syntax error."""
+    try:
+        return parsed(ctx, text, source)
+    except ParseError as error:
+        line = spans.of_parse_error(error).line
+        raise InputError(f"{what} cannot be read: line {line}: {last_sentence(error.msg)}") from error
+    except VerifyException as error:
+        raise InputError(f"{what} does not verify: {last_sentence(str(error))}") from error
+
+
+def read_module(ctx: Context, path: str | PathLike[str], what: str) -> ModuleOp:
+    """Parse and verify the module of a file that errors call `what`. Raises InputError."""
+    try:
+        text = files.read(path)
+    except InputError as error:
+        raise InputError(f"the {what} {error}") from error
+    return parsed_input(ctx, text, str(path), f"the {what} '{path}'")
 
 
 def float_of(bits: int, type: Attribute) -> float:

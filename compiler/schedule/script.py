@@ -10,12 +10,10 @@ from typing import TypeAlias
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.transform import NamedSequenceOp, Transform
-from xdsl.utils.exceptions import ParseError, VerifyException
 
-from compiler.dialects.parser import parsed, unreadable
+from compiler.dialects.parser import parsed_input, read_module
 from compiler.schedule.dialect import SCHED
 from compiler.schedule.primitives import PRIMITIVES, of_plugins
-from compiler.support import files
 from compiler.support.errors import InputError, ScheduleError
 from compiler.support.text import unknown
 
@@ -23,8 +21,6 @@ Script: TypeAlias = ModuleOp | NamedSequenceOp | str | PathLike[str]
 """A script as IR, as MLIR text, or as the path of a file."""
 TEXT = "\n{"
 """Every script has one of these characters; a string without is meant as a path."""
-
-
 SOURCE = "<script>"
 
 
@@ -53,29 +49,19 @@ def script_of(script: Script) -> NamedSequenceOp:
 
 def _parsed(script: str | PathLike[str]) -> ModuleOp:
     """The module of a text, or of a file. Raises ScheduleError, with the line."""
-    text, source = _text(script)
+    if isinstance(script, str) and not is_text(script) and not os.path.exists(script):
+        raise ScheduleError(f"there is no file {script!r}, and it is no text of a script, a transform.named_sequence")
     try:
-        return parsed(_context(), text, source)
-    except (ParseError, VerifyException) as error:
-        sentence = unreadable("the script" if source == SOURCE else f"the script '{source}'", error)
-        raise ScheduleError(re.sub(r"Operation sched\.(\S+) is not registered$", _unknown, sentence)) from error
+        if isinstance(script, str) and is_text(script):
+            return parsed_input(_context(), script, SOURCE, "the script")
+        return read_module(_context(), script, "script")
+    except InputError as error:
+        raise ScheduleError(re.sub(r"Operation sched\.(\S+) is not registered$", _unknown, str(error))) from error
 
 
 def _unknown(missing: re.Match[str]) -> str:
     """The sentence about a primitive that does not exist, with names that are similar."""
     return unknown("primitive", missing[1], [*PRIMITIVES, *of_plugins()])
-
-
-def _text(script: str | PathLike[str]) -> tuple[str, str]:
-    """A script's text, and the name of its source."""
-    if isinstance(script, str) and is_text(script):
-        return script, SOURCE
-    if isinstance(script, str) and not os.path.exists(script):
-        raise ScheduleError(f"there is no file {script!r}, and it is no text of a script, a transform.named_sequence")
-    try:
-        return files.read(script), str(script)
-    except InputError as error:
-        raise ScheduleError(f"the script {error}") from error
 
 
 def _context() -> Context:
