@@ -7,7 +7,7 @@ from functools import lru_cache
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineSet
 
 from compiler.affine import linear as lin
-from compiler.affine.text import constraint_isl, to_isl
+from compiler.affine.condition import conditions
 
 _MAX_OPERATIONS = 1_000_000
 
@@ -41,16 +41,17 @@ def _isl_escape(expr: AffineExpr, size: int, extents: tuple[int, ...], condition
 
     # 4*d0 + d1 with extents (4, 5) and size 16: [d0, d1] : 0 <= d0 < 4 and 0 <= d1 < 5 and 4*d0 + d1 >= 16 has the
     # point (3, 4), of value 16. Under the condition d1 <= 3 the set is empty.
-    names = [f"d{i}" for i in range(len(extents))]
-    inside = [f"0 <= {name} < {extent}" for name, extent in zip(names, extents, strict=True)]
+    dims, ranges = lin.variables(len(extents)), lin.box(extents)
+    names = {i: f"d{i}" for i in ranges}
+    inside = [f"0 <= {names[i]} < {extent}" for i, extent in enumerate(extents)]
     if condition is not None:
-        inside += [constraint_isl(c, names) for c in condition.constraints]
-    index = to_isl(expr, names)
+        inside += [c.isl(names) for c in conditions(condition, dims, ranges)]
+    index = lin.to_isl(lin.linear(expr, dims, ranges), names)
     outside = f"({index} < 0 or {index} >= {size})"
     context = isl.Context()
     context.set_max_operations(_MAX_OPERATIONS)
     try:
-        escapes = isl.Set(f"{{ [{', '.join(names)}] : {' and '.join([*inside, outside])} }}", context)
+        escapes = isl.Set(f"{{ [{', '.join(names.values())}] : {' and '.join([*inside, outside])} }}", context)
         if escapes.is_empty():
             return None
         sample = escapes.sample_point()

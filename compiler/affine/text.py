@@ -1,4 +1,4 @@
-"""Quasi-affine expressions as text: printed with names, printed for isl, parsed within MLIR text."""
+"""Quasi-affine expressions as text: printed with names, parsed within MLIR text."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -61,34 +61,6 @@ def _added(expr: AffineExpr, names: Sequence[str]) -> str:
 def constraint_text(constraint: AffineConstraintExpr, names: Sequence[str]) -> str:
     """Print a constraint, such as `h + kh - 1 >= 0`."""
     return f"{to_text(constraint.lhs, names)} {constraint.kind.value} {to_text(constraint.rhs, names)}"
-
-
-def to_isl(expr: AffineExpr, names: Sequence[str]) -> str:
-    """Print an expression in isl's syntax, dimension i spelled names[i]."""
-    match expr:
-        case AffineConstantExpr(value):
-            return str(value)
-        case AffineDimExpr(position):
-            return names[position]
-        case AffineBinaryOpExpr(kind, lhs, rhs):
-            left, right = to_isl(lhs, names), to_isl(rhs, names)
-            return _ISL[kind].format(left, right)
-    raise AssertionError(f"symbols do not occur here: {expr}")
-
-
-_ISL = {
-    AffineBinaryOpKind.Add: "({} + {})",
-    AffineBinaryOpKind.Mul: "({} * {})",
-    AffineBinaryOpKind.Mod: "({} mod {})",
-    AffineBinaryOpKind.FloorDiv: "floor({} / {})",
-    AffineBinaryOpKind.CeilDiv: "ceil({} / {})",
-}
-
-
-def constraint_isl(constraint: AffineConstraintExpr, names: Sequence[str]) -> str:
-    """Print a constraint in isl's syntax, dimension i spelled names[i]."""
-    kind = constraint.kind.value.replace("==", "=")
-    return f"{to_isl(constraint.lhs, names)} {kind} {to_isl(constraint.rhs, names)}"
 
 
 class NamedAffineParser(AffineParser):
