@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import ClassVar
 
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, MemRefType, StringAttr, TensorType
-from xdsl.ir import Attribute, Dialect, Region, SSAValue
+from xdsl.ir import Attribute, Dialect, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -237,8 +238,42 @@ def _what(value: SSAValue, position: int) -> str:
     return f"the read of '{value.name_hint}'" if value.name_hint else f"the read of input {position}"
 
 
+class AxisValue(IRDLOperation):
+    """The base of te.index and loop.index: the value of an axis inside the body of an op."""
+
+    OWNER: ClassVar[type[Operation]]
+
+    label = prop_def(StringAttr)
+    value = result_def(IndexType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$label attr-dict `:` type($value)"
+
+    def __init__(self, label: str) -> None:
+        super().__init__(properties={"label": StringAttr(label)}, result_types=[IndexType()])
+
+    def verify_(self) -> None:
+        parent = self.parent_op()
+        if not isinstance(parent, self.OWNER):
+            raise VerifyException(f"{self.name} stands only in the body of a {self.OWNER.name}")
+        if self.label.data not in names_of(parent.axes.data):  # type: ignore[attr-defined]
+            raise VerifyException(f"'{self.label.data}' is not an axis of '{parent.label.data}'")  # type: ignore[attr-defined]
+
+
+class ScalarYield(IRDLOperation):
+    """The base of te.yield and loop.yield: the scalars that a body computes."""
+
+    values = var_operand_def()
+
+    traits = traits_def(IsTerminator())
+    assembly_format = "attr-dict ($values^ `:` type($values))?"
+
+    def __init__(self, *values: SSAValue) -> None:
+        super().__init__(operands=[values])
+
+
 @irdl_op_definition
-class IndexOp(IRDLOperation):
+class IndexOp(AxisValue):
     """The value of an axis inside the body of a te.compute.
 
     ```mlir
@@ -253,26 +288,11 @@ class IndexOp(IRDLOperation):
     """
 
     name = "te.index"
-
-    label = prop_def(StringAttr)
-    value = result_def(IndexType)
-
-    traits = traits_def(Pure())
-    assembly_format = "$label attr-dict `:` type($value)"
-
-    def __init__(self, label: str) -> None:
-        super().__init__(properties={"label": StringAttr(label)}, result_types=[IndexType()])
-
-    def verify_(self) -> None:
-        parent = self.parent_op()
-        if not isinstance(parent, ComputeOp):
-            raise VerifyException("te.index stands only in the body of a te.compute")
-        if self.label.data not in names_of(parent.axes.data):
-            raise VerifyException(f"'{self.label.data}' is not an axis of '{parent.label.data}'")
+    OWNER: ClassVar = ComputeOp
 
 
 @irdl_op_definition
-class YieldOp(IRDLOperation):
+class YieldOp(ScalarYield):
     """End the body of a te.compute with one scalar a result.
 
     ```mlir
@@ -286,14 +306,6 @@ class YieldOp(IRDLOperation):
     """
 
     name = "te.yield"
-
-    values = var_operand_def()
-
-    traits = traits_def(IsTerminator())
-    assembly_format = "attr-dict ($values^ `:` type($values))?"
-
-    def __init__(self, *values: SSAValue) -> None:
-        super().__init__(operands=[values])
 
 
 @irdl_op_definition

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IndexType, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr
 from xdsl.ir import Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     opt_prop_def,
     prop_def,
     region_def,
-    result_def,
     traits_def,
-    var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
+from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.dialects.access import AccessAttr, names_of, parse_attributes
 from compiler.dialects.checks import check_access, check_axes, check_body, element_type, shape_of
 from compiler.dialects.combination import Combination, Combining, parse_combination, print_combination
 from compiler.dialects.loop.placement import Header, Placed, parse_head, parse_tail
-from compiler.dialects.te import parse_reads, print_reads
+from compiler.dialects.te import AxisValue, ScalarYield, parse_reads, print_reads
 from compiler.types.elements import scalar_type
 
 
@@ -120,7 +118,7 @@ class BlockOp(Placed, Combining):
 
 
 @irdl_op_definition
-class IndexOp(IRDLOperation):
+class IndexOp(AxisValue):
     """The value of an iterator inside the body of a loop.block.
 
     ```mlir
@@ -137,26 +135,11 @@ class IndexOp(IRDLOperation):
     """
 
     name = "loop.index"
-
-    label = prop_def(StringAttr)
-    value = result_def(IndexType)
-
-    traits = traits_def(Pure())
-    assembly_format = "$label attr-dict `:` type($value)"
-
-    def __init__(self, label: str) -> None:
-        super().__init__(properties={"label": StringAttr(label)}, result_types=[IndexType()])
-
-    def verify_(self) -> None:
-        parent = self.parent_op()
-        if not isinstance(parent, BlockOp):
-            raise VerifyException("loop.index stands only in the body of a loop.block")
-        if self.label.data not in names_of(parent.axes.data):
-            raise VerifyException(f"'{self.label.data}' is not an axis of '{parent.label.data}'")
+    OWNER: ClassVar = BlockOp
 
 
 @irdl_op_definition
-class YieldOp(IRDLOperation):
+class YieldOp(ScalarYield):
     """End the body of a loop.block with one scalar a target.
 
     ```mlir
@@ -171,11 +154,3 @@ class YieldOp(IRDLOperation):
     """
 
     name = "loop.yield"
-
-    values = var_operand_def()
-
-    traits = traits_def(IsTerminator())
-    assembly_format = "attr-dict ($values^ `:` type($values))?"
-
-    def __init__(self, *values: SSAValue) -> None:
-        super().__init__(operands=[values])
