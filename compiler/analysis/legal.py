@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.sets import points, surely_within
-from compiler.analysis.shared_element import Points, SharedElement, before, private_loops
+from compiler.analysis.shared_element import Points, SharedElement, orders, private_loops
 from compiler.analysis.statements import Key, Statement, Use, meetings, statements
 from compiler.program.changed import Changed, changed_nodes
 from compiler.program.tree import CONCURRENT, Program
@@ -315,24 +316,12 @@ class _Pair:
         space = SharedElement(self.after, s, t, use, later_use)
         first = _former(space.left, self.old[0], s, self.step, self.before, "a")
         second = _former(space.right, self.old[1], t, self.step, self.before, "b")
-        shared = self.old[0].common(self.old[1])
-        a, b = self.old
-        was_pairs = [(first.values[n], second.values[n]) for n in a.loops[:shared]]
-        earlier = list(before(was_pairs, a is not b and a.positions[shared] < b.positions[shared]))
-        depth = t.common(s)
-        here = {n: space.left[n] for n in s.loops}, {n: space.right[n] for n in t.loops}
-        later = list(
-            before(
-                [(here[1][n], here[0][n]) for n in s.loops[:depth]],
-                s is not t and t.positions[depth] < s.positions[depth],
-            )
-        )
-        for was in earlier:
-            for now in later:
-                more = [*was, *now, *first.constraints, *second.constraints]
-                point = space.solve(more, [*first.variables, *second.variables])
-                if point is not None:
-                    return Violation(s, t, (use, later_use), space.points(point))
+        in_order, reversed_order = orders(*self.old, first.values, second.values), orders(t, s, space.right, space.left)
+        for was, now in product(in_order, reversed_order):
+            more = [*was, *now, *first.constraints, *second.constraints]
+            point = space.solve(more, [*first.variables, *second.variables])
+            if point is not None:
+                return Violation(s, t, (use, later_use), space.points(point))
         return None
 
 

@@ -21,26 +21,19 @@ def private_loops(program: Program, buffer: str) -> tuple[int, ...]:
     return tuple(loop.number for loop in program.enclosing((buffer,)))
 
 
-def before(pairs: Sequence[tuple[str, str]], textual: bool) -> Iterator[list[str]]:
-    """The disjuncts of lexicographic order over pairs of loop values; with `textual`, equal values are in order, too.
-
-    (x0, y0), (x1, y1), textual  ->  x0 < y0 | x0 = y0 and x1 < y1 | x0 = y0 and x1 = y1
-    """
-    equal: list[str] = []
-    for left, right in pairs:
-        if left == right:
-            continue
-        yield [*equal, f"{left} < {right}"]
-        equal.append(f"{left} = {right}")
-    if textual:
-        yield equal
-
-
 def orders(s: Statement, t: Statement, x: Mapping[int, str], y: Mapping[int, str]) -> Iterator[list[str]]:
-    """The disjuncts by which an instance of `s` precedes one of `t`, whose loops are named by `x` and `y`."""
+    """The disjuncts by which an instance of `s` precedes one of `t`, whose loops are named by `x` and `y`.
+
+    Two common loops, `s` before `t` in their body:  x0 < y0 | x0 = y0 and x1 < y1 | x0 = y0 and x1 = y1
+    """
     depth = s.common(t)
-    pairs = [(x[n], y[n]) for n in s.loops[:depth]]
-    return before(pairs, s is not t and s.positions[depth] < t.positions[depth])
+    equal: list[str] = []
+    for left, right in ((x[n], y[n]) for n in s.loops[:depth]):
+        if left != right:
+            yield [*equal, f"{left} < {right}"]
+            equal.append(f"{left} = {right}")
+    if s is not t and s.positions[depth] < t.positions[depth]:
+        yield equal
 
 
 class SharedElement:

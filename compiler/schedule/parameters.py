@@ -256,17 +256,11 @@ class ResultsParameter(Parameter):
 
 
 @dataclass(frozen=True)
-class FunctionParameter(Parameter):
+class FunctionParameter(HandleParameter):
     """The handle on the function, which only the op has."""
 
     asked: ClassVar[bool] = False
     planned: ClassVar[bool] = False
-
-    def definitions(self, name: str) -> dict[str, object]:
-        return {name: operand_def(AnyOpType())}
-
-    def encoded(self, name: str, value: Value) -> Fields:
-        return Fields([value])
 
 
 @dataclass(frozen=True)
@@ -402,5 +396,5 @@ FACTORS = SizesParameter(
     sentence="the factors {} are not positive with at most one -1, which is inferred",
 )
 RESULTS = ResultsParameter("int")
-FUNCTION = FunctionParameter("Handle")
+FUNCTION = FunctionParameter("Handle", handles=AnyOpType())
 RANDOM = RandomParameter("Random")

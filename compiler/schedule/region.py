@@ -113,29 +113,35 @@ def folded(program: Program, buffer: str, spans: Sequence[Interval]) -> Program:
     if not kept:
         return program
     shape = tuple(kept[d].extent if d in kept else n for d, n in enumerate(old.shape))
-    after = program.map_blocks(lambda block: _folded_block(program, block, buffer, kept))
+    after = program.map_blocks(lambda block: windowed(program, block, buffer, kept, buffer, cyclic=True))
     return with_buffer(after, buffer, replace(old, shape=shape))
 
 
-def _folded_block(program: Program, block: Block, buffer: str, kept: Mapping[int, Interval]) -> Block:
+def windowed(
+    program: Program, block: Block, buffer: str, spans: Mapping[int, Interval], name: str, cyclic: bool = False
+) -> Block:
+    """The block with indices into a buffer, called `name` from then on, less the low ends of windows in dimensions.
+
+    An index into a cyclic window whose low end is a multiple of its extent is taken modulo the extent; any other low
+    end that moves becomes an axis of the block.
+    """
     if not touches(block, buffer):
         return block
     offsets: dict[int, Linear] = {}
-    for d, span in kept.items():
+    for d, span in spans.items():
         if span.low.is_constant:
-            offsets[d] = lin.constant(span.low.constant)
-        elif not _aligned(span):
-            block, axis, low = window_axis(program, block, span.low)
+            offsets[d] = span.low
+        elif not (cyclic and _aligned(span)):
+            block, axis, low = window_axis(program, block, span.low)  # the last spatial axis: no other moves
             offsets[d] = lin.variable(axis) + lin.constant(low)
 
-    def fold(access: Access) -> Access:
-        ranges = block.axis_ranges
+    def redirect(access: Access) -> Access:
         index = list(access.index)
-        for d, span in kept.items():
-            index[d] = index[d] - offsets[d] if d in offsets else lin.mod(index[d], span.extent, ranges)
-        return replace(access, index=tuple(index))
+        for d, span in spans.items():
+            index[d] = index[d] - offsets[d] if d in offsets else lin.mod(index[d], span.extent, block.axis_ranges)
+        return replace(access, buffer=name, index=tuple(index))
 
-    return with_accesses(block, buffer, fold)
+    return with_accesses(block, buffer, redirect)
 
 
 def touches(block: Block, buffer: str) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.program.names import fresh
-from compiler.program.tree import Alloc, Block, Loop, Node, Program, blocks_in, map_blocks, rebound
+from compiler.program.names import Names
+from compiler.program.tree import Alloc, Block, Loop, Node, Program, blocks_in, rebind, rebound
 from compiler.schedule.copies import redirected
 from compiler.schedule.parameters import INT, LOOP
 from compiler.schedule.plan import Plan, labels_around, loop_place, new_label, refuse, require_serial
@@ -55,8 +56,7 @@ def partition(program: Program, loop: int, position: int) -> Plan:
     at_head = {loop: lin.variable(number) if position > 1 else lin.constant(0)}
     after = lin.variable(number + 1) if node.extent - position > 1 else lin.constant(0)
     at_rest = {loop: after + lin.constant(position)}
-    body = map_blocks(node.body, lambda b: rebound(b, at_head, ranges))
-    head = replace(node, number=number, label=head_label, extent=position, body=body)
+    head = replace(node, number=number, label=head_label, extent=position, body=rebind(node.body, at_head, ranges))
     copier = _Copier(program, number + 2, at_rest, ranges, loop)
     tail = Loop(number + 1, rest_label, node.extent - position, copier.copy(node.body), node.kind, node.attributes)
     shifts: dict[str, dict[int, Linear]] = {b.label: dict(at_head) for b in blocks_in(head)}
@@ -67,17 +67,15 @@ def partition(program: Program, loop: int, position: int) -> Plan:
 
 
 class _Copier:
-    """Copies of nodes with new numbers, labels and buffers."""
+    """Copies of nodes with new numbers, labels and buffers, over which `values` has the forms of former loops."""
 
     def __init__(self, program: Program, number: int, values: dict[int, Linear], ranges: lin.Ranges, loop: int) -> None:
-        self.program = program
-        self.next = number
+        self.ranges, self.loop, self.numbers = dict(ranges), loop, count(number)
         self.values = dict(values)
-        self.ranges = dict(ranges)
-        self.loop = loop
+        self.former: dict[int, Linear] = {}
         self.labels: dict[str, str] = {}
         self.buffers: dict[str, str] = {}
-        self.former: dict[int, Linear] = {}
+        self.taken_labels, self.taken_buffers = Names(program.blocks), Names(program.buffers)
 
     def copy(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
         """The copied nodes."""
@@ -86,20 +84,15 @@ class _Copier:
     def _node(self, node: Node) -> Node:
         match node:
             case Loop():
-                number, self.next = self.next, self.next + 1
+                number = next(self.numbers)
                 self.values[node.number] = self.former[node.number] = lin.variable(number)
                 self.ranges[number] = (0, node.extent - 1)
                 return replace(node, number=number, body=self.copy(node.body))
             case Alloc():
-                name = fresh(node.buffer.name, {*self.program.buffers, *self.buffers.values()})
-                self.buffers[node.buffer.name] = name
+                name = self.buffers[node.buffer.name] = self.taken_buffers.fresh(node.buffer.name)
                 return Alloc(replace(node.buffer, name=name))
             case Block():
-                return self._block(node)
-
-    def _block(self, block: Block) -> Block:
-        label = fresh(block.label, {*self.program.blocks, *self.labels.values()})
-        self.labels[block.label] = label
-        new = rebound(block, self.values, self.ranges)
-        reduces = bool(block.combiners) and self.loop in block.loops_of(True)
-        return replace(redirected(new, self.buffers), label=label, accumulate=new.accumulate or reduces)
+                label = self.labels[node.label] = self.taken_labels.fresh(node.label)
+                new = redirected(rebound(node, self.values, self.ranges), self.buffers)
+                reduces = bool(node.combiners) and self.loop in node.loops_of(True)
+                return replace(new, label=label, accumulate=new.accumulate or reduces)

@@ -68,14 +68,13 @@ def split(program: Program, loop: int, factors: Sequence[int | None], tail: str 
     if tail == "pad" and prod(sizes) != node.extent:
         program = _padded(program, node, prod(sizes))
         node = program.loops[loop]
-    made, form, numbers = _nest(program, node, sizes)
-    covered = prod(sizes) == node.extent
-    limit = () if covered else (Condition(lin.constant(node.extent - 1) - form),)
-    ranges = {**program.ranges, **{n: (0, size - 1) for n, size in zip(numbers, sizes, strict=True)}}
+    loops, form = _nest(program, node, sizes)
+    limit = () if prod(sizes) == node.extent else (Condition(lin.constant(node.extent - 1) - form),)
+    ranges = program.ranges_with(*loops)
     body = map_blocks(node.body, lambda b: _guarded(b, rebound(b, {loop: form}, ranges), limit, ranges))
-    nest = nested(made[:-1], replace(made[-1], body=body))
+    nest = nested(loops[:-1], replace(loops[-1], body=body))
     after = program.replaced(loop, lambda _: [nest])
-    return Plan(after, links={loop: form}, keeps_order=True, loops=tuple(numbers))
+    return Plan(after, links={loop: form}, keeps_order=True, loops=tuple(n.number for n in loops))
 
 
 def _guarded(former: Block, block: Block, limit: Sequence[Condition], ranges: lin.Ranges) -> Block:
@@ -110,17 +109,15 @@ def _inferred(program: Program, node: Loop, factors: Sequence[int | None]) -> li
     return sizes
 
 
-def _nest(program: Program, node: Loop, sizes: Sequence[int]) -> tuple[list[Loop], Linear, list[int]]:
-    taken = labels_around(program, node.number)
-    first = program.fresh_number()
-    loops = [
-        Loop(first + n, new_label(f"{node.label}.{n}", taken), size, (), "serial", node.attributes if n == 0 else ())
-        for n, size in enumerate(sizes)
-    ]
-    form = lin.constant(0)
-    for loop in loops:
-        form = form.scaled(loop.extent) + (lin.variable(loop.number) if loop.extent > 1 else lin.constant(0))
-    return loops, form, [loop.number for loop in loops]
+def _nest(program: Program, node: Loop, sizes: Sequence[int]) -> tuple[list[Loop], Linear]:
+    """New loops of some extents, outermost first, and the value of the loop that they replace."""
+    taken, first = labels_around(program, node.number), program.fresh_number()
+    loops, form = [], lin.constant(0)
+    for n, size in enumerate(sizes):
+        label = new_label(f"{node.label}.{n}", taken)
+        loops.append(Loop(first + n, label, size, (), "serial", () if n else node.attributes))
+        form = form.scaled(size) + loops[-1].variable
+    return loops, form
 
 
 def _split_partitioned(program: Program, node: Loop, sizes: Sequence[int]) -> Plan:
@@ -178,7 +175,7 @@ def _longer(program: Program, block: Block, loop: int, ranges: lin.Ranges, place
             refuse(place, f"it binds the reduction '{axis.label}' of block '{block.label}'; guard it instead")
         extended.add(number)
         axes[number] = AxisAttr(axis.label, high + 1)
-    longer = {number: (0, axis.size - 1) for number, axis in enumerate(axes)}
+    longer = lin.box([axis.size for axis in axes])
     if not extended:
         refuse(place, f"block '{block.label}' would run more often, not on more elements")
     reads = []

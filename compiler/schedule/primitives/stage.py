@@ -8,7 +8,6 @@ from dataclasses import replace
 from xdsl.dialects.builtin import UNKNOWN_LOC
 
 from compiler.affine import linear as lin
-from compiler.affine.linear import Linear
 from compiler.analysis.cover import covered
 from compiler.program.init import init_depth
 from compiler.program.tree import (
@@ -28,7 +27,7 @@ from compiler.schedule.parameters import LOOP, TEXT, word
 from compiler.schedule.placement import inserted
 from compiler.schedule.plan import Plan, loop_place, no_table, refuse
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import Interval, region, touches, window_axis, with_accesses
+from compiler.schedule.region import Interval, region, windowed
 from compiler.types.scopes import SCOPES
 
 
@@ -73,7 +72,7 @@ def stage(program: Program, loop: int, buffer: str, scope: str = "local") -> Pla
     spans = region(program, buffer, inner, outer, writes=None)
     source = program.buffers[buffer]
     copy = Buffer(program.fresh_buffer(f"{buffer}.{scope}"), tuple(s.extent for s in spans), source.element, scope)
-    changed = map_blocks(node.body, lambda b: _windowed(program, b, buffer, copy.name, spans))
+    changed = map_blocks(node.body, lambda b: windowed(program, b, buffer, dict(enumerate(spans)), copy.name))
     staged = program.replaced(loop, lambda _: [replace(node, body=(Alloc(copy), *changed))])
     written = buffer in writes
     label_in = label_out = ""
@@ -95,25 +94,6 @@ def _copied_out(program: Program, copy: Buffer) -> Program:
     return inserted(program, holder.number, len(holder.body), nest)
 
 
-def _windowed(program: Program, block: Block, buffer: str, name: str, spans: Sequence[Interval]) -> Block:
-    """The block with its accesses to a buffer redirected to a window of it."""
-    if not touches(block, buffer):
-        return block
-    offsets: list[Linear] = []
-    for span in spans:
-        if span.low.is_constant:
-            offsets.append(span.low)
-        else:
-            block, axis, low = window_axis(program, block, span.low)  # the last spatial axis: no other moves
-            offsets.append(lin.variable(axis) + lin.constant(low))
-
-    def redirect(access: Access) -> Access:
-        index = tuple(f - o for f, o in zip(access.index, offsets, strict=True))
-        return replace(access, buffer=name, index=index)
-
-    return with_accesses(block, buffer, redirect)
-
-
 def _window_nest(
     program: Program, node: Loop, buffer: str, copy: Buffer, spans: Sequence[Interval], way: str
 ) -> tuple[str, Node]:
@@ -128,7 +108,7 @@ def _window_nest(
     nest = copy_loops(program, block, spans, {n.label for n in (*program.enclosing(node.number), node)})
 
     def redirected(copier: Block) -> Block:
-        new = _windowed(program, copier, buffer, copy.name, spans)
+        new = windowed(program, copier, buffer, dict(enumerate(spans)), copy.name)
         return replace(new, writes=(whole,)) if way == "out" else replace(new, reads=(whole,))
 
     return label, map_blocks([nest], redirected)[0]
