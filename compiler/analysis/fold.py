@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.analysis.sets import Undecided, points, sample
+from compiler.analysis.sets import Undecided, points, sample, surely_injective
 from compiler.analysis.shared_element import orders
 from compiler.analysis.statements import Statement, Use, uses_of
 from compiler.program.tree import Program
@@ -14,16 +14,11 @@ from compiler.program.tree import Program
 
 def is_injective(forms: Sequence[Linear], shape: Sequence[int]) -> bool:
     """Whether forms over the dimensions give different elements of a shape different locations; False if undecided."""
-    # [d0 mod 4], shape [8]: 0 <= x0 < 8 and 0 <= y0 < 8 and x0 mod 4 = y0 mod 4 and (x0 != y0) has a point: False.
-    left = {d: f"x{d}" for d in range(len(shape))}
-    right = {d: f"y{d}" for d in range(len(shape))}
-    inside = [f"0 <= {names[d]} < {n}" for names in (left, right) for d, n in enumerate(shape)]
-    same = [f"{lin.to_isl(f, left)} = {lin.to_isl(f, right)}" for f in forms]
-    differ = " or ".join(f"{left[d]} != {right[d]}" for d in left) or "false"
-    try:
-        return sample(points([*left.values(), *right.values()], [*inside, *same, f"({differ})"])) is None
-    except Undecided:
-        return False
+    # [d0 mod 4], shape [8]: [d0] -> [(d0) mod 4] : 0 <= d0 < 8 is not injective: 0 and 4 have one location.
+    names = {d: f"d{d}" for d in range(len(shape))}
+    inside = " and ".join(f"0 <= {names[d]} < {n}" for d, n in enumerate(shape)) or "true"
+    locations = ", ".join(lin.to_isl(form, names) for form in forms)
+    return surely_injective(f"[{', '.join(names.values())}] -> [{locations}] : {inside}")
 
 
 def clash(program: Program, buffer: str, forms: Sequence[Linear]) -> str | None:

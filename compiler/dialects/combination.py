@@ -36,6 +36,12 @@ class Combination:
     identities: Sequence[Literal] = ()
     region: Region | None = field(default=None, compare=False)
 
+    @property
+    def properties(self) -> dict[str, Attribute | None]:
+        """The properties of an op that combines so."""
+        identities = ArrayAttr(self.identities) if self.identities else None
+        return {"combiners": ArrayAttr([StringAttr(name) for name in self.names]), "identities": identities}
+
     def clone(self) -> Combination:
         """A copy with a region of its own."""
         return Combination(self.names, self.identities, self.region.clone() if self.region is not None else None)

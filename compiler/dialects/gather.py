@@ -60,6 +60,17 @@ class Gathered:
     indices: Sequence[SSAValue] = field(default_factory=list)
     reads: Sequence[AccessAttr] = field(default_factory=list)
 
+    @property
+    def inputs(self) -> list[SSAValue]:
+        """The operands of an op: the index tensors, then the table."""
+        return [*self.indices, self.table]
+
+    @property
+    def properties(self) -> dict[str, Attribute]:
+        """The properties of an op."""
+        map = AffineMapAttr(self.map)
+        return {"table_map": map, "otherwise": self.otherwise, "reads": ArrayAttr(self.reads)}
+
 
 class Gathering(IRDLOperation):
     """The table access of te.gather and loop.gather: `inputs` are the index tensors, then the table."""
@@ -87,11 +98,6 @@ class Gathering(IRDLOperation):
         """The value read for an index outside the table."""
         assert isinstance(self.otherwise, FloatAttr | IntegerAttr)
         return self.otherwise
-
-    @property
-    def gathered(self) -> Gathered:
-        """The table access as it stands."""
-        return Gathered(self.table_map.data, self.outside, self.table, self.indices, self.reads.data)
 
     def verify_gather(self, domain: Domain | None = None) -> None:
         """Axes are spatial; index tensors hold integers and are read inside their bounds, as the table in affine

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, MemRefType, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, StringAttr, TensorType
 from xdsl.ir import Attribute, Dialect, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -89,8 +89,7 @@ class ComputeOp(Combining):
                 "label": StringAttr(label),
                 "axes": ArrayAttr(axes),
                 "reads": ArrayAttr(reads),
-                "combiners": ArrayAttr([StringAttr(c) for c in how.names]),
-                "identities": ArrayAttr(how.identities) if how.identities else None,
+                **how.properties,
             },
             regions=[body, how.region],
         )
@@ -99,11 +98,6 @@ class ComputeOp(Combining):
     def spatial_axes(self) -> list[AxisAttr]:
         """The axes that index the results."""
         return [axis for axis in self.axes if not axis.is_reduce]
-
-    @property
-    def reduce_axes(self) -> list[AxisAttr]:
-        """The axes that are reduced over."""
-        return [axis for axis in self.axes if axis.is_reduce]
 
     def verify_(self) -> None:
         axes = self.axes.data
@@ -335,14 +329,12 @@ class GatherOp(Gathering):
 
     def __init__(self, label: str, axes: Sequence[AxisAttr], gathered: Gathered, result_type: Attribute) -> None:
         super().__init__(
-            operands=[[*gathered.indices, gathered.table]],
+            operands=[gathered.inputs],
             result_types=[result_type],
             properties={
                 "label": StringAttr(label),
                 "axes": ArrayAttr(axes),
-                "table_map": AffineMapAttr(gathered.map),
-                "otherwise": gathered.otherwise,
-                "reads": ArrayAttr(gathered.reads),
+                **gathered.properties,
             },
         )
 

@@ -132,32 +132,32 @@ def _create(node: Apply, operands: Sequence[SSAValue]) -> Operation:
 def rewrite(node: Scalar, reads: Mapping[int, Scalar], axes: Mapping[int, Linear] | None = None) -> Scalar:
     """Substitute expressions for reads, by position, and forms for axes, by number; all else stays."""
     forms = axes or {}
-    rewritten: dict[int, Scalar] = {}
 
-    def visit(node: Scalar) -> Scalar:
-        if id(node) not in rewritten:
-            if isinstance(node, Apply):
-                operands = [visit(o) for o in node.operands]
-                new = apply(node.kind, operands, dict(node.properties), node.types, node.result)
-            elif isinstance(node, Read):
-                new = reads.get(node.position, node)
-            else:
-                new = from_linear(forms[node.axis]) if node.axis in forms else node
-            rewritten[id(node)] = new
-        return rewritten[id(node)]
+    def leaf(node: Scalar) -> Scalar | None:
+        if isinstance(node, Read):
+            return reads.get(node.position, node)
+        return from_linear(forms[node.axis]) if isinstance(node, Index) and node.axis in forms else None
 
-    return visit(node)
+    return _mapped(node, leaf)
 
 
 def replaced(node: Scalar, old: Scalar, new: Scalar) -> Scalar:
     """Substitute `new` for the subexpression `old`, wherever it occurs."""
-    rewritten: dict[int, Scalar] = {id(old): new}
+    return _mapped(node, lambda inner: new if inner is old else None)
+
+
+def _mapped(node: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:
+    """Substitute `change(n)` for each subexpression n, from the outside in, for which it is not None."""
+    mapped: dict[int, Scalar] = {}
 
     def visit(node: Scalar) -> Scalar:
-        if isinstance(node, Apply) and id(node) not in rewritten:
-            operands = [visit(operand) for operand in node.operands]
-            rewritten[id(node)] = apply(node.kind, operands, dict(node.properties), node.types, node.result)
-        return rewritten.get(id(node), node)
+        if id(node) not in mapped:
+            new = change(node)
+            if new is None and isinstance(node, Apply):
+                operands = [visit(operand) for operand in node.operands]
+                new = apply(node.kind, operands, dict(node.properties), node.types, node.result)
+            mapped[id(node)] = node if new is None else new
+        return mapped[id(node)]
 
     return visit(node)
 

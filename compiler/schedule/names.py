@@ -3,43 +3,28 @@ gave."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.transform import AnyOpType
 
 from compiler.dialects.sched import BlockType, LoopType
-from compiler.program.tree import Program, blocks_in
+from compiler.program.tree import blocks_in
 from compiler.schedule.parameters import Handle, HandleParameter, Value
-from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.support.errors import ScheduleError
 
-
-class ScheduleQueries(Protocol):
-    """Queries about a schedule."""
-
-    @property
-    def program(self) -> Program:
-        """The scheduled program."""
-
-    def handle_on(self, value: int | str) -> Handle | None:
-        """A live handle on a loop or block, if the script has one."""
-
-    def call(self, primitive: Primitive, *args: object) -> list[Handle]:
-        """Apply a primitive."""
-
-    def label(self, handle: Handle) -> str:
-        """The name of the block or loop of a handle."""
+if TYPE_CHECKING:
+    from compiler.schedule.recorder import Recorder
 
 
-def handles_of(s: ScheduleQueries, kind: HandleParameter, value: Value) -> Value:
+def handles_of(s: Recorder, kind: HandleParameter, value: Value) -> Value:
     """An argument of a parameter for handles, with handles in the place of names. Raises ScheduleError."""
     if kind.several and isinstance(value, tuple | list):
         return [_handle_of(s, kind, each) for each in value]
     return _handle_of(s, kind, value)
 
 
-def _handle_of(s: ScheduleQueries, kind: HandleParameter, value: Value) -> Value:
+def _handle_of(s: Recorder, kind: HandleParameter, value: Value) -> Value:
     if not isinstance(value, str) or isinstance(kind.handles, AnyOpType):
         return value
     if isinstance(kind.handles, BlockType):
@@ -47,12 +32,12 @@ def _handle_of(s: ScheduleQueries, kind: HandleParameter, value: Value) -> Value
     return loop_named(s, value) if isinstance(kind.handles, LoopType) else value
 
 
-def block_named(s: ScheduleQueries, label: str) -> Handle:
+def block_named(s: Recorder, label: str) -> Handle:
     """The handle of a block: one that the script has, or a new one."""
     return s.handle_on(label) or s.call(PRIMITIVES["get_block"], label)[0]
 
 
-def loop_named(s: ScheduleQueries, name: str) -> Handle:
+def loop_named(s: Recorder, name: str) -> Handle:
     """The handle of the loop "C.k", the loop k around the block C; or of "k", where one loop only has that name.
 
     The longest name of a block that fits is meant: labels have dots too.
@@ -76,7 +61,7 @@ def loop_named(s: ScheduleQueries, name: str) -> Handle:
     return loop_of(s, block_named(s, name[:at]), name[at + 1 :])
 
 
-def loop_of(s: ScheduleQueries, block: Handle, label: str) -> Handle:
+def loop_of(s: Recorder, block: Handle, label: str) -> Handle:
     """The loop of that name around a block."""
     place = s.label(block)
     for loop in s.program.enclosing(place):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.dialects.transform import AnyOpType, NamedSequenceOp, YieldOp
@@ -60,13 +61,11 @@ class State:
         """The same state over a copy of the script, and a map from this state's handles to the copy's."""
         draws = random.Random()
         draws.setstate(self.random.getstate())
-        values = {handles[handle]: value for handle, value in self.values.items()}
-        names = {handles[handle]: name for handle, name in self.names.items()}
-        consumed = {handles[handle]: by for handle, by in self.consumed.items()}
         by_value = {value: [handles[handle] for handle in same] for value, same in self.handles.items()}
-        units = {handles[handle]: unit for handle, unit in self.units.items()}
-        decided = {handles[handle]: program for handle, program in self.decided.items()}
-        return State(self.program, draws, script, values, by_value, names, consumed, units, decided, self.judged)
+        copies: dict[str, Any] = {}
+        for name in ("values", "names", "consumed", "units", "decided"):
+            copies[name] = {handles[handle]: entry for handle, entry in getattr(self, name).items()}
+        return replace(self, random=draws, script=script, handles=by_value, **copies)
 
     def apply(self, op: SchedOp, call: Callable[[State, SchedOp], Plan], judged: bool = True) -> None:
         """Plan an op, judge the plan, and only then take it over and record the op.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, UnitAttr
 from xdsl.ir import Region, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
@@ -71,8 +71,7 @@ class BlockOp(Placed, Combining):
         how = combination or Combination()
         properties = {
             "reads": ArrayAttr(reads),
-            "combiners": ArrayAttr([StringAttr(c) for c in how.names]),
-            "identities": ArrayAttr(how.identities) if how.identities else None,
+            **how.properties,
             "accumulate": UnitAttr() if accumulate else None,
         }
         super().__init__(place, inputs, properties, [body, how.region])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr
 from xdsl.irdl import irdl_op_definition
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -37,12 +36,7 @@ class GatherOp(Placed, Gathering):
     name = "loop.gather"
 
     def __init__(self, place: Header, gathered: Gathered) -> None:
-        properties = {
-            "reads": ArrayAttr(gathered.reads),
-            "table_map": AffineMapAttr(gathered.map),
-            "otherwise": gathered.otherwise,
-        }
-        super().__init__(place, [*gathered.indices, gathered.table], properties)
+        super().__init__(place, gathered.inputs, gathered.properties)
 
     def verify_(self) -> None:
         self.verify_bindings()
