@@ -18,7 +18,7 @@ from compiler.schedule.region import Interval
 
 
 def redirected(block: Block, names: Mapping[str, str]) -> Block:
-    """The block with some buffers replaced by others of the same shape."""
+    """Replace buffers that a block accesses by others of the same shape."""
 
     def redirect(access: Access) -> Access:
         return replace(access, buffer=names.get(access.buffer, access.buffer))
@@ -29,8 +29,8 @@ def redirected(block: Block, names: Mapping[str, str]) -> Block:
 
 
 def read_copy(program: Program, reader: Block, through: Block, source: Access, copy: Buffer) -> Plan:
-    """The plan of a copy, made before the outermost loop in which nothing writes its source, and a block that reads
-    `through` it in the place of one that reads the source."""
+    """Plan a copy of a buffer before the outermost loop in which nothing writes it, and replace its reader by
+    `through`, which reads the copy."""
     place = _before_reads(program, reader.label, source.buffer)
     label, nest = copy_nest(program, copy.name, copy.shape, [(source, copy)], place)
     after = program.replaced(reader.label, lambda _: [through])
@@ -39,7 +39,7 @@ def read_copy(program: Program, reader: Block, through: Block, source: Access, c
 
 
 def _before_reads(program: Program, block: str, buffer: str) -> int | str:
-    """The outermost node around a block in which nothing writes a buffer, and where the buffer lives."""
+    """The outermost node around a block that contains no write of a buffer, within the buffer's lifetime."""
     alive = len(program.enclosing((buffer,))) if buffer in program.allocs else 0
     path: list[Node] = [*program.enclosing(block), program.blocks[block]]
     for node in path[alive:]:
@@ -51,7 +51,7 @@ def _before_reads(program: Program, block: str, buffer: str) -> int | str:
 def copy_nest(
     program: Program, label: str, shape: Sequence[int], copies: Sequence[tuple[Access, Buffer]], place: int | str
 ) -> tuple[str, Node]:
-    """A nest that copies to every element of targets of one shape; each source is over one axis a dimension."""
+    """Build a nest that copies to every element of targets of one shape, and return its label and the nest."""
     reads = [source for source, _ in copies]
     writes = [Access(target.name, lin.variables(len(shape))) for _, target in copies]
     types = [target.scalar for _, target in copies]
@@ -68,7 +68,8 @@ def copy_block(
     types: Sequence[Attribute],
     location: LocationAttr,
 ) -> Block:
-    """A block that copies elements of several buffers, with one axis for each dimension of a shape, bound to zero."""
+    """Build a block that copies elements of several buffers: one axis for each dimension of the shape, bound to
+    zero."""
     axes = tuple(AxisAttr(f"ax{d}", n) for d, n in enumerate(shape))
     zeros = (lin.constant(0),) * len(axes)
     values = tuple(body.read(n, type) for n, type in enumerate(types))
@@ -76,7 +77,7 @@ def copy_block(
 
 
 def copy_loops(program: Program, block: Block, spans: Sequence[Interval], taken: set[str]) -> Node:
-    """The block of a copy under loops over spans of its axes, with names that are not taken."""
+    """Nest a copying block in loops over spans of its axes, with labels that are not taken."""
     return nest_over(program, block, dict(enumerate(spans)), [axis.label for axis in block.axes], taken)
 
 

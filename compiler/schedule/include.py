@@ -59,13 +59,13 @@ class IncludeOp(SchedOp):
 
     @property
     def label(self) -> str:
-        """The block's name, where a `sched.get_block` gives it."""
+        """The name of the block, if its handle comes from a `sched.get_block`; else empty."""
         name = self.block.owner.properties.get("label") if isinstance(self.block.owner, SchedOp) else None
         return name.data if isinstance(name, StringAttr) else ""
 
     @classmethod
     def of(cls, recipe: str, sizes: DictionaryAttr, way: str, version: str = "") -> IncludeOp:
-        """The op without its block."""
+        """Build the op without its block."""
         properties = {
             "recipe": SymbolRefAttr(recipe),
             "sizes": sizes if sizes.data else None,
@@ -77,8 +77,8 @@ class IncludeOp(SchedOp):
 
 @dataclass(frozen=True)
 class Inclusion:
-    """The ops of a script that a recipe has recorded for a block, from `first` up to `end`: they are one
-    `sched.include`. `changed`: the recipe has changed since the script was written."""
+    """The steps of a script that one `sched.include` stands for: ops `first` to `end - 1`. `changed`: the recipe
+    differs from the one that the script was written with."""
 
     recipe: str
     block: str
@@ -89,25 +89,25 @@ class Inclusion:
 
     @property
     def places(self) -> Sequence[int]:
-        """The places of the ops in the script."""
+        """The positions of the ops in the script."""
         return range(self.first, self.end)
 
 
 class Includes(Protocol):
-    """Applies `sched.include` to a schedule."""
+    """Interpreter of `sched.include`."""
 
     def apply(self, op: IncludeOp, label: str, judged: bool = True) -> None:
         """Apply the steps of a recipe to a block. Raises ScheduleError."""
 
 
 def only_included(op: Operation) -> bool:
-    """Whether an op gives the handles of blocks for includes alone, which need none."""
+    """Whether an op is a `sched.get_block` whose handle only includes use: these find the block by its name."""
     uses = [use.operation for result in op.results for use in result.uses]
     return op.name == "sched.get_block" and bool(uses) and all(isinstance(user, IncludeOp) for user in uses)
 
 
 def size_attribute(size: object) -> Attribute:
-    """A size, or a list of factors, as an attribute. Raises ScheduleError for what is neither."""
+    """Encode a size, or a list of factors, as an attribute. Raises ScheduleError for any other value."""
     try:
         if isinstance(size, list | tuple):
             return DenseArrayBase.from_list(i64, [index(factor) for factor in size])
@@ -117,12 +117,12 @@ def size_attribute(size: object) -> Attribute:
 
 
 def sizes_attribute(sizes: Mapping[str, object]) -> DictionaryAttr:
-    """Sizes by the names of the choices that they decide. Raises ScheduleError."""
+    """Encode a map from the names of choices to sizes. Raises ScheduleError."""
     return DictionaryAttr({name: size_attribute(size) for name, size in sizes.items()})
 
 
 def included(op: IncludeOp, block: str) -> str:
-    """The call of `Schedule.include` for an op, its block under a name."""
+    """Print an op as a call of `Schedule.include`; `block` is the variable of its block."""
     sizes = {} if op.sizes is None else {name: plain_size(size) for name, size in op.sizes.data.items()}
     stated = ", {" + ", ".join(f'"{name}": {size}' for name, size in sizes.items()) + "}" if sizes else ""
     way = "" if op.way is None else f', way="{op.way.data}"'
@@ -130,7 +130,7 @@ def included(op: IncludeOp, block: str) -> str:
 
 
 def plain_size(size: Attribute) -> int | list[int]:
-    """The integer, or the list of integers, of an attribute. Raises ScheduleError for any other."""
+    """Decode a size, or a list of factors, from an attribute. Raises ScheduleError for any other attribute."""
     if isinstance(size, IntegerAttr):
         return size.value.data
     if isinstance(size, DenseArrayBase):
@@ -141,7 +141,7 @@ def plain_size(size: Attribute) -> int | list[int]:
 
 
 def choice_names(ops: Sequence[Operation]) -> dict[Operation, str]:
-    """The choices among some steps, with a name of its own for each: that of its first result, or its kind."""
+    """Map each choice among steps to a unique name: that of its first result, or its kind."""
     names: dict[Operation, str] = {}
     for op in ops:
         if not applies(op, *CHOICES):

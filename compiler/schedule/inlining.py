@@ -1,4 +1,4 @@
-"""Blocks that take each other in: the inverse of a write, and reads that are left over."""
+"""Shared by inline and reverse_inline: the inverse of a write index, and removal of unused reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compiler.schedule.plan import block_place, refuse
 
 
 def inverse(block: Block, target: int = 0) -> dict[int, int]:
-    """For each spatial axis, the dimension of a target that it indexes alone; others have one value."""
+    """Map each spatial axis to the dimension of a target that it indexes alone; axes of extent 1 may index none."""
     dimensions: dict[int, int] = {}
     for dim, form in enumerate(block.writes[target].index):
         if form.is_constant:
@@ -26,7 +26,7 @@ def inverse(block: Block, target: int = 0) -> dict[int, int]:
 
 
 def without_unused(block: Block) -> Block:
-    """The block without reads that its body does not use."""
+    """Remove the reads that the body of a block does not use."""
     used = sorted({leaf.position for leaf in body.leaves(block.body) if isinstance(leaf, body.Read)})
     if len(used) == len(block.reads):
         return block

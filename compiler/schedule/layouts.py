@@ -1,4 +1,4 @@
-"""Where the elements of a buffer lie: temporaries laid out anew, and blocked dimensions."""
+"""Layouts of buffers: index maps of temporaries, and blocked dimensions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from compiler.schedule.region import touches, with_accesses, with_buffer
 
 
 def no_temporary(program: Program, buffer: str) -> str:
-    """Why a buffer is no temporary."""
+    """The reason why a buffer is no temporary, as a sentence."""
     if buffer not in program.buffers:
         return "there is no such buffer"
     return f"it is {'a constant' if buffer in program.stated else 'an argument'}, not a temporary"
 
 
 def temporary(program: Program, block: str, name: str | None = None) -> Buffer:
-    """The temporary of a name, or the one that a block writes. Raises ScheduleError."""
+    """Find a temporary by its name or, without one, as the only target of a block. Raises ScheduleError."""
     name = name if name is not None else only_target(program.blocks[block])
     if name not in program.allocs:
         refuse(f"buffer '{name}'", no_temporary(program, name))
@@ -28,24 +28,24 @@ def temporary(program: Program, block: str, name: str | None = None) -> Buffer:
 
 
 def tiled_dimensions(tiles: Sequence[int]) -> list[int]:
-    """The dimensions that are cut into blocks."""
+    """The dimensions that are blocked: those with a tile size above 1."""
     return [d for d, tile in enumerate(tiles) if tile > 1]
 
 
 def blocked_shape(buffer: Buffer, tiles: Sequence[int]) -> list[int]:
-    """The extents of the dimensions of the blocks, then of those inside a block."""
+    """The shape of a blocked buffer: the number of blocks in each dimension, then the tile sizes above 1."""
     return [-(-n // t) for n, t in zip(buffer.shape, tiles, strict=True)] + [tiles[d] for d in tiled_dimensions(tiles)]
 
 
 def in_blocks(index: Sequence[Linear], tiles: Sequence[int], order: Sequence[int], ranges: lin.Ranges) -> list[Linear]:
-    """Where an element lies in blocks."""
+    """Translate an index to the index in a blocked buffer: `[i, j]` by tiles [1, 8] is `[i, j floordiv 8, j mod 8]`."""
     outer = [lin.floordiv(form, tile, ranges) for form, tile in zip(index, tiles, strict=True)]
     every = [*outer, *(lin.mod(index[d], tiles[d], ranges) for d in tiled_dimensions(tiles))]
     return [every[d] for d in order]
 
 
 def dimension_order(block: str, buffer: str, source: Buffer, tiles: Sequence[int], order: Sequence[int]) -> list[int]:
-    """The order of the dimensions of a blocked buffer. Raises ScheduleError where it, or the tiles, do not fit."""
+    """The order of the dimensions of a blocked buffer. Raises ScheduleError if the order or the tiles do not fit it."""
     if len(tiles) != len(source.shape):
         reason = f"{len(tiles)} tiles do not fit the {len(source.shape)} dimensions of '{buffer}'"
         refuse(block_place(block), reason)
@@ -56,7 +56,7 @@ def dimension_order(block: str, buffer: str, source: Buffer, tiles: Sequence[int
 
 
 def relaid(program: Program, old: Buffer, new: Buffer, forms: Sequence[Linear]) -> Program:
-    """The program with another buffer in the place of one, its elements at other indices: a form a dimension."""
+    """Replace a buffer by one with another layout: `forms` give its index, one a dimension, over the former index."""
 
     def change(block: Block) -> Block:
         if not touches(block, old.name):

@@ -1,5 +1,4 @@
-"""Blocks and loops by name: a caller writes "C" or "C.k", the script has the handle that get_block or get_loops
-gave."""
+"""Names of blocks and loops as arguments: "C" or "C.k" becomes the handle of a get_block or get_loops."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def handles_of(s: Recorder, kind: HandleParameter, value: Value) -> Value:
-    """An argument of a parameter for handles, with handles in the place of names. Raises ScheduleError."""
+    """Replace names in the argument of a handle parameter by handles. Raises ScheduleError."""
     if kind.several and isinstance(value, tuple | list):
         return [_handle_of(s, kind, each) for each in value]
     return _handle_of(s, kind, value)
@@ -33,12 +32,12 @@ def _handle_of(s: Recorder, kind: HandleParameter, value: Value) -> Value:
 
 
 def block_named(s: Recorder, label: str) -> Handle:
-    """The handle of a block: one that the script has, or a new one."""
+    """The handle of a block: one from the script, or that of a new `sched.get_block`."""
     return s.handle_on(label) or s.call(PRIMITIVES["get_block"], label)[0]
 
 
 def loop_named(s: Recorder, name: str) -> Handle:
-    """The handle of the loop "C.k", the loop k around the block C; or of "k", where one loop only has that name.
+    """The handle of the loop "C.k", the loop k around the block C; or of "k", if only one loop has that name.
 
     The longest name of a block that fits is meant: labels have dots too.
     """
@@ -62,7 +61,7 @@ def loop_named(s: Recorder, name: str) -> Handle:
 
 
 def loop_of(s: Recorder, block: Handle, label: str) -> Handle:
-    """The loop of that name around a block."""
+    """The handle of the loop with a label around a block."""
     place = s.label(block)
     for loop in s.program.enclosing(place):
         if loop.label == label and (handle_there := s.handle_on(loop.number)) is not None:

@@ -1,7 +1,7 @@
 """The kinds of parameters that a primitive has.
 
-A parameter is a field of the primitive's op, an argument of the function that plans it, an argument of the method of
-`Schedule`, and an option of its pass; its kind says how each is made of another.
+A parameter is a field of the primitive's op, an argument of its planning function and of its method of `Schedule`, and
+an option of its pass. Its kind converts between these.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from compiler.support import validation
 from compiler.support.errors import ScheduleError
 
 Handle = SSAValue
-"""A handle on a block, loop or parameter: the result of the script's op that gave it."""
+"""A handle on a block, loop or parameter: a result of an op of the script."""
 Size: TypeAlias = int | Handle
 """A constant, or the handle of a parameter."""
 Value: TypeAlias = Any  # the value of a parameter: each kind knows its own type
 MOST_RESULTS = 64
-"""How many factors of an extent may be chosen at once: 64 bits have no more above one."""
+"""The most factors of a choice: a 64-bit extent has no more factors above 1."""
 
 
 class Fields(NamedTuple):
@@ -51,9 +51,9 @@ class Fields(NamedTuple):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kind of parameter; `annotation` is its type in Python, `type` the type of the pass's option, which is called
-    `option` if its name differs from the parameter's. `asked`: it is an argument of the method; `planned`: it is an
-    argument of the planning function; `optional`: the op omits its default."""
+    """A kind of parameter. `annotation` is its type in Python, `type` that of the pass's option, `option` the name of
+    that if it differs. `asked`: it is an argument of the method; `planned`: of the planning function; `optional`: the
+    op omits its default."""
 
     annotation: str
     type: Value = str
@@ -63,7 +63,7 @@ class Parameter:
     planned: ClassVar[bool] = True
 
     def called(self, option: str) -> Self:
-        """The same, with another name in the pass."""
+        """The same kind with another name of the pass's option."""
         return replace(self, option=option)
 
     def definitions(self, name: str) -> dict[str, object]:
@@ -71,26 +71,26 @@ class Parameter:
         return {}
 
     def encoded(self, name: str, value: Value) -> Fields:
-        """An argument of the method, in the op. Raises ScheduleError."""
+        """Encode an argument of the method as operands and properties. Raises ScheduleError."""
         return Fields()
 
     def decoded(self, op: SchedOp, name: str, state: State) -> Value:
-        """The argument of the planning function."""
+        """Decode the argument of the planning function from the op."""
         return None
 
     def text(self, op: SchedOp, name: str, names: Mapping[SSAValue, str]) -> str | None:
-        """The argument in Python; None for the default."""
+        """Print the argument as Python; None for the default."""
         return None
 
     def fault(self, op: SchedOp, name: str) -> str:
-        """A sentence that says why an op is invalid by itself; empty for a valid op."""
+        """A sentence about an invalid parameter of an op; empty for a valid one."""
         return ""
 
 
 @dataclass(frozen=True)
 class HandleParameter(Parameter):
-    """Handles of one type: one, several, or one that may be missing. The loop of a pass's option stands around its
-    `block`, or where it is `anywhere` is written `block.loop`; a `location` may also be none."""
+    """One handle of a type, an optional one, or several. A pass's option names a loop around its `block` or, with
+    `anywhere`, any loop as `block.loop`; a `location` may also be ROOT or INLINE."""
 
     handles: TypeAttribute = field(default_factory=LoopType)
     several: bool = False
@@ -142,7 +142,7 @@ Test: TypeAlias = tuple[Callable[[Value], bool], str]
 
 @dataclass(frozen=True)
 class AttributeParameter(Parameter):
-    """A property: the conversions between Python's value and the attribute, and the conditions of the value."""
+    """A property: conversions between the value in Python and the attribute, and conditions of the value."""
 
     constraint: AttrConstraint | type[Attribute] = StringAttr
     encode: Callable[[object], Attribute] = lambda value: _text(value)
@@ -155,7 +155,7 @@ class AttributeParameter(Parameter):
         return replace(self, tests=(*self.tests, (test, sentence)))
 
     def or_else(self, default: Value) -> Self:
-        """The same, left out of the op where it is the default."""
+        """The same kind, omitted from the op if it has the default value."""
         return replace(self, optional=True, default=default)
 
     def definitions(self, name: str) -> dict[str, object]:
@@ -174,7 +174,7 @@ class AttributeParameter(Parameter):
         return Fields() if is_default else Fields(properties={name: attribute})
 
     def value(self, op: Operation, name: str) -> Value:
-        """The value that an op has."""
+        """Decode the value from an op."""
         attribute = op.properties.get(name)
         return self.default if attribute is None else self.decode(attribute)
 
@@ -194,8 +194,8 @@ class AttributeParameter(Parameter):
 
 @dataclass(frozen=True)
 class SizesParameter(Parameter):
-    """Constants and parameters in a list, such as `[4, %t]`; an `inferred` one is -1, in Python None, and a size by
-    itself is the last of two, the other inferred."""
+    """A list of constants and parameters, such as `[4, %t]`. With `inferred`, one size may be -1 (None in Python), and
+    a single size n means [None, n]."""
 
     inferred: bool = False
     sentence: str = ""
@@ -213,7 +213,7 @@ class SizesParameter(Parameter):
         return Fields(params, {name: _int_array(static)})
 
     def length(self, sizes: Attribute) -> int:
-        """How many sizes a property lists."""
+        """The number of sizes in a property."""
         return len(_ints_of(sizes))
 
     def sizes(self, op: SchedOp, name: str) -> list[Size]:
@@ -242,7 +242,7 @@ class SizesParameter(Parameter):
 
 @dataclass(frozen=True)
 class ResultsParameter(Parameter):
-    """How many results there are."""
+    """The number of results of the op."""
 
     def encoded(self, name: str, value: Value) -> Fields:
         validation.integer(name, value, 1, MOST_RESULTS, ScheduleError)
@@ -274,7 +274,7 @@ class RandomParameter(Parameter):
 
 
 def _int(value: object) -> int:
-    """An integer of 64 bits. Raises ScheduleError for anything else."""
+    """Convert a value to a signed 64-bit integer. Raises ScheduleError."""
     try:
         number = index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -345,13 +345,13 @@ def _python(value: Attribute) -> str:
 
 
 def _spoken(handle: SSAValue) -> str:
-    """A handle in words, by its name in the script."""
+    """Describe a handle by its name in the script."""
     kind = "choice" if isinstance(handle.type, ParamType) else "handle"
     return f"the {kind} '{handle.name_hint}'" if handle.name_hint else f"a {kind}"
 
 
 def word(what: str, choices: Collection[str], also: Mapping[str, str] | None = None) -> AttributeParameter:
-    """One of several words; `also` are other spellings of them."""
+    """A parameter that is one of several words; `also` maps further spellings to them."""
     allowed, spellings = ", ".join(choices), also or {}
     accepted = replace(TEXT, encode=lambda value: _text(spellings.get(str(value), value)))
     return accepted.such_that(lambda value: value in choices, f"unknown {what} '{{}}' (there are {allowed})")

@@ -1,4 +1,4 @@
-"""Blocks that move into a loop: the nest at the new place, and the buffers that must live there."""
+"""Blocks that move into a loop: their nest there, and checks of buffer lifetimes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compiler.schedule.region import Interval, inside
 
 
 def require_visible(program: Program, block: Block, outer: set[int]) -> None:
-    """Every buffer of the block lives at its new place."""
+    """Require that every buffer of a block lives inside the loops `outer`."""
     for name in dict.fromkeys((*block.sources, *block.targets)):
         around = program.enclosing((name,)) if name in program.allocs else ()
         for loop in around:
@@ -24,7 +24,7 @@ def require_visible(program: Program, block: Block, outer: set[int]) -> None:
 def moved_nest(
     program: Program, block: Block, spans: Mapping[int, Interval], node: Loop, when: Sequence[Condition] = ()
 ) -> Node:
-    """The block under new loops inside `node`, over the spans of its axes and all of its reductions."""
+    """Nest a block in new loops inside `node`: over the spans of its spatial axes and all of its reduce axes."""
     around = (*program.enclosing(node.number), node)
     taken = {n.label for n in around} | labels_in(node.body)
     complete = dict(spans)
@@ -41,7 +41,7 @@ def moved_nest(
 def nest_over(
     program: Program, block: Block, spans: Mapping[int, Interval], labels: Sequence[str], taken: set[str]
 ) -> Node:
-    """The block under a new loop for each axis whose span has several elements; axes without a span keep their binding.
+    """Nest a block in a new loop for each axis with a span of several elements; axes without a span keep their binding.
 
     Spans `i .. i + 2` and `0 .. 3` of axes of 8 and 4 elements:
         loop.for "x" = 3 { loop.for "y" = 4 { if i + x < 8: S(i + x, y) } }
@@ -62,7 +62,7 @@ def nest_over(
 
 
 def require_box(program: Program, block: Block) -> None:
-    """The axes vary independently of each other: no loop binds two of them."""
+    """Require that the axes of a block are independent: no loop binds two of them."""
     seen: dict[int, str] = {}
     for axis, form in zip(block.axes, block.bindings, strict=True):
         for number in form.variables():
@@ -74,7 +74,7 @@ def require_box(program: Program, block: Block) -> None:
 
 
 def inserted(program: Program, loop: int, position: int, nest: Node) -> Program:
-    """The program with a nest at a position in the body of a loop."""
+    """Insert a nest at a position in the body of a loop."""
 
     def insert(here: Node) -> Sequence[Node]:
         assert isinstance(here, Loop)

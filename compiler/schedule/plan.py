@@ -33,22 +33,23 @@ def neighbours(program: Program, label: str, producers: bool) -> tuple[str, ...]
 
 
 def refuse(place: str, reason: object) -> NoReturn:
-    """Raise the one error of a refused primitive; whoever applies it says its name."""
+    """Raise the ScheduleError of a refused primitive; the caller adds the name of the primitive."""
     raise ScheduleError(reason, place=place)
 
 
 def loop_place(program: Program, loop: int) -> str:
-    """A loop in words."""
+    """The loop in a refusal: loop 'i'."""
     return f"loop '{program.loops[loop].label}'"
 
 
 def block_place(label: str) -> str:
-    """A block in words."""
+    """The block in a refusal: block 'C'."""
     return f"block '{label}'"
 
 
 def labels_around(program: Program, loop: int) -> set[str]:
-    """The labels of the loops outside and inside a loop, its own left out: a new loop here must differ from them."""
+    """The labels of the loops around and inside a loop, from which the label of a new loop at its position must
+    differ."""
     node = program.loops[loop]
     outside = {around.label for around in program.enclosing(loop)}
     return outside | labels_in(node.body)
@@ -60,7 +61,7 @@ def labels_in(nodes: Iterable[Node]) -> set[str]:
 
 
 def new_label(label: str, taken: set[str]) -> str:
-    """The label, or a variation that is not taken; from then on it is."""
+    """Take a label, or a variation of it that is not taken."""
     unique = fresh(label, taken)
     taken.add(unique)
     return unique
@@ -70,14 +71,14 @@ MARKED_LAST = "; loops are cut and fused before they are bound, vectorized, unro
 
 
 def require_serial(program: Program, loops: Sequence[int]) -> None:
-    """The loops have no kind yet."""
+    """Require that loops are serial."""
     for number in loops:
         if program.loops[number].kind != "serial":
             refuse(loop_place(program, number), f"it is {program.loops[number].kind} already, not serial{MARKED_LAST}")
 
 
 def require_perfect(chain: Sequence[Loop]) -> None:
-    """Each loop is the only content of the one before."""
+    """Require that each loop is the only content of the previous one."""
     for outer, inner in pairwise(chain):
         if outer.body != (inner,):
             reason = f"it is not the only content of loop '{outer.label}', so they are not perfectly nested"
@@ -85,7 +86,8 @@ def require_perfect(chain: Sequence[Loop]) -> None:
 
 
 def loops_around(program: Program, block: str, loop: int) -> tuple[tuple[Loop, ...], int]:
-    """The loops around a block, and the position among them of one that must be there."""
+    """The loops around a block, and the position of `loop` among them. Raises ScheduleError if it is not one of
+    them."""
     around = program.enclosing(block)
     position = next((n for n, node in enumerate(around) if node.number == loop), None)
     if position is None:
@@ -94,7 +96,7 @@ def loops_around(program: Program, block: str, loop: int) -> tuple[tuple[Loop, .
 
 
 def require_read(block: Block, buffer: str) -> None:
-    """The block reads a buffer, and does not write it."""
+    """Require that a block reads a buffer and does not write it."""
     if buffer not in block.sources:
         refuse(block_place(block.label), f"it does not read '{buffer}'")
     if buffer in block.targets:
@@ -102,7 +104,7 @@ def require_read(block: Block, buffer: str) -> None:
 
 
 def sole_writer(program: Program, buffer: str, label: str) -> None:
-    """The buffer is a temporary that only this block writes."""
+    """Require that a buffer is a temporary that only one block writes."""
     if buffer not in program.allocs:
         refuse(block_place(label), f"'{buffer}' is an argument of the function, not a temporary")
     other_writers = [w.label for w in program.writers[buffer] if w.label != label]
@@ -111,7 +113,7 @@ def sole_writer(program: Program, buffer: str, label: str) -> None:
 
 
 def no_table(place: str, blocks: Iterable[Block], *buffers: str) -> None:
-    """No gather among some blocks reads one of the buffers as its table: at an index that depends on data."""
+    """Require that no gather among blocks has one of the buffers as its table, whose index depends on data."""
     for block in blocks:
         if block.table is not None and block.table.buffer in buffers:
             gathers = f"block '{block.label}' gathers from '{block.table.buffer}'"
@@ -119,13 +121,13 @@ def no_table(place: str, blocks: Iterable[Block], *buffers: str) -> None:
 
 
 def no_gather(place: str, block: Block) -> None:
-    """The block is no gather."""
+    """Require that a block is no gather."""
     if block.table is not None:
         refuse(place, f"block '{block.label}' is a gather, which stays a statement of its own")
 
 
 def only_target(block: Block) -> str:
-    """The name of a block's one target."""
+    """The only target of a block. Raises ScheduleError if it has several."""
     if len(block.writes) != 1:
         refuse(block_place(block.label), f"it writes {len(block.targets)} buffers, not one")
     return block.writes[0].buffer
@@ -139,7 +141,7 @@ def without_kind_around(program: Program, loop: int, kind: str, what: str, hint:
 
 
 def with_kind(program: Program, loop: int, kind: str) -> Plan:
-    """The plan that gives a serial loop a kind."""
+    """Plan to give a serial loop a kind."""
     node = program.loops[loop]
     if node.kind != "serial":
         refuse(loop_place(program, loop), f"it is {node.kind} already")

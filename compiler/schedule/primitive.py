@@ -1,5 +1,5 @@
-"""`@primitive`: the declaration of a schedule primitive. Its op, the method of `Schedule`, its pass, its line in Python
-and its page are derived from it."""
+"""`@primitive`: the declaration of a schedule primitive, from which its op, its method of `Schedule`, its pass, its
+call in Python and its page are derived."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ from compiler.support.errors import InputError, refused_by
 
 Function = TypeVar("Function", bound=Callable[..., Plan])
 Check: TypeAlias = Callable[[Mapping[str, Value], int], str]
-"""A sentence that says why an op is invalid as a whole, by its properties and the number of its results; empty for a
-valid op."""
+"""Maps the properties of an op and the number of its results to a sentence about a fault; empty for a valid op."""
 TYPES = {"block": BlockType(), "loop": LoopType(), "param": ParamType()}
 """The types of results, by the words of declarations."""
 _EXAMPLE_HANDLES = {
@@ -41,7 +40,7 @@ _EXAMPLE_HANDLES = {
     "d": '%d = sched.get_block %f "D"',
     "n": "%n = sched.get_loops %d : !sched.loop",
 }
-"""The handles that examples may use, and the ops that give them."""
+"""The handles that examples may use, and the ops that define them."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Primitive:
 
     @property
     def gives_list(self) -> bool:
-        """Whether the method gives a list of handles."""
+        """Whether the method returns a list of handles."""
         return self.gives_several or len(self.gives) > 1
 
     @cached_property
@@ -111,7 +110,7 @@ class Primitive:
             raise VerifyException(fault)
 
     def stated(self, op: SchedOp) -> dict[str, Value]:
-        """The parameters of an op that are no handles, by name; parameters among sizes are handles."""
+        """Map the names of an op's parameters that are no handles to their values; sizes may contain handles."""
         values: dict[str, Value] = {}
         for name, parameter in self.parameters.items():
             if isinstance(parameter, AttributeParameter):
@@ -121,7 +120,7 @@ class Primitive:
         return values
 
     def planned(self, state: State, op: SchedOp) -> Plan:
-        """The plan of an op. Raises ScheduleError for a refusal."""
+        """Plan an op. Raises ScheduleError for a refusal."""
         with refused_by(self.name):
             values = {n: p.decoded(op, n, state) for n, p in self.parameters.items() if p.planned}
             plan = self.plan(state.program, **values)
@@ -134,14 +133,14 @@ class Primitive:
     def results(
         self, state: State, arguments: Mapping[str, Value], properties: Mapping[str, Attribute]
     ) -> list[Attribute]:
-        """The types of the results of a call, whose arguments give an op these properties."""
+        """The types of the results of a call; `properties` are those of its op."""
         if not self.gives_several:
             return [TYPES[kind] for kind in self.gives.values()]
         (kind,) = self.gives.values()
         return [TYPES[kind.removesuffix("*")]] * self._count(state, arguments, properties)
 
     def _count(self, state: State, arguments: Mapping[str, Value], properties: Mapping[str, Attribute]) -> int:
-        """The number of results of a call: stated by an argument, or given by the plan."""
+        """The number of results of a call: an argument, the length of a list, or that of the plan."""
         for name, parameter in self.parameters.items():
             if isinstance(parameter, ResultsParameter):
                 return int(arguments[name])
@@ -166,7 +165,7 @@ class Primitive:
         return inspect.Signature([itself, *self.signature.parameters.values()], return_annotation=gives)
 
     def call(self, op: SchedOp, names: Mapping[SSAValue, str]) -> str:
-        """The call of the method that records an op; `names` are the names of its handles."""
+        """Print an op as a call of the method; `names` are the variables of its handles."""
         texts = []
         for name, parameter in self.parameters.items():
             text = parameter.text(op, name, names) if parameter.asked else None
@@ -183,7 +182,7 @@ class Primitive:
 
 
 def _handles_of(example: str) -> list[str]:
-    """The ops that give the handles which an example uses and does not give itself."""
+    """The ops that define the handles which an example uses but does not define."""
     defined = " ".join(line.partition(" = ")[0] for line in example.splitlines() if " = sched." in line)
     needed = [name for name in re.findall(r"%([cmlkdn])\b", example) if not re.search(rf"%{name}\b", defined)]
     sources = {"l": "m", "k": "m"}
@@ -216,12 +215,12 @@ def primitive(
         @primitive("$loop", "sched.unroll %l", "unroll{block=C loop=l}", loop=LOOP)
         def unroll(program: Program, loop: int) -> Plan: ...
 
-    `syntax` is the assembly format of the op, in xDSL's words. `example` is a line of a script; %c and %d are blocks,
-    %m, %l and %k the loops of the first, %n is that of the second. `shell` is an example of the pass, and says its
-    name. `gives` are the results: block, loop or param, with `*` behind it any number. `consumes` are the parameters
-    whose handles are invalid afterwards. `check` looks at an op as a whole. The pass of a primitive that is
-    `placed_by` another takes `at`, the loop to which that moves the block given. Parameters are in the order of the
-    op's operands. The function stays what it is.
+    `syntax` is the assembly format of the op in xDSL's notation. `example` is a line of a script: %c and %d are blocks,
+    %m, %l and %k the loops of %c, %n the loop of %d. `shell` is an example of the pass, with its name. `gives` are the
+    results by kind: block, loop or param; `loop*` is any number of loops. `consumes` are the parameters whose handles
+    are invalid afterwards. `check` verifies the op as a whole. With `placed_by`, the pass has an option `at`, a loop to
+    which that primitive moves the resulting block. Parameters are in the order of the op's operands. The function is
+    returned unchanged.
     """
 
     def declare(plan: Function) -> Function:
@@ -238,12 +237,12 @@ def primitive(
 
 
 def _file(plan: Callable[..., Plan]) -> str:
-    """The file of a plan, a plugin's behind its guard."""
+    """The file of a planning function, without the guard of a plugin."""
     return inspect.getfile(inspect.unwrap(plan))
 
 
 def _stands(declared: Primitive) -> bool:
-    """Whether a primitive is the compiler's, or of a plugin that is still loaded."""
+    """Whether a primitive belongs to the compiler or to a plugin that is loaded."""
     return declared.plan.__module__.startswith("compiler.") or declared.name in plugins.parts("primitive")
 
 

@@ -15,12 +15,12 @@ from compiler.schedule.script import Script, script_of
 from compiler.support.errors import ScheduleError
 
 GIVERS = ("get_block", "get_loops", "get_producers", "get_consumers", *CHOICES)
-"""The primitives that only give handles or parameters: without these they do nothing."""
+"""The primitives without effect other than their results."""
 UNUSED = "_"
 
 
 def as_python(script: Script, schedule: str = "s") -> str:
-    """A script, as IR, text or file, as a Python function of a Schedule, one call an op, which records the same script.
+    """Print a script, given as IR, text or file, as a Python function of a Schedule that records the same script.
 
     %c = sched.get_block %f "C"              ->  C = s.get_block("C")
     %i, %j = sched.get_loops %c : ...        ->  i, j = s.get_loops(C)
@@ -40,7 +40,7 @@ def as_python(script: Script, schedule: str = "s") -> str:
 
 
 def _live(sequence: NamedSequenceOp) -> tuple[set[SSAValue], list[SchedOp]]:
-    """The handles that an op uses which does something, and the ops that do something or give such handles."""
+    """The handles that effective ops use, and the effective ops with those that define these handles."""
     live, ops = set[SSAValue](), list[SchedOp]()
     for op in reversed(list(sequence.body.block.ops)):
         if isinstance(op, SchedOp) and (not applies(op, *GIVERS) or live.intersection(op.results)):
@@ -50,7 +50,7 @@ def _live(sequence: NamedSequenceOp) -> tuple[set[SSAValue], list[SchedOp]]:
 
 
 def _line(op: SchedOp, schedule: str, names: dict[SSAValue, str], live: set[SSAValue]) -> str:
-    """One call; only results that are used are named."""
+    """Print an op as one line; only results that are used get a variable."""
     if isinstance(op, IncludeOp):
         return f"{schedule}.{included(op, names[op.block])}"
     primitive = primitive_of(op)

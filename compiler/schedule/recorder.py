@@ -1,4 +1,4 @@
-"""`Recorder`: a loop function with the script applied to it so far: `Schedule` without its primitives."""
+"""`Recorder`: a loop function and the script applied to it; `Schedule` without the methods of primitives."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Recorder(Unpicklable):
 
     @property
     def original(self) -> ModuleOp:
-        """The module with the function as it was given."""
+        """The module with the unscheduled function."""
         if self._module is None:
             self._module = ModuleOp([write(self.unscheduled)])
         return self._module
@@ -103,9 +103,8 @@ class Recorder(Unpicklable):
         return display.text(caption, outline(self.program)) + display.text("script", str(self))
 
     def fork(self, judged: bool = True) -> tuple[Self, dict[Handle, Handle]]:
-        """A copy of the schedule with the same program and script, and a map from this schedule's handles to the
-        copy's. Steps of a copy that is not `judged` are not, whatever applies them: whether it is legal `verify`
-        tells."""
+        """Copy the schedule, and map its handles to those of the copy. Without `judged`, steps of the copy are applied
+        without legality checks; `verify` then decides whether the result is legal."""
         new = object.__new__(type(self))
         handles: dict[Handle, Handle] = {}
         new.name, new.unscheduled, new._module, new._written = self.name, self.unscheduled, self._module, None
@@ -122,11 +121,11 @@ class Recorder(Unpicklable):
         return self.fork()[0]
 
     def verify(self) -> Verdict:
-        """Whether the scheduled function computes the same as the original: proved, refuted or undecided (law 2)."""
+        """Prove or refute that the scheduled function computes the same as the original."""
         return verify_schedule(self.program, self.unscheduled)
 
     def label(self, handle: Handle) -> str:
-        """The name of the block or loop that a handle stands for."""
+        """The label of the block or loop of a handle."""
         if isinstance(handle, SSAValue) and handle in self._state.units:
             return self._state.names[handle]
         value = self._value(handle)
@@ -142,7 +141,7 @@ class Recorder(Unpicklable):
         return self.program.loops[value].extent
 
     def value(self, parameter: Size) -> int:
-        """The integer that a choice has decided; a constant's own."""
+        """The integer of a parameter, or of a constant."""
         if isinstance(parameter, int):
             return parameter
         value = self._state.values.get(parameter) if isinstance(parameter, SSAValue) else None
@@ -151,21 +150,21 @@ class Recorder(Unpicklable):
         return value
 
     def when(self, choice: Handle) -> Program:
-        """The program in which a choice was decided, by any result of the choice."""
+        """The program before a choice was decided, by any result of the choice."""
         decided = self._state.decided.get(choice) if isinstance(choice, SSAValue) else None
         if decided is None:
             raise ScheduleError("it is not the handle of a choice of this schedule", "when")
         return decided
 
     def meaning(self, handle: Handle) -> int | str:
-        """The target of a handle on a block or loop, also of a consumed one."""
+        """The number of the loop, or the label of the block, of a handle that may be consumed."""
         value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None
         if value is None:
             raise ScheduleError("it is not the handle of a block or loop of this schedule", "meaning")
         return value
 
     def _value(self, handle: Handle) -> int | str:
-        """The target of a handle on a block or loop, if it still exists."""
+        """The number of the loop, or the label of the block, of a live handle. Raises ScheduleError."""
         value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None
         if value is None or not isinstance(handle.type, BlockType | LoopType):
             raise ScheduleError("it is not the handle of a block or loop of this schedule")
@@ -179,10 +178,10 @@ class Recorder(Unpicklable):
         return as_python(self.script, schedule)
 
     def apply(self, script: Script, judged: bool = True) -> Self:
-        """Apply the ops of a script, which are recorded here as well; open choices are decided on the way.
+        """Apply and record the ops of a script; open choices are decided.
 
         A script is IR, such as another schedule's `script`, the text that this prints as, or the path of a file.
-        Without `judged` no step is: it takes half the time, and whether the schedule is legal `verify` tells.
+        Without `judged`, legality is not checked, which halves the time; `verify` then decides it.
         Raises ScheduleError at the first refusal, with the op as its `op`; earlier steps stay applied.
         """
         sequence = script_of(script)
@@ -199,8 +198,8 @@ class Recorder(Unpicklable):
         return self
 
     def step(self, op: Operation, handles: Mapping[Handle, Handle], judged: bool = True) -> list[Handle]:
-        """Apply one op of another script, its operands given as handles of this schedule, and give its results;
-        `judged` as in `apply`.
+        """Apply one op of another script, and return its results; `handles` maps its operands to handles of this
+        schedule, `judged` is as in `apply`.
 
         Raises ScheduleError, with the op as its `op`.
         """
@@ -221,7 +220,8 @@ class Recorder(Unpicklable):
         return list(copy.results)
 
     def include(self, recipe: str, block: Handle | str, sizes: Mapping[str, Any] | None = None, way: str = "") -> None:
-        """Apply the steps of a recipe, a search rule, to a block: those of one of its ways, the first without a name.
+        """Apply the steps of a recipe, a search rule, to a block; `way` names one of its alternatives, by default the
+        first.
 
         `sizes` are integers, or lists of the factors of an extent, by the names of the recipe's choices; those that are
         missing are the recipe's own. Raises ScheduleError for an unknown recipe, way or size, and for a step that is
@@ -233,7 +233,7 @@ class Recorder(Unpicklable):
             self._includer.apply(IncludeOp.of(recipe, sizes_attribute(sizes or {}), way), label)
 
     def note(self, inclusion: Inclusion) -> None:
-        """Note that some last steps of the script are those of a recipe."""
+        """Record that the last steps of the script are those of a recipe."""
         self.inclusions.append(inclusion)
 
     @property
@@ -243,11 +243,11 @@ class Recorder(Unpicklable):
 
     @property
     def length(self) -> int:
-        """How many ops the script has."""
+        """The number of ops of the script."""
         return len(self._state.script.ops) - 1
 
     def call(self, primitive: Primitive, *args: object, **kwargs: object) -> list[Handle]:
-        """Apply a primitive to arguments as its method takes them, record its op, and give its results.
+        """Apply a primitive to the arguments of its method, record its op, and return its results.
 
         Raises ScheduleError.
         """
@@ -272,11 +272,11 @@ class Recorder(Unpicklable):
         return list(op.results)
 
     def _planner(self, primitive: Primitive) -> Callable[[State, SchedOp], Plan]:
-        """The planned op of a call."""
+        """The planning function of a call."""
         return primitive.planned
 
     def _with_handles(self, primitive: Primitive, arguments: Mapping[str, object]) -> dict[str, object]:
-        """The arguments of a call, with handles in the place of names. Raises ScheduleError."""
+        """Replace names in the arguments of a call by handles. Raises ScheduleError."""
         with refused_by(primitive.name):
             return {
                 name: handles_of(self, kind, value) if isinstance(kind, HandleParameter) else value
@@ -285,8 +285,8 @@ class Recorder(Unpicklable):
             }
 
     def handle_on(self, value: int | str) -> Handle | None:
-        """The latest handle that the script has on a loop, by its number, or on a block, by its label, and that nothing
-        has consumed. Raises ScheduleError for what is neither."""
+        """The latest live handle on a loop, by its number, or on a block, by its label; None if there is none. Raises
+        ScheduleError for any other value."""
         if not isinstance(value, int | str):
             raise ScheduleError(
                 f"it takes a loop's number or a block's label, not a {type(value).__name__}", "handle_on"
@@ -295,7 +295,7 @@ class Recorder(Unpicklable):
         return next((handle for handle in handles if handle not in self._state.consumed), None)
 
     def _op(self, primitive: Primitive, arguments: Mapping[str, object]) -> SchedOp:
-        """The op of a call. Raises ScheduleError for arguments that it cannot have."""
+        """Build the op of a call. Raises ScheduleError for invalid arguments."""
         operands: list[SSAValue] = []
         properties: dict[str, Attribute] = {}
         with refused_by(primitive.name):
@@ -321,7 +321,7 @@ class Recorder(Unpicklable):
         self.call(PRIMITIVES["transform_layout"], block, buffer, layout, tiles, order)
 
     def _layout(self, buffer: str, by: Callable[..., Sequence[AffineExpr]]) -> AffineMap:
-        """The map that a Python function of a buffer's indices gives."""
+        """Evaluate a Python function of the indices of a buffer to a map. Raises ScheduleError."""
         if buffer not in self.program.buffers:
             raise ScheduleError("there is no such buffer", "transform_layout", f"buffer '{buffer}'")
         rank = len(self.program.buffers[buffer].shape)
@@ -372,7 +372,7 @@ def _asked(primitive: Primitive) -> str:
 
 
 def _checked_module(x: object, name: str | None) -> ModuleOp:
-    """A copy of the module that a caller gives, verified, whose function is at the loop level."""
+    """Copy and verify the module of a caller. Raises ScheduleError if its function is not at the loop level."""
     module = _loop_module(x)
     function = find_function(module, name)
     if not any(isinstance(op, loop_dialect.ForOp | loop_dialect.Placed) for op in function.walk()):
@@ -383,7 +383,7 @@ def _checked_module(x: object, name: str | None) -> ModuleOp:
 
 
 def _loop_module(x: object) -> ModuleOp:
-    """The module that a caller gives; a te function is lowered as it is written."""
+    """The module of a caller's function; a te function is lowered without changes."""
     module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
     if not isinstance(module, ModuleOp):
         given = f"not of a {type(x).__name__}{': strata.lower reads a file' if isinstance(x, str | PathLike) else ''}"
@@ -403,6 +403,6 @@ def _at(op: Operation, error: ScheduleError) -> ScheduleError:
 
 
 def _includer(schedule: Recorder, facts: Attribute | None = None) -> Includes:
-    """The includer of a script's recipes, which stand above this room."""
+    """The interpreter of includes, loaded by name: recipes belong to a higher room."""
     includer: Includes = import_module(INCLUDER).Includer(schedule, facts)
     return includer

@@ -1,5 +1,4 @@
-"""Regions: the box of a buffer that some accesses touch in one iteration of the loops around them, and buffers
-made as small as that box."""
+"""Regions: the box of a buffer that accesses touch in one iteration of outer loops, and buffers shrunk to it."""
 
 from __future__ import annotations
 
@@ -14,12 +13,12 @@ from compiler.program.names import fresh
 from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, key_of, renumbered
 
 WINDOW = "w."
-"""How the labels of axes begin that are bound to the low end of a window."""
+"""The prefix of the labels of axes that are bound to the low end of a window."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """In one dimension: `extent` elements from `low`, a form over the outer loops."""
+    """`extent` elements of one dimension from `low`, a form over the outer loops."""
 
     low: Linear
     extent: int
@@ -48,7 +47,7 @@ def region(
 
 
 def _clipped(span: Interval, size: int) -> Interval:
-    """A span that lies partly outside the buffer and does not move is cut to it."""
+    """Clip a span to the buffer: a constant one exactly, a moving one only if it is as long as the dimension."""
     if span.low.is_constant:
         low = max(span.low.constant, 0)
         high = min(span.low.constant + span.extent, size)
@@ -83,7 +82,7 @@ def _span(form: Linear, outer: set[int], ranges: lin.Ranges, size: int) -> Inter
 
 
 def hull(a: Interval, b: Interval, size: int) -> Interval:
-    """One span that holds both: exact where their lower ends differ by a constant, else the whole dimension."""
+    """The smallest span that contains both if their low ends differ by a constant; else the whole dimension."""
     gap = b.low - a.low
     if not gap.is_constant:
         return Interval(lin.constant(0), size)
@@ -92,7 +91,7 @@ def hull(a: Interval, b: Interval, size: int) -> Interval:
 
 
 def inside(forms: Sequence[Linear], shape: Sequence[int], ranges: lin.Ranges) -> list[Condition]:
-    """The conditions, beyond what the ranges prove, that an element of a box lies in the buffer."""
+    """The conditions that an index is inside a shape, without those that the ranges prove."""
     conditions = []
     for form, size in zip(forms, shape, strict=True):
         conditions += [Condition(form), Condition(lin.constant(size - 1) - form)]
@@ -100,7 +99,7 @@ def inside(forms: Sequence[Linear], shape: Sequence[int], ranges: lin.Ranges) ->
 
 
 def folded(program: Program, buffer: str, spans: Sequence[Interval]) -> Program:
-    """The program with a temporary made as small as its window: each index less the window's low end.
+    """Shrink a temporary to a window: indices become relative to the low end of the window.
 
     Where the low end is a multiple of the extent, the index is taken modulo the extent; else every block that
     accesses the buffer gains an axis bound to the low end.
@@ -120,7 +119,7 @@ def folded(program: Program, buffer: str, spans: Sequence[Interval]) -> Program:
 def windowed(
     program: Program, block: Block, buffer: str, spans: Mapping[int, Interval], name: str, cyclic: bool = False
 ) -> Block:
-    """The block with indices into a buffer, called `name` from then on, less the low ends of windows in dimensions.
+    """Make the indices of a block into a buffer relative to windows, given by dimension, and rename the buffer.
 
     An index into a cyclic window whose low end is a multiple of its extent is taken modulo the extent; any other low
     end that moves becomes an axis of the block.
@@ -150,7 +149,7 @@ def touches(block: Block, buffer: str) -> bool:
 
 
 def with_accesses(block: Block, buffer: str, change: Callable[[Access], Access]) -> Block:
-    """The block with its accesses to a buffer changed."""
+    """Apply a function to the accesses of a block to a buffer."""
     reads, writes = (
         tuple(change(access) if access.buffer == buffer else access for access in accesses)
         for accesses in (block.reads, block.writes)
@@ -164,7 +163,8 @@ def _aligned(span: Interval) -> bool:
 
 
 def window_axis(program: Program, block: Block, low: Linear) -> tuple[Block, int, int]:
-    """The block with a spatial axis whose value, plus the least value, is the form; existing ones are reused."""
+    """Find or add a spatial axis whose value is `low` less the least value of that; return the block, the axis and the
+    least value."""
     smallest, largest = lin.bounds(low, program.ranges)
     form = low - lin.constant(smallest)
     for number, bound in enumerate(block.bindings[: block.spatial]):
@@ -177,7 +177,7 @@ def window_axis(program: Program, block: Block, low: Linear) -> tuple[Block, int
 
 
 def insert_axis(block: Block, position: int, axis: AxisAttr, binding: Linear) -> Block:
-    """The block with one more axis, later ones renumbered."""
+    """Insert an axis into a block, and renumber the later ones."""
     shift = {n: lin.variable(n + 1) for n in range(position, len(block.axes))}
     return replace(
         renumbered(block, shift),
@@ -187,12 +187,12 @@ def insert_axis(block: Block, position: int, axis: AxisAttr, binding: Linear) ->
 
 
 def with_buffer(program: Program, name: str, buffer: Buffer) -> Program:
-    """The program with another buffer in the allocation of one."""
+    """Replace the buffer of an allocation."""
     return program.replaced((name,), lambda _: [Alloc(buffer)])
 
 
 def moved_alloc(program: Program, name: str, loop: int | None) -> Program:
-    """The program with an allocation at the start of a loop's body, or of the function."""
+    """Move an allocation to the start of a loop's body or, for None, of the function."""
     alloc = program.allocs[name]
     program = program.replaced((name,), lambda _: [])
     if loop is None:
@@ -205,7 +205,7 @@ def moved_alloc(program: Program, name: str, loop: int | None) -> Program:
 
 
 def alloc_first(program: Program, name: str) -> Program:
-    """The program with a temporary's allocation before the first node that uses it, in the body where it stands."""
+    """Move an allocation before the first use of its buffer, within the same body."""
     if name not in program.allocs:
         return program
     place = program.places[(name,)]

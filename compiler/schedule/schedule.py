@@ -61,7 +61,7 @@ class Schedule(Recorder):
 
 
 def _method(primitive: Primitive) -> Callable[..., Handle | list[Handle] | None]:
-    """The method that applies a primitive: it gives nothing, a handle, or a list of handles."""
+    """Make the method that applies a primitive; it returns nothing, a handle, or a list of handles."""
 
     def method(self: Schedule, *args: object, **kwargs: object) -> Handle | list[Handle] | None:
         handles = self.call(primitive, *args, **kwargs)
@@ -81,7 +81,7 @@ for _name, _meant in ALIASES.items():
 
 
 def replay(script: Script, x: ModuleOp | Schedule, name: str | None = None, seed: int = 0) -> Schedule:
-    """A new schedule of a function, or of a Schedule's original, by a script."""
+    """Apply a script to a new schedule of a function, or of a Schedule's original."""
     return Schedule(x.original if isinstance(x, Schedule) else x, name, seed).apply(script)
 
 

@@ -20,17 +20,17 @@ from compiler.support.text import unknown
 Script: TypeAlias = ModuleOp | NamedSequenceOp | str | PathLike[str]
 """A script as IR, as MLIR text, or as the path of a file."""
 TEXT = "\n{"
-"""Every script has one of these characters; a string without is meant as a path."""
+"""Characters of which every script has one; a string without them is a path."""
 SOURCE = "<script>"
 
 
 def is_text(x: object) -> bool:
-    """Whether something is MLIR text, and not the path of a file."""
+    """Whether a value is MLIR text, not the path of a file."""
     return isinstance(x, str) and any(char in x for char in TEXT)
 
 
 def script_of(script: Script) -> NamedSequenceOp:
-    """The one script of a module. Raises ScheduleError for none, or several, and for text that is none."""
+    """Find the only script of a module, a text or a file. Raises ScheduleError."""
     if isinstance(script, str | PathLike):
         script = _parsed(script)
     if not isinstance(script, ModuleOp | NamedSequenceOp):
@@ -48,7 +48,7 @@ def script_of(script: Script) -> NamedSequenceOp:
 
 
 def _parsed(script: str | PathLike[str]) -> ModuleOp:
-    """The module of a text, or of a file. Raises ScheduleError, with the line."""
+    """Parse the module of a text or a file. Raises ScheduleError, with the line."""
     if isinstance(script, str) and not is_text(script) and not os.path.exists(script):
         raise ScheduleError(f"there is no file {script!r}, and it is no text of a script, a transform.named_sequence")
     try:
@@ -60,12 +60,12 @@ def _parsed(script: str | PathLike[str]) -> ModuleOp:
 
 
 def _unknown(missing: re.Match[str]) -> str:
-    """The sentence about a primitive that does not exist, with names that are similar."""
+    """The sentence about an unknown primitive, with similar names."""
     return unknown("primitive", missing[1], [*PRIMITIVES, *of_plugins()])
 
 
 def _context() -> Context:
-    """The ops that a script may have, those of plugins too."""
+    """A context with the ops of scripts, those of plugins included."""
     context = Context()
     for dialect in (Builtin, Transform, SCHED):
         context.load_dialect(dialect)

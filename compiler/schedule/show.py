@@ -1,4 +1,4 @@
-"""A scheduled program as an indented tree, for a person to look at between two steps."""
+"""A scheduled program as an indented tree, to read between two steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SIGNS = {"add": "+=", "mul": "*="}
 
 
 def outline(program: Program) -> str:
-    """Loops with their extents and kinds, allocations, and the computation of each block, one a line.
+    """Print loops with their extents and kinds, allocations, and the computation of each block, one a line.
 
     alloc C.local: 8x16 local
     m = 12 parallel

@@ -1,4 +1,4 @@
-"""A program under a script: ops are applied one by one, judged, and recorded."""
+"""The program of a schedule and its handles: each op is planned, judged, applied and recorded."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from compiler.schedule.plan import Plan
 from compiler.support.errors import ScheduleError, refused_by
 
 ROOT = -1
-"""In place of a loop: outside all loops, where a block stands anyway."""
+"""A location instead of a loop: the block stays outside all loops."""
 INLINE = -2
-"""In place of a loop: nowhere, the block is inlined."""
+"""A location instead of a loop: the block is inlined."""
 
 
 @dataclass(frozen=True)
 class UnitLoop:
-    """A loop that one iteration was left of when its block moved, so that the program has none: the block, and the
-    number of the former loop. One is put around the block as soon as a step uses a handle on it."""
+    """A loop of one iteration that the program omits, since its block moved out of the loop with the number `former`.
+    It is restored around the block when a step uses a handle on it."""
 
     block: str
     former: int
@@ -38,8 +38,9 @@ class UnitLoop:
 
 @dataclass(eq=False)
 class State:
-    """The program so far, the target of each handle, the handles of each loop and block, the handles on loops that one
-    iteration was left of, the program in which each choice was decided (by its first result), and the script so far."""
+    """The program and the script so far. By handle: `values`, its loop, block or integer; `names`, its label;
+    `consumed`, the primitive that consumed it; `units`, an omitted loop; `decided`, the program before a choice (by its
+    first result). `handles` lists the handles on each loop and block."""
 
     program: Program
     random: random.Random
@@ -58,7 +59,7 @@ class State:
         return self.script.args[0]
 
     def fork(self, script: Block, handles: Mapping[SSAValue, SSAValue]) -> State:
-        """The same state over a copy of the script, and a map from this state's handles to the copy's."""
+        """Copy the state to a copy of the script; `handles` maps the handles to those of the copy."""
         draws = random.Random()
         draws.setstate(self.random.getstate())
         by_value = {value: [handles[handle] for handle in same] for value, same in self.handles.items()}
@@ -68,10 +69,10 @@ class State:
         return replace(self, random=draws, script=script, handles=by_value, **copies)
 
     def apply(self, op: SchedOp, call: Callable[[State, SchedOp], Plan], judged: bool = True) -> None:
-        """Plan an op, judge the plan, and only then take it over and record the op.
+        """Plan an op, judge the plan, commit it, and record the op.
 
-        Without `judged`, here or of the state, an illegal plan is taken over, too: the caller proves the whole
-        schedule. Raises ScheduleError, after which nothing has changed.
+        Without `judged`, here or of the state, legality is not checked: the caller proves the whole schedule. Raises
+        ScheduleError, and then nothing has changed.
         """
         judged = judged and self.judged
         with refused_by(op.primitive):
@@ -91,7 +92,7 @@ class State:
         self.take(op, plan)
 
     def _judged(self, plan: Plan, judged: bool) -> Plan:
-        """A plan that is legal, or whose legality is the caller's to prove. Raises ScheduleError."""
+        """Return a plan if its sizes fit 64 bits and, with `judged`, it is legal. Raises ScheduleError."""
         after = plan.program
         if after is not self.program:
             fault = bad_sizes(after, self.program) or (judged and legal(after, self.program, plan))
@@ -100,12 +101,12 @@ class State:
         return plan
 
     def _restore_unit_loops(self, op: SchedOp) -> list[int]:
-        """Put the loops of one iteration that an op has handles on around their blocks; gives their numbers."""
+        """Restore the omitted loops that an op has handles on; return their numbers."""
         units = dict.fromkeys(self.units[handle] for handle in op.operands if handle in self.units)
         return [self._restore(unit) for unit in units]
 
     def _restore(self, unit: UnitLoop) -> int:
-        """Put a loop of one iteration around its block, for all handles on it; gives its number."""
+        """Restore an omitted loop around its block for all handles on it; return its number."""
         handles = [handle for handle, same in self.units.items() if same == unit]
         label = fresh(self.names[handles[0]], {loop.label for loop in self.program.enclosing(unit.block)})
         number = self.program.fresh_number()
@@ -117,7 +118,7 @@ class State:
         return number
 
     def take(self, op: SchedOp, plan: Plan) -> None:
-        """Commit an op's plan, and record the op; whether the plan is legal is the caller's to know."""
+        """Commit the plan of an op without a check, and record the op."""
         primitive = op.primitive
         before, after = self.program, plan.program
         self.program = after
@@ -149,7 +150,7 @@ class State:
             given_handle.name_hint = self._hint(given_handle, value)
 
     def _forward(self, before: Program, step: Step) -> None:
-        """Let the handles on loops that a moved block leaves behind follow it.
+        """Redirect the handles on the former loops of moved blocks.
 
         The only loop of an axis becomes the loop over the part of the axis that is needed, or one of a single
         iteration; a loop of a single iteration stays one.
@@ -170,7 +171,7 @@ class State:
                     self._follow(number, label, None)
 
     def _follow(self, former: int, block: str, loop: Loop | None) -> None:
-        """Let the handles on a loop that is gone stand for another one; without one, for one iteration of a block."""
+        """Redirect the handles on a former loop to another loop or, for None, to an omitted loop around a block."""
         handles = self.handles.pop(former, [])
         if loop is None:
             self.units |= dict.fromkeys(handles, UnitLoop(block, former))
@@ -180,7 +181,7 @@ class State:
         self.handles.setdefault(loop.number, []).extend(handles)
 
     def drop_after(self, length: int) -> None:
-        """Forget the ops of the script beyond so many, which only gave handles."""
+        """Erase the ops of the script after the first `length`; they only define handles."""
         for op in reversed(list(self.script.ops)[length:-1]):
             for handle in op.results:
                 value = self.values.pop(handle)
@@ -199,7 +200,8 @@ class State:
         return name if SSAValue.is_valid_name(name) else "".join(c if c.isalnum() else "_" for c in f"x{name}")
 
     def loop(self, value: SSAValue, special: bool = False) -> int:
-        """The loop of a handle; with `special` also ROOT and INLINE. Raises ScheduleError for a dead handle."""
+        """The number of the loop of a handle; with `special` also ROOT and INLINE. Raises ScheduleError for a dead
+        handle."""
         number = self._live(value, "loop")
         assert isinstance(number, int)
         if number < 0 and not special:
@@ -207,7 +209,7 @@ class State:
         return number
 
     def block(self, value: SSAValue) -> str:
-        """The block of a handle. Raises ScheduleError for a dead handle."""
+        """The label of the block of a handle. Raises ScheduleError for a dead handle."""
         label = self._live(value, "block")
         if not isinstance(label, str):
             raise ScheduleError("it takes the handle of a block, not of a loop")
@@ -239,7 +241,7 @@ class State:
 
 
 def empty_script() -> tuple[ModuleOp, Block]:
-    """A module with an empty `transform.named_sequence @schedule`, and the body of that."""
+    """Build a module with an empty `transform.named_sequence @schedule`; return it and the body."""
     body = Block(arg_types=[AnyOpType()])
     body.args[0].name_hint = "f"
     body.add_op(YieldOp())

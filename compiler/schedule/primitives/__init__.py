@@ -23,7 +23,7 @@ PRIMITIVES: dict[str, Primitive] = {name: DECLARED[name] for name in sorted(m.rp
 
 
 def of_plugins() -> dict[str, Primitive]:
-    """The primitives that plugins add, by name; each is blamed for its crashes."""
+    """The primitives of plugins by name; a crash is reported as an error of the plugin."""
     added = plugins.parts("primitive")
     for name, part in added.items():
         if DECLARED[name].plan is not part.guarded:

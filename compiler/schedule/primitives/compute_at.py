@@ -76,7 +76,8 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
 
 
 def _spans_by_axis(program: Program, block: Block, dims: dict[str, list[int]], outer: set[int]) -> dict[int, Interval]:
-    """For each spatial axis, the span that the readers of any target need; -1 stands for dimensions without axis."""
+    """Map each spatial axis to the hull of the spans that readers of the targets need; -1 is a dimension without
+    axis."""
     spans_by_axis = {-1: Interval(lin.constant(0), 1)}
     for buffer, axes in dims.items():
         if not program.readers[buffer]:
@@ -91,7 +92,7 @@ def _spans_by_axis(program: Program, block: Block, dims: dict[str, list[int]], o
 
 
 def _written_axes(block: Block, access: Access) -> list[int]:
-    """The axis that indexes each dimension of a target of the block, -1 for none; each spatial axis indexes one."""
+    """The axis that indexes each dimension of a target, -1 for none. Raises ScheduleError if an axis indexes two."""
     axes: list[int] = []
     for form in access.index:
         axis = -1 if form == lin.constant(0) else form.as_variable

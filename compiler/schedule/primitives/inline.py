@@ -69,7 +69,7 @@ def inline(program: Program, block: str) -> Plan:
 
 
 def _require_stable(program: Program, block: Block, readers: list[Block]) -> None:
-    """Nothing writes the block's inputs between the block and its last consumer, and they live as long."""
+    """Require that nothing writes the inputs of a block until its last consumer, and that they live there."""
     order = [node.label for node in walk(program.body) if isinstance(node, Block)]
     top = {b: program.places[b].positions[0] for b in order}
     last = max(top[r.label] for r in readers)
@@ -89,9 +89,8 @@ def _require_stable(program: Program, block: Block, readers: list[Block]) -> Non
 
 
 def _before_both(program: Program, writer: Block, buffer: str, block: Block, readers: list[Block]) -> bool:
-    """Whether a writer of a buffer has finished when the block begins and does not write there again until the
-    consumers have read: it stands before them in an iteration of the loops that all share, each of which privatises the
-    buffer."""
+    """Whether a writer of a buffer precedes the block and its readers in each iteration of their common loops, all of
+    which privatise the buffer: then it does not write again before the readers have read."""
     paths = [[n.number for n in program.enclosing(b.label)] for b in (writer, block, *readers)]
     depth = 0
     while all(len(p) > depth and p[depth] == paths[0][depth] for p in paths):
@@ -103,7 +102,7 @@ def _before_both(program: Program, writer: Block, buffer: str, block: Block, rea
 def _absorbed(
     consumer: Block, dropped: Block, inverses: dict[str, tuple[int, dict[int, int]]], program: Program
 ) -> Block:
-    """The consumer with each read of a target replaced by the dropped block's reads and body."""
+    """Replace each read of a target in the consumer by the reads and the body of the dropped block."""
     reads: list[Access] = []
     types: list[Attribute] = []
     values: dict[int, body.Scalar] = {}
@@ -146,7 +145,7 @@ def _absorbed(
 def _inherited(
     consumer: Block, dropped: Block, inverses: dict[str, tuple[int, dict[int, int]]]
 ) -> tuple[str, tuple[Linear, ...]] | None:
-    """Copies of the dropped block's result compute the value themselves, where the element exists."""
+    """The origin of the dropped block, translated to a consumer that only copies its results; None for any other."""
     if dropped.origin is None or consumer.combiners or len(consumer.writes) != len(dropped.writes):
         return None
     copied = [consumer.reads[v.position] for v in consumer.body if isinstance(v, body.Read)]
@@ -164,8 +163,8 @@ def _inherited(
 
 
 def _unconditional(access: Access, where: Sequence[Condition], program: Program, ranges: lin.Ranges) -> Access:
-    """A read without the conditions under which its value is wanted, if it does not move with these and is inside of
-    its buffer: the same element is read where they hold, and is loaded once for all lanes of a vector."""
+    """Remove the conditions `where` from a read if its index does not depend on their variables and is inside the
+    buffer: it then reads the same element in all lanes of a vector, by one load."""
     moving = set().union(*(form.variables() for form in access.index))
     if access.where != tuple(where) or any(moving & condition.form.variables() for condition in where):
         return access
@@ -177,14 +176,14 @@ def _unconditional(access: Access, where: Sequence[Condition], program: Program,
 
 
 def _dividends(form: Linear) -> list[Linear]:
-    """What is divided in a form: p in p floordiv 14, the row of a pixel, which ends where p does."""
+    """The dividends in a form: p of `p floordiv 14`, the row of a pixel."""
     return [atom.form for atom, _ in form.terms if isinstance(atom, lin.Quotient) and not atom.is_mod]
 
 
 def _inner_reads(
     dropped: Block, axes: dict[int, Linear], where: tuple[Condition, ...], ranges: lin.Ranges
 ) -> list[Access]:
-    """The dropped block's reads at the consumer's axes; they happen only where its value is wanted."""
+    """The reads of the dropped block at forms over the consumer's axes, under the conditions `where`."""
     from compiler.dialects.combiner import identity
 
     inner_reads = []

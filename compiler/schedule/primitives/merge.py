@@ -67,7 +67,7 @@ def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
 
 
 def _require_adjacent(program: Program, first: Loop, second: Loop) -> None:
-    """Only allocations stand between the loops, in one body."""
+    """Require that the loops are in one body, with only allocations between them."""
     here, there = program.places[first.number], program.places[second.number]
     if [n.number for n in here.loops] != [n.number for n in there.loops]:
         refuse(loop_place(program, second.number), f"it does not stand beside loop '{first.label}'")

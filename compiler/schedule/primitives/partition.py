@@ -67,7 +67,7 @@ def partition(program: Program, loop: int, position: int) -> Plan:
 
 
 class _Copier:
-    """Copies of nodes with new numbers, labels and buffers, over which `values` has the forms of former loops."""
+    """Copier of nodes with new numbers, labels and buffers; `values` maps former loops to forms over the new ones."""
 
     def __init__(self, program: Program, number: int, values: dict[int, Linear], ranges: lin.Ranges, loop: int) -> None:
         self.ranges, self.loop, self.numbers = dict(ranges), loop, count(number)
@@ -78,7 +78,7 @@ class _Copier:
         self.taken_labels, self.taken_buffers = Names(program.blocks), Names(program.buffers)
 
     def copy(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        """The copied nodes."""
+        """Copy nodes."""
         return tuple(self._node(node) for node in nodes)
 
     def _node(self, node: Node) -> Node:

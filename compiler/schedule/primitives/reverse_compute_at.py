@@ -86,7 +86,7 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
 def _consumed_axes(
     program: Program, block: Block, index: Sequence[Linear], spans: Sequence[Interval], outer: set[int]
 ) -> dict[int, Interval]:
-    """The span of each axis of the consumer in one iteration; an axis bound outside keeps its value."""
+    """Map each axis of the consumer to its span in one iteration; an axis bound by outer loops has one value."""
     by_axis: dict[int, Interval] = {}
     for form, span in zip(index, spans, strict=True):
         if form.is_constant:
@@ -106,7 +106,7 @@ def _consumed_axes(
 def _last_rounds(
     program: Program, block: str, node: Loop, spans: dict[int, Interval], producers: Sequence[Block]
 ) -> list[Condition]:
-    """When the consumer runs: in the last iteration of the loops of the producers' reductions.
+    """The conditions that the consumer runs in the last iteration of the reduce loops of its producers.
 
     Different iterations of all other loops around must have different regions, one beside the other.
     """
@@ -138,7 +138,7 @@ def _last_rounds(
 
 
 def _shrunk(after: Program, buffer: str, spans: Sequence[Interval], outer: set[int], loop: int) -> Program:
-    """The buffer lives in the iteration, and is no larger than its region, where all that touches it is inside."""
+    """Shrink a buffer to its region, and allocate it in the loop, if all blocks that touch it are inside."""
     node = after.loops[loop]
     inside_now = {b.label for b in blocks_in(node)}
     users = after.readers.get(buffer, []) + after.writers[buffer]

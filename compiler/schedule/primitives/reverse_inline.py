@@ -76,8 +76,8 @@ def _is_plain(program: Program, buffer: str) -> bool:
 
 
 def _consumed_axes(program: Program, consumer: Block, read: Access) -> dict[int, int]:
-    """For each dimension of the buffer that the consumer reads, the axis that indexes it; none for dimensions of one
-    element."""
+    """Map each dimension of the buffer that the consumer reads to the axis that indexes it, without dimensions of
+    extent 1."""
     place, buffer, shape = block_place(consumer.label), read.buffer, program.buffers[read.buffer].shape
     by_dim: dict[int, int] = {}
     for dim, form in enumerate(read.index):
@@ -95,8 +95,8 @@ def _consumed_axes(program: Program, consumer: Block, read: Access) -> dict[int,
 
 
 def _require_readable(program: Program, producer: Block, consumer: Block) -> None:
-    """Require that the other buffers of the consumer, reads and target, live where the producer runs, and that the
-    reads have their values there."""
+    """Require that the other buffers of the consumer live in the loops of the producer, and that its other reads are
+    final before the producer."""
     outer = program.outer(producer.label)
     for access in (*consumer.reads, *consumer.writes):
         for around in program.enclosing((access.buffer,)) if access.buffer in program.allocs else ():

@@ -72,14 +72,16 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
 
 
 def _with_spatial_axis(block: Block, node: Loop) -> Block:
-    """The block with the loop as its last spatial axis."""
+    """Append the loop to the spatial axes of the block."""
     label = fresh(node.label, [axis.label for axis in block.axes])
     return insert_axis(block, block.spatial, AxisAttr(label, node.extent), lin.variable(node.number))
 
 
 def _of_a_part(program: Program, block: Block, node: Loop) -> Block:
-    """The block with reduce axes that are counted from the beginning of a part, if the loop, its last spatial axis,
-    steps from part to part: only that axis then depends on the loop, and the reduction begins inside.
+    """Shift the reduce axes of a block to count from the beginning of a part, if the loop, its last spatial axis, steps
+    from part to part. Only that axis then depends on the loop, and the reduction begins inside.
+
+    Axis k = 8*k.0 + k.1 along k.0: the reduce axis becomes k.1, and accesses at k are at 8*k.0 + k.1.
     """
     part = block.spatial - 1
     axes, bindings = list(block.axes), list(block.bindings)
@@ -105,7 +107,7 @@ def _variables(atom: Atom) -> set[int]:
 
 
 def _is_dense(form: Linear, ranges: lin.Ranges) -> bool:
-    """Whether loops count through all numbers below some number."""
+    """Whether a form takes all values from 0 to its largest, each once: 4*i + j with j in [0, 4)."""
     step = 1
     for atom, factor in sorted(form.terms, key=lambda term: term[1]):
         if not isinstance(atom, int) or factor != step:
@@ -115,7 +117,7 @@ def _is_dense(form: Linear, ranges: lin.Ranges) -> bool:
 
 
 def _final(program: Program, block: Block, around: Sequence[Loop], node: Loop, partials: Sequence[Buffer]) -> Block:
-    """The block that combines the partial results along the factored loop."""
+    """Build the block that combines the partial results along the factored loop."""
     spatial = block.spatial
     reduce_loops = block.loops_of(True) - block.loops_of(False) - {node.number}
     guard = tuple(c for c in block.guard if not c.form.variables() & reduce_loops)  # where partial results have an init

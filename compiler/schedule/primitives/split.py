@@ -78,10 +78,10 @@ def split(program: Program, loop: int, factors: Sequence[int | None], tail: str 
 
 
 def _guarded(former: Block, block: Block, limit: Sequence[Condition], ranges: lin.Ranges) -> Block:
-    """Every block under the loop gains the limit, also one that the loop does not bind: it runs once an iteration.
+    """Add the limit to the guard of a block under the loop, also if no axis is bound to the loop.
 
-    An init does not see conditions on loops of the reduction only; where a loop has come apart into spatial and reduce
-    loops, what a condition says of the spatial axes is said again for the init.
+    An init is not under conditions on loops that bind reduce axes only. If a loop was split into spatial and reduce
+    loops, the bounds of the spatial axes are added for it.
     """
     new = [c for c in limit if not c.always(ranges)]
     hides = _unseen(block, (*block.guard, *new)) > _unseen(former, former.guard)
@@ -92,7 +92,7 @@ def _guarded(former: Block, block: Block, limit: Sequence[Condition], ranges: li
 
 
 def _unseen(block: Block, conditions: Sequence[Condition]) -> int:
-    """How many of some conditions the init of a block does not see."""
+    """The number of conditions that the init of a block is not under."""
     reduce_only = block.loops_of(True) - block.loops_of(False)
     return sum(bool(c.form.variables() & reduce_only) for c in conditions)
 
@@ -110,7 +110,7 @@ def _inferred(program: Program, node: Loop, factors: Sequence[int | None]) -> li
 
 
 def _nest(program: Program, node: Loop, sizes: Sequence[int]) -> tuple[list[Loop], Linear]:
-    """New loops of some extents, outermost first, and the value of the loop that they replace."""
+    """Build loops of some extents, outermost first, and the value of the loop that they replace."""
     taken, first = labels_around(program, node.number), program.fresh_number()
     loops, form = [], lin.constant(0)
     for n, size in enumerate(sizes):
@@ -140,7 +140,7 @@ def _composed(parted: Plan, inner: Plan) -> dict[str, dict[int, Linear]]:
 
 
 def _padded(program: Program, node: Loop, extent: int) -> Program:
-    """The program with a longer loop, the axes that it binds extended, their temporaries padded."""
+    """Make a loop longer, extend the axes that it binds, and pad their temporaries. Raises ScheduleError."""
     place = loop_place(program, node.number)
     grown = dict(program.ranges) | {node.number: (0, extent - 1)}
     buffers: dict[str, Buffer] = {}
@@ -185,8 +185,7 @@ def _longer(program: Program, block: Block, loop: int, ranges: lin.Ranges, place
 
 
 def _leaving(access: Access, buffer: Buffer, extended: set[int], ranges: lin.Ranges) -> tuple[Condition, ...]:
-    """The bounds of a buffer that an access leaves on longer axes: values read for the additional elements do not
-    matter."""
+    """The conditions that an access on longer axes stays inside its buffer; the additional elements have any value."""
     left_bounds = []
     for form, size in zip(access.index, buffer.shape, strict=True):
         if form.variables() & extended:

@@ -86,7 +86,7 @@ def stage(program: Program, loop: int, buffer: str, scope: str = "local") -> Pla
 
 
 def _copied_out(program: Program, copy: Buffer) -> Program:
-    """The program with a read of the whole window at the end of the body where it lives."""
+    """Add a read of the whole window at the end of the loop body that allocates it."""
     window = Access(copy.name, lin.variables(len(copy.shape)))
     probe = replace(copy_block("?", copy.shape, [window], [window], [copy.scalar], UNKNOWN_LOC), writes=(), body=())
     holder = program.enclosing((copy.name,))[-1]
@@ -97,7 +97,7 @@ def _copied_out(program: Program, copy: Buffer) -> Program:
 def _window_nest(
     program: Program, node: Loop, buffer: str, copy: Buffer, spans: Sequence[Interval], way: str
 ) -> tuple[str, Node]:
-    """The nest that copies a window of a buffer `in` or `out`, and its label."""
+    """Build the nest that copies a window of a buffer `in` or `out`; return its label and the nest."""
     source = program.buffers[buffer]
     label = f"{copy.name}.{way}"
     while label in program.blocks:

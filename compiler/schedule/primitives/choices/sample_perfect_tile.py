@@ -60,7 +60,7 @@ def sample_perfect_tile(
 
 
 def perfect_tiles(extent: int, parts: int, innermost: int) -> list[tuple[int, ...]]:
-    """All ways to write an extent as a product of so many factors, the last at most `innermost`."""
+    """All ways to write an extent as a product of `parts` factors, the last at most `innermost`."""
     if parts == 1:
         return [(extent,)] if extent <= innermost else []
     tiles = []

@@ -41,7 +41,7 @@ def join_axes(program: Program, block: str) -> Plan:
 
 @dataclass(frozen=True)
 class _Run:
-    """Adjacent axes that one loop binds: the first, the one after the last, and the loop's variable."""
+    """Adjacent axes `first` to `end - 1`, and the variable of the loop that binds them."""
 
     first: int
     end: int
@@ -49,7 +49,7 @@ class _Run:
 
 
 def _runs(program: Program, block: Block) -> list[_Run]:
-    """The runs of axes to join, in their order, each as long as can be."""
+    """The runs of axes to join, in order, each as long as possible."""
     runs: list[_Run] = []
     for first in range(len(block.axes)):
         if runs and first < runs[-1].end:
@@ -63,7 +63,7 @@ def _runs(program: Program, block: Block) -> list[_Run]:
 
 
 def _bound_together(program: Program, block: Block, first: int, end: int) -> Linear | None:
-    """The variable of the loop that runs over some axes, and over nothing else."""
+    """The variable of the loop that runs over axes `first` to `end - 1` only; None if there is none."""
     axes = block.axes[first:end]
     if len({axis.is_reduce for axis in axes}) > 1 or any(axis.size == 1 for axis in (axes[0], axes[-1])):
         return None
@@ -75,7 +75,7 @@ def _bound_together(program: Program, block: Block, first: int, end: int) -> Lin
 
 
 def _joined(block: Block, runs: Sequence[_Run]) -> Block:
-    """The block with an axis a run, and all its forms over the new axes."""
+    """Replace each run of axes by one axis, and rewrite the forms of the block."""
     axes, bindings, values = list[AxisAttr](), list[Linear](), dict[int, Linear]()
     starts, taken = {run.first: run for run in runs}, {axis.label for axis in block.axes}
     position = 0
@@ -96,7 +96,7 @@ def _joined(block: Block, runs: Sequence[_Run]) -> Block:
 
 
 def _over(block: Block, values: dict[int, Linear]) -> Block:
-    """The block whose forms are over former axes, with these as forms over its axes."""
+    """Substitute forms over the axes of a block for its former axes."""
     ranges = block.axis_ranges
     block = renumbered(block, values, ranges)
 

@@ -60,7 +60,7 @@ def pad(program: Program, block: str, buffer: str) -> Plan:
 
 
 def _require_edge(reader: Block, access: Access, source: Buffer) -> None:
-    """Where a condition fails, the index is outside the buffer: an element of the border stands for it."""
+    """Require that the index is outside the buffer if the condition fails, so that the border has its value."""
     names = {n: f"a{n}" for n in range(len(reader.axes))}
     domain = [f"0 <= {names[n]} < {axis.size}" for n, axis in enumerate(reader.axes)]
     met = " and ".join(c.isl(names) for c in access.where) or "true"

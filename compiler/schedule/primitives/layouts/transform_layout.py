@@ -87,7 +87,7 @@ def transform_layout(
 
 
 def _in_block_layout(program: Program, block: str, old: Buffer, tiles: Sequence[int], order: Sequence[int]) -> Plan:
-    """A layout in blocks: no two elements share a place."""
+    """Plan a blocked layout, in which no two elements share a location."""
     ranges = lin.box(old.shape)
     order = dimension_order(block, old.name, old, tiles, order)
     forms = in_blocks(lin.variables(len(old.shape)), tiles, order, ranges)
@@ -97,7 +97,7 @@ def _in_block_layout(program: Program, block: str, old: Buffer, tiles: Sequence[
 
 
 def _laid(program: Program, block: str, buffer: str) -> Buffer:
-    """The temporary that a block touches and that is laid out anew."""
+    """Find the temporary to lay out, which the block must touch. Raises ScheduleError."""
     old = temporary(program, block, buffer)
     no_table(f"buffer '{buffer}'", program.blocks.values(), buffer)
     if not touches(program.blocks[block], buffer):
@@ -106,7 +106,7 @@ def _laid(program: Program, block: str, buffer: str) -> Buffer:
 
 
 def _divides_badly(expr: AffineExpr) -> bool:
-    """Whether an expression is a division, or remainder, by something else than a positive integer."""
+    """Whether an expression divides by anything but a positive integer."""
     if not isinstance(expr, AffineBinaryOpExpr) or expr.kind in (AffineBinaryOpKind.Add, AffineBinaryOpKind.Mul):
         return False
     return not (isinstance(expr.rhs, AffineConstantExpr) and expr.rhs.value > 0)
