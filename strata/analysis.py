@@ -4,7 +4,7 @@ from compiler.affine.linear import Linear, Quotient, constant, substitute, varia
 from compiler.analysis.barriers import ASYNC, barriers
 from compiler.analysis.cost import footprint, total_flops
 from compiler.analysis.order import contiguous_order, step
-from compiler.analysis.rows import Rows, plain, rows_of, streams
+from compiler.analysis.rows import Rows, rows_of, streams
 from compiler.analysis.verify.prove import Verdict, verify_schedule
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "constant",
     "contiguous_order",
     "footprint",
-    "plain",
     "rows_of",
     "step",
     "streams",
