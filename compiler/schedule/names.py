@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from xdsl.dialects.transform import AnyOpType
 
 from compiler.dialects.sched import BlockType, LoopType
-from compiler.program.tree import blocks_in
+from compiler.program.tree import Program, blocks_in
 from compiler.schedule.parameters import Handle, HandleParameter, Value
+from compiler.schedule.primitive import Primitive
 from compiler.schedule.primitives import PRIMITIVES
 from compiler.support.errors import ScheduleError
 
-if TYPE_CHECKING:
-    from compiler.schedule.recorder import Recorder
+
+class ScheduleQueries(Protocol):
+    """The methods of a schedule that map names to handles."""
+
+    @property
+    def program(self) -> Program:
+        """The scheduled program."""
+
+    def handle_on(self, value: int | str) -> Handle | None:
+        """A live handle on a loop or block, if the script has one."""
+
+    def call(self, primitive: Primitive, *args: object) -> list[Handle]:
+        """Apply a primitive."""
+
+    def label(self, handle: Handle) -> str:
+        """The label of the block or loop of a handle."""
 
 
-def handles_of(s: Recorder, kind: HandleParameter, value: Value) -> Value:
+def handles_of(s: ScheduleQueries, kind: HandleParameter, value: Value) -> Value:
     """Replace names in the argument of a handle parameter by handles. Raises ScheduleError."""
     if kind.several and isinstance(value, tuple | list):
         return [_handle_of(s, kind, each) for each in value]
     return _handle_of(s, kind, value)
 
 
-def _handle_of(s: Recorder, kind: HandleParameter, value: Value) -> Value:
+def _handle_of(s: ScheduleQueries, kind: HandleParameter, value: Value) -> Value:
     if not isinstance(value, str) or isinstance(kind.handles, AnyOpType):
         return value
     if isinstance(kind.handles, BlockType):
@@ -31,12 +46,12 @@ def _handle_of(s: Recorder, kind: HandleParameter, value: Value) -> Value:
     return loop_named(s, value) if isinstance(kind.handles, LoopType) else value
 
 
-def block_named(s: Recorder, label: str) -> Handle:
+def block_named(s: ScheduleQueries, label: str) -> Handle:
     """The handle of a block: one from the script, or that of a new `sched.get_block`."""
     return s.handle_on(label) or s.call(PRIMITIVES["get_block"], label)[0]
 
 
-def loop_named(s: Recorder, name: str) -> Handle:
+def loop_named(s: ScheduleQueries, name: str) -> Handle:
     """The handle of the loop "C.k", the loop k around the block C; or of "k", if only one loop has that name.
 
     The longest name of a block that fits is meant: labels have dots too.
@@ -60,7 +75,7 @@ def loop_named(s: Recorder, name: str) -> Handle:
     return loop_of(s, block_named(s, name[:at]), name[at + 1 :])
 
 
-def loop_of(s: Recorder, block: Handle, label: str) -> Handle:
+def loop_of(s: ScheduleQueries, block: Handle, label: str) -> Handle:
     """The handle of the loop with a label around a block."""
     place = s.label(block)
     for loop in s.program.enclosing(place):
