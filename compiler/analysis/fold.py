@@ -46,8 +46,8 @@ def _clash(
     # T[x0], T[y0] written in one loop, T[z1] read in the next, location d0 mod 4:
     #   x0 = z1 and (x0 != y0) and x0 mod 4 = y0 mod 4 and x0 < y0  ->  (x0, y0, z1) = (0, 4, 0)
     names = [{n: f"{v}{n}" for n in s.loops} for v, (s, _) in zip("xyz", (first, between, last), strict=True)]
-    around = [loop.number for loop in program.enclosing((buffer,))]
-    constraints = [f"{names[0][n]} = {later[n]}" for later in names[1:] for n in around]
+    private = program.private_loops(buffer)
+    constraints = [f"{names[0][n]} = {later[n]}" for later in names[1:] for n in private]
     for (s, u), instance in zip((first, between, last), names, strict=True):
         constraints += s.domain(instance, u)
     index = [

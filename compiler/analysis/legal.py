@@ -17,7 +17,7 @@ from itertools import product
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.sets import points, surely_within
-from compiler.analysis.shared_element import Points, SharedElement, orders, private_loops
+from compiler.analysis.shared_element import Points, SharedElement, orders
 from compiler.analysis.statements import Key, Statement, Use, meetings, statements
 from compiler.program.changed import Changed, changed_nodes
 from compiler.program.tree import CONCURRENT, Program
@@ -163,7 +163,7 @@ def _unchanged(
         if former is None or former.block is not statement.block or former.loops != statement.loops:
             continue
         names = {use.buffer for use in statement.uses}
-        if any(private_loops(before, name) != private_loops(after, name) for name in names):
+        if any(before.private_loops(name) != after.private_loops(name) for name in names):
             continue
         for number in concurrent:
             was, now = before.loops.get(number), after.loops[number]
@@ -398,7 +398,7 @@ def _race(program: Program, s: Statement, t: Statement, number: int, depth: int)
     """The violation of two iterations of the concurrent loop `number`, inside `depth` loops, that touch an element."""
     # S[i] += ... in a parallel loop k = 1, with i = z0 for both:  x1 < y1  ->  (z0, x1, y1) = (0, 0, 1)
     for use, later in meetings(s, t):
-        if use.how == later.how == "read" or number in private_loops(program, use.buffer):
+        if use.how == later.how == "read" or number in program.private_loops(use.buffer):
             continue
         space = SharedElement(program, s, t, use, later, s.loops[:depth])
         x, y = space.left[number], space.right[number]

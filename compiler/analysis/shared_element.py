@@ -14,13 +14,6 @@ Points = tuple[dict[int, int], dict[int, int]]
 """Two instances, each as the values of its loops."""
 
 
-def private_loops(program: Program, buffer: str) -> tuple[int, ...]:
-    """The loops that privatise a buffer: each iteration has its own copy."""
-    if (buffer,) not in program.places:
-        return ()
-    return tuple(loop.number for loop in program.enclosing((buffer,)))
-
-
 def orders(s: Statement, t: Statement, x: Mapping[int, str], y: Mapping[int, str]) -> Iterator[list[str]]:
     """The disjuncts by which an instance of `s` precedes one of `t`, whose loops are named by `x` and `y`.
 
@@ -44,7 +37,7 @@ class SharedElement:
     ) -> None:
         self.program = program
         self.s, self.t, self.use, self.later = s, t, use, later
-        forced = set(equal) | (set(private_loops(program, use.buffer)) & set(s.loops) & set(t.loops))
+        forced = set(equal) | (set(program.private_loops(use.buffer)) & set(s.loops) & set(t.loops))
         shared = set(s.loops[: s.common(t)])
         forced |= {n for n in shared if program.loops[n].extent == 1}
         for f, g in zip(use.index, later.index, strict=True):

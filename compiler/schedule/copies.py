@@ -40,9 +40,8 @@ def read_copy(program: Program, reader: Block, through: Block, source: Access, c
 
 def _before_reads(program: Program, block: str, buffer: str) -> int | str:
     """The outermost node around a block that contains no write of a buffer, within the buffer's lifetime."""
-    alive = len(program.enclosing((buffer,))) if buffer in program.allocs else 0
     path: list[Node] = [*program.enclosing(block), program.blocks[block]]
-    for node in path[alive:]:
+    for node in path[len(program.private_loops(buffer)) :]:
         if buffer not in touched([node])[1]:
             return key_of(node)  # type: ignore[return-value]
     raise AssertionError("a block that does not write the buffer is such a place")

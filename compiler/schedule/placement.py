@@ -8,17 +8,16 @@ from dataclasses import replace
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.program.tree import Block, Loop, Node, Program, nested
-from compiler.schedule.plan import block_place, labels_in, new_label, refuse
+from compiler.schedule.plan import block_place, labels_in, loop_place, new_label, refuse
 from compiler.schedule.region import Interval, inside
 
 
 def require_visible(program: Program, block: Block, outer: set[int]) -> None:
     """Require that every buffer of a block lives inside the loops `outer`."""
     for name in dict.fromkeys((*block.sources, *block.targets)):
-        around = program.enclosing((name,)) if name in program.allocs else ()
-        for loop in around:
-            if loop.number not in outer:
-                refuse(block_place(block.label), f"buffer '{name}' lives in loop '{loop.label}' only")
+        for loop in program.private_loops(name):
+            if loop not in outer:
+                refuse(block_place(block.label), f"buffer '{name}' lives in {loop_place(program, loop)} only")
 
 
 def moved_nest(

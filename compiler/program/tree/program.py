@@ -123,6 +123,10 @@ class Program:
         """The numbers of the loops around a loop, block or allocation."""
         return {loop.number for loop in self.enclosing(key)}
 
+    def private_loops(self, buffer: str) -> tuple[int, ...]:
+        """The loops that privatise a buffer, outermost first: each iteration has its own copy. None for arguments."""
+        return tuple([loop.number for loop in self.enclosing((buffer,))]) if buffer in self.allocs else ()
+
     def ranges_with(self, *loops: Loop) -> dict[int, lin.Range]:
         """The range of each loop, and of new ones."""
         return self.ranges | {loop.number: (0, loop.extent - 1) for loop in loops}

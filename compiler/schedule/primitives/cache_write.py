@@ -38,8 +38,7 @@ def cache_write(program: Program, block: str, scope: str = "local") -> Plan:
     if any(target.shape != shape for target in targets):
         refuse(block_place(block), "its targets have different shapes")
     path: list[Node] = [*program.enclosing(block), writer]
-    alive = max(len(program.enclosing((t.name,))) if t.name in program.allocs else 0 for t in targets)
-    top = path[alive]
+    top = path[max(len(program.private_loops(target.name)) for target in targets)]
     for target in targets:
         _require_untouched(program, target.name, block, top)
     copies = {t.name: Buffer(program.fresh_buffer(f"{t.name}.{scope}"), shape, t.element, scope) for t in targets}

@@ -44,7 +44,7 @@ def decompose_reduction(program: Program, block: str, loop: int) -> Plan:
     around, depth = loops_around(program, block, loop)
     first = _first_rounds(program, reduction, around[init_depth(reduction, around) : depth])
     for access in reduction.writes:
-        if (access.buffer,) in program.places and len(program.enclosing((access.buffer,))) > depth:
+        if len(program.private_loops(access.buffer)) > depth:
             refuse(place, f"'{access.buffer}' does not live there; lift_alloc first")
     former = statements(program)[block, True]
     label = program.fresh_block(f"{block}.init")

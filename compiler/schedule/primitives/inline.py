@@ -11,7 +11,6 @@ from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import covered
-from compiler.analysis.shared_element import private_loops
 from compiler.program import body
 from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned, walk
 from compiler.schedule.inlining import inverse, without_unused
@@ -39,13 +38,12 @@ def inline(program: Program, block: str) -> Plan:
     no_gather(place, dropped)
     targets = dropped.targets
     no_table(place, program.blocks.values(), *targets)
-    for reader in program.blocks.values():
-        if any(access.buffer in targets for access in reader.reads):
-            no_gather(place, reader)
+    readers = [b for b in program.blocks.values() if any(a.buffer in targets for a in b.reads)]
+    for reader in readers:
+        no_gather(place, reader)
     for buffer in targets:
         sole_writer(program, buffer, block)
     inverses = {a.buffer: (n, inverse(dropped, n)) for n, a in enumerate(dropped.writes)}
-    readers = [b for b in program.blocks.values() if any(a.buffer in targets for a in b.reads)]
     if not readers:
         refuse(place, f"nothing reads '{targets[0]}'")
     for buffer in targets:
@@ -80,12 +78,11 @@ def _require_stable(program: Program, block: Block, readers: list[Block]) -> Non
             ):
                 reason = f"block '{writer.label}' writes its input '{access.buffer}' before the last consumer has read"
                 refuse(block_place(block.label), reason)
-        if access.buffer in program.allocs:
-            outer = program.outer((access.buffer,))
-            for reader in readers:
-                if not outer <= program.outer(reader.label):
-                    reason = f"its input '{access.buffer}' does not live where block '{reader.label}' reads"
-                    refuse(block_place(block.label), reason)
+        private = set(program.private_loops(access.buffer))
+        for reader in readers:
+            if not private <= program.outer(reader.label):
+                reason = f"its input '{access.buffer}' does not live where block '{reader.label}' reads"
+                refuse(block_place(block.label), reason)
 
 
 def _before_both(program: Program, writer: Block, buffer: str, block: Block, readers: list[Block]) -> bool:
@@ -96,7 +93,7 @@ def _before_both(program: Program, writer: Block, buffer: str, block: Block, rea
     while all(len(p) > depth and p[depth] == paths[0][depth] for p in paths):
         depth += 1
     positions = [program.places[b.label].positions[depth] for b in (writer, block, *readers)]
-    return positions[0] < min(positions[1:]) and set(paths[0][:depth]) <= set(private_loops(program, buffer))
+    return positions[0] < min(positions[1:]) and set(paths[0][:depth]) <= set(program.private_loops(buffer))
 
 
 def _absorbed(

@@ -99,10 +99,9 @@ def _require_readable(program: Program, producer: Block, consumer: Block) -> Non
     final before the producer."""
     outer = program.outer(producer.label)
     for access in (*consumer.reads, *consumer.writes):
-        for around in program.enclosing((access.buffer,)) if access.buffer in program.allocs else ():
-            if around.number not in outer:
-                reason = f"'{access.buffer}' does not live where block '{producer.label}' runs"
-                refuse(block_place(consumer.label), reason)
+        if not outer.issuperset(program.private_loops(access.buffer)):
+            reason = f"'{access.buffer}' does not live where block '{producer.label}' runs"
+            refuse(block_place(consumer.label), reason)
     start = program.places[producer.label].positions[0]
     for access in consumer.reads:
         for writer in program.writers[access.buffer]:

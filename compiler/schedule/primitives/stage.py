@@ -61,7 +61,7 @@ def stage(program: Program, loop: int, buffer: str, scope: str = "local") -> Pla
         refuse(loop_place(program, loop), f"its body does not touch '{buffer}'")
     no_table(loop_place(program, loop), inner, buffer)
     outer = program.outer(loop) | {loop}
-    if buffer in program.allocs and loop in program.outer((buffer,)):
+    if loop in program.private_loops(buffer):
         refuse(loop_place(program, loop), f"'{buffer}' lives inside it already")
     depth = len(program.enclosing(loop)) + 1
     for writer in inner:

@@ -40,9 +40,9 @@ def prefetch(program: Program, loop: int, buffer: str, ahead: int, over: int | N
     reads, writes = touched([node])
     if buffer not in reads | writes:
         refuse(place, f"its body does not touch '{buffer}'")
-    if (buffer,) in program.places and _is_inside(program, (buffer,), loop):
+    if loop in program.private_loops(buffer):
         refuse(place, f"'{buffer}' lives in one iteration of it; lift_alloc first")
-    if over is not None and not _is_inside(program, over, loop):
+    if over is not None and loop not in program.outer(over):
         refuse(loop_place(program, over), f"it is not inside loop '{node.label}'")
     if over is not None and node.kind == "vectorized":
         refuse(place, "it is vectorized: no iteration is later")
@@ -54,7 +54,3 @@ def prefetch(program: Program, loop: int, buffer: str, ahead: int, over: int | N
     attributes = {**dict(asking.attributes), "prefetch": DictionaryAttr(asked)}
     new = replace(asking, attributes=tuple(sorted(attributes.items())))
     return Plan(program.replaced(asking.number, lambda _: [new]), keeps_order=True)
-
-
-def _is_inside(program: Program, place: int | tuple[str], loop: int) -> bool:
-    return loop in [around.number for around in program.enclosing(place)]
