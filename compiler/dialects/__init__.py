@@ -8,7 +8,7 @@ from xdsl.ir import Block, SSAValue
 
 
 def _stem(cls: type, name: str | None) -> str | None:
-    """A value's name without `_1_2` at its end: the printer gives such ends to values that are named alike.
+    """Strip a suffix such as `_1_2` from a value's name: the printer appends it to equal names.
 
     xDSL cuts off `_2` alone, so that names of the printer's and of the text's could be the same, and refuses the empty
     rest of `_7`.

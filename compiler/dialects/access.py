@@ -79,14 +79,14 @@ class AxisAttr(ParametrizedAttribute):
 
 @lru_cache(maxsize=4096)
 def axis_attribute(label: str, extent: int, reduce: bool = False) -> AxisAttr:
-    """The attribute of an axis. Axes of few names and extents are made by the thousand; to verify one takes long."""
+    """The attribute of an axis, cached: thousands of few different ones are made, and verifying one takes long."""
     return AxisAttr(label, extent, reduce)
 
 
 @irdl_attr_definition
 class AccessAttr(ParametrizedAttribute):
-    """Where a tensor or buffer is accessed: a quasi-affine map of the axes and, for a read, a condition and
-    the value read where it fails.
+    """The index of an access: a quasi-affine map of the axes and, for a read, a condition and the value read if it
+    fails.
 
     ```mlir
     #te.access<affine_map<(h, k) -> (h + k - 1)>>
@@ -121,17 +121,17 @@ class AccessAttr(ParametrizedAttribute):
 
     @property
     def affine_map(self) -> AffineMap:
-        """axes -> one index a dimension."""
+        """The map from axes to one index a dimension."""
         return self.map.data
 
     @property
     def condition(self) -> AffineSet | None:
-        """The conjunction under which the access happens, or None for always."""
+        """The condition of the access, or None if it is unconditional."""
         return self.where.data if isinstance(self.where, AffineSetAttr) else None
 
     @property
     def otherwise(self) -> FloatAttr | IntegerAttr | None:
-        """The value read where the condition fails."""
+        """The value read if the condition fails."""
         return None if isinstance(self.default, NoneAttr) else self.default
 
 
@@ -162,7 +162,7 @@ def parse_set(parser: Parser, names: Sequence[str]) -> AffineSet | None:
 
 
 def print_access(printer: Printer, access: AccessAttr, names: Sequence[str], element: Attribute) -> None:
-    """Print `[h - 1] where (h - 1 >= 0) else 0.0`, the value as one of an element type."""
+    """Print `[h - 1] where (h - 1 >= 0) else 0.0`, the value with the element type `element`."""
     print_indices(printer, access.affine_map, names)
     if access.condition is not None and access.otherwise is not None:
         print_set(printer, access.condition, names)
@@ -188,8 +188,7 @@ def parse_access(parser: Parser, names: Sequence[str]) -> Callable[[Attribute], 
 def literal_of(
     parser: Parser, value: float, element: Attribute, place: int, signless: bool = False
 ) -> FloatAttr | IntegerAttr:
-    """A number that was parsed at a place, as a value of an element type; a signless one may be of either sign's
-    range."""
+    """Convert a number parsed at `place` to a literal of an element type; a signless one may be signed or unsigned."""
     row = row_of(element)
     if isinstance(element, AnyFloat) and row is not None:
         number = rounded(value, row.name)
@@ -205,7 +204,7 @@ def literal_of(
 
 
 def literal_text(value: FloatAttr | IntegerAttr, element: Attribute | None = None) -> str:
-    """A number as written; numbers of an unsigned element type have no sign."""
+    """Print a literal; a negative integer of an unsigned element type is printed as its unsigned value."""
     if isinstance(value, IntegerAttr):
         number: int = value.value.data
         wraps = number < 0 and element is not None and is_unsigned(element) and isinstance(element, IntegerType)
@@ -214,7 +213,7 @@ def literal_text(value: FloatAttr | IntegerAttr, element: Attribute | None = Non
 
 
 def decimal(real: float) -> str:
-    """A float as MLIR's lexer takes it, with a point: 1.0e-07, inf, nan."""
+    """Print a float in MLIR's syntax, with a decimal point: 1.0e-07, inf, nan."""
     number, power, exponent = repr(real).partition("e")
     return number + (".0" if power and "." not in number else "") + power + exponent
 
@@ -233,7 +232,7 @@ def parse_literal(parser: Parser) -> int | float:
 
 
 def parse_attributes(parser: Parser, op: Op) -> Op:
-    """Parse an optional `attributes {...}` of an op; the op with them."""
+    """Parse an optional `attributes {...}`, and add it to an op; return the op."""
     attributes = parser.parse_optional_attr_dict_with_keyword()
     if attributes is not None:
         op.attributes |= attributes.data

@@ -1,4 +1,4 @@
-"""Checks that te.compute and loop.block share; each failure is one sentence that names the axis or operand."""
+"""Checks shared by te.compute and loop.block; a failure is a sentence that names the axis or operand."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -22,7 +22,7 @@ def refuse(fault: str) -> None:
 
 
 def check_axes(axes: Sequence[AxisAttr]) -> None:
-    """Extents are positive and below 2^63, labels distinct and not reserved, spatial axes first."""
+    """Check that extents are in [1, 2^63), labels distinct and not reserved, and spatial axes first."""
     labels = names_of(axes)
     for axis in axes:
         refuse(bad_extent(f"axis '{axis.label}'", axis.size))
@@ -43,9 +43,9 @@ Domain = tuple[AffineMap, AffineSet | None, Sequence[int]]
 def check_access(
     what: str, access: AccessAttr, shape: Sequence[int], axes: Sequence[AxisAttr], domain: Domain | None = None
 ) -> None:
-    """The access has one index a dimension and, wherever it happens, stays inside the shape.
+    """Check that an access has one index a dimension and stays inside the shape.
 
-    The access happens for all values of the axes or, with a domain, for the values in the domain.
+    The axes take all their values or, with a domain, those in the domain.
     """
     indices = access.affine_map.results
     if access.affine_map.num_dims != len(axes):
@@ -77,7 +77,8 @@ def check_access(
 
 
 def check_condition(what: str, condition: AffineSet | None, extents: Sequence[int]) -> None:
-    """It is over as many values as there are extents, and its forms are 64-bit integers for 0 <= d_i < extents[i]."""
+    """Check that a condition is over one value for each extent, and that its forms fit 64 bits for 0 <= d_i <
+    extents[i]."""
     if condition is None:
         return
     if condition.num_dims != len(extents) or condition.num_symbols:
@@ -87,7 +88,7 @@ def check_condition(what: str, condition: AffineSet | None, extents: Sequence[in
 
 
 def _escape_in(expr: AffineExpr, size: int, condition: AffineSet | None, domain: Domain) -> Escape | None:
-    """Where an expression over axes leaves [0, size) while a block runs there."""
+    """A point of the loops of a block at which an expression over its axes leaves [0, size), or None."""
     bindings, guard, extents = domain
     constraints = list(guard.constraints) if guard is not None else []
     for c in condition.constraints if condition is not None else ():
@@ -102,7 +103,7 @@ def _point(point: Sequence[int], axes: Sequence[AxisAttr]) -> str:
 
 
 def check_body(body: Region, inputs: Sequence[SSAValue], yield_op: type[Operation], prefix: str) -> Block:
-    """One block with a scalar argument an input, holding only scalar ops and ended by the yield."""
+    """Check that a body is one block of scalar ops with an argument for each input, and ends with the yield."""
     block = body.block
     elements = [scalar_type(element_type(value)) for value in inputs]
     if [arg.type for arg in block.args] != elements:
@@ -112,7 +113,8 @@ def check_body(body: Region, inputs: Sequence[SSAValue], yield_op: type[Operatio
 
 
 def check_scalars(block: Block, yield_op: type[Operation], prefixes: Sequence[str]) -> None:
-    """Only scalar ops of arith, math and the given dialects, each value defined before its use, ended by the yield."""
+    """Check that a block has only scalar ops of arith, math and dialects `prefixes`, in order, and ends with the
+    yield."""
     if not isinstance(block.last_op, yield_op):
         raise VerifyException(f"the body must end with {yield_op.name}")
     for op in block.ops:
@@ -123,7 +125,7 @@ def check_scalars(block: Block, yield_op: type[Operation], prefixes: Sequence[st
 
 
 def check_order(block: Block) -> None:
-    """Every value is defined before it is used (xDSL itself does not check this)."""
+    """Check that every value is defined before its uses, which xDSL does not check."""
     seen: set[SSAValue] = set(block.args)
     for op in block.ops:
         for operand in op.operands:

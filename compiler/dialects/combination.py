@@ -1,4 +1,4 @@
-"""How the results of a reduction combine: by name, one a result, or all of them jointly, by a region.
+"""Combinations of reductions: a named combiner for each result, or a region for all results jointly.
 
 A region takes the accumulators of all results, then the values to add, and yields the new accumulators:
 
@@ -30,7 +30,8 @@ Literal = FloatAttr | IntegerAttr
 
 @dataclass(frozen=True)
 class Combination:
-    """Names, one a result; or the neutral values and the region of a joint combiner; or, without reduction, nothing."""
+    """One combiner name for each result, or the identities and the region of a joint combiner; empty without
+    reduction."""
 
     names: Sequence[str] = ()
     identities: Sequence[Literal] = ()
@@ -38,7 +39,7 @@ class Combination:
 
     @property
     def properties(self) -> dict[str, Attribute | None]:
-        """The properties of an op that combines so."""
+        """The properties of an op with this combination."""
         identities = ArrayAttr(self.identities) if self.identities else None
         return {"combiners": ArrayAttr([StringAttr(name) for name in self.names]), "identities": identities}
 
@@ -48,7 +49,7 @@ class Combination:
 
 
 class Combining(IRDLOperation):
-    """Shared by te.compute and loop.block: the combination of a reduction."""
+    """The base of te.compute and loop.block: the combination of a reduction."""
 
     combiners = prop_def(ArrayAttr[StringAttr])
     identities = opt_prop_def(ArrayAttr)
@@ -56,17 +57,17 @@ class Combining(IRDLOperation):
 
     @property
     def is_reduction(self) -> bool:
-        """Whether results are combined rather than written."""
+        """Whether the op has a combiner."""
         return bool(self.combiners.data) or self.joint is not None
 
     @property
     def combination(self) -> Combination:
-        """The combination as it stands; `clone` it for another op."""
+        """The combination, with the region of this op: `clone` it for another op."""
         identities = self.identities.data if self.identities is not None else ()
         return Combination([c.data for c in self.combiners], identities, self.joint)
 
     def neutral(self, element: Attribute, position: int) -> Literal:
-        """The identity of a result of an element type, as a scalar."""
+        """The identity of result number `position`, as a scalar of its element type."""
         if self.identities is not None:
             literal: Literal = self.identities.data[position]
             return literal
@@ -75,7 +76,7 @@ class Combining(IRDLOperation):
     def verify_combination(
         self, types: Sequence[Attribute], axes: Sequence[AxisAttr], yield_op: type[Operation]
     ) -> None:
-        """One known combiner a result where there are reduce axes, or one region for all of them; none otherwise."""
+        """Check that an op with reduce axes has a known combiner for each result or a joint one, any other op none."""
         names, types = [c.data for c in self.combiners], list(map(scalar_type, types))
         for name in names:
             if name not in COMBINERS:
@@ -104,7 +105,7 @@ class Combining(IRDLOperation):
 
 
 def print_combination(printer: Printer, op: Combining) -> None:
-    """Print ` combine [add, ...]` or ` combine (%v = 0.0 : f32) with (%w) { ... }`, or nothing where there is none."""
+    """Print ` combine [add, ...]`, ` combine (%v = 0.0 : f32) with (%w) { ... }`, or nothing without a combiner."""
     if op.combiners.data:
         printer.print_string(f" combine [{', '.join(c.data for c in op.combiners)}]")
     if op.joint is None or op.identities is None:

@@ -26,15 +26,15 @@ from compiler.dialects.access import decimal
 from compiler.types.elements import DType, Dtype, element_bytes, row_of
 
 MOST_INLINE = 64
-"""The most different elements that print as `dense<...>`."""
+"""The most elements that print as `dense<...>`, unless all are equal."""
 
 _INTEGERS: dict[int, DType] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4"), 8: np.dtype("<u8")}
-"""By their bytes, integers that have the bits of elements."""
+"""The unsigned integer dtype by size in bytes."""
 
 _HEX = re.compile(r"0x([0-9A-Fa-f]{2})*+")
 
 _DIGITS = 16
-"""The digits of a digest that are part of a resource's name."""
+"""The number of digits of a digest in the name of a resource."""
 
 
 class Dense:
@@ -50,14 +50,14 @@ class Dense:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of dtype, shape and elements, taken when it is first needed."""
+        """A digest of dtype, shape and elements."""
         digest = hashlib.sha256(f"{self.type}:".encode())
         digest.update(self.data)
         return digest.hexdigest()
 
     @property
     def row(self) -> Dtype:
-        """The dtype. Raises VerifyException for a type of elements without one."""
+        """The dtype. Raises VerifyException if the element type has none."""
         dtype = row_of(self.type.element_type)
         if dtype is None:
             raise VerifyException(f"a constant has elements of type {self.type.element_type}, which is no dtype")
@@ -70,7 +70,7 @@ class Dense:
 
     @cached_property
     def bits(self) -> NDArray[Any]:
-        """The elements' bits as integers without sign, in one dimension."""
+        """The bits of the elements as unsigned integers, in one dimension."""
         return np.frombuffer(self.data, _INTEGERS[element_bytes(self.type.element_type)])
 
     @cached_property
@@ -81,12 +81,12 @@ class Dense:
 
     @property
     def is_inline(self) -> bool:
-        """Whether the text has the elements where they are used."""
+        """Whether the elements are printed at their use, not in the trailer."""
         return prod(self.shape) <= MOST_INLINE or self.is_splat
 
     @property
     def handle(self) -> str:
-        """The name of its bytes in the trailer: equal handles mean equal elements."""
+        """The name of the bytes in the trailer; equal names mean equal elements."""
         return f"{self.name}_{self.digest[:_DIGITS]}"
 
     def __eq__(self, other: object) -> bool:
@@ -104,7 +104,7 @@ class Dense:
 
 
 class Lost(Dense):
-    """Elements that were released after their last use: text prints their name only."""
+    """Elements that were freed after their last use; only their name is printed."""
 
     is_inline = False
 
@@ -126,7 +126,7 @@ class DenseAttr(Data[Dense], BuiltinAttribute):
         return self.data.type
 
     def verify(self) -> None:
-        """Static extents of a dtype, and as many bytes as they have."""
+        """Check that the shape is static, the element type a dtype, and the number of bytes right."""
         dense = self.data
         if dense.row is None or any(size < 1 for size in dense.shape):
             raise VerifyException(f"a constant has a shape of positive extents, not {dense.type}")
@@ -135,7 +135,7 @@ class DenseAttr(Data[Dense], BuiltinAttribute):
             raise VerifyException(f"a constant of type {dense.type} has {expected} bytes, not {len(dense.data)}")
 
     def print_builtin(self, printer: Printer) -> None:
-        """Print with the type behind."""
+        """Print the elements, then the type."""
         self.print_without_type(printer)
         printer.print_string(" : ")
         printer.print_attribute(self.type)
@@ -147,7 +147,7 @@ class DenseAttr(Data[Dense], BuiltinAttribute):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Dense:
-        """Text has upstream's attributes, which `settled` makes ours."""
+        """Refused: text has upstream's attributes, which `Parser` converts."""
         parser.raise_error("a constant is dense<...> or dense_resource<...>")
 
     def print_parameter(self, printer: Printer) -> None:
@@ -161,8 +161,7 @@ def bytes_of(type: TensorType) -> int:
 
 
 def from_upstream(attribute: DenseIntOrFPElementsAttr) -> DenseAttr:
-    """Elements of a dense attribute that the text states in place. Raises VerifyException for an attribute that is no
-    tensor of a dtype."""
+    """Convert upstream's dense attribute. Raises VerifyException if its type is no tensor of a dtype."""
     type = attribute.type
     if not isinstance(type, TensorType):
         raise VerifyException(f"a constant is a tensor, not {type}")
@@ -173,7 +172,7 @@ def from_upstream(attribute: DenseIntOrFPElementsAttr) -> DenseAttr:
 
 
 def parse_dense(parser: AttrParser) -> DenseAttr:
-    """Parse upstream's attribute, which the parser makes ours when it has read the text's resources."""
+    """Parse upstream's attribute, which `Parser` converts after it has read the resources of the text."""
     start = parser.pos
     attribute = parser.parse_attribute()
     if not isinstance(attribute, DenseIntOrFPElementsAttr | DenseResourceAttr):
@@ -182,9 +181,9 @@ def parse_dense(parser: AttrParser) -> DenseAttr:
 
 
 def from_resource(handle: str, type: Attribute, blob: str | None) -> DenseAttr:
-    """Elements from the trailer of the text: four bytes of alignment, then theirs.
+    """Convert a resource of the text: four bytes of alignment, then the elements.
 
-    Raises VerifyException where there is no such resource, and where it does not fit the type.
+    Raises VerifyException for a missing resource, or one that does not fit the type.
     """
     if not isinstance(type, TensorType):
         raise VerifyException(f"a constant is a tensor, not {type}")
@@ -206,7 +205,7 @@ def from_resource(handle: str, type: Attribute, blob: str | None) -> DenseAttr:
 
 
 def literal(dense: Dense) -> str:
-    """The elements inside `dense<...>`."""
+    """Print the elements for `dense<...>`."""
     if dense.row.kind == "f" and _has_nan(dense):
         first = dense.data[: element_bytes(dense.type.element_type)]
         return f'"0x{(first if dense.is_splat else dense.data).hex().upper()}"'
@@ -219,7 +218,7 @@ def literal(dense: Dense) -> str:
 
 
 def _has_nan(dense: Dense) -> bool:
-    """Whether an element is NaN, whose bits decimals do not say."""
+    """Whether an element is NaN: decimals do not tell its bits."""
     bits = dense.bits[:1] if dense.is_splat else dense.bits
     return bool(np.isnan(np.array([_float(dense.row, int(b)) for b in bits])).any())
 
@@ -231,7 +230,7 @@ def _float(row: Dtype, bits: int) -> float:
 
 
 def _number(row: Dtype, bits: int) -> str:
-    """An element as upstream's parser reads it back to the same bits."""
+    """Print an element so that upstream's parser reads the same bits."""
     if row.kind == "b":
         return "true" if bits else "false"
     if row.kind == "u":
@@ -256,7 +255,7 @@ def constants_in(op: Operation) -> Iterator[Dense]:
 
 
 def without_elements(module: ModuleOp) -> ModuleOp:
-    """A copy of a module for people: its large constants have lost their elements, so that they are not kept."""
+    """Copy a module for display, without the elements of its large constants."""
     copy = module.clone()
     for op in copy.walk():
         for name, attribute in op.properties.items():
@@ -266,7 +265,7 @@ def without_elements(module: ModuleOp) -> ModuleOp:
 
 
 def trailer(constants: Iterable[Dense]) -> str:
-    """The text that ends a module: the bytes of the constants that it names; nothing where it has them all."""
+    """Print the trailer of a module, with the bytes of the constants that are not inline; empty if there are none."""
     named = {
         constant.handle: constant for constant in constants if not constant.is_inline and not isinstance(constant, Lost)
     }
@@ -282,7 +281,7 @@ def trailer(constants: Iterable[Dense]) -> str:
 
 
 def _print_module(module: ModuleOp, printer: Printer) -> None:
-    """Print a module as xDSL does; the outermost one ends with the bytes of its large constants."""
+    """Print a module; the outermost one ends with the trailer of its large constants."""
     _print_plain(module, printer)
     if module.parent is None:
         printer.print_string(trailer(constants_in(module)))

@@ -16,12 +16,12 @@ from compiler.dialects.signature import signature
 from compiler.support import plugins
 
 MOST_SIGNATURES = 4096
-"""How many signatures of computes that have been verified are kept."""
+"""The number of signatures of verified computes to cache."""
 _verified: set[Hashable] = set()
 
 
 class Refusal(VerifyException):
-    """A verifier's sentence, and the op that it is about."""
+    """A sentence of a verifier, about `op`."""
 
     def __init__(self, op: Operation, sentence: str) -> None:
         super().__init__(sentence)
@@ -30,9 +30,7 @@ class Refusal(VerifyException):
 
 def verify_module(module: ModuleOp) -> None:
     """Verify every op, that every value is defined before it is used, that sizes fit (`compiler.affine.limits`), and
-    that no function calls itself, at once or through others.
-
-    Raises Refusal, a VerifyException that knows the op.
+    that no function calls itself, directly or through others. Raises Refusal.
     """
     _check(module, set())
     circle = recursive(module)
@@ -41,8 +39,7 @@ def verify_module(module: ModuleOp) -> None:
 
 
 def _check(op: Operation, seen: set[SSAValue]) -> None:
-    """Verify an op and its regions. Computes that differ by names only, such as those of repeated layers, are verified
-    once."""
+    """Verify an op and its regions. Computes that differ by names only are verified once."""
     op_signature = signature(op) if op.name == "te.compute" else None
     if op_signature in _verified:
         return
@@ -75,7 +72,7 @@ def _check_each(op: Operation, seen: set[SSAValue]) -> None:
 
 
 def _check_sizes(op: Operation) -> None:
-    """Shapes have less than 2^63 bytes, and constants of type index are 64-bit integers: at every level."""
+    """Check that shapes have less than 2^63 bytes, and that constants of type index fit 64 bits."""
     values = [*op.results, *(arg for region in op.regions for block in region.blocks for arg in block.args)]
     for value in values:
         fault = bad_shape(value.type)
@@ -99,7 +96,7 @@ def _check_block(block: Block, outer: set[SSAValue]) -> None:
 
 
 def last_sentence(message: str) -> str:
-    """The last line of a message that says something; xDSL prints the op around it."""
+    """The sentence in a message of xDSL, which prints the op around it: the last line with words."""
     lines = [line.strip().lstrip("^- ").strip() for line in message.strip().splitlines()]
     said = [line for line in lines if line and not set(line) <= set("^-~ ")]
     return said[-1] if said else "the input is malformed"

@@ -35,10 +35,9 @@ def functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def find_function(module: ModuleOp, name: str | None = None) -> FuncOp:
-    """The function of that name; without one, the only function, or the only one that is not private.
+    """Find a function by name or, without one, the only function or the only public one.
 
-    Private functions are groups, which other functions of the module call. Raises InputError if there is no such
-    function or, without a name, more than one.
+    Private functions are groups, which other functions of the module call. Raises InputError.
     """
     named = [f for f in functions(module) if name is None or f.sym_name.data == name]
     if name is None and len(named) > 1:
@@ -60,12 +59,12 @@ def is_private(function: FuncOp) -> bool:
 
 
 def is_main(function: FuncOp) -> bool:
-    """Whether a function calls others: then it computes nothing itself."""
+    """Whether a function calls others; such a function has no computes or loops."""
     return any(isinstance(op, CallOp) for block in function.body.blocks for op in block.ops)
 
 
 def called(call: CallOp) -> FuncOp:
-    """The function that a call calls. Raises InputError if the module does not define it."""
+    """The callee of a call. Raises InputError if the module does not define it."""
     callee = SymbolTable.lookup_symbol(call, call.callee)
     if not isinstance(callee, FuncOp):
         raise InputError(f"there is no function @{call.callee.string_value()}")
@@ -78,8 +77,7 @@ def calls(function: FuncOp) -> list[CallOp]:
 
 
 def callees(function: FuncOp) -> list[FuncOp]:
-    """The different functions that a function calls, in the order of their first calls. Raises InputError as
-    `called`."""
+    """The functions that a function calls, each once, in the order of their first calls. Raises InputError."""
     first: dict[str, CallOp] = {}
     for call in calls(function):
         first.setdefault(call.callee.string_value(), call)
@@ -87,7 +85,7 @@ def callees(function: FuncOp) -> list[FuncOp]:
 
 
 def recursive(module: ModuleOp) -> FuncOp | None:
-    """A function of a module that calls itself, directly or through others; None if there is none."""
+    """Find a function that calls itself, directly or through others; None if there is none."""
     called_by = {f.sym_name.data: {c.callee.string_value() for c in calls(f)} for f in functions(module)}
     while True:
         leaves = {name for name, callees in called_by.items() if not callees & called_by.keys()}
@@ -97,8 +95,8 @@ def recursive(module: ModuleOp) -> FuncOp | None:
 
 
 def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:
-    """A copy of a module with one function, selected as by `find_function`, and the functions that it calls; ops other
-    than functions stay. Raises InputError."""
+    """Copy a module with one function, found by `find_function`, and the functions that it calls; other ops stay.
+    Raises InputError."""
     copy = module.clone()
     by_name = {f.sym_name.data: f for f in functions(copy)}
     wanted, open_names = set[str](), [find_function(copy, name).sym_name.data]
@@ -114,7 +112,7 @@ def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:
 
 
 def outputs(function: FuncOp) -> int:
-    """How many trailing arguments are results."""
+    """The number of trailing arguments that are results."""
     attribute = function.attributes.get("outputs")
     if attribute is None:
         return 0
@@ -124,7 +122,7 @@ def outputs(function: FuncOp) -> int:
 
 
 def positions(function: FuncOp, attribute: str) -> set[int]:
-    """The positions of the arguments that an attribute of a function lists; none where it has no such attribute.
+    """The positions of the arguments that an attribute of a function lists; empty without the attribute.
 
     `unsigned` lists the arguments whose integers have no sign, `aligned` the arguments aligned to 64 bytes, `constants`
     the arguments that are the same in all calls.
@@ -137,7 +135,7 @@ def positions(function: FuncOp, attribute: str) -> set[int]:
 
 
 def constant_values(function: FuncOp) -> dict[int, DenseAttr]:
-    """The elements of constant arguments that are known, by position.
+    """Map the positions of constant arguments with known elements to these.
 
     The attribute `constant_values` has one entry for each position in `constants`: the elements, or `unit` if callers
     give them. Raises InputError for entries that do not fit the arguments.
@@ -162,7 +160,7 @@ def constant_values(function: FuncOp) -> dict[int, DenseAttr]:
 
 
 def state_constants(function: FuncOp, values: Mapping[int, DenseAttr | None]) -> None:
-    """Mark arguments of a function as constant, by position, with the elements of those that are known."""
+    """Set the attributes of constant arguments: their positions, and their elements or None if these are unknown."""
     for name in ("constants", "constant_values"):
         function.attributes.pop(name, None)
     listed = sorted(values)
@@ -173,5 +171,5 @@ def state_constants(function: FuncOp, values: Mapping[int, DenseAttr | None]) ->
 
 
 def _content(type: Attribute) -> tuple[object, ...]:
-    """The shape and the element type that a tensor and its buffer have in common."""
+    """The element type and the shape of a tensor or buffer."""
     return (type.element_type, *type.get_shape()) if isinstance(type, TensorType | MemRefType) else ()

@@ -49,7 +49,7 @@ Literal = FloatAttr | IntegerAttr
 
 @dataclass
 class Gathered:
-    """A table access: the index tensors, how each is read, the table's map and value outside, the table.
+    """A table access: the table, its index map, the value outside its bounds, the index tensors and their reads.
 
     The map's dimensions are the axes, its symbols the values of the index tensors, each once and in order.
     """
@@ -73,7 +73,7 @@ class Gathered:
 
 
 class Gathering(IRDLOperation):
-    """The table access of te.gather and loop.gather: `inputs` are the index tensors, then the table."""
+    """The base of te.gather and loop.gather: a table access. `inputs` are the index tensors, then the table."""
 
     table_map = prop_def(AffineMapAttr)
     otherwise = opt_prop_def()
@@ -100,8 +100,8 @@ class Gathering(IRDLOperation):
         return self.otherwise
 
     def verify_gather(self, domain: Domain | None = None) -> None:
-        """Axes are spatial; index tensors hold integers and are read inside their bounds, as the table in affine
-        dimensions is."""
+        """Check that axes are spatial, index tensors have integers, and these and the affine dimensions of the table
+        are accessed in bounds."""
         check_axes(self.axes.data)
         if any(axis.is_reduce for axis in self.axes):
             raise VerifyException("a gather has spatial axes only; reduce what it gives")
@@ -144,7 +144,7 @@ class Gathering(IRDLOperation):
 
 
 def affine_part(expr: AffineExpr) -> AffineExpr:
-    """A dimension of a table's index, with zero in place of an index value."""
+    """An index of a table, with zero instead of a data-dependent value."""
     return AffineExpr.constant(0) if isinstance(expr, AffineSymExpr) else expr
 
 
@@ -153,7 +153,7 @@ def _what(verb: str, value: SSAValue) -> str:
 
 
 def scalar_of(value: SSAValue) -> Attribute:
-    """The type of an element of a tensor or buffer as a value."""
+    """The scalar type of the elements of a tensor or buffer."""
     return scalar_type(element_type(value))
 
 

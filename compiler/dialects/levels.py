@@ -1,4 +1,4 @@
-"""The levels of functions, and the refusals of passes for other levels."""
+"""Levels of functions: te, loop and low. A pass requires one by `require`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _require_upper(function: FuncOp, level: Upper, by: str) -> None:
 
 
 def _require_main(function: FuncOp, level: Upper) -> None:
-    """A function that calls others has calls, and ops that give these their buffers."""
+    """Check that a function that calls others has only calls and the ops that define their buffers."""
     loops = (CallOp, CopyOp, loop.AllocOp, ViewOp, UnrealizedConversionCastOp, ConstantOp, LoadOp, CmpfOp, IfOp)
     allowed: tuple[type[Operation], ...] = (CallOp,) if level == "te" else loops
     words = "calls and te.constant" if level == "te" else "calls, loop.alloc, memref.copy, views, and guards"
@@ -92,7 +92,7 @@ def _require_main(function: FuncOp, level: Upper) -> None:
 
 
 def _own(body: Block) -> Iterator[Operation]:
-    """The ops of a function and of its loops, without the bodies that compute scalars."""
+    """The ops of a function and of its loops, without scalar bodies."""
     for op in body.ops:
         yield op
         if isinstance(op, loop.ForOp):

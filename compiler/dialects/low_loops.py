@@ -18,7 +18,7 @@ ATTRIBUTE = "loops"
 
 
 def number_loops(op: Operation, numbers: Iterable[int]) -> None:
-    """Attach the numbers of the loops that an op is."""
+    """Attach the numbers of the loops that an op was lowered from."""
     op.attributes[ATTRIBUTE] = _attribute(tuple(numbers))
 
 
@@ -28,6 +28,6 @@ def _attribute(numbers: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
 
 
 def loop_numbers(op: Operation) -> tuple[int, ...]:
-    """The numbers of the loops that an op is, outermost first; none where it was not lowered from a program."""
+    """The numbers of the loops that an op was lowered from, outermost first; empty for other ops."""
     numbers = op.attributes.get(ATTRIBUTE)
     return tuple(int(number) for number in numbers.get_values()) if isinstance(numbers, DenseArrayBase) else ()

@@ -1,4 +1,4 @@
-"""`ELEMENTARY`: the mathematical functions of floats, a row each: what any room must know of one stands here.
+"""`ELEMENTARY`: the table of mathematical functions of floats.
 
 A new function is a row. In `te.scalar` and in `te.nn.elementwise` it is a line each where users shall have it, and in
 `passes.expand_math` it may have a polynomial.
@@ -54,7 +54,7 @@ def _fma(a: Value, b: Value, c: Value) -> Value:
 
 
 def _by_element(function: Callable[[float], float]) -> Callable[[Value], Value]:
-    """A function of Python's numbers on numpy's, in double precision and rounded."""
+    """Lift a function of Python floats to arrays: computed in double precision, then rounded."""
     wide = np.vectorize(function, otypes=[np.float64])
     return lambda a: wide(a).astype(a.dtype)
 

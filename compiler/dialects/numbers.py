@@ -42,12 +42,12 @@ def is_float(dtype: DType) -> bool:
 
 
 def loaded(value: Value) -> Value:
-    """What a read of an array gives: integers without sign as signed ones of the same bits."""
+    """Load an array as scalar values: unsigned integers become signed ones of the same bits."""
     return value.view(f"i{value.dtype.itemsize}") if value.dtype.kind == "u" else value
 
 
 def stored(value: Value, dtype: DType) -> Value:
-    """A value as an array of a dtype holds it."""
+    """Convert a value to an array of a dtype."""
     return value.view(dtype) if dtype.kind == "u" and value.dtype.kind == "i" else value
 
 
@@ -76,10 +76,10 @@ def to_int(value: Value, dtype: DType) -> Value:
 
 
 def as_signed(value: Value) -> Value:
-    """The value in signed arithmetic, where true is -1."""
+    """Reinterpret integers as signed; true is -1."""
     return -value.astype(np.int8) if value.dtype == np.bool_ else value
 
 
 def as_unsigned(value: Value) -> Value:
-    """The same bits without sign."""
+    """Reinterpret integers as unsigned."""
     return value.astype(f"u{value.dtype.itemsize}")

@@ -1,5 +1,5 @@
-"""xDSL's parser, extended: each op has its location, dense attributes keep the bits of floats, and resources are kept
-no longer than the text."""
+"""xDSL's parser, extended: ops have locations, dense attributes keep the bits of floats, resources are freed with the
+text."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ HOLDERS = {
     "memref.global": "initial_value",
     "func.func": "constant_values",
 }
-"""The attribute of each op whose constants are ours; constants of other ops stay upstream's."""
+"""Map each op with constants of ours to their attribute; constants of other ops stay upstream's."""
 
 EXPECTED = {
     "in block definition": "an op, the label of a block or '}' is expected",
     "Could not parse entire input!": "an op is expected",
 }
-"""Expectations, for places where upstream only says where it stopped."""
+"""Replacements for messages of upstream that do not say what is expected."""
 _CODES = {16: ("<H", "<e"), 32: ("<I", "<f"), 64: ("<Q", "<d")}
-"""How `struct` names the bits of so many, and the float that they are."""
+"""The codes of `struct` for an integer and a float, by width in bits."""
 
 
 class _Element(AttrParser._TensorLiteralElement):
     """One element of a dense attribute."""
 
     def to_type(self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType) -> object:
-        """The element as a number of a type."""
+        """Convert the element to a number of a type."""
         if not isinstance(type, FLOATS) or not isinstance(self.value, int) or self.span.text[:2].lower() != "0x":
             return super().to_type(parser, type)
         if self.value >= 1 << element_bits(type):
@@ -73,7 +73,7 @@ class _Element(AttrParser._TensorLiteralElement):
 
 
 class Parser(upstream.Parser):
-    """A parser of modules at any of Strata's levels. An op's location is its place in the text, if that states none."""
+    """Parser of modules at any level. An op without a stated location gets its position in the text."""
 
     _TensorLiteralElement = _Element
 
@@ -87,7 +87,7 @@ class Parser(upstream.Parser):
         self._early: dict[str, Span[str]] = {}
 
     def parse_operation(self) -> Operation:
-        """Parse an op, and note where it begins; its constants, if they are upstream's, are made ours at the end."""
+        """Parse an op, and record its position; its constants are converted at the end."""
         start = self._latest = self.pos
         op = super().parse_operation()
         if isinstance(op.location, UnknownLoc):
@@ -99,7 +99,7 @@ class Parser(upstream.Parser):
     def raise_error(
         self, msg: str, at_position: Span[str] | int | None = None, end_position: int | None = None
     ) -> NoReturn:
-        """Refuse the text; upstream's message is replaced where it does not say what was expected."""
+        """Raise ParseError, with a message of EXPECTED instead of one of upstream's."""
         if msg.strip() in EXPECTED:
             end = len(self._source.content.rstrip())
             ends = self._current_token.span.start >= end
@@ -110,7 +110,7 @@ class Parser(upstream.Parser):
         super().raise_error(msg, at_position)
 
     def parse_optional_str_literal(self) -> str | None:
-        """Parse a string, if present; one in UTF-8 is text, though its bytes are escapes."""
+        """Parse an optional string; escaped bytes that are valid UTF-8 are text."""
         if self._current_token.kind is not MLIRTokenKind.BYTES_LIT:
             return super().parse_optional_str_literal()
         try:
@@ -126,11 +126,11 @@ class Parser(upstream.Parser):
 
     @cached_property
     def _lines(self) -> list[int]:
-        """Where the lines begin."""
+        """The positions at which lines begin."""
         return [0, *(newline.end() for newline in re.finditer("\n", self._source.content))]
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
-        """The op of a name that has just been read. Raises ParseError, at the name."""
+        """The op with a name that was just parsed. Raises ParseError at the name."""
         try:
             return super()._get_op_by_name(name)
         except ParseError as error:
@@ -139,7 +139,7 @@ class Parser(upstream.Parser):
             raise ParseError(Span(end - len(name) - quoted, end + quoted, self._source), error.msg) from error
 
     def resolve_operand(self, operand: UnresolvedOperand, type: AttributeT) -> SSAValue[AttributeT]:
-        """Resolve an operand, and note where a value is used before it is defined."""
+        """Resolve an operand, and record the position of a use before the definition."""
         if operand.operand_name not in self.ssa_values:
             self._early.setdefault(operand.operand_name, operand.span)
         return super().resolve_operand(operand, type)
@@ -156,7 +156,7 @@ class Parser(upstream.Parser):
         self._blobs[handle] = self.parse_str_literal()
 
     def _settle(self, op: Operation, start: int) -> None:
-        """Make an op's constants ours, now that resources are known. Raises ParseError for one that does not fit."""
+        """Convert the constants of an op, after the resources were parsed. Raises ParseError."""
         for attributes in (op.properties, op.attributes):
             value = attributes.get(HOLDERS[op.name])
             try:
@@ -179,7 +179,7 @@ class Parser(upstream.Parser):
         return value
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
-        """Parse everything. Raises ParseError, also where xDSL's parser ends in another exception or too deeply."""
+        """Parse the whole text. Raises ParseError, also for other exceptions of xDSL's parser and for deep nesting."""
         try:
             module = super().parse_module(allow_implicit_module)
             for op, start in self._named.items():
@@ -234,7 +234,7 @@ def read_module(ctx: Context, path: str | PathLike[str], what: str) -> ModuleOp:
 
 
 def float_of(bits: int, type: Attribute) -> float:
-    """The float with some bits in a type, as upstream writes infinities and floats without a decimal form."""
+    """Decode the bits of a float of a type; upstream prints infinities in this form."""
     if isinstance(type, BFloat16Type):
         bits, type = bits << 16, Float32Type()
     integer, code = _CODES[element_bits(type)]

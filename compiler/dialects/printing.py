@@ -1,5 +1,5 @@
-"""Labels and types of te and loop ops as text, in one piece: xDSL prints each character of a label by itself, and each
-extent of a type, which is most of the time of printing a program."""
+"""Fast printing of labels and types: xDSL prints each character of a label and each extent of a type by itself, which
+dominates the time of printing a program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def print_label(printer: Printer, label: str) -> None:
 
 
 def print_type(printer: Printer, type: Attribute) -> None:
-    """Print a type; a program has few."""
+    """Print a type; its text is cached."""
     printer.print_string(_type_text(type))
 
 

@@ -38,10 +38,10 @@ class ParamType(ParametrizedAttribute, TypeAttribute):
 
 @dataclass(frozen=True)
 class UsesLiveHandles(OpTrait):
-    """No handle is used after the op that consumes it, be it by an op of ours or of another dialect."""
+    """Verifier: no op, of any dialect, uses a handle after the op that consumes it."""
 
     def verify(self, op: Operation) -> None:
-        """Look at the uses of the handles of one op. Raises VerifyException, which names the consuming op."""
+        """Check the uses of the handles of one op. Raises VerifyException, which names the consuming op."""
         assert isinstance(op, SchedOp)
         for handle in op.operands:
             for use in handle.uses:
@@ -62,7 +62,7 @@ def _check_live(handle: SSAValue, consumer: SchedOp, user: Operation) -> None:
 
 
 class HandleResult(OpResult):
-    """The result of an op of a script. It is shown by its kind and the name that it has in the script."""
+    """A result of an op of a script; its repr has its kind and its name in the script."""
 
     def __repr__(self) -> str:
         kind = str(self.type).rpartition(".")[2]

@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 
 def signature(op: Operation) -> Hashable | None:
-    """All that verifiers look at in a compute and in its regions, which value a label has aside.
+    """All that verifiers read of a compute and its regions, except for the value of its label.
 
     None where a body is not one block of operations that use its own values: such an op is verified each time.
     """

@@ -144,7 +144,7 @@ class ComputeOp(Combining):
 
 
 class Reads:
-    """Inputs as parsed: the values, how each is accessed, and the body's arguments."""
+    """Parsed inputs: the values, their accesses, and the arguments of the body."""
 
     def __init__(self) -> None:
         self.inputs: list[SSAValue] = []

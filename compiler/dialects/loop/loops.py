@@ -99,7 +99,7 @@ class ForOp(IRDLOperation):
 
     @property
     def intrinsic(self) -> str | None:
-        """The name of the intrinsic that replaces the nest that begins here."""
+        """The name of the intrinsic that replaces the nest of this loop."""
         value = self.attributes.get("intrinsic")
         return value.data if self.loop_kind == "tensorized" and isinstance(value, StringAttr) else None
 
@@ -248,7 +248,7 @@ def enclosing_loops(op: Operation) -> list[ForOp]:
 
 
 def loop_of(value: SSAValue) -> ForOp:
-    """The loop whose variable a value is."""
+    """Find the loop of a loop variable. Raises VerifyException."""
     owner = value.owner
     loop = None if isinstance(owner, Operation) else owner.parent_op()
     if not isinstance(loop, ForOp):

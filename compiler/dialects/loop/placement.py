@@ -79,16 +79,16 @@ class Placed(IRDLOperation):
 
     @property
     def loop_ops(self) -> list[ForOp]:
-        """The loops whose variables `loops` are, in that order."""
+        """The loops of the variables `loops`, in order."""
         return [loop_of(value) for value in self.loops]
 
     @property
     def domain(self) -> Domain:
-        """Where it runs: its axes over its loops, its guard, the extents of the loops."""
+        """The bindings, the guard and the extents of the loops."""
         return self.bindings.data, self.guard, [loop.size for loop in self.loop_ops]
 
     def verify_writes(self) -> None:
-        """Targets are written inside their bounds, without conditions; the origin is over the axes."""
+        """Check that targets are written in bounds and unconditionally, and that the origin is over the axes."""
         if len(self.writes) != len(self.targets):
             raise VerifyException("the block needs one access an input and one a target")
         for value, access in zip(self.targets, self.writes, strict=True):
@@ -101,7 +101,7 @@ class Placed(IRDLOperation):
             raise VerifyException("the origin must be indexed by the block's axes")
 
     def verify_bindings(self) -> None:
-        """One binding an axis, over surrounding loops, and within the axis' extent where the guard holds."""
+        """Check that each axis has a binding over surrounding loops that stays in its extent under the guard."""
         enclosing = enclosing_loops(self)
         for value in self.loops:
             if not any(loop.iv is value for loop in enclosing):

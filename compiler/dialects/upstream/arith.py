@@ -60,7 +60,7 @@ class _Comparison(IRDLOperation):
 
     @property
     def predicate_name(self) -> str:
-        """The predicate as written, such as `olt`."""
+        """The predicate, such as `olt`."""
         return self.PREDICATES[self.predicate.value.data]
 
     def verify_(self) -> None:
@@ -194,7 +194,7 @@ class CastOp(IRDLOperation):
 
 
 def element_of(type: Attribute) -> Attribute:
-    """The type of a vector's lanes, or a scalar's own."""
+    """The element type of a vector; a scalar type itself."""
     return type.element_type if isinstance(type, VectorType) else type
 
 
@@ -299,7 +299,7 @@ _OURS: dict[str, type[Operation]] = {op.name: op for op in (CmpiOp, CmpfOp, Sele
 
 
 def kind_of(op: Operation) -> type[Operation]:
-    """The class of an op; ours where it is one that xDSL defines otherwise."""
+    """The class of an op; for an op that xDSL defines differently, ours."""
     return _OURS.get(op.name, type(op))
 
 
