@@ -1,50 +1,29 @@
 // RUN: strata-opt %s --split-input-file --verify-diagnostics
 
-func.func @f() -> tensor<4xf32> {
-  // expected-error@+1 {{there is no resource 'W' in the text's dialect_resources}}
-  %W = te.constant dense_resource<W> : tensor<4xf32>
-  func.return %W : tensor<4xf32>
-}
+// expected-error@+2 {{there is no resource 'W' in the text's dialect_resources}}
+// PAYLOAD: te_resource s/4xi8/4xf32/g
 // -----
-func.func @f() -> tensor<4xf32> {
-  // expected-error@+1 {{the resource 'W' has 3 bytes, but tensor<4xf32> has 16}}
-  %W = te.constant dense_resource<W> : tensor<4xf32>
-  func.return %W : tensor<4xf32>
-}
+// expected-error@+2 {{the resource 'W' has 3 bytes, but tensor<4xf32> has 16}}
+// PAYLOAD: te_resource s/4xi8/4xf32/g
 {-# dialect_resources: { builtin: { W: "0x04000000000102" } } #-}
 // -----
-func.func @f() -> tensor<4xi8> {
-  // expected-error@+1 {{the resource 'W' is not 0x and pairs of hexadecimal digits}}
-  %W = te.constant dense_resource<W> : tensor<4xi8>
-  func.return %W : tensor<4xi8>
-}
+// expected-error@+2 {{the resource 'W' is not 0x and pairs of hexadecimal digits}}
+// PAYLOAD: te_resource
 {-# dialect_resources: { builtin: { W: "0x0400000000010G00" } } #-}
 // -----
-func.func @f() -> tensor<4xi8> {
-  // expected-error@+1 {{the resource 'W' is not 0x and pairs of hexadecimal digits}}
-  %W = te.constant dense_resource<W> : tensor<4xi8>
-  func.return %W : tensor<4xi8>
-}
+// expected-error@+2 {{the resource 'W' is not 0x and pairs of hexadecimal digits}}
+// PAYLOAD: te_resource
 {-# dialect_resources: { builtin: { W: "0400000000010000" } } #-}
 // -----
-func.func @f() -> tensor<1xi8> {
-  // expected-error@+1 {{the resource 'W' is too short: four bytes of alignment come first}}
-  %W = te.constant dense_resource<W> : tensor<1xi8>
-  func.return %W : tensor<1xi8>
-}
+// expected-error@+2 {{the resource 'W' is too short: four bytes of alignment come first}}
+// PAYLOAD: te_resource s/4xi8/1xi8/g
 {-# dialect_resources: { builtin: { W: "0x01" } } #-}
 // -----
-func.func @f() -> tensor<2xi1> {
-  // expected-error@+1 {{the resource 'W' has truth values other than 00 and 01}}
-  %W = te.constant dense_resource<W> : tensor<2xi1>
-  func.return %W : tensor<2xi1>
-}
+// expected-error@+2 {{the resource 'W' has truth values other than 00 and 01}}
+// PAYLOAD: te_resource s/4xi8/2xi1/g
 {-# dialect_resources: { builtin: { W: "0x010000000102" } } #-}
 // -----
-func.func @f() -> tensor<1xi8> {
-  %W = te.constant dense_resource<W> : tensor<1xi8>
-  func.return %W : tensor<1xi8>
-}
+// PAYLOAD: te_resource s/4xi8/1xi8/g
 // expected-error@+1 {{the resource 'W' is given twice}}
 {-# dialect_resources: { builtin: { W: "0x0100000001", W: "0x0100000002" } } #-}
 // -----

@@ -1,34 +1,22 @@
 // RUN: strata-opt %s --split-input-file --verify-diagnostics
 
-func.func @f(%S: memref<16x24xf16, 3>, %i: index) {
-  // expected-error@below {{takes 2 indices, not 1}}
-  %a = "nvgpu.ldmatrix"(%S, %i) <{numTiles = 4 : i32, transpose = false}> : (memref<16x24xf16, 3>, index) -> vector<4x2xf16>
-  func.return
-}
+// expected-error@+2 {{takes 2 indices, not 1}}
+// PAYLOAD: ldmatrix s/%S, %i, %i/%S, %i/ s/index, index)/index)/
 
 // -----
 
-func.func @f(%S: memref<16x24xf16, 3>, %i: index) {
-  // expected-error@below {{2 matrices of f16 are no vector<4x2xf16>}}
-  %a = "nvgpu.ldmatrix"(%S, %i, %i) <{numTiles = 2 : i32, transpose = false}> : (memref<16x24xf16, 3>, index, index) -> vector<4x2xf16>
-  func.return
-}
+// expected-error@+2 {{2 matrices of f16 are no vector<4x2xf16>}}
+// PAYLOAD: ldmatrix s/numTiles = 4/numTiles = 2/
 
 // -----
 
-func.func @f(%S: memref<16x24xf16, 3>, %i: index) {
-  // expected-error@below {{1, 2 or 4 matrices are loaded at once}}
-  %a = "nvgpu.ldmatrix"(%S, %i, %i) <{numTiles = 3 : i32, transpose = false}> : (memref<16x24xf16, 3>, index, index) -> vector<3x2xf16>
-  func.return
-}
+// expected-error@+2 {{1, 2 or 4 matrices are loaded at once}}
+// PAYLOAD: ldmatrix s/numTiles = 4/numTiles = 3/ s/4x2xf16/3x2xf16/
 
 // -----
 
-func.func @f(%S: memref<16x24xf32, 3>, %i: index) {
-  // expected-error@below {{elements of 16 bits alone can be transposed}}
-  %a = "nvgpu.ldmatrix"(%S, %i, %i) <{numTiles = 4 : i32, transpose = true}> : (memref<16x24xf32, 3>, index, index) -> vector<4x1xf32>
-  func.return
-}
+// expected-error@+2 {{elements of 16 bits alone can be transposed}}
+// PAYLOAD: ldmatrix s/f16, 3/f32, 3/g s/false/true/ s/4x2xf16/4x1xf32/
 
 // -----
 
@@ -56,8 +44,5 @@ func.func @f(%a: f32, %o: i32, %w: i32) {
 
 // -----
 
-func.func @f(%S: memref<16x24xf16>, %i: index) {
-  // expected-error@below {{matrices are loaded from shared memory, which memref<16x24xf16> is not}}
-  %a = "nvgpu.ldmatrix"(%S, %i, %i) <{numTiles = 4 : i32, transpose = false}> : (memref<16x24xf16>, index, index) -> vector<4x2xf16>
-  func.return
-}
+// expected-error@+2 {{matrices are loaded from shared memory, which memref<16x24xf16> is not}}
+// PAYLOAD: ldmatrix s/f16, 3/f16/g

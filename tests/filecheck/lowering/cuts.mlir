@@ -48,19 +48,7 @@ func.func @last(%X: memref<43xf32>, %Y: memref<43xf32>) attributes {outputs = 1 
 // CHECK: vector.maskedload %X[%o, %{{.*}}], [[LEFT]]
 // CHECK-NEXT: vector.maskedstore %Y[%o, %{{.*}}], [[LEFT]]
 // CHECK-NEXT: }
-func.func @outer(%X: memref<3x75xf32>, %Y: memref<3x75xf32>) attributes {outputs = 1 : i64} {
-  loop.for "o" %o = 3 {
-    loop.for "i" %i = 8 {
-      loop.for "l" %l = 4 vectorized {
-        loop.block "Y" [m = 3 at %o, n = 75 at %o * 32 + %i * 4 + %l] where (%o * -32 - %i * 4 - %l + 74 >= 0)
-            (%x = %X[m, n] : memref<3x75xf32>) -> (%Y[m, n] : memref<3x75xf32>) {
-          loop.yield %x : f32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: rows_of_vectors @outer
 
 // -----
 
@@ -189,19 +177,7 @@ func.func @shared(%X: memref<7xf32>, %S: memref<4xf32>) attributes {outputs = 1 
 // CHECK: vector.maskedstore %Y
 // CHECK-NOT: scf.for
 // CHECK: func.return
-func.func @short(%X: memref<3x75xf32>, %Y: memref<3x75xf32>) attributes {outputs = 1 : i64} {
-  loop.for "o" %o = 3 {
-    loop.for "i" %i = 7 {
-      loop.for "l" %l = 4 vectorized {
-        loop.block "Y" [m = 3 at %o, n = 75 at %o * 28 + %i * 4 + %l] where (%o * -28 - %i * 4 - %l + 74 >= 0)
-            (%x = %X[m, n] : memref<3x75xf32>) -> (%Y[m, n] : memref<3x75xf32>) {
-          loop.yield %x : f32
-        }
-      }
-    }
-  }
-  func.return
-}
+// PAYLOAD: rows_of_vectors @short s/%i = 8/%i = 7/ s/%o * 32/%o * 28/ s/%o * -32/%o * -28/
 
 // -----
 
