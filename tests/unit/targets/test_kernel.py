@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import pickle
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,6 +31,7 @@ from compiler.targets.cpu.kinds import NUMPY
 from compiler.targets.cpu.load import load
 from compiler.targets.cpu.presence import Disturbance, Sample
 from compiler.types.machines import _cpu, host
+from tests.unit.targets.calls import at_once, said
 
 MATMUL = """
 func.func @matmul(%A: memref<3x4xf32>, %B: memref<4x5xf32>, %C: memref<3x5xf32>) attributes {outputs = 1 : i64} {
@@ -119,13 +119,6 @@ def arrays(number: int = 0) -> tuple[Any, Any]:
     return rng.random((3, 4), np.float32), rng.random((4, 5), np.float32)
 
 
-def said(refused: Any, *fragments: str) -> None:
-    with pytest.raises(TargetError) as actual:
-        refused()
-    for fragment in fragments:
-        assert fragment in str(actual.value)
-
-
 def test_a_bound_call_writes_to_the_same_arrays(matmul: Kernel) -> None:
     a, b, out = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32), np.zeros((3, 5), np.float32)
     call = matmul.bound(a, b, out=out)
@@ -183,7 +176,7 @@ def test_what_holds_machine_code_is_not_pickled_or_copied(matmul: Kernel, copied
     a, b = arrays()
     x = te.placeholder((4,), name="x")
     task = SearchTask(te.function("f", [x], te.nn.exp(x)), threads=1)
-    for held, said in (
+    for held, words in (
         (matmul, "build it there with strata.build, which takes machine code from its cache"),
         (matmul.bound(a, b), "`bound` of its kernel makes another"),
         (matmul.library, "a unit of strata.driver.build_unit can be"),
@@ -191,7 +184,7 @@ def test_what_holds_machine_code_is_not_pickled_or_copied(matmul: Kernel, copied
     ):
         with pytest.raises(TypeError, match="cannot be pickled or copied") as refused:
             copied(held)
-        assert said in str(refused.value)
+        assert words in str(refused.value)
 
 
 def test_matmul_with_and_without_out(matmul: Kernel) -> None:
@@ -461,11 +454,7 @@ def test_threads_have_workspaces_of_their_own(staged: Kernel) -> None:
             if (y != 2 * number).any() or (z != number**2).any():
                 wrong.append(number)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work)
     assert wrong == []
 
 

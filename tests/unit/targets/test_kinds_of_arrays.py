@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
@@ -15,11 +14,11 @@ import pytest
 
 import compiler
 from compiler import te
-from compiler.support.errors import TargetError
 from compiler.targets.arguments import Argument
 from compiler.targets.cpu import Kernel
 from compiler.targets.cpu.binding import Binder
 from tests import pretended_torch, programs
+from tests.unit.targets.calls import at_once, said
 
 A = np.arange(12, dtype=np.float32).reshape(3, 4)
 B = np.arange(20, dtype=np.float32).reshape(4, 5) - 7
@@ -75,13 +74,6 @@ class Standard(Exported):
 
     def __array_namespace__(self) -> object:
         return SimpleNamespace(from_dlpack=Standard)
-
-
-def said(refused: Callable[[], object], *fragments: str) -> None:
-    with pytest.raises(TargetError) as error:
-        refused()
-    for fragment in fragments:
-        assert fragment in str(error.value)
 
 
 def test_arguments_by_name(matmul: Kernel) -> None:
@@ -304,9 +296,5 @@ def test_python_threads_call_one_kernel(matmul: Kernel) -> None:
                 if not np.array_equal(output, number * C):
                     wrong.append(number)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, range(1, 5))
     assert wrong == []

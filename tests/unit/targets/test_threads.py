@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from ctypes.util import find_library
 from pathlib import Path
@@ -23,11 +22,12 @@ from compiler.lowering.low_to_llvm import emit, team
 from compiler.lowering.low_to_llvm.signature import Workspace
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.pipeline import parse, parse_passes, run
-from compiler.support.errors import LoweringError, TargetError
+from compiler.support.errors import LoweringError
 from compiler.targets.cpu import openmp
 from compiler.targets.cpu.compile import compile_llvm
 from compiler.types.machines import host
 from compiler.universe import context
+from tests.unit.targets.calls import at_once, said
 
 ROOT = Path(__file__).parents[3]
 
@@ -112,13 +112,6 @@ def planned(text: str) -> Any:
     module = parse(text)
     PlanBuffersPass().apply(context(), module)
     return module
-
-
-def said(refused: Any, *fragments: str) -> None:
-    with pytest.raises(TargetError) as actual:
-        refused()
-    for fragment in fragments:
-        assert fragment in str(actual.value)
 
 
 def python(code: str, **environment: str) -> str:
@@ -450,11 +443,7 @@ def test_python_threads_at_once() -> None:
             if (kernel(x, threads=1 + (round + number) % 3) != 2 * number).any():
                 wrong.append(number)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work)
     assert wrong == []
 
 
