@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import product
@@ -24,6 +24,7 @@ from compiler.graph.tree import Compute, Graph
 from compiler.graph.write import write
 from compiler.interpret.te import evaluate
 from compiler.types.machines import MACHINES
+from tests.planted import Plant, in_place_of
 
 CONTRACT = Conditions(MACHINES["avx2"], "contract")
 STRICT = replace(CONTRACT, policy="strict")
@@ -197,26 +198,19 @@ def test_a_sum_over_channels_of_taps_is_a_convolution() -> None:
     assert extents(form.graph) == [3, 4] and form.where.endswith("reduces windows of 3 elements")
 
 
-Plant = Callable[[pytest.MonkeyPatch], None]
-
-
 def bounds_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """windows: conditions are not looked at"""
     monkeypatch.setattr(windows, "_bounds", lambda access, source: ())
 
 
-def sides_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(windows, "box_of")
+def sides_swapped(right: Any, points: Any) -> Any:
     """boxes: the step of one side is that of another one"""
-    right = box_of
-
-    def wrong(points: Any) -> Any:
-        box = right(points)
-        if box is None or len(box.sides) < 2:
-            return box
-        steps = [side.direction for side in box.sides][::-1]
-        return replace(box, sides=tuple(replace(s, direction=d) for s, d in zip(box.sides, steps, strict=True)))
-
-    monkeypatch.setattr(windows, "box_of", wrong)
+    box = right(points)
+    if box is None or len(box.sides) < 2:
+        return box
+    steps = [side.direction for side in box.sides][::-1]
+    return replace(box, sides=tuple(replace(s, direction=d) for s, d in zip(box.sides, steps, strict=True)))
 
 
 def expressions_mixed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,7 @@ from compiler.program.tree import Block
 from compiler.support import plugins
 from compiler.types.machines import MACHINES
 from tests.bitwise import results, same_bits
+from tests.planted import Plant, assert_seen, in_place_of
 from tests.random_programs import arrays_for, program
 from tests.sample import some
 
@@ -378,52 +379,33 @@ def test_why_a_law_does_not_apply() -> None:
     assert said(needs(lambda given: False)) == ["mine: nothing in the program has its form"]
 
 
-Plant = Callable[[pytest.MonkeyPatch], None]
-
-
-def axes_mixed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(flattened, "one_block")
+def axes_mixed_up(right: Any, outer: Block, inner: Block) -> Any:
     """flattened: the axes of the inner sum are those of the outer one in their order"""
-    right = flattened.one_block
-
-    def wrong(outer: Block, inner: Block) -> Block:
-        index = tuple(map(lin.variable, range(inner.spatial)))
-        return right(replace(outer, reads=(replace(outer.reads[0], index=index),)), inner)
-
-    monkeypatch.setattr(flattened, "one_block", wrong)
+    index = tuple(map(lin.variable, range(inner.spatial)))
+    return right(replace(outer, reads=(replace(outer.reads[0], index=index),)), inner)
 
 
-def combiners_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(flattened, "_summed")
+def combiners_mixed(right: Any, outer: Any, graph: Graph) -> Any:
     """flattened: a maximum of sums is a sum"""
-    right = flattened._summed
-
-    def wrong(outer: Any, graph: Graph) -> Any:
-        if isinstance(outer, Compute) and outer.block.combiners:
-            source = graph.producers.get(outer.block.reads[0].buffer)
-            if isinstance(source, Compute) and source.block.combiners:
-                outer = replace(outer, block=replace(outer.block, combiners=source.block.combiners))
-        return right(outer, graph)
-
-    monkeypatch.setattr(flattened, "_summed", wrong)
+    if isinstance(outer, Compute) and outer.block.combiners:
+        source = graph.producers.get(outer.block.reads[0].buffer)
+        if isinstance(source, Compute) and source.block.combiners:
+            outer = replace(outer, block=replace(outer.block, combiners=source.block.combiners))
+    return right(outer, graph)
 
 
-def factors_turned(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(chain, "_linked")
+def factors_turned(right: Any, given: Any) -> Any:
     """chain: factors in the wrong order"""
-    right = chain._linked
-
-    def wrong(given: Any) -> Any:
-        made = right(given)
-        return made and replace(made, factors=made.factors[::-1])
-
-    monkeypatch.setattr(chain, "_linked", wrong)
+    made = right(given)
+    return made and replace(made, factors=made.factors[::-1])
 
 
 @pytest.mark.parametrize("fault", [axes_mixed_up, combiners_mixed, factors_turned], ids=lambda fault: fault.__name__)
 def test_a_planted_fault_is_seen(fault: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as planted:
-        fault(planted)
-        seed = next((seed for seed in range(200) if shows_fault(seed)), None)
-    assert seed is not None, fault.__doc__
-    assert not shows_fault(seed), "the program is right without the fault"
+    assert_seen(fault, monkeypatch, shows_fault, range(200))
 
 
 def test_the_command_explains_each_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,25 +18,19 @@ from compiler.graph.tree import Compute
 from compiler.program.body import Read
 from compiler.support.errors import StrataError
 from tests.bitwise import results, same_bits
+from tests.planted import Plant, assert_seen, in_place_of
 from tests.random_programs import arrays_for, program
 
-Plant = Callable[[pytest.MonkeyPatch], None]
 SEEDS = 200
 
 
-def results_mixed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(dead_nodes, "_needed_part")
+def results_mixed_up(right: Any, node: Any, needed: Any) -> Any:
     """dead: a compute that loses a result keeps the wrong body"""
-    right = dead_nodes._needed_part
-
-    def wrong(node, needed):  # type: ignore[no-untyped-def]
-        part = right(node, needed)
-        return (
-            part
-            if part is node
-            else Compute(replace(part.block, body=node.block.body[-len(part.results) :]), part.results)
-        )
-
-    monkeypatch.setattr(dead_nodes, "_needed_part", wrong)
+    part = right(node, needed)
+    return (
+        part if part is node else Compute(replace(part.block, body=node.block.body[-len(part.results) :]), part.results)
+    )
 
 
 def negative_zero(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,69 +38,50 @@ def negative_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extents, "_single", lambda block: replace(block, combiners=()))
 
 
-def dimension_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(extents, "_without")
+def dimension_of_another(right: Any, node: Any, free: Any, shapes: Any) -> Any:
     """extents: readers drop the first dimension instead of that of extent 1"""
-    right = extents._without
-
-    def wrong(node, free, shapes):  # type: ignore[no-untyped-def]
-        new = right(node, free, shapes)
-        for value in new.results:
-            if value.name in shapes:
-                shapes[value.name] = list(range(1, 1 + len(shapes[value.name])))
-        return new
-
-    monkeypatch.setattr(extents, "_without", wrong)
+    new = right(node, free, shapes)
+    for value in new.results:
+        if value.name in shapes:
+            shapes[value.name] = list(range(1, 1 + len(shapes[value.name])))
+    return new
 
 
-def permutation_as_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(identities, "copied")
+def permutation_as_copy(right: Any, node: Any, position: Any, graph: Any) -> Any:
     """identities: where to read does not count"""
-
-    def wrong(node, position, graph):  # type: ignore[no-untyped-def]
-        value = node.block.body[position]
-        if node.block.combiners or node.block.table is not None or not isinstance(value, Read):
-            return None
-        access = node.block.reads[value.position]
-        same = graph.values[access.buffer].shape == node.results[position].shape
-        return access.buffer if same and not access.where else None
-
-    monkeypatch.setattr(identities, "copied", wrong)
+    value = node.block.body[position]
+    if node.block.combiners or node.block.table is not None or not isinstance(value, Read):
+        return None
+    access = node.block.reads[value.position]
+    same = graph.values[access.buffer].shape == node.results[position].shape
+    return access.buffer if same and not access.where else None
 
 
-def condition_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(views, "composed")
+def condition_lost(right: Any, access: Any, view: Any, block: Any) -> Any:
     """views: the condition of the view is not composed"""
-    right = views.composed
-    monkeypatch.setattr(
-        views,
-        "composed",
-        lambda access, view, block: right(
-            access, replace(view, access=replace(view.access, where=()) if access.where else view.access), block
-        ),
-    )
+    same = replace(view.access, where=()) if access.where else view.access
+    return right(access, replace(view, access=same), block)
 
 
-def value_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(views, "composed")
+def value_lost(right: Any, access: Any, view: Any, block: Any) -> Any:
     """views: which value is read outside does not count"""
-    right = views.composed
-
-    def wrong(access, view, block):  # type: ignore[no-untyped-def]
-        same = replace(view.access, otherwise=access.otherwise) if access.where and view.where else view.access
-        return right(access, replace(view, access=same), block)
-
-    monkeypatch.setattr(views, "composed", wrong)
+    same = replace(view.access, otherwise=access.otherwise) if access.where and view.where else view.access
+    return right(access, replace(view, access=same), block)
 
 
-def table_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(views, "_table_through")
+def table_cut(right: Any, table: Any, block: Any, view: Any, node: Any) -> Any:
     """views: a table that is cut is taken for whole, where indices beyond it are inside the original"""
-    right = views._table_through
 
-    def wrong(table, block, view, node):  # type: ignore[no-untyped-def]
-        def whole(access, node):  # type: ignore[no-untyped-def]
-            seen = view(access, node)
-            return None if seen is None else replace(seen, shape=seen.source.shape)
+    def whole(access: Any, node: Any) -> Any:
+        seen = view(access, node)
+        return None if seen is None else replace(seen, shape=seen.source.shape)
 
-        return right(table, block, whole, node)
-
-    monkeypatch.setattr(views, "_table_through", wrong)
+    return right(table, block, whole, node)
 
 
 def other_part(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,28 +90,20 @@ def other_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concatenations, "truth_at", lambda *given: right(*given) is not False)
 
 
-def combiner_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(equal_nodes, "_key")
+def combiner_ignored(right: Any, node: Any, colours: Any) -> Any:
     """equal: reductions that differ by their combiner are one"""
-    right = equal_nodes._key
-
-    def wrong(node, colours):  # type: ignore[no-untyped-def]
-        key = right(node, colours)
-        return (*key[:3], *key[4:]) if isinstance(node, Compute) else key
-
-    monkeypatch.setattr(equal_nodes, "_key", wrong)
+    key = right(node, colours)
+    return (*key[:3], *key[4:]) if isinstance(node, Compute) else key
 
 
-def value_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(equal_nodes, "_key")
+def value_ignored(right: Any, node: Any, colours: Any) -> Any:
     """equal: reads that differ by their value outside are one"""
-    right = equal_nodes._key
-
-    def wrong(node, colours):  # type: ignore[no-untyped-def]
-        if isinstance(node, Compute):
-            reads = tuple(replace(access, otherwise=None) for access in node.block.reads)
-            node = replace(node, block=replace(node.block, reads=reads))
-        return right(node, colours)
-
-    monkeypatch.setattr(equal_nodes, "_key", wrong)
+    if isinstance(node, Compute):
+        reads = tuple(replace(access, otherwise=None) for access in node.block.reads)
+        node = replace(node, block=replace(node.block, reads=reads))
+    return right(node, colours)
 
 
 def difference_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,11 +153,7 @@ def shows_fault(seed: int) -> bool:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_planted_fault_is_seen(fault: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as planted:
-        fault(planted)
-        seed = next((seed for seed in range(SEEDS) if shows_fault(seed)), None)
-    assert seed is not None, fault.__doc__
-    assert not shows_fault(seed), "the program is right without the fault"
+    assert_seen(fault, monkeypatch, shows_fault, range(SEEDS))
 
 
 def test_the_comparison_sees_a_bit() -> None:

@@ -36,6 +36,7 @@ from compiler.interpret.te import evaluate
 from compiler.support.errors import StrataError
 from tests import random_spellings
 from tests.bitwise import results, same_bits
+from tests.planted import Plant, assert_seen, in_place_of
 from tests.random_programs import arrays_for
 from tests.random_spellings import KINDS, spelled
 from tests.sample import some
@@ -96,17 +97,10 @@ def test_random_programs_have_places_for_each_law(monkeypatch: pytest.MonkeyPatc
     assert all(taken[law] >= 2 for law in TRIED), taken
 
 
-Plant = Callable[[pytest.MonkeyPatch], None]
-
-
-def condition_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(splits, "through")
+def condition_lost(right: Any, access: Any, view: Any, block: Any) -> Any:
     """splits: the padding of the source is not read"""
-    right = splits.through
-
-    def wrong(access: Any, view: Any, block: Any) -> Any:
-        return right(access, replace(view, access=replace(view.access, where=(), otherwise=None)), block)
-
-    monkeypatch.setattr(splits, "through", wrong)
+    return right(access, replace(view, access=replace(view.access, where=(), otherwise=None)), block)
 
 
 def axis_too_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,47 +109,31 @@ def axis_too_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reductions, "axis_attribute", lambda label, size, reduce: right(label, size - 1, reduce))
 
 
-def turned_in_one_read(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(reductions, "_turned")
+def turned_in_one_read(right: Any, block: Any) -> Any:
     """reductions: an axis is turned round in the first read only"""
-    right = reductions._turned
-
-    def wrong(block: Any) -> Any:
-        new = right(block)
-        return new if new is block else replace(new, reads=(new.reads[0], *block.reads[1:]))
-
-    monkeypatch.setattr(reductions, "_turned", wrong)
+    new = right(block)
+    return new if new is block else replace(new, reads=(new.reads[0], *block.reads[1:]))
 
 
-def source_kept_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(computed_views, "_at_view")
+def source_kept_by_others(right: Any, source: Any, view: Any, access: Any) -> Any:
     """computed views: the elements of a view stay where its source has them"""
-    right = computed_views._at_view
-
-    def wrong(source: Any, view: Any, access: Any) -> Any:
-        index = tuple(lin.variable(min(f.variables())) if f.variables() else f for f in access.index)
-        return right(source, view, replace(access, index=index))
-
-    monkeypatch.setattr(computed_views, "_at_view", wrong)
+    index = tuple(lin.variable(min(f.variables())) if f.variables() else f for f in access.index)
+    return right(source, view, replace(access, index=index))
 
 
-def order_of_readers_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(permutations, "_reading")
+def order_of_readers_ignored(right: Any, node: Any, orders: Any) -> Any:
     """permutations: readers that are no products keep the order of the former layout"""
-    right = permutations._reading
-
-    def wrong(node: Any, orders: Any) -> Any:
-        return right(node, orders) if permutations.is_plain_product(node.block) else node
-
-    monkeypatch.setattr(permutations, "_reading", wrong)
+    return right(node, orders) if permutations.is_plain_product(node.block) else node
 
 
-def windows_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(parts, "_reading")
+def windows_overlap(right: Any, node: Any, known: Any) -> Any:
     """parts: each reader reads the part from its first element"""
-    right = parts._reading
-
-    def wrong(node: Any, known: Any) -> Any:
-        shifted = {name: replace(cut, dimension=0) for name, cut in known.items()}
-        return right(node, shifted)
-
-    monkeypatch.setattr(parts, "_reading", wrong)
+    shifted = {name: replace(cut, dimension=0) for name, cut in known.items()}
+    return right(node, shifted)
 
 
 def zero_is_neutral(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,27 +146,19 @@ def third_has_a_reciprocal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(literals, "frexp", lambda value: (0.5, 0))
 
 
-def power_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(common_values, "_use")
+def power_of_another(right: Any, node: Any, value: Any) -> Any:
     """common values: which value a function is of does not count"""
-    right = common_values._use
-
-    def wrong(node: Any, value: Any) -> Any:
-        use = right(node, value)
-        return use and replace(use, key=use.key[0])
-
-    monkeypatch.setattr(common_values, "_use", wrong)
+    use = right(node, value)
+    return use and replace(use, key=use.key[0])
 
 
-def tap_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+@in_place_of(images, "_with_taps")
+def tap_of_another(right: Any, block: Any, graph: Graph) -> Any:
     """images: channels are read along the filters"""
-    right = images._with_taps
-
-    def wrong(block: Any, graph: Graph) -> Any:
-        new = right(block, graph)
-        weights = replace(new.reads[0], index=(new.reads[0].index[1], new.reads[0].index[0], *new.reads[0].index[2:]))
-        return new if new is block else replace(new, reads=(weights, *new.reads[1:]))
-
-    monkeypatch.setattr(images, "_with_taps", wrong)
+    new = right(block, graph)
+    weights = replace(new.reads[0], index=(new.reads[0].index[1], new.reads[0].index[0], *new.reads[0].index[2:]))
+    return new if new is block else replace(new, reads=(weights, *new.reads[1:]))
 
 
 FAULTS: dict[Plant, Callable[..., Any]] = {
@@ -209,11 +179,7 @@ FAULTS: dict[Plant, Callable[..., Any]] = {
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_planted_fault_is_seen(fault: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     seeds = range(KINDS.index(FAULTS[fault]), SEEDS, len(KINDS))
-    with monkeypatch.context() as planted:
-        fault(planted)
-        seed = next((seed for seed in seeds if shows_fault(seed)), None)
-    assert seed is not None, fault.__doc__
-    assert not shows_fault(seed), "the program is right without the fault"
+    assert_seen(fault, monkeypatch, shows_fault, seeds)
 
 
 TEXTS = {Law.EXACT: "canonical", Law.CHOICE: "choice"}
