@@ -76,13 +76,13 @@ def _sum(combiner: str) -> Intrinsic:
     )
 
 
-def matrix(intrinsic: Intrinsic, operand: NestOperand) -> tuple[int, int]:
+def matrix_shape(intrinsic: Intrinsic, operand: NestOperand) -> tuple[int, int]:
     """The rows and columns of a fragment."""
     columns = max(step or 1 for _, step in operand.steps)
     return intrinsic.length(operand) // columns, columns
 
 
-def held(intrinsic: Intrinsic, operand: NestOperand) -> VectorType:
+def fragment_vector(intrinsic: Intrinsic, operand: NestOperand) -> VectorType:
     """One thread's part of a fragment: registers of 32 bits, with one element of tf32 or two narrower ones in each;
     sums lie in pairs."""
     each = 1 if operand.fragment != "c" and operand.element == F32 else 2

@@ -50,26 +50,26 @@ class TeToLoopPass(ModulePass):
             if is_main(function):
                 write_loop(function, read_tensors(function))
             else:
-                update(function, _Lowering(function).program())
+                update(function, _TeLowering(function).program())
 
 
 def program_of(function: FuncOp) -> Program:
-    """The loops of a te function that calls no others, as a tree."""
-    program = _Lowering(function).program()
+    """Return the loops of a te function without calls, as a tree."""
+    program = _TeLowering(function).program()
     names, elements = [buffer.name for buffer in program.arguments], constant_values(function)
     values = tuple((names[n], value) for n, value in elements.items())
     return replace(program, constants=tuple(names[n] for n in sorted(positions(function, "constants"))), values=values)
 
 
 def arguments_of(function: FuncOp) -> tuple[Buffer, ...]:
-    """The arguments that the loops of a te function have: its inputs, then its results."""
-    lowering = _Lowering(function)
+    """Return the arguments of a te function's loops: its inputs, then its results."""
+    lowering = _TeLowering(function)
     lowering.arguments()
     return tuple(lowering.buffers.values())
 
 
-class _Lowering:
-    """The program of one function under construction: its buffers, by the tensors that they stand for, and nests."""
+class _TeLowering:
+    """The program of one function under construction: the buffer of each tensor, and the nests."""
 
     def __init__(self, function: FuncOp) -> None:
         self.function = function
@@ -81,7 +81,7 @@ class _Lowering:
         self.loops = 0
 
     def program(self) -> Program:
-        """A nest for each op, then a copy for each result that none of them writes, or that is returned before."""
+        """Lower each op to a nest, then copy each result that no nest writes, or that is returned twice."""
         copies = self.arguments()
         arguments = tuple(self.buffers.values())
         for op in self.function.body.block.ops:
@@ -105,7 +105,7 @@ class _Lowering:
         return terminator.operands
 
     def arguments(self) -> list[tuple[SSAValue, Buffer]]:
-        """Make the buffers of the arguments; those results that are copied into theirs."""
+        """Create the buffers of the arguments; return the results that must be copied into theirs."""
         for number, argument in enumerate(self.function.body.block.args):
             self.names[argument] = self._buffer(argument, argument.name_hint or f"arg{number}").name
         copies: list[tuple[SSAValue, Buffer]] = []
@@ -123,7 +123,7 @@ class _Lowering:
         return buffer
 
     def _target(self, value: SSAValue, op: te.ComputeOp | te.GatherOp) -> str:
-        """The buffer of a result: an argument, or one whose lifetime begins here."""
+        """Return the buffer of a result: an argument, or a new temporary."""
         if value not in self.names:
             buffer = self._buffer(value, value.name_hint or op.label.data)
             self.names[value] = buffer.name
@@ -131,26 +131,26 @@ class _Lowering:
         return self.names[value]
 
     def _nest(self, block: Block, origin: str, targets: Sequence[str]) -> None:
-        """The block under one loop an axis, the first outermost, writing its targets at its spatial axes."""
+        """Append a block under one loop an axis, the first outermost; it writes its targets at its spatial axes."""
         label = fresh(block.label, self.labels)
         self.labels.add(label)
         axes = tuple(lin.variable(n) for n in range(len(block.axes)))
         numbers = range(self.loops, self.loops + len(axes))
         self.loops += len(axes)
         loops = [Loop(number, axis.label, axis.size, ()) for number, axis in zip(numbers, block.axes, strict=True)]
-        placed = replace(
+        bound_block = replace(
             block,
             label=label,
             bindings=tuple(map(lin.variable, numbers)),
             writes=tuple(Access(target, axes[: block.spatial]) for target in targets),
             origin=(origin, axes),
         )
-        self.nodes.append(nested(loops, placed))
+        self.nodes.append(nested(loops, bound_block))
 
     def _copy(self, source: str, target: Buffer) -> None:
         axes = tuple(AxisAttr(f"i{d}", size) for d, size in enumerate(target.shape))
         index = tuple(lin.variable(d) for d in range(len(axes)))
         label = fresh(f"copy_{source}", self.labels)
-        copied = body.read(0, target.scalar)
-        block = Block(label, axes, (), (), (Access(source, index),), (target.scalar,), (), (copied,))
+        value = body.read(0, target.scalar)
+        block = Block(label, axes, (), (), (Access(source, index),), (target.scalar,), (), (value,))
         self._nest(block, label, [target.name])

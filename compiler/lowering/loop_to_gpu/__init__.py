@@ -1,8 +1,8 @@
 """loop -> gpu: nests of bound loops become kernels, which a host function launches.
 
-kernels.py   which nests are kernels, their grids and blocks, what they are given
+kernels.py   the kernel of each nest: its grid and block, its buffers
 
-Code inside a kernel is emitted as loop_to_low does.
+loop_to_low emits the code inside kernels.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from compiler.types.policies import policy_named
 class LoopToGpuPass(ModulePass):
     """Lower loop functions to kernels in a gpu.module each, and host functions that launch them.
 
-    Each nest at the top of a function is a kernel; block loops stand outermost in it, thread loops below, under loops
-    that all threads run alike. Barriers stand where the dependences between threads need them.
+    Each nest at the top of a function is a kernel; block loops are outermost in it, thread loops further inside, under
+    loops that all threads run alike. Barriers are inserted where the dependences between threads need them.
 
-    `policy` is strict, contract or fast: which liberties floating-point operations carry as fastmath flags.
+    `policy` is strict, contract or fast: the fastmath flags of floating-point operations.
     """
 
     name = "loop-to-gpu"

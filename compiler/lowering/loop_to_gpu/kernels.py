@@ -1,4 +1,4 @@
-"""Kernels: each nest at the top of a function, its block and thread loops as hardware indices."""
+"""Kernels: each nest at the top of a function; block and thread loops become hardware indices."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from compiler.analysis.barriers import ASYNC, BLOCKS, THREADS, barriers, unordered
 from compiler.intrinsics.warp import LANES
 from compiler.lowering.loop_to_low.context import BlockThreads, Context
-from compiler.lowering.loop_to_low.function import allocated, arguments, entry, low_type, prepared
-from compiler.lowering.loop_to_low.literals import Globals
+from compiler.lowering.loop_to_low.function import allocation, arguments_by_name, entry_block, low_type, prepare_program
+from compiler.lowering.loop_to_low.literals import ConstantGlobals
 from compiler.lowering.loop_to_low.nests import emit
-from compiler.lowering.loop_to_low.private import parts
+from compiler.lowering.loop_to_low.private import private_parts
 from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
 from compiler.program.names import fresh
 from compiler.program.tree import Alloc, Buffer, Loop, Program, blocks_in, loops_in, walk
@@ -45,26 +45,26 @@ Extents = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Shape:
-    """How many blocks a kernel has, and how many threads each of them."""
+class LaunchShape:
+    """The number of blocks of a kernel, and of threads in a block."""
 
     grid: Extents
     block: Extents
 
 
 def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
-    """Replace the body of a loop function by launches, and give the kernels that they launch."""
-    lowering = _Lowering(prepared(function), policy)
+    """Replace the body of a loop function by launches; return the kernels."""
+    lowering = _KernelLowering(prepare_program(function), policy)
     kernels = lowering.run()
     replace_body(function, Region(lowering.host))
     return kernels
 
 
-def shape_of(program: Program, kernel: Loop | Computed) -> Shape:
-    """The shape of a kernel: along each dimension the most that one of its loops has.
+def launch_shape(program: Program, kernel: Loop | Computed) -> LaunchShape:
+    """Return the shape of a kernel: along each dimension the largest extent of a loop bound to it.
 
-    Raises LoweringError where block loops stand inside other loops, blocks side by side are spread over different
-    threads, or there are loops for other targets.
+    Raises LoweringError for block loops inside other loops, for blocks of a stage on different threads, and for loops
+    that a kernel cannot have.
     """
     extents = dict.fromkeys((*BLOCKS, *THREADS), 1)
     loops = loops_in(kernel)
@@ -74,27 +74,27 @@ def shape_of(program: Program, kernel: Loop | Computed) -> Shape:
         elif loop.kind == "parallel":
             raise LoweringError(f"loop '{loop.label}' is {loop.kind}, which a kernel does not have")
     for loop in loops:
-        around = program.enclosing(loop.number)
+        enclosing_loops = program.enclosing(loop.number)
         if loop.kind in BLOCKS:
-            _check_blocks(loop, around)
+            _check_blocks(loop, enclosing_loops)
         elif loop.kind == "tensorized":
-            _check_warp(loop, around, extents["thread_x"])
-        elif loop.kind in THREADS and not any(outer.kind in THREADS for outer in around):
+            _check_warp(loop, enclosing_loops, extents["thread_x"])
+        elif loop.kind in THREADS and not any(outer.kind in THREADS for outer in enclosing_loops):
             _check_stage(program, loop)
     x, y, z, tx, ty, tz = extents.values()
-    return Shape((x, y, z), (tx, ty, tz))
+    return LaunchShape((x, y, z), (tx, ty, tz))
 
 
-def _check_blocks(loop: Loop, around: Sequence[Loop]) -> None:
-    outer = next((each for each in around if each.kind not in BLOCKS), None)
+def _check_blocks(loop: Loop, enclosing_loops: Sequence[Loop]) -> None:
+    outer = next((loop_ for loop_ in enclosing_loops if loop_.kind not in BLOCKS), None)
     if outer is not None:
-        said = f"is bound to {loop.kind} inside the loop '{outer.label}', which each block runs"
-        raise LoweringError(f"loop '{loop.label}' {said}")
+        reason = f"is bound to {loop.kind} inside the loop '{outer.label}', which each block runs"
+        raise LoweringError(f"loop '{loop.label}' {reason}")
 
 
-def _check_warp(loop: Loop, around: Sequence[Loop], threads: int) -> None:
-    """The threads of a warp that runs a nest together are all threads along x: no loop may be bound to them."""
-    outer = next((each for each in around if each.kind == "thread_x"), None)
+def _check_warp(loop: Loop, enclosing_loops: Sequence[Loop], threads: int) -> None:
+    """Raise LoweringError unless the warp that runs a nest is all threads along x, with no loop bound to them."""
+    outer = next((loop_ for loop_ in enclosing_loops if loop_.kind == "thread_x"), None)
     if outer is not None:
         raise LoweringError(f"loop '{loop.label}' is run by a warp, inside the loop '{outer.label}' over threads")
     if threads != LANES:
@@ -102,47 +102,50 @@ def _check_warp(loop: Loop, around: Sequence[Loop], threads: int) -> None:
 
 
 def _check_stage(program: Program, loop: Loop) -> None:
-    """Blocks inside the same thread loops must be spread over the same threads: a stage has no barrier inside."""
+    """Raise LoweringError for blocks inside one thread loop that are on different threads: a stage has no barrier
+    inside."""
     shared = [n.buffer.name for n in walk((loop,)) if isinstance(n, Alloc) and n.buffer.scope == "shared"]
     if shared:
         raise LoweringError(
             f"the shared buffer '{shared[0]}' lives in one iteration of loop '{loop.label}': it is one thread's; "
             "compute it at a loop outside those over threads, which reorder puts inside and bind marks last"
         )
-    kinds = {block.label: _threads_of(program, block) for block in blocks_in(loop)}
-    if not kinds:
+    threads_of_block = {block.label: _threads_of(program, block) for block in blocks_in(loop)}
+    if not threads_of_block:
         raise LoweringError(f"loop '{loop.label}' is bound to {loop.kind}, and no block stands in it")
-    first, *later = kinds
-    different = next((label for label in later if kinds[label] != kinds[first]), None)
-    if different is not None:
+    first, *later = threads_of_block
+    other = next(
+        (label for label in later if threads_of_block[label] != threads_of_block[first]), None
+    )
+    if other is not None:
         raise LoweringError(
-            f"loop '{loop.label}' has blocks '{first}' and '{different}' in it, and they are not on the same threads"
+            f"loop '{loop.label}' has blocks '{first}' and '{other}' in it, and they are not on the same threads"
         )
 
 
 def _threads_of(program: Program, block: Computed) -> set[str]:
-    """The thread dimensions that a block is spread over."""
+    """Return the thread dimensions that a block is distributed over."""
     kinds = {loop.kind for loop in program.enclosing(block.label)}
     return kinds & set(THREADS) | ({THREADS[0]} if "tensorized" in kinds else set())
 
 
-class _Lowering:
-    """The state of lowering one function."""
+class _KernelLowering:
+    """The lowering of one function."""
 
     def __init__(self, program: Program, policy: Policy) -> None:
         self.program, self.policy = program, policy
-        self.parts = parts(program)
-        self.host = entry(program.arguments)
-        self.buffers = arguments(program.arguments, self.host)
+        self.parts = private_parts(program)
+        self.host = entry_block(program.arguments)
+        self.buffers = arguments_by_name(program.arguments, self.host)
         self.kernels: dict[str, Operation] = {}
         self.module = f"{program.name}_kernels"
-        self.constants = Globals(f"{program.name}_constant", ())
+        self.constants = ConstantGlobals(f"{program.name}_constant", ())
 
     def run(self) -> KernelsOp:
-        """Lower every nest, and make the host function launch the kernels in their order."""
+        """Lower each nest to a kernel, and launch the kernels in order."""
         for node in self.program.body:
             if isinstance(node, Alloc):
-                alloc = allocated(node.buffer, low_type(node.buffer))
+                alloc = allocation(node.buffer, low_type(node.buffer))
                 self.buffers[node.buffer.name] = alloc.memref
                 self.host.add_op(alloc)
             else:
@@ -152,45 +155,44 @@ class _Lowering:
         return KernelsOp(StringAttr(self.module), Region(Block(ops)))  # type: ignore[arg-type]
 
     def _launch(self, node: Loop | Computed) -> list[Operation]:
-        shape, inside = shape_of(self.program, node), blocks_in(node)
-        touched = (buffer for block in inside for buffer in _touched(block))
-        used = list(dict.fromkeys(buffer for buffer in touched if buffer in self.buffers))
-        title = _word(inside[-1].label if inside else "nothing")
-        name = fresh(f"{_word(self.program.name)}_{title}", self.constants.taken, "_")
+        shape, blocks = launch_shape(self.program, node), blocks_in(node)
+        touched_names = (buffer for block in blocks for buffer in _buffers_of(block))
+        used_names = list(dict.fromkeys(buffer for buffer in touched_names if buffer in self.buffers))
+        title = _identifier(blocks[-1].label if blocks else "nothing")
+        name = fresh(f"{_identifier(self.program.name)}_{title}", self.constants.taken, "_")
         self.constants.taken.add(name)
-        self.kernels[name] = self._kernel(name, node, shape, [self.program.buffers[buffer] for buffer in used])
+        self.kernels[name] = self._kernel(name, node, shape, [self.program.buffers[buffer] for buffer in used_names])
         sizes = [ConstantOp(IntegerAttr(n, INDEX)) for n in (*shape.grid, *shape.block)]
         symbol = SymbolRefAttr(self.module, [name])
-        operands = [self.buffers[buffer] for buffer in used]
+        operands = [self.buffers[buffer] for buffer in used_names]
         launch = LaunchFuncOp(symbol, sizes[:3], sizes[3:], kernelOperands=operands, asyncDependencies=[])
         return [*sizes, launch]
 
-    def _kernel(self, name: str, node: Loop | Computed, shape: Shape, used: Sequence[Buffer]) -> KernelOp:
-        """A nest as a kernel on the buffers that it uses."""
-        body = entry(used)
+    def _kernel(self, name: str, node: Loop | Computed, shape: LaunchShape, used: Sequence[Buffer]) -> KernelOp:
+        """Emit a nest as a kernel; `used` are its buffers."""
+        body = entry_block(used)
         scopes = Scopes([Scope(body)], ranges=dict(self.program.ranges))
-        context = Context(self.program, scopes, self.policy, arguments(used, body))
-        read = {buffer for block in blocks_in(node) for buffer in block.sources}
-        literals = [literal for literal in self.program.literals if literal.buffer.name in read]
+        context = Context(self.program, scopes, self.policy, arguments_by_name(used, body))
+        read_names = {buffer for block in blocks_in(node) for buffer in block.sources}
+        literals = [literal for literal in self.program.literals if literal.buffer.name in read_names]
         context.add_constants(self.constants.get(literals, scopes))
         context.threads = self._threads(context, node, shape)
         emit(context, node)
         body.add_op(KernelReturnOp([]))
         types = [value.type for value in body.args]
-        made = KernelOp(name, (types, []), Region(body), True, shape.block, shape.grid)
-        made.attributes["gpu.kernel"] = UnitAttr()  # where upstream looks for it
-        return made
+        kernel = KernelOp(name, (types, []), Region(body), True, shape.block, shape.grid)
+        kernel.attributes["gpu.kernel"] = UnitAttr()  # where upstream looks for it
+        return kernel
 
-    def _threads(self, context: Context, node: Loop | Computed, shape: Shape) -> BlockThreads:
-        """The hardware indices along which a kernel has more than one thread, and the kinds that its loops are bound
-        to."""
-        inside = loops_in(node)
-        bound = {loop.kind for loop in inside}
+    def _threads(self, context: Context, node: Loop | Computed, shape: LaunchShape) -> BlockThreads:
+        """Create the hardware indices that loops of a kernel are bound to."""
+        loops = loops_in(node)
+        bound_kinds = {loop.kind for loop in loops}
         extents = dict(zip((*BLOCKS, *THREADS), (*shape.grid, *shape.block), strict=True))
         ids: dict[str, SSAValue] = {}
         variables: dict[str, int] = {}
         for number, (kind, extent) in enumerate(extents.items(), self.program.fresh_number()):
-            if kind not in bound:
+            if kind not in bound_kinds:
                 continue
             dimension = DimensionAttr(DimensionEnum(kind[-1]))
             value = context.scopes.add(BlockIdOp(dimension) if kind in BLOCKS else ThreadIdOp(dimension))
@@ -200,23 +202,23 @@ class _Lowering:
             context.scopes.ranges[number] = (0, extent - 1)
         numbers = {number for number, loop in self.program.loops.items() if loop.kind in THREADS}
         waits = self._barriers(node) if isinstance(node, Loop) else ()
-        copies_wait = any(ASYNC in dict(loop.attributes) for loop in inside)
+        copies_wait = any(ASYNC in dict(loop.attributes) for loop in loops)
         return BlockThreads(ids, extents, variables, self.parts, numbers, waits, copies_wait=copies_wait)
 
     def _barriers(self, kernel: Loop) -> Collection[object]:
-        """The nodes before which the threads of a block wait for each other."""
-        torn = unordered(self.program, kernel)
-        if torn is not None:
-            both = f"'{torn.first.block.label}' and '{torn.second.block.label}'"
-            raise LoweringError(f"blocks {both} stand inside the same thread loops, where nobody waits: {torn}")
+        """Return the nodes before which the threads of a block synchronise."""
+        conflict = unordered(self.program, kernel)
+        if conflict is not None:
+            labels = f"'{conflict.first.block.label}' and '{conflict.second.block.label}'"
+            raise LoweringError(f"blocks {labels} stand inside the same thread loops, where nobody waits: {conflict}")
         return barriers(self.program, kernel)
 
 
-def _touched(block: Computed) -> list[str]:
-    """The buffers that a block reads, its table last, and writes."""
+def _buffers_of(block: Computed) -> list[str]:
+    """Return the buffers that a block reads, its table last, and writes."""
     return [*block.sources, *(access.buffer for access in block.writes)]
 
 
-def _word(text: str) -> str:
-    """A text as a name that every target's language has."""
+def _identifier(text: str) -> str:
+    """Return a text as an identifier of every target language."""
     return re.sub(r"\W", "_", text, flags=re.ASCII)

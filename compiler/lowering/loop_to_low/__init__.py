@@ -2,28 +2,28 @@
 
 The function is read once, to its program; ops are emitted from that.
 
-function.py    how a loop function is read, and what replaces it
-context.py     what is known while a function is lowered
-scopes.py      where ops go: index arithmetic, simplified, shared, and hoisted to the loop that it depends on
+function.py    the program that is lowered, and the signature of the low-level function
+context.py     the state of lowering a function
+scopes.py      insertion points: index arithmetic is simplified, shared, and hoisted to the loop that it depends on
 nests.py       loops and their kinds, guards
 bounds.py      the bounds of a loop, narrowed by guards
-literals.py    constants: buffers of the module, numbers where the index is known
-widened.py     temporaries that grow, so that a tile that is not whole reads what is there
-cuts.py        where a loop of vectors is cut into whole iterations and a masked end
-lanes.py       where the accesses of a block are, and in which lanes: elements, strides, masks
-reads.py       the reads of a block: plain, masked, lane by lane
-accesses.py    the same with the writes
-blocks.py      one block: reads, body, combination, writes; lanes where a loop is vectorized
-gathers.py     one gather: index values, the element or the value outside, the write
-selections.py  selections that unrolled loops decide
+literals.py    constants: buffers of the module, numbers where the index is constant
+widened.py     temporaries that are enlarged, so that partial tiles read inside them
+cuts.py        splitting of a loop of vectors into full iterations and a masked end
+lanes.py       the elements of a block's accesses, their strides and masks
+reads.py       the reads of a block: scalar, vector, masked, lane by lane
+accesses.py    the writes of a block
+blocks.py      one block: reads, body, combination, writes
+gathers.py     one gather: index values, the element or the default, the write
+selections.py  folding of selections with constant conditions in unrolled loops
 scalars.py     the body's operations on scalars or vectors, with the floating-point policy's flags
-prefetches.py  the cache lines that a later iteration touches
-streams.py     which buffers a loop writes past the caches
-operands.py    where the operands of a tensorized nest begin
+prefetches.py  prefetches of the cache lines of a later iteration
+streams.py     buffers with non-temporal stores
+operands.py    the operands of a tensorized nest
 tensor.py      tensorized nests: one op of an intrinsic each
-private.py     local buffers of which each thread of a kernel keeps a part
+private.py     the part of a local buffer that a thread of a kernel owns
 threads.py     inside a kernel: hardware indices, buffers on the chip, stages
-warp.py        tensorized nests that the threads of a warp run together
+warp.py        tensorized nests that a warp runs
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from compiler.types.policies import policy_named
 class LoopToLowPass(ModulePass):
     """Lower loop nests to func, scf, memref, vector, arith and math.
 
-    `policy` is strict, contract or fast: which liberties floating-point operations carry as fastmath flags.
+    `policy` is strict, contract or fast: the fastmath flags of floating-point operations.
     """
 
     name = "loop-to-low"

@@ -1,6 +1,6 @@
-"""One block: read the inputs, evaluate the body, combine, write. With a lane variable, all lanes at once.
+"""One block: read the inputs, evaluate the body, combine, write; in a vectorized loop for all lanes at once.
 
-A value that does not differ from lane to lane stays a scalar.
+A value that is equal in all lanes stays a scalar.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from compiler.dialects.upstream.arith import SelectOp
 from compiler.dialects.upstream.nvgpu import CopyOp
 from compiler.lowering.loop_to_low import scalars, selections
 from compiler.lowering.loop_to_low.accesses import Accessor
-from compiler.lowering.loop_to_low.context import Context, under
+from compiler.lowering.loop_to_low.context import Context, emit_under
 from compiler.program.body import Index, Read, read
 from compiler.program.combiner import Joint
 from compiler.program.tree import Access, Block, Loop, Program, blocks_in, touched
@@ -30,99 +30,109 @@ from compiler.types.scopes import SCOPES, space_of
 
 
 def emit_block(context: Context, block: Block, guard: Sequence[Condition]) -> None:
-    """Emit a block; `guard` holds the conditions that differ between lanes or that it is free of, no others."""
-    free = free_of(context, block, guard)
-    tested = [c for c in guard if c not in free]
+    """Emit a block; the conditions of `guard` differ between lanes or are deferred, all others are tested."""
+    deferred = deferred_conditions(context, block, guard)
+    untested = [c for c in guard if c not in deferred]
     if blends(context, block):
-        _unless_never(context, tested, lambda open: Emitter(context, block, open, free, blended=True).emit())
+        _emit_unless_never(context, untested, lambda open: Emitter(context, block, open, deferred, blended=True).emit())
     else:
-        under_guard(context, tested, lambda open: Emitter(context, block, open, free).emit())
+        emit_under_guard(context, untested, lambda open: Emitter(context, block, open, deferred).emit())
 
 
 def blends(context: Context, block: Block) -> bool:
-    """Whether a reduction may store its accumulators whole where its guard fails in some lanes, those as they were.
+    """Return whether a reduction may store all lanes of its accumulators, with the old value where its guard fails.
 
-    The masked end of a cut loop does so: it accesses the same elements as the whole iterations, and both keep them in
-    registers. Requires that no other block writes those lanes meanwhile, as in a temporary of the same thread, and that
-    they are inside the buffer.
+    The masked end of a cut loop does so: it accesses the same elements as the full iterations, and both keep them in
+    registers. Requires that no other thread writes those lanes, as in a thread's own temporary, and that they are
+    within the buffer.
     """
-    if not context.ending or context.lane is None or not _combines_each(block):
+    if not context.in_masked_end or context.lane is None or not _is_separate_reduction(block):
         return False
     emitter = Emitter(context, block, [], [])
-    return all(_is_own(context.program, block, a.buffer) and emitter.is_whole(a) for a in block.writes)
+    return all(_is_thread_private(context.program, block, a.buffer) and emitter.is_whole(a) for a in block.writes)
 
 
-def _combines_each(block: Block) -> bool:
-    """Whether a block is a reduction that combines each target by itself."""
+def _is_separate_reduction(block: Block) -> bool:
+    """Return whether a block is a reduction with a combiner for each target."""
     return bool(block.combiners) and not isinstance(block.combiners[0], Joint)
 
 
-def _is_own(program: Program, block: Block, buffer: str) -> bool:
-    """Whether a buffer is a temporary that only the thread which runs the block accesses."""
+def _is_thread_private(program: Program, block: Block, buffer: str) -> bool:
+    """Return whether a buffer is a temporary that only the thread which runs the block accesses."""
     if buffer not in program.allocs:
         return False
-    around = program.enclosing((buffer,))
-    return all(loop in around for loop in program.enclosing(block.label) if loop.kind == "parallel")
+    enclosing_loops = program.enclosing((buffer,))
+    return all(loop in enclosing_loops for loop in program.enclosing(block.label) if loop.kind == "parallel")
 
 
-def free_of(context: Context, block: Block, guard: Sequence[Condition]) -> list[Condition]:
-    """The conditions that a reduction in lanes need not test: its accumulator is masked, outside the innermost loop.
-
-    That is possible where neither the accumulator's place nor the condition depends on that loop.
+def deferred_conditions(context: Context, block: Block, guard: Sequence[Condition]) -> list[Condition]:
+    """Return the conditions that a vectorized reduction need not test: the mask of its accumulator, outside of the
+    innermost loop, applies them. Requires that neither the accumulator's index nor the condition depends on that loop.
     """
-    if not guard or not _combines_each(block) or any(access.buffer in context.private for access in block.writes):
+    if (
+        not guard
+        or not _is_separate_reduction(block)
+        or any(access.buffer in context.private for access in block.writes)
+    ):
         return []
-    around = context.program.enclosing(block.label)
-    lane = next((loop.number for loop in around if loop.kind == "vectorized"), None)
-    inner = next((loop.number for loop in reversed(around) if loop.kind in ("serial", "parallel")), None)
-    if lane is None or inner is None:
+    enclosing_loops = context.program.enclosing(block.label)
+    lane = next((loop.number for loop in enclosing_loops if loop.kind == "vectorized"), None)
+    innermost = next((loop.number for loop in reversed(enclosing_loops) if loop.kind in ("serial", "parallel")), None)
+    if lane is None or innermost is None:
         return []
     axes = context.axes(block)
-    if not all(_steps(context.over(axes, access.index), lane, inner) for access in block.writes):
+    if not all(
+        _is_fixed_vector(context.substitute_axes(axes, access.index), lane, innermost) for access in block.writes
+    ):
         return []
-    moving = _moving(context, block, inner)
-    open = [c for c in guard if c not in moving and not c.always(context.scopes.ranges)]
-    return [c for c in open if inner not in c.form.variables()]
+    varying = _conditions_of_loop(context, block, innermost)
+    open_conditions = [c for c in guard if c not in varying and not c.always(context.scopes.ranges)]
+    return [c for c in open_conditions if innermost not in c.form.variables()]
 
 
-def _moving(context: Context, block: Block, inner: int) -> list[Condition]:
-    """The conditions of a guard that depend on a loop of which only one iteration is emitted."""
+def _conditions_of_loop(context: Context, block: Block, inner: int) -> list[Condition]:
+    """Return the conditions of a guard that depend on a loop of which a single iteration is emitted."""
     if inner not in context.values:
         return []
-    now = context.values
-    ever = {number: form for number, form in now.items() if number != inner}
-    pairs = zip(context.conditions(block.guard, now), context.conditions(block.guard, ever), strict=True)
-    return [c for c, general in pairs if inner in general.form.variables()]
+    values = context.values
+    other_values = {number: form for number, form in values.items() if number != inner}
+    pairs = zip(context.conditions(block.guard, values), context.conditions(block.guard, other_values), strict=True)
+    return [c for c, general_condition in pairs if inner in general_condition.form.variables()]
 
 
-def _steps(forms: Sequence[Linear], lane: int, inner: int) -> bool:
-    """Whether a place steps by one element a lane and stays where it is in the innermost loop."""
+def _is_fixed_vector(forms: Sequence[Linear], lane: int, inner: int) -> bool:
+    """Return whether an index has stride one over lanes and does not depend on the innermost loop."""
     if not forms or forms[-1].coefficient(lane) != 1:
         return False
     outer_variables = set().union(*(form.variables() for form in forms[:-1]))
     return lane not in outer_variables and inner not in outer_variables | forms[-1].variables()
 
 
-def under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
-    """Emit code under conditions that differ between lanes; it is skipped if no lane is active."""
+def emit_under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
+    """Emit code under conditions that differ between lanes; skip it if they fail in all lanes."""
 
-    def tested(open: list[Condition]) -> None:
-        possible = [Condition(_most(context, c.form), c.equal) for c in open if not c.equal]
-        tests = [c for c in possible if not c.always(context.scopes.ranges) and not context.is_implied(c)]
-        under(context, tests, lambda: emit(open))
+    def emit_tested(open_conditions: list[Condition]) -> None:
+        necessary_conditions = [
+            Condition(_largest_over_lanes(context, c.form), c.equal) for c in open_conditions if not c.equal
+        ]
+        tests = [c for c in necessary_conditions if not c.always(context.scopes.ranges) and not context.is_implied(c)]
+        emit_under(context, tests, lambda: emit(open_conditions))
 
-    _unless_never(context, guard, tested)
-
-
-def _unless_never(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
-    """Emit code under the conditions that may fail; nothing if one always fails."""
-    open = [c for c in guard if not c.always(context.scopes.ranges)]
-    if not any(c.never(context.scopes.ranges) for c in open):
-        emit(open)
+    _emit_unless_never(context, guard, emit_tested)
 
 
-def _most(context: Context, form: Linear) -> Linear:
-    """The form in the lane where it is greatest: if it is negative there, no lane is active."""
+def _emit_unless_never(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
+    """Emit code with the conditions that may fail; nothing if one always fails."""
+    open_conditions = [c for c in guard if not c.always(context.scopes.ranges)]
+    if not any(c.never(context.scopes.ranges) for c in open_conditions):
+        emit(open_conditions)
+
+
+def _largest_over_lanes(context: Context, form: Linear) -> Linear:
+    """Return a form in the lane with its largest value: if it is negative there, no lane is active.
+
+    Example: 3 - lane is 3, lane - 3 over 8 lanes is 4.
+    """
     assert context.lane is not None
     factor = form.coefficient(context.lane)
     if factor is None:
@@ -131,7 +141,7 @@ def _most(context: Context, form: Linear) -> Linear:
 
 
 def _drop_unused(reads: Iterable[SSAValue]) -> None:
-    """Drop loads that constants have made dead."""
+    """Erase loads whose values folding has left unused."""
     for value in dict.fromkeys(reads):
         if isinstance(value.owner, memref.LoadOp | vector.LoadOp) and not value.uses:
             value.owner.detach()
@@ -142,55 +152,57 @@ class Emitter(Accessor):
     """The emission of one block."""
 
     def emit(self) -> None:
-        """Reads, body, combination, writes; or a copy that goes on by itself."""
+        """Emit reads, body, combination and writes, or an asynchronous copy."""
         block = self.block
         if self._is_async():
             self._begin_copy()
             return
-        numbers = {n: number for n, access in enumerate(block.reads) if (number := self.known(access)) is not None}
-        if numbers:
+        known_reads = {n: number for n, access in enumerate(block.reads) if (number := self.known(access)) is not None}
+        if known_reads:
             self.policy = self.policy.of_literals
-        body = selections.decided(block.body, self.axes, self.scopes.ranges)
-        used = range(len(block.reads)) if body is block.body else selections.reads_of(body)
-        reads = {n: self._read(block.reads[n]) for n in used if n not in numbers}
+        body = selections.resolve_selections(block.body, self.axes, self.scopes.ranges)
+        used_reads = range(len(block.reads)) if body is block.body else selections.reads_of(body)
+        reads = {n: self._read(block.reads[n]) for n in used_reads if n not in known_reads}
         for n, value in reads.items():
             value.name_hint = value.name_hint or hint(block.reads[n].buffer.lower())
-        emitter = scalars.Expressions(self.scopes, lambda leaf: self._leaf(leaf, reads), self.context.policy, numbers)
-        if not (numbers and self._changes_nothing(emitter)):
+        emitter = scalars.Expressions(
+            self.scopes, lambda leaf: self._leaf(leaf, reads), self.context.policy, known_reads
+        )
+        if not (known_reads and self._changes_nothing(emitter)):
             self._finish([emitter.value(root) for root in body])
-        if numbers:
+        if known_reads:
             _drop_unused(reads.values())
 
     def _finish(self, yielded: list[SSAValue]) -> None:
-        """Combination and writes."""
+        """Combine and write."""
         block = self.block
         if block.combiners:
             joint = block.combiners[0]
-            yielded = self._jointly(joint, yielded) if isinstance(joint, Joint) else self._each(yielded)
+            yielded = self._combine_jointly(joint, yielded) if isinstance(joint, Joint) else self._combine_each(yielded)
         for access, value in zip(block.writes, yielded, strict=True):
             self._write(access, value)
 
     def _changes_nothing(self, emitter: scalars.Expressions) -> bool:
-        """Whether the block combines only identities into its targets."""
-        if not _combines_each(self.block):
+        """Return whether the block combines only identities into its targets."""
+        if not _is_separate_reduction(self.block):
             return False
         pairs = zip(self.block.combiners, map(emitter.known, self.block.body), strict=True)
-        return all(scalars.drops_out(str(combiner), number, self.context.policy) for combiner, number in pairs)
+        return all(scalars.is_identity(str(combiner), number, self.context.policy) for combiner, number in pairs)
 
     def _leaf(self, leaf: Read | Index, reads: Mapping[int, SSAValue]) -> SSAValue:
         return reads[leaf.position] if isinstance(leaf, Read) else self._index(self.axes[leaf.axis])
 
     def _is_async(self) -> bool:
-        """Whether the block copies whole elements from global to shared memory asynchronously: its loop asks for it,
-        and nothing else in the stage touches the elements, since a stage has no wait."""
+        """Return whether the block is an asynchronous copy of 4, 8 or 16 bytes from global to shared memory: its loop
+        requests it, and no other block of the stage accesses the target, since a stage has no wait."""
         if self.context.threads is None or self.mask is not None:
             return False
-        block, around = self.block, self.context.program.enclosing(self.block.label)
-        if not any(ASYNC in dict(loop.attributes) for loop in around):
+        block, enclosing_loops = self.block, self.context.program.enclosing(self.block.label)
+        if not any(ASYNC in dict(loop.attributes) for loop in enclosing_loops):
             return False
         if block.combiners or len(block.reads) != 1 or block.body != (read(0, block.read_types[0]),):
             return False
-        if block.reads[0].where or not self._is_alone(block.writes[0].buffer, around):
+        if block.reads[0].where or not self._is_alone(block.writes[0].buffer, enclosing_loops):
             return False
         accesses = (block.reads[0], block.writes[0])
         source, target = (self.context.buffers[access.buffer].type for access in accesses)
@@ -202,79 +214,88 @@ class Emitter(Accessor):
         row = row_of(source.element_type)
         return is_contiguous and row is not None and row.kind != "b" and lanes * row.bits // 8 in (4, 8, 16)
 
-    def _is_alone(self, target: str, around: Sequence[Loop]) -> bool:
-        """Whether no other block of the stage touches a buffer."""
-        stage = next((loop for loop in around if loop.kind in THREADS), None)
+    def _is_alone(self, target: str, enclosing_loops: Sequence[Loop]) -> bool:
+        """Return whether no other block of the stage accesses a buffer."""
+        stage = next((loop for loop in enclosing_loops if loop.kind in THREADS), None)
         neighbours = [block for block in blocks_in(stage) if block is not self.block] if stage else []
         reads, writes = touched(neighbours)
         return target not in reads | writes
 
     def _begin_copy(self) -> None:
-        places = []
+        endpoints = []
         for access in (self.block.writes[0], self.block.reads[0]):
             element = self._element(access)
-            indices = self.scopes.indices(element.index) if self.context.lane is None else self._first(element)
-            places.append((element.buffer, indices))
-        (target, to), (source, at) = places
-        self.scopes.run(CopyOp(target, to, source, at, 1 if self.context.lane is None else self.context.lanes))
+            indices = self.scopes.indices(element.index) if self.context.lane is None else self._first_indices(element)
+            endpoints.append((element.buffer, indices))
+        (target, target_indices), (source, source_indices) = endpoints
+        self.scopes.run(
+            CopyOp(
+                target, target_indices, source, source_indices, 1 if self.context.lane is None else self.context.lanes
+            )
+        )
 
-    def _each(self, yielded: Sequence[SSAValue]) -> list[SSAValue]:
-        """The values to store: each combined with its target's value."""
+    def _combine_each(self, yielded: Sequence[SSAValue]) -> list[SSAValue]:
+        """Combine each value with its target's former value."""
         combined = zip(self.block.combiners, self.block.writes, yielded, strict=True)
-        return [self._combined(str(combiner), access, value) for combiner, access, value in combined]
+        return [self._combine(str(combiner), access, value) for combiner, access, value in combined]
 
-    def _jointly(self, joint: Joint, yielded: Sequence[SSAValue]) -> list[SSAValue]:
-        """The values to store: all targets combined with all values by the block's region."""
+    def _combine_jointly(self, joint: Joint, yielded: Sequence[SSAValue]) -> list[SSAValue]:
+        """Combine all targets with all values by the block's region."""
         accumulators = [self._read(access) for access in self.block.writes]
         if self.context.lane is None or any(self._varies(self._element(access).index) for access in self.block.writes):
-            return self._joined(joint, accumulators, yielded)
+            return self._apply_region(joint, accumulators, yielded)
         self._count_lanes()
-        added = [yielded] * self.context.lanes
+        contributions = [yielded] * self.context.lanes
         if self.mask is not None or any(scalars.lanes_of(v) for v in yielded):
-            added = self._lane_values(joint, yielded)
-        for values in added:
-            accumulators = self._joined(joint, accumulators, values)
+            contributions = self._lane_values(joint, yielded)
+        for values in contributions:
+            accumulators = self._apply_region(joint, accumulators, values)
         return accumulators
 
     def _lane_values(self, joint: Joint, yielded: Sequence[SSAValue]) -> list[Sequence[SSAValue]]:
-        """The values of each lane; a lane outside the mask adds the identity."""
-        wide = [self._or_neutral(value, neutral) for value, neutral in zip(yielded, joint.identities, strict=True)]
-        return [[scalars.lane(self.scopes, v, n) for v in wide] for n in range(self.context.lanes)]
+        """Return the values of each lane; masked lanes have the identity."""
+        vectors = [
+            self._with_identity(value, identity_value)
+            for value, identity_value in zip(yielded, joint.identities, strict=True)
+        ]
+        return [[scalars.extract_lane(self.scopes, v, n) for v in vectors] for n in range(self.context.lanes)]
 
-    def _or_neutral(self, value: SSAValue, neutral: FloatAttr | IntegerAttr) -> SSAValue:
-        """A value of all lanes, in those outside the mask the identity."""
-        value = scalars.widen(self.scopes, value, self.context.lanes)
+    def _with_identity(self, value: SSAValue, identity_value: FloatAttr | IntegerAttr) -> SSAValue:
+        """Broadcast a value to all lanes; masked lanes have the identity."""
+        value = scalars.broadcast_to_lanes(self.scopes, value, self.context.lanes)
         if self.mask is None:
             return value
-        outside = self.scopes.constant(scalars.splat(neutral, self.context.lanes))
-        return self.scopes.add(SelectOp(self.mask, value, outside))
+        identity_vector = self.scopes.constant(scalars.splat(identity_value, self.context.lanes))
+        return self.scopes.add(SelectOp(self.mask, value, identity_vector))
 
-    def _joined(self, joint: Joint, accumulators: Sequence[SSAValue], added: Sequence[SSAValue]) -> list[SSAValue]:
-        """One application of the region, on scalars or, where one of them is a vector, on vectors."""
-        given = [*accumulators, *added]
+    def _apply_region(
+        self, joint: Joint, accumulators: Sequence[SSAValue], contribution: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        """Apply the region once, on scalars, or on vectors if an operand is one."""
+        operands = [*accumulators, *contribution]
 
         def operand(leaf: Read | Index) -> SSAValue:
             assert isinstance(leaf, Read)
-            return given[leaf.position]
+            return operands[leaf.position]
 
         combined = scalars.evaluate(self.scopes, joint.body, operand, self.context.policy)
-        lanes = next((n for v in given if (n := scalars.lanes_of(v)) is not None), None)
-        return combined if lanes is None else [scalars.widen(self.scopes, v, lanes) for v in combined]
+        lanes = next((n for v in operands if (n := scalars.lanes_of(v)) is not None), None)
+        return combined if lanes is None else [scalars.broadcast_to_lanes(self.scopes, v, lanes) for v in combined]
 
-    def _combined(self, combiner: str, access: Access, value: SSAValue) -> SSAValue:
+    def _combine(self, combiner: str, access: Access, value: SSAValue) -> SSAValue:
         element = self._buffer(access).element
         if self.context.lane is not None and not self._varies(self._element(access).index):
-            value = self._horizontal(combiner, element, value)
-        old = self._held(access)
+            value = self._reduce_lanes(combiner, element, value)
+        old = self._accumulator(access)
         lanes = scalars.lanes_of(old)
         if lanes is not None:
-            value = scalars.widen(self.scopes, value, lanes)
+            value = scalars.broadcast_to_lanes(self.scopes, value, lanes)
         new = scalars.combine(self.scopes, combiner, old, value, element, self.policy)
         if self.blended and self.mask is not None and lanes is not None:
             return self.scopes.add(SelectOp(self.mask, new, old))
         return new
 
-    def _horizontal(self, combiner: str, element: Attribute, value: SSAValue) -> SSAValue:
-        """All lanes combined into one scalar; lanes outside the mask count as the identity."""
-        value = self._or_neutral(value, identity(combiner, element))
+    def _reduce_lanes(self, combiner: str, element: Attribute, value: SSAValue) -> SSAValue:
+        """Reduce the lanes to a scalar; masked lanes have the identity."""
+        value = self._with_identity(value, identity(combiner, element))
         return self.scopes.add(scalars.reduction(combiner, value, element, self.context.policy))

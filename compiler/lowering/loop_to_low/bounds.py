@@ -1,4 +1,4 @@
-"""The bounds of a loop: its extent, narrowed by the guards that its variable completes."""
+"""The bounds of a loop: its extent, narrowed by guards."""
 
 from __future__ import annotations
 
@@ -15,22 +15,27 @@ from compiler.lowering.loop_to_low.scopes import Scopes
 
 
 class Bounds:
-    """The bounds of a loop: its extent, narrowed by guards that its variable completes."""
+    """The bounds of a loop: 0 to its extent, at least the `lows` and at most the `highs`."""
 
     def __init__(self, extent: int, lows: Sequence[Linear] = (), highs: Sequence[Linear] = ()) -> None:
         self.extent = extent
         self.lows = list(lows)
         self.highs = list(highs)
 
-    def below(self, forms: Sequence[Linear]) -> Bounds:
-        """The bounds of the iterations that are also below the least of some forms."""
+    def with_highs(self, forms: Sequence[Linear]) -> Bounds:
+        """Return the bounds with further upper bounds."""
         return Bounds(self.extent, self.lows, [*self.highs, *forms])
 
-    def take(self, context: Context, condition: Condition, variable: int) -> bool:
-        """Narrow the bounds by a condition f + a*v >= 0 over known f; False if it is not of that form."""
+    def narrow(self, context: Context, condition: Condition, variable: int) -> bool:
+        """Narrow the bounds by a condition f + a*v >= 0 with a bound form f; return False for any other condition.
+
+        Example: 99 - 16*v >= 0 gives v < 99
+
+        16 + 1 = 7.
+        """
         factor = condition.form.coefficient(variable)
         invariant = condition.form - Linear(((variable, factor or 0),)) if factor else None
-        if condition.equal or invariant is None or not context.is_known(invariant) or context.has_lanes(invariant):
+        if condition.equal or invariant is None or not context.is_bound(invariant) or context.has_lanes(invariant):
             return False
         ranges = context.scopes.ranges
         if factor is not None and factor < 0:  # v <= floor(f / -a)
@@ -42,14 +47,14 @@ class Bounds:
         return True
 
     def count(self, ranges: lin.Ranges) -> int | None:
-        """How many iterations there are, from the first on, where that is always as many."""
-        if self._starts_later(ranges):
+        """Return the number of iterations if they start at 0 and the number is constant; else None."""
+        if self._has_lower_bound(ranges):
             return None
-        smallest, largest = self._span(ranges)
+        smallest, largest = self._range_of_upper(ranges)
         return max(smallest, 0) if max(smallest, 0) == max(largest, 0) else None
 
     def lower(self, scopes: Scopes) -> SSAValue:
-        """Where the iterations start."""
+        """Emit the lower bound."""
         value = scopes.index_constant(0)
         for form in self.lows:
             if lin.bounds(form, scopes.ranges)[1] > 0:
@@ -57,7 +62,7 @@ class Bounds:
         return value
 
     def upper(self, scopes: Scopes) -> SSAValue:
-        """The end of the iterations; not above `lower` for an empty loop."""
+        """Emit the upper bound; it may be below `lower` for an empty loop."""
         constant_end = min([self.extent, *(form.constant for form in self.highs if form.is_constant)])
         value = scopes.index_constant(constant_end)
         for form in self.highs:
@@ -66,19 +71,19 @@ class Bounds:
         return value
 
     def end(self, scopes: Scopes) -> SSAValue:
-        """The end of the iterations; `lower` for an empty loop."""
+        """Emit the upper bound; `lower` for an empty loop."""
         if self.count(scopes.ranges) == 0:
             return self.lower(scopes)
         value = self.upper(scopes)
-        if self._starts_later(scopes.ranges) or self._span(scopes.ranges)[0] < 0:
+        if self._has_lower_bound(scopes.ranges) or self._range_of_upper(scopes.ranges)[0] < 0:
             value = scopes.add(arith.MaxSIOp(value, self.lower(scopes)))
         return value
 
-    def _starts_later(self, ranges: lin.Ranges) -> bool:
+    def _has_lower_bound(self, ranges: lin.Ranges) -> bool:
         return any(lin.bounds(form, ranges)[1] > 0 for form in self.lows)
 
-    def _span(self, ranges: lin.Ranges) -> lin.Range:
-        """The least and the most that `upper` can be."""
+    def _range_of_upper(self, ranges: lin.Ranges) -> lin.Range:
+        """Return the least and the largest value of `upper`."""
         spans = [(self.extent, self.extent), *(lin.bounds(form, ranges) for form in self.highs)]
         return min(low for low, _ in spans), min(high for _, high in spans)
 

@@ -1,4 +1,4 @@
-"""The state of the lowering of a function: buffers, loop variables, settled guards, the lane variable."""
+"""The state of lowering a function: buffers, loop variables, tested guards, the lane variable."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ from compiler.program.tree import Block, Loop, Node, Program, blocks_in
 from compiler.support.errors import LoweringError
 from compiler.types.policies import Policy
 
-MOST_COPIES = 4096
-"""How many statements the unrolled code of one nest may have, those done lane by lane included: LLVM takes seconds."""
+MAX_STATEMENTS = 4096
+"""The most statements of a nest's unrolled code, lane by lane ones included: more cost LLVM seconds."""
 
-MOST_LANES = 128
-"""How many lanes a vectorized loop may have: two registers of bytes, the smallest elements."""
+MAX_LANES = 128
+"""The most lanes of a vectorized loop: two registers of bytes, the smallest elements."""
 
 
 @dataclass
 class BlockThreads:
-    """The hardware indices of a kernel: by the kind of a loop the value and the extent, and the variable that stands
-    for it in conditions; the parts of local buffers that each thread keeps; the thread loops; the nodes before which
-    threads wait; whether a stage is being emitted; whether the kernel has copies that barriers wait for."""
+    """The threads of a kernel.
+
+    ids, extents, variables: by the kind of a loop, the hardware index, its extent and its variable in conditions.
+    parts: of local buffers that each thread owns. numbers: of the thread loops. barriers: the nodes with a barrier
+    before them. in_stage: whether a stage is being emitted. copies_wait: whether barriers wait for asynchronous copies.
+    """
 
     ids: dict[str, SSAValue]
     extents: dict[str, int]
@@ -46,10 +49,11 @@ class BlockThreads:
 class Context:
     """The state of lowering one function.
 
-    `buffers` are by their names in the program, `constants` the elements that the program states; `values` are the
-    values of unrolled loops. `facts` hold in the whole iterations of a cut loop, `ending` is true while its end is
-    emitted. `threads` are the threads of a kernel, None on a CPU. `copies` counts the statements of a nest's unrolled
-    code.
+    buffers: by their names in the program. constants: the elements of constant buffers. values: of the variables of
+    unrolled loops. tested: conditions that tests around have checked. facts: conditions that hold in the full
+    iterations of a cut loop. in_masked_end: whether the end of a cut loop is being emitted. streamed: buffers with
+    non-temporal stores. private: buffers with a copy for each lane. threads: of a kernel, None on a CPU.
+    statement_count: of a nest's unrolled code.
     """
 
     program: Program
@@ -57,16 +61,16 @@ class Context:
     policy: Policy
     buffers: dict[str, SSAValue] = field(default_factory=dict)
     values: dict[int, Linear] = field(default_factory=dict)
-    settled: list[set[Condition]] = field(default_factory=list)
+    tested: list[set[Condition]] = field(default_factory=list)
     facts: list[Sequence[Condition]] = field(default_factory=list)
-    ending: bool = False
+    in_masked_end: bool = False
     streamed: set[str] = field(default_factory=set)
     private: set[str] = field(default_factory=set)
     lane: int | None = None
     lanes: int = 0
     threads: BlockThreads | None = None
     unrolled: bool = False
-    copies: int = 0
+    statement_count: int = 0
     constants: dict[SSAValue, DenseAttr] = field(default_factory=dict)
 
     def add_constants(self, buffers: Mapping[str, SSAValue]) -> None:
@@ -74,28 +78,28 @@ class Context:
         self.buffers |= buffers
         self.constants |= {buffer: self.program.stated[name] for name, buffer in buffers.items()}
 
-    def add_copies(self, count: int, where: str) -> None:
-        """Count statements of unrolled code. Raises LoweringError for more than MOST_COPIES in one nest."""
-        self.copies += count
-        if self.copies > MOST_COPIES:
-            said = f"the unrolled code of its nest has {self.copies} statements, of {MOST_COPIES} at most"
-            raise LoweringError(f"{where}: {said}")
+    def count_statements(self, count: int, subject: str) -> None:
+        """Count statements of unrolled code. Raises LoweringError for more than MAX_STATEMENTS in a nest."""
+        self.statement_count += count
+        if self.statement_count > MAX_STATEMENTS:
+            reason = f"the unrolled code of its nest has {self.statement_count} statements, of {MAX_STATEMENTS} at most"
+            raise LoweringError(f"{subject}: {reason}")
 
     def form_of(self, loop: Loop) -> Linear:
-        """A loop variable as a form: itself, or its value while its loop is unrolled."""
+        """Return a loop's variable, or its value in an unrolled loop, as a form."""
         return self.values.get(loop.number, lin.variable(loop.number))
 
     def axes(self, block: Block, values: Mapping[int, Linear] | None = None) -> dict[int, Linear]:
-        """The axes of a block as forms over loops, with variables replaced: by default those of unrolled loops."""
+        """Return the axes of a block over loops, with `values` substituted: by default those of unrolled loops."""
         loop_values = self.values if values is None else values
-        return {n: self._replaced(form, loop_values) for n, form in enumerate(block.bindings)}
+        return {n: self._substitute(form, loop_values) for n, form in enumerate(block.bindings)}
 
-    def over(self, axes: Mapping[int, Linear], index: Iterable[Linear]) -> list[Linear]:
-        """An index over axes as one over loops."""
-        return [self._replaced(form, axes) for form in index]
+    def substitute_axes(self, axes: Mapping[int, Linear], index: Iterable[Linear]) -> list[Linear]:
+        """Return an index over axes as an index over loops."""
+        return [self._substitute(form, axes) for form in index]
 
-    def _replaced(self, form: Linear, values: Mapping[int, Linear]) -> Linear:
-        """A form with variables replaced; most have none of these or are one of them, and need no new sum."""
+    def _substitute(self, form: Linear, values: Mapping[int, Linear]) -> Linear:
+        """Substitute variables in a form; forms without them, or of one variable, need no new sum."""
         for atom, _ in form.terms:
             if not isinstance(atom, int) or atom in values:
                 break
@@ -106,51 +110,55 @@ class Context:
                 return values[variable]
         return lin.substitute(form, values, self.scopes.ranges)
 
-    def is_known(self, form: Linear) -> bool:
-        """Whether all variables of a form are bound here, the lane included."""
+    def is_bound(self, form: Linear) -> bool:
+        """Return whether all variables of a form are bound in the scopes, the lane included."""
         return all(v == self.lane or v in self.scopes.bound for v in form.variables())
 
     def has_lanes(self, form: Linear) -> bool:
-        """Whether a form differs from lane to lane."""
+        """Return whether a form differs between lanes."""
         return self.lane is not None and form.depends_on(self.lane)
 
-    def conditions(self, given: Iterable[Condition], values: Mapping[int, Linear]) -> list[Condition]:
-        """Conditions with variables replaced. On a GPU, which has no masks, conditions lose the lanes that cannot
-        decide them; on a CPU loops are cut where a guard fails, lanes and all."""
-        substituted = [c.substitute(values, self.scopes.ranges) for c in given]
+    def conditions(self, conditions: Iterable[Condition], values: Mapping[int, Linear]) -> list[Condition]:
+        """Substitute variables in conditions. On a GPU, which has no masks, terms of lanes that cannot change a
+        condition's truth are dropped: 8*v + lane < 16 is 8*v < 16 over 8 lanes."""
+        substituted = [c.substitute(values, self.scopes.ranges) for c in conditions]
         return substituted if self.threads is None else [c.tightened(self.scopes.ranges) for c in substituted]
 
-    def open(self, block: Block) -> list[Condition]:
-        """The conditions of a block's guard that no surrounding test has settled and no fact implies."""
+    def untested(self, block: Block) -> list[Condition]:
+        """Return the conditions of a block's guard that no test around has checked and no fact implies."""
         if not block.guard:
             return []
-        settled = set[Condition]().union(*self.settled)
+        tested = set[Condition]().union(*self.tested)
         guard = self.conditions(block.guard, self.values)
-        return [c for c in guard if c not in settled and not self.is_implied(c)]
+        return [c for c in guard if c not in tested and not self.is_implied(c)]
 
-    def shared(self, node: Node) -> list[Condition]:
-        """The open conditions that every block at or inside a node has in its guard, in the first block's order."""
-        each = [self.open(block) for block in blocks_in(node)]
-        return [c for c in each[0] if all(c in open for open in each[1:])] if each else []
+    def shared_untested(self, node: Node) -> list[Condition]:
+        """Return the untested conditions that the guards of all blocks in a node share, in the order of the first."""
+        untested_by_block = [self.untested(block) for block in blocks_in(node)]
+        return (
+            [c for c in untested_by_block[0] if all(c in untested for untested in untested_by_block[1:])]
+            if untested_by_block
+            else []
+        )
 
     def is_implied(self, condition: Condition) -> bool:
-        """Whether a fact about the surrounding iterations implies a condition: f >= 0 where f - fact is never less."""
+        """Return whether a fact implies a condition f >= 0: f - fact is never negative."""
         return not condition.equal and any(
             Condition(condition.form - fact.form).always(self.scopes.ranges) for facts in self.facts for fact in facts
         )
 
     def at_lane(self, form: Linear, value: int) -> Linear:
-        """The form in one lane."""
+        """Return a form in one lane."""
         assert self.lane is not None
-        return self._replaced(form, {self.lane: lin.constant(value)})
+        return self._substitute(form, {self.lane: lin.constant(value)})
 
     def truth(self, condition: Condition) -> SSAValue:
-        """The truth of a condition without lanes."""
+        """Emit the truth of a condition without lanes."""
         scopes = self.scopes
         return scopes.is_zero(condition.form) if condition.equal else scopes.at_least_zero(condition.form)
 
     def all_of(self, conditions: Sequence[Condition]) -> SSAValue:
-        """The conjunction of conditions without lanes; there is at least one."""
+        """Emit the conjunction of one or more conditions without lanes."""
         truths = [self.truth(condition) for condition in conditions]
         conjunction = truths[0]
         for truth in truths[1:]:
@@ -158,8 +166,8 @@ class Context:
         return conjunction
 
 
-def under(context: Context, tests: Sequence[Condition], emit: Callable[[], None]) -> None:
-    """Emit under the conjunction of tests without lanes."""
+def emit_under(context: Context, tests: Sequence[Condition], emit: Callable[[], None]) -> None:
+    """Emit code under the conjunction of conditions without lanes."""
     if not tests:
         emit()
         return

@@ -1,4 +1,4 @@
-"""Functions: reading a loop function, and the low-level function that replaces it."""
+"""The program of a loop function that is lowered, and the signature of the low-level function."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from compiler.program.tree import Buffer, Program
 from compiler.program.write import hint, memref_type
 
 
-def prepared(function: FuncOp) -> Program:
-    """The program of a loop function as it is lowered: inits written out, the blocks of tensorized nests run whole."""
+def prepare_program(function: FuncOp) -> Program:
+    """Read a loop function for lowering: inits are separate blocks, and blocks of tensorized nests have no guards."""
     return run_whole(decomposed(read(function)))
 
 
-def entry(buffers: Sequence[Buffer]) -> Block:
-    """A function's first block, with buffers as arguments."""
+def entry_block(buffers: Sequence[Buffer]) -> Block:
+    """Create the entry block of a function, with buffers as arguments."""
     block = Block(arg_types=[low_type(buffer) for buffer in buffers])
     for buffer, argument in zip(buffers, block.args, strict=True):
         argument.name_hint = hint(buffer.name)
     return block
 
 
-def arguments(buffers: Sequence[Buffer], block: Block) -> dict[str, SSAValue]:
-    """The arguments of a first block by the names of the buffers that they are."""
+def arguments_by_name(buffers: Sequence[Buffer], block: Block) -> dict[str, SSAValue]:
+    """Return the arguments of an entry block by the names of the buffers."""
     return dict(zip((buffer.name for buffer in buffers), block.args, strict=True))
 
 
 def low_type(buffer: Buffer) -> MemRefType:
-    """A buffer's type at the low level, where the ops say the sign."""
+    """Return a buffer's type at the low level, where types are signless."""
     return memref_type(buffer.scalar, buffer.shape)
 
 
-def allocated(buffer: Buffer, type: MemRefType) -> memref.AllocOp:
-    """The allocation of a buffer in memory."""
+def allocation(buffer: Buffer, type: MemRefType) -> memref.AllocOp:
+    """Create the allocation of a buffer."""
     alloc = memref.AllocOp([], [], type)
     alloc.memref.name_hint = hint(buffer.name)
     return alloc

@@ -1,7 +1,7 @@
-"""One gather: read the index values, clamp them to the table, load, select the value outside, write.
+"""One gather: read the index values, clamp them to the table, load, select the default if out of bounds, write.
 
-The load is unconditional but for the guard: where an index value is outside, element zero is loaded and dropped. Rows
-that are contiguous in a vectorized axis are vector loads; where index values differ from lane to lane, each lane loads.
+Only the guard masks the load: for an index value out of bounds element zero is loaded and dropped. Rows that are
+contiguous along a vectorized axis are vector loads; with index values that differ between lanes, each lane loads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from compiler.affine.linear import Linear
 from compiler.dialects.upstream.arith import CmpiOp, SelectOp
 from compiler.lowering.loop_to_low import scalars
 from compiler.lowering.loop_to_low.accesses import Accessor
-from compiler.lowering.loop_to_low.blocks import under_guard
+from compiler.lowering.loop_to_low.blocks import emit_under_guard
 from compiler.lowering.loop_to_low.context import Context
 from compiler.lowering.loop_to_low.lanes import Element
 from compiler.lowering.loop_to_low.scopes import INDEX
@@ -32,15 +32,15 @@ from compiler.types.elements import is_unsigned
 
 
 def emit_gather(context: Context, block: Block, guard: Sequence[Condition]) -> None:
-    """Emit a gather; `guard` holds the conditions that differ between lanes, all others are settled."""
+    """Emit a gather; the conditions of `guard` differ between lanes, all others are tested."""
     table = block.table
     assert table is not None
-    under_guard(context, guard, lambda open: _Gather(context, block, open).gather(table))
+    emit_under_guard(context, guard, lambda untested: _Gather(context, block, untested).gather(table))
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Clamped index values, by dimension of the table, and whether all of them were inside."""
+class _TableIndex:
+    """Clamped index values, by dimension of the table, and whether all of them were in bounds."""
 
     values: dict[int, SSAValue]
     inside: SSAValue
@@ -50,14 +50,14 @@ class _Gather(Accessor):
     """The emission of one gather."""
 
     def gather(self, table: Table) -> None:
-        """Index values, the element or the value outside, the write."""
+        """Emit index values, element and write."""
         if table.buffer in self.context.private:
             raise LoweringError(f"block '{self.block.label}' gathers from a table that lives in a vectorized loop")
-        self.table, self.outside = self.context.buffers[table.buffer], table.otherwise
+        self.table, self.default = self.context.buffers[table.buffer], table.otherwise
         values = [self._read(access) for access in self.block.reads]
         dims = {d: values[index] for d, index in enumerate(table.index) if isinstance(index, int)}
         affine = [lin.constant(0) if isinstance(index, int) else index for index in table.index]
-        self._write(self.block.writes[0], self._elements(dims, self.context.over(self.axes, affine)))
+        self._write(self.block.writes[0], self._elements(dims, self.context.substitute_axes(self.axes, affine)))
 
     @property
     def _type(self) -> Attribute:
@@ -66,40 +66,46 @@ class _Gather(Accessor):
         return element
 
     def _elements(self, dims: dict[int, SSAValue], forms: Sequence[Linear]) -> SSAValue:
-        """The element read, a vector where it differs from lane to lane."""
-        wide = any(scalars.lanes_of(value) is not None for value in dims.values())
-        if not wide and not self._varies(forms):
-            return self._chosen(self._clamped(dims), forms)
-        if wide or not self.contiguous(Element(self.table, forms)) or len(forms) - 1 in dims:
-            return self._lanes(dims, forms)
-        place = self._clamped(dims)
+        """Return the elements: a vector if they differ between lanes."""
+        has_vector_index = any(scalars.lanes_of(value) is not None for value in dims.values())
+        if not has_vector_index and not self._varies(forms):
+            return self._element_or_default(self._clamp(dims), forms)
+        if has_vector_index or not self.contiguous(Element(self.table, forms)) or len(forms) - 1 in dims:
+            return self._elements_by_lane(dims, forms)
+        table_index = self._clamp(dims)
         lanes = self.context.lanes
-        loaded = self._load_row(self._indices(place, [self.context.at_lane(form, 0) for form in forms]))
-        inside = scalars.widen(self.scopes, place.inside, lanes)
-        outside = self.scopes.constant(scalars.splat(self.outside, lanes))
-        return self.scopes.add(SelectOp(inside, loaded, outside))
+        loaded = self._load_row(self._indices(table_index, [self.context.at_lane(form, 0) for form in forms]))
+        in_bounds = scalars.broadcast_to_lanes(self.scopes, table_index.inside, lanes)
+        default = self.scopes.constant(scalars.splat(self.default, lanes))
+        return self.scopes.add(SelectOp(in_bounds, loaded, default))
 
-    def _load_row(self, places: Sequence[SSAValue]) -> SSAValue:
+    def _load_row(self, indices: Sequence[SSAValue]) -> SSAValue:
         type = VectorType(self._type, [self.context.lanes])
         if self.mask is None:
-            return self.scopes.add(vector.LoadOp(self.table, places, type))
-        through = self.scopes.constant(scalars.splat(self.outside, self.context.lanes))
-        return self.scopes.add(vector.MaskedLoadOp(self.table, places, self.mask, through))
+            return self.scopes.add(vector.LoadOp(self.table, indices, type))
+        pass_through = self.scopes.constant(scalars.splat(self.default, self.context.lanes))
+        return self.scopes.add(vector.MaskedLoadOp(self.table, indices, self.mask, pass_through))
 
-    def _lanes(self, dims: dict[int, SSAValue], forms: Sequence[Linear]) -> SSAValue:
-        """Each lane by itself."""
+    def _elements_by_lane(self, dims: dict[int, SSAValue], forms: Sequence[Linear]) -> SSAValue:
+        """Load each lane by itself."""
         self._count_lanes()
         values = []
         for lane in range(self.context.lanes):
-            at = [self.context.at_lane(form, lane) for form in forms]
-            tests = self._at(lane, self.guard)
-            values.append(self._tested(tests, partial(self._lane, self._of_lane(dims, lane), at), self.outside))
-        return self._gathered(values, self._type)
+            lane_forms = [self.context.at_lane(form, lane) for form in forms]
+            tests = self._conditions_of_lane(lane, self.guard)
+            values.append(
+                self._tested(
+                    tests,
+                    partial(self._element_of_lane, self._index_values_of_lane(dims, lane), lane_forms),
+                    self.default,
+                )
+            )
+        return self._vector_of(values, self._type)
 
-    def _lane(self, dims: dict[int, SSAValue], forms: Sequence[Linear]) -> SSAValue:
-        return self._chosen(self._clamped(dims), forms)
+    def _element_of_lane(self, dims: dict[int, SSAValue], forms: Sequence[Linear]) -> SSAValue:
+        return self._element_or_default(self._clamp(dims), forms)
 
-    def _of_lane(self, dims: dict[int, SSAValue], lane: int) -> dict[int, SSAValue]:
+    def _index_values_of_lane(self, dims: dict[int, SSAValue], lane: int) -> dict[int, SSAValue]:
         scalars_of_lane = {}
         for dim, value in dims.items():
             if isinstance(value.type, VectorType):
@@ -107,28 +113,31 @@ class _Gather(Accessor):
             scalars_of_lane[dim] = value
         return scalars_of_lane
 
-    def _chosen(self, place: _Place, forms: Sequence[Linear]) -> SSAValue:
-        """One element, or the value outside."""
-        loaded = self.scopes.add(memref.LoadOp.get(self.table, self._indices(place, forms)))
-        return self.scopes.add(SelectOp(place.inside, loaded, self.scopes.constant(self.outside)))
+    def _element_or_default(self, table_index: _TableIndex, forms: Sequence[Linear]) -> SSAValue:
+        """Load one element, or select the default."""
+        loaded = self.scopes.add(memref.LoadOp.get(self.table, self._indices(table_index, forms)))
+        return self.scopes.add(SelectOp(table_index.inside, loaded, self.scopes.constant(self.default)))
 
-    def _indices(self, place: _Place, forms: Sequence[Linear]) -> list[SSAValue]:
-        return [place.values[d] if d in place.values else self.scopes.index(form) for d, form in enumerate(forms)]
+    def _indices(self, table_index: _TableIndex, forms: Sequence[Linear]) -> list[SSAValue]:
+        return [
+            table_index.values[d] if d in table_index.values else self.scopes.index(form)
+            for d, form in enumerate(forms)
+        ]
 
-    def _clamped(self, dims: dict[int, SSAValue]) -> _Place:
-        """Scalar index values, zero where one is outside; negative ones are great as unsigned."""
+    def _clamp(self, dims: dict[int, SSAValue]) -> _TableIndex:
+        """Return scalar index values, zero for values out of bounds; a negative value is large as an unsigned one."""
         assert isinstance(self.table.type, MemRefType)
         values: dict[int, SSAValue] = {}
         inside: SSAValue | None = None
         unsigned = [is_unsigned(self._buffer(access).element) for access in self.block.reads]
-        for (dim, value), plain in zip(dims.items(), unsigned, strict=True):
-            at = self._as_index(value, plain)
+        for (dim, value), is_unsigned_value in zip(dims.items(), unsigned, strict=True):
+            index = self._as_index(value, is_unsigned_value)
             size = self.scopes.index_constant(self.table.type.get_shape()[dim])
-            truth = self.scopes.add(CmpiOp(at, size, "ult"))
-            values[dim] = self.scopes.add(SelectOp(truth, at, self.scopes.index_constant(0)))
-            inside = truth if inside is None else self.scopes.add(AndIOp(inside, truth))
+            in_bounds_ = self.scopes.add(CmpiOp(index, size, "ult"))
+            values[dim] = self.scopes.add(SelectOp(in_bounds_, index, self.scopes.index_constant(0)))
+            inside = in_bounds_ if inside is None else self.scopes.add(AndIOp(inside, in_bounds_))
         assert inside is not None
-        return _Place(values, inside)
+        return _TableIndex(values, inside)
 
     def _as_index(self, value: SSAValue, unsigned: bool) -> SSAValue:
         if isinstance(value.type, IndexType):

@@ -1,7 +1,7 @@
-"""Constants of a program: buffers of the module, and numbers where the index is known.
+"""Constants of a program: globals of the module, and folding of elements at constant indices.
 
-A number that the program states is exact, and what is computed of such numbers alone is computed here, in their type. A
-zero of a constant takes the products that it is part of along where the policy allows it (docs/policies.md).
+Operations on such elements alone are folded, rounded in their type. A zero element also folds its products to zero if
+the policy allows it (docs/policies.md).
 """
 
 from __future__ import annotations
@@ -32,64 +32,64 @@ from compiler.types.elements import scalar_type
 Number = FloatAttr | IntegerAttr
 
 
-class Globals:
-    """The buffers of a module that constants become; the used ones are declared at the end."""
+class ConstantGlobals:
+    """The globals of a module for constant buffers; unused ones are dropped in the end."""
 
     def __init__(self, title: str, taken: Iterable[str]) -> None:
         self.title, self.taken = title, set(taken)
         self.names: dict[str, str] = {}
-        self.made: list[tuple[Literal, GetGlobalOp]] = []
+        self.references: list[tuple[Literal, GetGlobalOp]] = []
 
     def get(self, literals: Sequence[Literal], scopes: Scopes) -> dict[str, SSAValue]:
-        """The buffers of some constants, in a function that is begun."""
+        """Reference the globals of constants in a function; return the buffers by name."""
         return {literal.buffer.name: scopes.add(self._get(literal)) for literal in literals}
 
     def _get(self, literal: Literal) -> GetGlobalOp:
         buffer = literal.buffer
         if buffer.name not in self.names:
-            word = re.sub(r"\W", "_", f"{self.title}_{buffer.name}", flags=re.ASCII)
-            self.names[buffer.name] = fresh(word, self.taken).replace(".", "_")
+            identifier = re.sub(r"\W", "_", f"{self.title}_{buffer.name}", flags=re.ASCII)
+            self.names[buffer.name] = fresh(identifier, self.taken).replace(".", "_")
             self.taken.add(self.names[buffer.name])
         op = GetGlobalOp(self.names[buffer.name], memref_type(buffer.scalar, buffer.shape))
         op.memref.name_hint = buffer.name if SSAValue.is_valid_name(buffer.name) else None
-        self.made.append((literal, op))
+        self.references.append((literal, op))
         return op
 
     def declarations(self) -> list[Operation]:
-        """Declare the buffers that are read; remove the ops of others."""
+        """Return declarations of the globals in use; erase the references to all others."""
         used: dict[str, Literal] = {}
-        for literal, op in self.made:
+        for literal, op in self.references:
             if op.memref.uses:
                 used[self.names[literal.buffer.name]] = literal
             else:
                 op.detach()
                 op.erase()
-        return [GlobalOp.private_constant(name, _low(literal.value)) for name, literal in used.items()]
+        return [GlobalOp.private_constant(name, _signless(literal.value)) for name, literal in used.items()]
 
 
-def symbols(function: FuncOp) -> list[str]:
-    """The symbols of a function's module."""
+def module_symbols(function: FuncOp) -> list[str]:
+    """Return the symbols of a function's module."""
     module = function.parent
     names = [op.properties.get("sym_name") for op in module.ops] if module is not None else []
     return [name.data for name in names if isinstance(name, StringAttr)]
 
 
-def declare(constants: Globals, function: FuncOp) -> None:
-    """Declare the constants of a function before it."""
-    made = constants.declarations()
-    if made:
+def declare_constants(constants: ConstantGlobals, function: FuncOp) -> None:
+    """Insert the declarations of globals before a function."""
+    declarations = constants.declarations()
+    if declarations:
         assert function.parent is not None
-        function.parent.insert_ops_before(made, function)
+        function.parent.insert_ops_before(declarations, function)
 
 
-def _low(value: DenseAttr) -> DenseAttr:
-    """Elements as the low level has them, where integers have no sign."""
+def _signless(value: DenseAttr) -> DenseAttr:
+    """Return elements with signless types, as at the low level."""
     dense = value.data
     return DenseAttr(Dense(TensorType(scalar_type(dense.type.element_type), dense.shape), dense.data, dense.name))
 
 
-def element(value: DenseAttr, index: Sequence[int]) -> Number | None:
-    """The element at an index, moved inside; None for a NaN, whose bits a number would not keep."""
+def constant_element(value: DenseAttr, index: Sequence[int]) -> Number | None:
+    """Return the element at an index, clamped into the shape; None for NaN, whose bits a number would lose."""
     dense = value.data
     number = array_of(dense)[tuple(min(max(i, 0), size - 1) for i, size in zip(index, dense.shape, strict=True))]
     type = scalar_type(dense.type.element_type)
@@ -105,8 +105,8 @@ def _number(value: np.generic, type: Attribute) -> Number | None:
 
 
 @dataclass(frozen=True)
-class Known:
-    """A number that an expression has, and whether a constant's element is part of it."""
+class KnownNumber:
+    """The constant value of an expression, and whether it depends on an element of a constant buffer."""
 
     value: Number
     of_constant: bool
@@ -118,39 +118,43 @@ class Known:
 
     @property
     def is_zero(self) -> bool:
-        """Whether it is either zero."""
+        """Whether it is 0 or -0."""
         return self.number == 0
 
     @property
     def adds_nothing(self) -> bool:
-        """Whether adding it changes no number: -0.0, and 0 as an integer."""
+        """Whether adding it is the identity: -0.0, and the integer 0."""
         return self.is_zero and (isinstance(self.value, IntegerAttr) or copysign(1, self.number) < 0)
 
 
-def known(node: Scalar, reads: Mapping[int, Number], numbers: dict[int, Known | None]) -> Known | None:
-    """The number that an expression has, if it has one: an element read, a number of the program, or made of these.
+def known_number(
+    node: Scalar, reads: Mapping[int, Number], numbers: dict[int, KnownNumber | None]
+) -> KnownNumber | None:
+    """Return the constant value of an expression; None for other expressions.
 
-    `reads` are the elements of the constants read, by the number of the read; `numbers` caches the answers.
+    `reads` are the elements of constants, by the number of the read; `numbers` caches results.
     """
     if id(node) not in numbers:
-        numbers[id(node)] = _known(node, reads, numbers)
+        numbers[id(node)] = _compute_known(node, reads, numbers)
     return numbers[id(node)]
 
 
-def _known(node: Scalar, reads: Mapping[int, Number], cache: dict[int, Known | None]) -> Known | None:
+def _compute_known(
+    node: Scalar, reads: Mapping[int, Number], cache: dict[int, KnownNumber | None]
+) -> KnownNumber | None:
     if isinstance(node, Read):
-        return Known(reads[node.position], True) if node.position in reads else None
+        return KnownNumber(reads[node.position], True) if node.position in reads else None
     if not isinstance(node, Apply):
         return None
     if node.kind is arith.ConstantOp:
         value = dict(node.properties)["value"]
-        return Known(value, False) if isinstance(value, FloatAttr | IntegerAttr) else None
-    operands = [known(operand, reads, cache) for operand in node.operands]
+        return KnownNumber(value, False) if isinstance(value, FloatAttr | IntegerAttr) else None
+    operands = [known_number(operand, reads, cache) for operand in node.operands]
     numbers = [operand for operand in operands if operand is not None]
     if len(numbers) < len(operands) or not any(n.of_constant for n in numbers) or node.kind not in _FOLDED:
         return None
     folded = _folded(node, [n.value for n in numbers])
-    return None if folded is None else Known(folded, True)
+    return None if folded is None else KnownNumber(folded, True)
 
 
 _FOLDED = {
@@ -164,7 +168,7 @@ _FOLDED = {
     ExtFOp: np.positive,
     TruncFOp: np.positive,
 }
-"""The operations that are computed here, each rounded once in the type of its result, as machines do."""
+"""Operations that are folded, rounded once in the type of their result, as machines do."""
 
 
 def _folded(node: Apply, numbers: Sequence[Number]) -> Number | None:
@@ -177,6 +181,6 @@ def _folded(node: Apply, numbers: Sequence[Number]) -> Number | None:
 
 def _value(number: Number) -> np.generic:
     dtype = dtype_of(number.type)
-    wide = np.float64(number.value.data) if isinstance(number, FloatAttr) else np.int64(number.value.data)
-    rounded: np.generic = wide.astype(dtype)
+    widest = np.float64(number.value.data) if isinstance(number, FloatAttr) else np.int64(number.value.data)
+    rounded: np.generic = widest.astype(dtype)
     return rounded

@@ -1,9 +1,9 @@
-"""Prefetches: the cache lines that a loop will touch some iterations later, asked for at once or a share at a time.
+"""Prefetches of the cache lines that a later iteration accesses, all at once or in even shares.
 
-A loop's attribute `prefetch` names buffers. `B = 2` asks, at the start of each iteration, for what the iteration two
-further on touches of B. `B = [1, "k.0"]` asks in each iteration for one share of what the next iteration of the
-surrounding loop `k.0` touches; the shares of all iterations within one of `k.0`, those of loops between counted, are
-the whole, and as even as lines allow. They are brought to L2, since L1 would not hold them until then.
+A loop's attribute `prefetch` names buffers. `B = 2` prefetches, at the start of each iteration, the elements of B that
+the iteration two further on accesses. `B = [1, "k.0"]` distributes the lines of the next iteration of the surrounding
+loop `k.0` over the iterations within one of `k.0`, including those of loops between; they go to L2, since L1 would not
+hold them for so long.
 
 `python -m benchmarks.price prefetches`, times without over with: 1.09 for the second form, on a convolution of 7 x 7
 images with 512 channels; the first form is within noise (0.985 to 0.998) on a core of Zen 5.
@@ -30,39 +30,39 @@ from compiler.types.elements import element_bytes
 
 LINE = 64
 """The bytes of a cache line."""
-STRAIGHT = 64
-"""The most prefetches that stand one behind the other; more are a loop."""
-STRAIGHT_SHARE = 8
-"""The same for a share, which starts anywhere."""
+MAX_UNROLLED = 64
+"""The most prefetches in a row; more are a loop."""
+MAX_UNROLLED_SHARE = 8
+"""The same limit for a share, whose first line is not constant."""
 
 
 def emit_prefetches(context: Context, loop: Loop) -> None:
-    """Emit the prefetches of a loop's attribute, at the start of its body."""
-    asked = dict(loop.attributes).get("prefetch")
-    if not isinstance(asked, DictionaryAttr):
+    """Emit the prefetches of a loop's attribute at the start of its body."""
+    prefetch_attribute = dict(loop.attributes).get("prefetch")
+    if not isinstance(prefetch_attribute, DictionaryAttr):
         return
-    for name, wish in asked.data.items():
-        _emit(context, loop, name, *_wish(context, loop, wish))
+    for name, distance in prefetch_attribute.data.items():
+        _emit(context, loop, name, *_prefetch_distance(context, loop, distance))
 
 
-def _wish(context: Context, loop: Loop, wish: Attribute) -> tuple[Loop, int]:
-    """The loop whose later iteration is meant, and how much later."""
-    match wish:
+def _prefetch_distance(context: Context, loop: Loop, distance: Attribute) -> tuple[Loop, int]:
+    """Return the loop whose later iteration is prefetched, and the distance in its iterations."""
+    match distance:
         case IntegerAttr():
-            return loop, wish.value.data
+            return loop, distance.value.data
         case ArrayAttr(data=(IntegerAttr() as ahead, StringAttr(data=label))):
-            around = context.program.enclosing(loop.number)
-            outer = next((each for each in around if each.label == label), None)
-            wrong = "is not around it" if outer is None else "runs at once" if outer.kind == "vectorized" else ""
-            if outer is None or wrong:
-                raise LoweringError(f"loop '{loop.label}' prefetches for loop '{label}', which {wrong}")
+            enclosing_loops = context.program.enclosing(loop.number)
+            outer = next((loop_ for loop_ in enclosing_loops if loop_.label == label), None)
+            fault = "is not around it" if outer is None else "runs at once" if outer.kind == "vectorized" else ""
+            if outer is None or fault:
+                raise LoweringError(f"loop '{loop.label}' prefetches for loop '{label}', which {fault}")
             return outer, ahead.value.data
     raise LoweringError(f"the attribute prefetch of loop '{loop.label}' is not a distance or [distance, loop]")
 
 
 @dataclass(frozen=True)
 class _Window:
-    """A box of a buffer: where each dimension starts and how many elements of it are touched."""
+    """A box of a buffer: the start and the extent of each dimension."""
 
     buffer: SSAValue
     starts: tuple[Linear, ...]
@@ -85,8 +85,11 @@ class _Window:
 
     @property
     def merged(self) -> tuple[int, ...]:
-        """The sizes, with the inner dimensions that are touched as a whole counted into the one around them; at least
-        one, as a buffer without dimensions has one element."""
+        """The extents, with inner dimensions that are accessed completely merged into the next outer one; () becomes
+        (1,).
+
+        Example: the window (2, 16) of a buffer (8, 16) merges to (32,).
+        """
         sizes = list(self.sizes) or [1]
         for d in range(len(sizes) - 1, 0, -1):
             if sizes[d] != prod(self.shape[d:]):
@@ -102,13 +105,13 @@ def _emit(context: Context, loop: Loop, name: str, outer: Loop, ahead: int) -> N
         lines = -(-sizes[-1] // step) + (not _aligned(window, step) and sizes[-1] % step != 1)
         counts = [*sizes[:-1], lines]
         if outer is loop:
-            _all(context, window, counts, step)
+            _prefetch_window(context, window, counts, step)
         else:
-            _share(context, replace(window, locality=2), counts, step, _turn(context, outer, loop))
+            _prefetch_share(context, replace(window, locality=2), counts, step, _iteration_number(context, outer, loop))
 
 
 def _aligned(window: _Window, step: int) -> bool:
-    """Whether the window's rows surely start at cache lines: in a temporary, at multiples of a line's elements."""
+    """Return whether all rows of the window start at cache lines: it is in a temporary, at multiples of a line."""
     if isinstance(window.buffer.owner, Block):
         return False
     shape = window.shape
@@ -122,26 +125,26 @@ def _aligned(window: _Window, step: int) -> bool:
     return all(number % step == 0 for number in (*factors, *rows))
 
 
-def _all(context: Context, window: _Window, counts: Sequence[int], step: int) -> None:
+def _prefetch_window(context: Context, window: _Window, counts: Sequence[int], step: int) -> None:
     total = prod(counts)
-    if total <= STRAIGHT:
+    if total <= MAX_UNROLLED:
         for number in range(total):
-            _one(context, window, _split(number, counts), step)
+            _prefetch_line(context, window, _delinearized(number, counts), step)
         return
     scopes = context.scopes
-    _loop(context, scopes.index_constant(0), scopes.index_constant(total), window, counts, step)
+    _prefetch_loop(context, scopes.index_constant(0), scopes.index_constant(total), window, counts, step)
 
 
 @dataclass(frozen=True)
-class _Turn:
-    """Which iteration of a loop this is within one of a loop around it, and how many there are."""
+class _IterationNumber:
+    """The number of the current iteration of a loop within one iteration of an outer loop, and the number of all."""
 
     number: Linear
     count: int
 
 
-def _turn(context: Context, outer: Loop, loop: Loop) -> _Turn:
-    """Lanes of a vectorized loop between run at once: they count as one iteration."""
+def _iteration_number(context: Context, outer: Loop, loop: Loop) -> _IterationNumber:
+    """Number the iterations of the loops inside `outer` down to `loop`; vector lanes count as one iteration."""
     number, count = lin.constant(0), 1
     for inner in (loop, *reversed(context.program.enclosing(loop.number))):
         if inner is outer:
@@ -149,70 +152,79 @@ def _turn(context: Context, outer: Loop, loop: Loop) -> _Turn:
         if inner.kind != "vectorized":
             number = number + context.form_of(inner).scaled(count)
             count *= inner.extent
-    return _Turn(number, count)
+    return _IterationNumber(number, count)
 
 
-def _share(context: Context, window: _Window, counts: Sequence[int], step: int, turn: _Turn) -> None:
-    """Lines floor(turn * total / turns) and the next few, of which the last may be the first of the next share."""
+def _prefetch_share(
+    context: Context, window: _Window, counts: Sequence[int], step: int, turn: _IterationNumber
+) -> None:
+    """Prefetch lines from floor(turn * total / turns) on; the last line may belong to the next share.
+
+    Example: 10 lines over 4 iterations are 0-2, 2-4, 5-7, 7-9.
+    """
     total, scopes = prod(counts), context.scopes
     start = lin.floordiv(turn.number.scaled(total), turn.count, scopes.ranges)
     share = -(-total // turn.count)
-    if share > STRAIGHT_SHARE:
+    if share > MAX_UNROLLED_SHARE:
         low, high = (scopes.index(form) for form in (start, start + lin.constant(share)))
-        _loop(context, low, high, window, counts, step)
+        _prefetch_loop(context, low, high, window, counts, step)
         return
     for number in range(share):
-        _one(context, window, _places(context, scopes.index(start + lin.constant(number)), counts), step)
+        _prefetch_line(context, window, _delinearize(context, scopes.index(start + lin.constant(number)), counts), step)
 
 
-def _loop(context: Context, low: SSAValue, high: SSAValue, window: _Window, counts: Sequence[int], step: int) -> None:
+def _prefetch_loop(
+    context: Context, low: SSAValue, high: SSAValue, window: _Window, counts: Sequence[int], step: int
+) -> None:
     scopes = context.scopes
     with scopes.region() as body:
         line = body.insert_arg(IndexType(), 0)
-        _one(context, window, _places(context, line, counts), step)
+        _prefetch_line(context, window, _delinearize(context, line, counts), step)
     body.add_op(scf.YieldOp())
     scopes.run(scf.ForOp(low, high, scopes.index_constant(1), [], Region(body)))
 
 
-def _places(context: Context, line: SSAValue, counts: Sequence[int]) -> list[int | SSAValue]:
-    """A line by its place in each merged dimension."""
-    scopes, left = context.scopes, line
-    places: list[int | SSAValue] = []
+def _delinearize(context: Context, line: SSAValue, counts: Sequence[int]) -> list[int | SSAValue]:
+    """Emit the indices of a line in the merged dimensions from its number."""
+    scopes, quotient = context.scopes, line
+    indices: list[int | SSAValue] = []
     for d in range(len(counts) - 1, -1, -1):
         if prod(counts[:d]) == 1:  # nothing is left for the dimensions around
-            return [*[0] * d, left, *places]
+            return [*[0] * d, quotient, *indices]
         size = scopes.index_constant(counts[d])
-        places.insert(0, scopes.add(arith.RemUIOp(left, size)))
-        left = scopes.add(arith.DivUIOp(left, size))
-    return places
+        indices.insert(0, scopes.add(arith.RemUIOp(quotient, size)))
+        quotient = scopes.add(arith.DivUIOp(quotient, size))
+    return indices
 
 
-def _one(context: Context, window: _Window, places: Sequence[int | SSAValue], step: int) -> None:
-    """One line; the places are over the merged dimensions, the last in lines, counted from its first element."""
+def _prefetch_line(context: Context, window: _Window, line_indices: Sequence[int | SSAValue], step: int) -> None:
+    """Prefetch one line; the indices are in the merged dimensions, the last one in lines."""
     scopes, indices = context.scopes, []
     rank = len(window.starts)
-    at = {d: (place, 1) for d, place in enumerate(places[:-1])} | {rank - 1: (places[-1], step)}
+    offsets_by_dimension = {d: (offset, 1) for d, offset in enumerate(line_indices[:-1])} | {
+        rank - 1: (line_indices[-1], step)
+    }
     for d, start in enumerate(window.starts):
-        place, scale = at.get(d, (0, 1))
-        if isinstance(place, int):
-            indices.append(scopes.index(start + lin.constant(place * scale)))
+        offset, scale = offsets_by_dimension.get(d, (0, 1))
+        if isinstance(offset, int):
+            indices.append(scopes.index(start + lin.constant(offset * scale)))
         else:
-            scaled = scopes.add(arith.MuliOp(place, scopes.index_constant(scale))) if scale > 1 else place
+            scaled = scopes.add(arith.MuliOp(offset, scopes.index_constant(scale))) if scale > 1 else offset
             indices.append(scopes.add(arith.AddiOp(scopes.index(start), scaled)))
     scopes.run(builders.prefetch(window.buffer, indices, window.written, window.locality))
 
 
-def _split(number: int, counts: Sequence[int]) -> list[int]:
-    places: list[int] = []
+def _delinearized(number: int, counts: Sequence[int]) -> list[int]:
+    indices: list[int] = []
     for count in reversed(counts[1:]):
-        places.insert(0, number % count)
+        indices.insert(0, number % count)
         number //= count
-    return [number, *places]
+    return [number, *indices]
 
 
 def _windows(context: Context, outer: Loop, name: str, ahead: int) -> list[_Window]:
-    """The windows of a buffer that a later iteration of a loop touches, if the buffer outlives it: one box a block,
-    without duplicates."""
+    """Return the windows of a buffer that a later iteration of a loop accesses, without duplicates; none for a buffer
+    that is allocated inside the loop."""
     windows: dict[tuple[Linear, ...], _Window] = {}
     if (name,) in context.program.places and outer in context.program.enclosing((name,)):
         return []
@@ -229,41 +241,47 @@ def _windows(context: Context, outer: Loop, name: str, ahead: int) -> list[_Wind
 def _window(
     context: Context, outer: Loop, block: Computed, access: Access, ahead: int, written: bool
 ) -> _Window | None:
-    """The box of one access, where each index is a sum of loops; None where it is not.
+    """Return the window of one access, if its indices are sums over loops; else None.
 
-    Loops inside the outer one run through the box, and so do the lanes of a vectorized loop around it.
+    Loops inside the outer one, and the lanes of a vectorized loop around it, run through the window.
     """
-    ranges, turn = context.scopes.ranges, outer.number
-    axes = context.axes(block, {number: form for number, form in context.values.items() if number != turn})
+    ranges, outer_number = context.scopes.ranges, outer.number
+    axes = context.axes(block, {number: form for number, form in context.values.items() if number != outer_number})
     inner = {loop.number for loop in loops_in(*outer.body)}
     if context.lane is not None:
         inner.add(context.lane)
-    later = {turn: context.form_of(outer) + lin.constant(ahead)}
+    later_value = {outer_number: context.form_of(outer) + lin.constant(ahead)}
     starts, sizes = [], []
-    for form in context.over(axes, access.index):
-        span = _span(form, inner, later, ranges)
+    for form in context.substitute_axes(axes, access.index):
+        span = _span(form, inner, later_value, ranges)
         if span is None:
             return None
         starts.append(span[0])
         sizes.append(span[1])
-    if access.buffer in context.private:  # each lane has its own, side by side
+    if access.buffer in context.private:  # with a copy for each lane
         starts.append(lin.constant(0))
         sizes.append(context.lanes)
     return _Window(context.buffers[access.buffer], tuple(starts), tuple(sizes), written)
 
 
-def _span(form: Linear, inner: set[int], later: Mapping[int, Linear], ranges: lin.Ranges) -> tuple[Linear, int] | None:
-    """Where an index starts and how many values it takes while inner loops run; None where these mix with others."""
-    outside: list[tuple[Atom, int]] = []
+def _span(
+    form: Linear, inner: set[int], outer_values: Mapping[int, Linear], ranges: lin.Ranges
+) -> tuple[Linear, int] | None:
+    """Return the start of an index and the number of its values over inner loops; None if a term mixes inner and outer
+    loops.
+
+    Example: 4*i + j with j inner and j < 3 starts at 4*i and has 3 values.
+    """
+    outer_terms: list[tuple[Atom, int]] = []
     low = high = 0
     for atom, factor in form.terms:
         term = Linear(((atom, factor),))
         if not term.variables() & inner:
-            outside.append((atom, factor))
+            outer_terms.append((atom, factor))
         elif term.variables() <= inner:
             smallest, largest = lin.bounds(term, ranges)
             low, high = low + smallest, high + largest
         else:
             return None
-    start = lin.substitute(Linear(tuple(outside), form.constant + low), later, ranges)
+    start = lin.substitute(Linear(tuple(outer_terms), form.constant + low), outer_values, ranges)
     return start, high - low + 1

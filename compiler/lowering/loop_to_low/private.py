@@ -1,8 +1,8 @@
-"""Local buffers outside thread loops: each thread keeps the part that it alone touches; of fragments each warp does.
+"""Local buffers outside thread loops: each thread, for fragments each warp, owns a part of the buffer.
 
-A buffer of scope local that lives around several stages has an element for each thread at the loop level. Where every
-access is at a place that the thread decides, the same in all stages, plus one that it does not, threads never share an
-element; then each has a buffer of the size of the latter, and the former is left out.
+At the loop level a buffer of scope local around several stages has the elements of all threads. If each index is a
+form over threads, the same in all stages, plus a form over other loops, and threads share no element, then each thread
+has a buffer of the extents of the latter form, and the former is dropped.
 
     C.local[64, 64], accessed at [4 ty + i, 4 tx + j]  ->  C.local[4, 4] a thread, accessed at [i, j]
 """
@@ -22,23 +22,26 @@ from compiler.support.errors import LoweringError
 
 
 @dataclass(frozen=True)
-class Side:
-    """One dimension of a part: its start and its extent. If loops step through it with gaps, `steps` has each step in
-    the buffer, the step in the part, and the number of steps."""
+class PartDimension:
+    """One dimension of a part: its first index and its extent. If loops step through it with gaps, `steps` has for each
+    loop the step in the buffer, the step in the part, and the extent."""
 
     low: int
     extent: int
     steps: tuple[tuple[int, int, int], ...] = ()
 
     def at(self, form: Linear) -> Linear:
-        """The index in the dimension, from the part of the form that threads do not decide."""
-        shorter = {step: place for step, place, _ in self.steps}
-        if not shorter:
+        """Return the index in the part, for the form over other loops."""
+        part_steps = {step: part_step for step, part_step, _ in self.steps}
+        if not part_steps:
             return form - lin.constant(self.low)
-        return Linear(tuple((atom, shorter[factor]) for atom, factor in form.terms))
+        return Linear(tuple((atom, part_steps[factor]) for atom, factor in form.terms))
 
     def isl(self, name: str) -> tuple[str, list[str], list[str]]:
-        """Any place that threads do not decide, in isl's syntax: the form, its variables and their ranges."""
+        """Return any index of the part in isl's syntax: the form, its variables and their ranges.
+
+        Example: the steps ((1, 1, 2), (16, 2, 2)) give "1*x_0 + 16*x_1", with 0 <= x_0 < 2 and 0 <= x_1 < 2.
+        """
         if not self.steps:
             return name, [name], [f"{self.low} <= {name} < {self.low + self.extent}"]
         names = [f"{name}_{number}" for number in range(len(self.steps))]
@@ -49,9 +52,9 @@ class Side:
 
 @dataclass(frozen=True)
 class PrivatePart:
-    """The part of a buffer that each thread keeps."""
+    """The part of a buffer that each thread owns."""
 
-    sides: tuple[Side, ...]
+    sides: tuple[PartDimension, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -59,22 +62,22 @@ class PrivatePart:
         return tuple(side.extent for side in self.sides)
 
     def at(self, index: Sequence[Linear], threads: Collection[int]) -> list[Linear]:
-        """The index in the part of an index over loops; `threads` are the thread loops among them."""
+        """Return the index in the part for an index over loops; `threads` are the thread loops among them."""
         kinds = dict.fromkeys(threads, 0)
-        return [side.at(_divided(form, kinds, "")[1]) for form, side in zip(index, self.sides, strict=True)]
+        return [side.at(_split_by_threads(form, kinds, "")[1]) for form, side in zip(index, self.sides, strict=True)]
 
 
-def parts(program: Program) -> dict[str, PrivatePart]:
-    """The local buffers of which each thread keeps a part.
+def private_parts(program: Program) -> dict[str, PrivatePart]:
+    """Return the parts of local buffers outside thread loops.
 
-    Raises LoweringError where threads share an element of a local buffer.
+    Raises LoweringError if threads share an element of a local buffer.
     """
     names = [alloc.buffer.name for alloc in program.allocs.values() if _is_around_threads(program, alloc)]
     return {name: _part_of(program, name) for name in names}
 
 
 def _is_around_threads(program: Program, alloc: Alloc) -> bool:
-    """Whether a local buffer lives outside the thread loops of the blocks that touch it."""
+    """Return whether a local buffer is outside the thread loops of the blocks that access it."""
     outside = {loop.number for loop in program.enclosing((alloc.buffer.name,))}
     if alloc.buffer.scope not in ("local", "fragment"):
         return False
@@ -84,63 +87,66 @@ def _is_around_threads(program: Program, alloc: Alloc) -> bool:
 
 
 def _part_of(program: Program, name: str) -> PrivatePart:
-    owns: list[tuple[Linear, ...]] = []
-    rests: list[list[Linear]] = []
+    thread_forms: list[tuple[Linear, ...]] = []
+    remainders: list[list[Linear]] = []
     for statement, use in uses_of(program, name):
-        kinds = _threads(program, statement.block)
-        pairs = [_divided(form, kinds, name) for form in use.forms]
-        owns.append(tuple(by_thread for by_thread, _ in pairs))
-        rests.append([remainder for _, remainder in pairs])
-    if any(by_thread != owns[0] for by_thread in owns):
+        kinds = _thread_loops(program, statement.block)
+        pairs = [_split_by_threads(form, kinds, name) for form in use.forms]
+        thread_forms.append(tuple(thread_form for thread_form, _ in pairs))
+        remainders.append([remainder for _, remainder in pairs])
+    if any(forms != thread_forms[0] for forms in thread_forms):
         raise LoweringError(f"threads share the local buffer '{name}': its places differ from nest to nest")
-    columns = list(zip(*rests, strict=True))
+    columns = list(zip(*remainders, strict=True))
     bounds = [[lin.bounds(remainder, program.ranges) for remainder in column] for column in columns]
     spans = [(min(low for low, _ in column), max(high for _, high in column)) for column in bounds]
-    sides = [_side(column, span, program.ranges) for column, span in zip(columns, spans, strict=True)]
-    _check_apart(program, name, owns[0], sides)
+    sides = [_part_dimension(column, span, program.ranges) for column, span in zip(columns, spans, strict=True)]
+    _check_disjoint(program, name, thread_forms[0], sides)
     return PrivatePart(tuple(sides))
 
 
-def _side(rests: Sequence[Linear], span: lin.Range, ranges: lin.Ranges) -> Side:
-    """A dimension of a part: without its gaps, where all loops of a step have one extent and steps do not overlap.
+def _part_dimension(remainders: Sequence[Linear], span: lin.Range, ranges: lin.Ranges) -> PartDimension:
+    """Return a dimension of a part, without gaps if all loops of a step have one extent and steps do not overlap.
 
     16 v + e for v < 2, e < 2  ->  2 v + e
     """
-    full_side = Side(span[0], span[1] - span[0] + 1)
+    with_gaps = PartDimension(span[0], span[1] - span[0] + 1)
     extents: dict[int, int] = {}
-    for form in rests:
+    for form in remainders:
         if form.constant or any(not isinstance(atom, int) or factor <= 0 for atom, factor in form.terms):
-            return full_side
+            return with_gaps
         for atom, factor in form.terms:
             assert isinstance(atom, int)
             extents[factor] = max(extents.get(factor, 1), ranges[atom][1] + 1)
         if len({factor for _, factor in form.terms}) != len(form.terms):
-            return full_side
+            return with_gaps
     steps, size, reach = [], 1, 0
     for factor, extent in sorted(extents.items()):
         if factor <= reach:
-            return full_side
+            return with_gaps
         steps.append((factor, size, extent))
         size *= extent
         reach += factor * (extent - 1)
-    return Side(0, size, tuple(steps))
+    return PartDimension(0, size, tuple(steps))
 
 
-def _threads(program: Program, block: Block) -> dict[int, int]:
-    """The thread loops around a block, by the number of their kind."""
-    around = program.enclosing(block.label)
-    return {loop.number: THREADS.index(loop.kind) for loop in around if loop.kind in THREADS}
+def _thread_loops(program: Program, block: Block) -> dict[int, int]:
+    """Return the thread loops around a block, with the number of their kind."""
+    enclosing_loops = program.enclosing(block.label)
+    return {loop.number: THREADS.index(loop.kind) for loop in enclosing_loops if loop.kind in THREADS}
 
 
-def _divided(form: Linear, kinds: Mapping[int, int], name: str) -> tuple[Linear, Linear]:
-    """The part of a form over thread kinds, and the remainder."""
+def _split_by_threads(form: Linear, kinds: Mapping[int, int], name: str) -> tuple[Linear, Linear]:
+    """Split a form into a form over thread kinds, and the remainder.
+
+    Example: 4*ty + i splits into 4*y and i.
+    """
     thread_part, remainder = lin.constant(0), lin.constant(form.constant)
     for atom, factor in form.terms:
         term = Linear(((atom, factor),))
-        inside = term.variables()
-        if inside <= kinds.keys() and inside:
+        variables = term.variables()
+        if variables <= kinds.keys() and variables:
             thread_part = thread_part + _renamed(term, kinds)
-        elif inside.isdisjoint(kinds):
+        elif variables.isdisjoint(kinds):
             remainder = remainder + term
         else:
             raise LoweringError(f"a place in the local buffer '{name}' mixes threads with other loops")
@@ -148,7 +154,7 @@ def _divided(form: Linear, kinds: Mapping[int, int], name: str) -> tuple[Linear,
 
 
 def _renamed(form: Linear, kinds: Mapping[int, int]) -> Linear:
-    """A form over thread loops as one over their kinds."""
+    """Rename thread loops in a form to their kinds."""
     total = lin.constant(form.constant)
     for atom, factor in form.terms:
         if isinstance(atom, Quotient):
@@ -158,8 +164,13 @@ def _renamed(form: Linear, kinds: Mapping[int, int]) -> Linear:
     return total
 
 
-def _check_apart(program: Program, name: str, owns: Sequence[Linear], sides: Sequence[Side]) -> None:
-    """Raise LoweringError where two threads, or of fragments two warps, have an element in common."""
+def _check_disjoint(
+    program: Program, name: str, thread_forms: Sequence[Linear], sides: Sequence[PartDimension]
+) -> None:
+    """Raise LoweringError if two threads, or for a fragment two warps, share an element: isl finds a point of
+
+    0 <= a0, b0 < 16 and 0 <= ax0, bx0 < 4 and 4*a0 + ax0 = 4*b0 + bx0 and a0 != b0
+    """
     kinds = THREADS[1:] if program.buffers[name].scope == "fragment" else THREADS
     kernel = program.enclosing((name,))[:1] or program.body
     loops = [loop for loop in walk(kernel) if isinstance(loop, Loop) and loop.kind in kinds]
@@ -169,7 +180,7 @@ def _check_apart(program: Program, name: str, owns: Sequence[Linear], sides: Seq
     }
     text = [f"0 <= {v}{n} < {extents[n]}" for v in "ab" for n in extents]
     variables = [f"{v}{n}" for v in "ab" for n in extents]
-    for d, (thread_form, side) in enumerate(zip(owns, sides, strict=True)):
+    for d, (thread_form, side) in enumerate(zip(thread_forms, sides, strict=True)):
         places = []
         for v in "ab":
             form, names, ranges = side.isl(f"{v}x{d}")
@@ -179,11 +190,11 @@ def _check_apart(program: Program, name: str, owns: Sequence[Linear], sides: Seq
         text.append(" = ".join(places))
     text.append(f"({' or '.join(f'a{n} != b{n}' for n in extents) or '1 = 0'})")
     try:
-        shared = sample(points(variables, text))
+        shared_element = sample(points(variables, text))
     except Undecided:
         raise LoweringError(f"whether threads share the local buffer '{name}' could not be decided") from None
-    if shared is not None:
-        who = (
+    if shared_element is not None:
+        owners = (
             "warps share elements of the fragment" if kinds != THREADS else "threads share elements of the local buffer"
         )
-        raise LoweringError(f"{who} '{name}': it has to be shared")
+        raise LoweringError(f"{owners} '{name}': it has to be shared")

@@ -1,7 +1,7 @@
-"""The reads of one block: plain, masked, lane by lane, under conditions; constants that are known.
+"""The reads of one block: scalar, vector, masked, lane by lane, under conditions; folded elements of constants.
 
-A read that steps by one element a lane is a vector load, one with another stride a gather, masked where a guard or
-condition differs between lanes; any other goes lane by lane.
+A read with stride one over lanes is a vector load, one with another stride a gather, masked if a guard or condition
+differs between lanes; any other is done lane by lane.
 """
 
 from __future__ import annotations
@@ -16,105 +16,108 @@ from compiler.dialects.combiner import identity
 from compiler.dialects.upstream import builders
 from compiler.dialects.upstream.vector import GatherOp
 from compiler.lowering.loop_to_low import scalars
-from compiler.lowering.loop_to_low.lanes import Element, Lanes
-from compiler.lowering.loop_to_low.literals import Number, element
+from compiler.lowering.loop_to_low.lanes import BlockLanes, Element
+from compiler.lowering.loop_to_low.literals import Number, constant_element
 from compiler.program.tree import Access
 
 
-class Reader(Lanes):
+class Reader(BlockLanes):
     """The reads of one block."""
 
     def _read(self, access: Access) -> SSAValue:
-        """The value read, a vector where it differs from lane to lane."""
+        """Read an access: a scalar, or a vector if it differs between lanes."""
         element, otherwise = self._element(access), access.otherwise
         tests = self.context.conditions(access.where, self.axes)
         if otherwise is not None and any(test.never(self.scopes.ranges) for test in tests):
             return self.scopes.constant(otherwise)
         tests = [test for test in tests if not test.always(self.scopes.ranges)]
-        uniform = [test for test in tests if not self.context.has_lanes(test.form)]
-        lanes = [test for test in tests if self.context.has_lanes(test.form)]
+        uniform_tests = [test for test in tests if not self.context.has_lanes(test.form)]
+        lane_tests = [test for test in tests if self.context.has_lanes(test.form)]
         masking = self._masking(element, tests)
-        if not uniform:
-            return self._load(element, masking, lanes, otherwise)
-        wide = bool(lanes) or self._varies(element.index)
-        return self._either(uniform, wide, lambda: self._load(element, masking, lanes, otherwise), otherwise)
+        if not uniform_tests:
+            return self._load(element, masking, lane_tests, otherwise)
+        is_vector = bool(lane_tests) or self._varies(element.index)
+        return self._either(
+            uniform_tests, is_vector, lambda: self._load(element, masking, lane_tests, otherwise), otherwise
+        )
 
-    def _held(self, access: Access) -> SSAValue:
-        """The target's value before this block combines, in the lanes that the block will write."""
+    def _accumulator(self, access: Access) -> SSAValue:
+        """Read a target before the block combines, in the lanes that the block will write."""
         element = self._element(access)
-        if not self.contiguous(element) or (self.kept is None and not self.blended):
+        if not self.contiguous(element) or (self.accumulator_mask is None and not self.blended):
             return self._read(access)
-        places = self._first(element)
-        if self.kept is None:
-            return self.scopes.add(builders.load_lanes(element.buffer, places, self.context.lanes))
-        through = self.scopes.constant(self._literal(_zero(element.type), True))
-        return self.scopes.add(builders.load_masked(element.buffer, places, self.kept, through))
+        indices = self._first_indices(element)
+        if self.accumulator_mask is None:
+            return self.scopes.add(builders.load_lanes(element.buffer, indices, self.context.lanes))
+        pass_through = self.scopes.constant(self._literal(_zero(element.type), True))
+        return self.scopes.add(builders.load_masked(element.buffer, indices, self.accumulator_mask, pass_through))
 
     def _either(
         self,
         tests: Sequence[Condition],
-        wide: bool,
+        is_vector: bool,
         load: Callable[[], SSAValue],
         otherwise: Attribute | None,
     ) -> SSAValue:
-        """scf.if over tests without lanes, with the value read where they fail."""
+        """Read under conditions without lanes by scf.if; `otherwise` if they fail."""
         truth = self.context.all_of(tests)
         with self.scopes.region() as body:
             value = load()
         body.add_op(scf.YieldOp(value))
-        default = self.scopes.constant(self._literal(otherwise, wide))
-        fallback = Block([scf.YieldOp(default)])
+        otherwise_value = self.scopes.constant(self._literal(otherwise, is_vector))
+        fallback = Block([scf.YieldOp(otherwise_value)])
         return self.scopes.add(scf.IfOp(truth, [value.type], Region(body), Region(fallback)))
 
     def _load(
         self, element: Element, masking: Sequence[Condition], tests: Sequence[Condition], otherwise: Attribute | None
     ) -> SSAValue:
-        """Load under tests that differ between lanes, and under the block's own conditions that mask reads."""
+        """Load under conditions that differ between lanes, and under the guard's conditions that mask reads."""
         buffer = element.buffer
         literal = None if masking or tests else self._literals(element)
         if literal is not None:
             return self.scopes.constant(literal)
         if not self._varies(element.index) and not tests:
-            return self.scopes.add(builders.load(buffer, self._places(element)))
+            return self.scopes.add(builders.load(buffer, self._safe_indices(element)))
         tests = [*masking, *tests]
         if not self.contiguous(element):
-            return self._load_apart(element, tests, otherwise)
+            return self._load_strided(element, tests, otherwise)
         mask = self._mask(tests)
         if mask is None:
-            places = self._places(self._in_lane(element, 0))
-            return self.scopes.add(builders.load_lanes(buffer, places, self.context.lanes))
-        places, through = self._first(element), self._literal(_fallback(element, otherwise), True)
-        return self.scopes.add(builders.load_masked(buffer, places, mask, self.scopes.constant(through)))
+            indices = self._safe_indices(self._in_lane(element, 0))
+            return self.scopes.add(builders.load_lanes(buffer, indices, self.context.lanes))
+        indices, pass_through = self._first_indices(element), self._literal(_fallback(element, otherwise), True)
+        return self.scopes.add(builders.load_masked(buffer, indices, mask, self.scopes.constant(pass_through)))
 
-    def _load_apart(self, element: Element, tests: Sequence[Condition], otherwise: Attribute | None) -> SSAValue:
-        """Load lanes that are no neighbours."""
+    def _load_strided(self, element: Element, tests: Sequence[Condition], otherwise: Attribute | None) -> SSAValue:
+        """Load lanes that are not contiguous."""
         fallback, strided = _fallback(element, otherwise), self._strided(element, tests)
         if strided is None:
             return self._load_lanes(element, tests, fallback)
         default = self.scopes.constant(self._literal(fallback, True))
-        return self.scopes.add(GatherOp(element.buffer, strided.places, strided.steps, strided.mask, default))
+        return self.scopes.add(GatherOp(element.buffer, strided.indices, strided.offsets, strided.mask, default))
 
     def known(self, access: Access) -> Number | None:
-        """The number read, if it is an element of a constant that is the same in all lanes, whatever tests say."""
-        stated = self.context.program.stated.get(access.buffer)
-        if stated is None or not all(t.always(self.scopes.ranges) for t in self._tests(access)):
+        """Return the number that an access reads, if it is the same element of a constant in all lanes and no condition
+        can fail."""
+        constant = self.context.program.stated.get(access.buffer)
+        if constant is None or not all(t.always(self.scopes.ranges) for t in self._tests(access)):
             return None
-        index = self.context.over(self.axes, access.index)
-        is_known = stated.data.is_splat or all(form.is_constant for form in index)
-        return element(stated, [form.constant for form in index]) if is_known else None
+        index = self.context.substitute_axes(self.axes, access.index)
+        is_known = constant.data.is_splat or all(form.is_constant for form in index)
+        return constant_element(constant, [form.constant for form in index]) if is_known else None
 
-    def _literals(self, place: Element) -> builders.Constant | None:
-        """The elements of a constant where the index is known but for the lane: a number, or one a lane."""
-        stated = self.context.constants.get(place.buffer)
-        if stated is None:
+    def _literals(self, element_: Element) -> builders.Constant | None:
+        """Return the elements of a constant at an index that is constant but for the lane: a number, or a vector."""
+        constant = self.context.constants.get(element_.buffer)
+        if constant is None:
             return None
-        if stated.data.is_splat:
-            return element(stated, [0] * len(place.index))
-        lanes = range(self.context.lanes if self._varies(place.index) else 1)
-        index = [self._in_lane(place, n).index if self.context.lane is not None else place.index for n in lanes]
+        if constant.data.is_splat:
+            return constant_element(constant, [0] * len(element_.index))
+        lanes = range(self.context.lanes if self._varies(element_.index) else 1)
+        index = [self._in_lane(element_, n).index if self.context.lane is not None else element_.index for n in lanes]
         if not all(form.is_constant for forms in index for form in forms):
             return None
-        elements = [element(stated, [form.constant for form in forms]) for forms in index]
+        elements = [constant_element(constant, [form.constant for form in forms]) for forms in index]
         numbers = [number for number in elements if number is not None]
         if len(numbers) < len(elements):
             return None
@@ -124,24 +127,25 @@ class Reader(Lanes):
         return self.context.conditions(access.where, self.axes)
 
     def _masking(self, element: Element, tests: Sequence[Condition]) -> list[Condition]:
-        """The block's conditions that mask a read under its own tests: the settled ones, and free conditions that may
-        keep the read inside its buffer.
+        """Return the guard's conditions that mask a read: the untested ones, and deferred ones that may keep the read
+        within its buffer.
 
-        A free condition that shares no variable with the index, the tests or any other condition does not decide
-        whether the index is inside, so it need not mask. So rows that may be missing read the same vectors as rows that
-        exist. No condition masks where the lanes are contiguous and inside: clamping the other indices, which all lanes
-        share, moves no active lane.
+        A deferred condition that shares no variable with the index, the tests or another condition cannot keep the
+        index in bounds, so it need not mask. So partial rows read the same vectors as full rows. No condition masks if
+        the lanes are contiguous and in bounds: clamping the other indices, which all lanes share, moves no active lane.
         """
-        if not self.free or self._inside(element) or self._inside_along_lanes(element):
+        if not self.deferred or self._inside(element) or self._inside_along_lanes(element):
             return self.guard
         ranges = self.scopes.ranges
         guard = self.context.conditions(self.block.guard, self.context.values)
-        every = [c for c in guard if not c.always(ranges)]
+        conditions = [c for c in guard if not c.always(ranges)]
         masking = list(self.guard)
-        for condition in self.free:
-            other_forms = [*element.index, *(c.form for c in (*tests, *every) if c != condition)]
-            apart = condition.form.variables().isdisjoint(set().union(*(form.variables() for form in other_forms)))
-            if condition.equal or not apart:
+        for condition in self.deferred:
+            other_forms = [*element.index, *(c.form for c in (*tests, *conditions) if c != condition)]
+            is_independent = condition.form.variables().isdisjoint(
+                set().union(*(form.variables() for form in other_forms))
+            )
+            if condition.equal or not is_independent:
                 masking.append(condition)
         return masking
 
@@ -149,8 +153,10 @@ class Reader(Lanes):
         self._count_lanes()
         values = []
         for lane in range(self.context.lanes):
-            values.append(self._load_lane(self._in_lane(element, lane), self._at(lane, tests), fallback))
-        return self._gathered(values, element.type)
+            values.append(
+                self._load_lane(self._in_lane(element, lane), self._conditions_of_lane(lane, tests), fallback)
+            )
+        return self._vector_of(values, element.type)
 
     def _load_lane(self, element: Element, tests: Sequence[Condition], fallback: Attribute) -> SSAValue:
         def load() -> SSAValue:
@@ -159,15 +165,15 @@ class Reader(Lanes):
         return self._tested(tests, load, fallback)
 
     def _tested(self, tests: Sequence[Condition], read: Callable[[], SSAValue], fallback: Attribute) -> SSAValue:
-        """What is read of one lane where all tests hold, which are known in part; the fallback elsewhere."""
+        """Read one lane under conditions; the fallback if they fail."""
         if any(test.never(self.scopes.ranges) for test in tests):
             return self.scopes.constant(fallback)
-        open = [test for test in tests if not test.always(self.scopes.ranges)]
-        return self._either(open, False, read, fallback) if open else read()
+        open_tests = [test for test in tests if not test.always(self.scopes.ranges)]
+        return self._either(open_tests, False, read, fallback) if open_tests else read()
 
 
 def _fallback(element: Element, otherwise: Attribute | None) -> Attribute:
-    """The value of lanes that are not read."""
+    """Return the value of lanes that are not read."""
     return _zero(element.type) if otherwise is None else otherwise
 
 

@@ -1,4 +1,4 @@
-"""The body's operations on scalars or vectors, with the floating-point policy's flags."""
+"""The body's operations on scalars or vectors, with the policy's fastmath flags."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from xdsl.dialects.vector import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from compiler.dialects.upstream.builders import Constant, broadcast, vector_type
-from compiler.lowering.loop_to_low.literals import Known, Number, known
+from compiler.lowering.loop_to_low.literals import KnownNumber, Number, known_number
 from compiler.lowering.loop_to_low.scopes import INDEX, Scopes
 from compiler.program.body import Apply, Index, Read, Scalar
 from compiler.types.elements import is_unsigned
 from compiler.types.policies import Policy
 
-_SUMS = ("arith.addf", "arith.subf", "arith.mulf")
+_FUSED_OPS = ("arith.addf", "arith.subf", "arith.mulf")
 
 
 def lanes_of(value: SSAValue) -> int | None:
-    """The lane count of a vector, or None for a scalar."""
+    """Return the number of lanes of a vector; None for a scalar."""
     return value.type.get_shape()[0] if isinstance(value.type, VectorType) else None
 
 
-def widen(scopes: Scopes, value: SSAValue, lanes: int) -> SSAValue:
-    """The value as a vector of that many lanes."""
+def broadcast_to_lanes(scopes: Scopes, value: SSAValue, lanes: int) -> SSAValue:
+    """Broadcast a scalar to all lanes; a vector is returned as it is."""
     if isinstance(value.type, VectorType):
         return value
     owner = value.owner
@@ -43,51 +43,51 @@ def widen(scopes: Scopes, value: SSAValue, lanes: int) -> SSAValue:
     return scopes.add(broadcast(value, lanes))
 
 
-def lane(scopes: Scopes, value: SSAValue, number: int) -> SSAValue:
-    """One lane of a vector."""
+def extract_lane(scopes: Scopes, value: SSAValue, number: int) -> SSAValue:
+    """Extract a lane of a vector."""
     assert isinstance(value.type, VectorType)
     return scopes.add(ExtractOp(value, [number], value.type.element_type))
 
 
 @lru_cache(maxsize=256)
 def splat(value: FloatAttr | IntegerAttr, lanes: int) -> Constant:
-    """A dense vector constant with the same value in each lane."""
+    """Return a vector constant with the same value in each lane."""
     return dense([value.value.data] * lanes, value.type)
 
 
 def zeros(type: Constant) -> Constant:
-    """A vector constant of zeros."""
+    """Return a vector constant of zeros."""
     return DenseIntOrFPElementsAttr.from_list(type, [0])
 
 
 def dense(values: Sequence[int | float], element: Constant) -> Constant:
-    """A dense vector constant."""
+    """Return a vector constant."""
     return DenseIntOrFPElementsAttr.from_list(vector_type(element, len(values)), list(values))
 
 
 @lru_cache(maxsize=256)
-def multiples(step: int, lanes: int) -> Constant:
-    """The places of lanes: the multiples of a step, from 0, as indices."""
+def lane_offsets(step: int, lanes: int) -> Constant:
+    """Return the offsets of lanes, (0, step, 2 * step, ...), as an index vector."""
     return dense([step * n for n in range(lanes)], INDEX)
 
 
 @lru_cache(maxsize=64)
 def all_lanes(lanes: int) -> Constant:
-    """The mask that has all lanes."""
+    """Return the mask of all lanes."""
     return dense([1] * lanes, i1)
 
 
 def evaluate(
     scopes: Scopes, roots: Sequence[Scalar], leaf: Callable[[Read | Index], SSAValue], policy: Policy
 ) -> list[SSAValue]:
-    """Emit the ops of scalar expressions, each once, whose reads and axes `leaf` gives."""
+    """Emit scalar expressions, each common subexpression once; `leaf` emits reads and axes."""
     emitter = Expressions(scopes, leaf, policy)
     return [emitter.value(root) for root in roots]
 
 
 @dataclass
 class Expressions:
-    """Scalar expressions under emission: expressions by identity, ops by operation and operands.
+    """The emission of scalar expressions: values by expression, and ops by operation and operands.
 
     `reads` are the elements of constants among the reads, by their numbers.
     """
@@ -98,10 +98,10 @@ class Expressions:
     reads: Mapping[int, Number] = field(default_factory=dict)
     values: dict[int, SSAValue] = field(default_factory=dict)
     ops: dict[object, SSAValue] = field(default_factory=dict)
-    _found: dict[int, Known | None] = field(default_factory=dict)
+    _known_numbers: dict[int, KnownNumber | None] = field(default_factory=dict)
 
     def value(self, node: Scalar) -> SSAValue:
-        """The value of an expression."""
+        """Emit an expression, once."""
         if id(node) not in self.values:
             self.values[id(node)] = self._op(node) if isinstance(node, Apply) else self._leaf(node)
         return self.values[id(node)]
@@ -111,38 +111,39 @@ class Expressions:
             return self.scopes.constant(self.reads[node.position])
         return self.leaf(node)
 
-    def known(self, node: Scalar) -> Known | None:
-        """The number of an expression that constants determine; None for any other."""
+    def known(self, node: Scalar) -> KnownNumber | None:
+        """Return the constant value of an expression; None for other expressions."""
         if not self.reads:
             return None
-        number = known(node, self.reads, self._found)
+        number = known_number(node, self.reads, self._known_numbers)
         if number is None and isinstance(node, Apply) and node.kind in _PRODUCTS and self.policy.zeros:
             factors = [self.known(operand) for operand in node.operands]
-            return next((Known(f.value, True) for f in factors if f and f.of_constant and f.is_zero), None)
+            return next((KnownNumber(f.value, True) for f in factors if f and f.of_constant and f.is_zero), None)
         return number
 
-    def _shorter(self, node: Apply) -> SSAValue | None:
-        """The value of an operation that constants reduce to an operand, or its negation."""
+    def _simplified(self, node: Apply) -> SSAValue | None:
+        """Emit an operation with a constant as its other operand or the negation of it, if it equals that; else return
+        None."""
         if not self.reads or len(node.operands) != 2:
             return None
         first, second = (self.known(operand) for operand in node.operands)
         number = first or second
         if number is None or (first and second and not self.known(node)):
             return None
-        kept, is_first = node.operands[1 if first else 0], number is first
+        remaining_operand, is_first = node.operands[1 if first else 0], number is first
         if _is_neutral(node.kind, number, is_first, self.policy):
-            return self.value(kept)
+            return self.value(remaining_operand)
         if _negates(node.kind, number, is_first, self.policy):
-            return self.scopes.add(arith.NegfOp(self.value(kept)))
+            return self.scopes.add(arith.NegfOp(self.value(remaining_operand)))
         return None
 
     def _op(self, node: Apply) -> SSAValue:
         number = self.known(node)
         if number is not None and number.of_constant:
             return self.scopes.constant(number.value)
-        shorter = self._shorter(node)
-        if shorter is not None:
-            return shorter
+        simplified = self._simplified(node)
+        if simplified is not None:
+            return simplified
         operands = [self.value(operand) for operand in node.operands]
         key = (node.kind, tuple(operands), node.properties, node.types)
         if key not in self.ops:
@@ -155,8 +156,8 @@ _SUMS_OF_TWO = (arith.AddfOp, arith.AddiOp)
 _DIFFERENCES = (arith.SubfOp, arith.SubiOp)
 
 
-def _is_neutral(kind: type[Operation], number: Known, is_first: bool, policy: Policy) -> bool:
-    """Whether an operation with a number, first or second, gives its other operand."""
+def _is_neutral(kind: type[Operation], number: KnownNumber, is_first: bool, policy: Policy) -> bool:
+    """Return whether an operation with a number as its first or second operand equals its other operand."""
     if kind in _PRODUCTS:
         return number.number == 1
     drops = number.is_zero and number.of_constant and policy.zeros
@@ -167,16 +168,16 @@ def _is_neutral(kind: type[Operation], number: Known, is_first: bool, policy: Po
     return False
 
 
-def _negates(kind: type[Operation], number: Known, is_first: bool, policy: Policy) -> bool:
-    """Whether an operation with a number, first or second, gives its other operand negated."""
+def _negates(kind: type[Operation], number: KnownNumber, is_first: bool, policy: Policy) -> bool:
+    """Return whether an operation with a number as its first or second operand equals the negated other operand."""
     if kind is arith.MulfOp:
         return number.number == -1
     drops = number.is_zero and number.of_constant and policy.zeros
     return kind is arith.SubfOp and is_first and (number.adds_nothing or drops)
 
 
-def drops_out(combiner: str, number: Known | None, policy: Policy) -> bool:
-    """Whether combining with a number changes nothing."""
+def is_identity(combiner: str, number: KnownNumber | None, policy: Policy) -> bool:
+    """Return whether combining with a number changes nothing."""
     if number is None:
         return False
     if combiner == "mul":
@@ -185,21 +186,21 @@ def drops_out(combiner: str, number: Known | None, policy: Policy) -> bool:
 
 
 def _apply(scopes: Scopes, node: Apply, operands: Sequence[SSAValue], policy: Policy) -> SSAValue:
-    """Emit one scalar op of a body on given operands, as a vector op where one of them is a vector."""
+    """Emit a scalar op of a body; with a vector operand, a vector op."""
     properties = dict(node.properties)
     if node.kind is arith.ConstantOp:
         return scopes.constant(properties["value"])
     lanes = next((n for v in operands if (n := lanes_of(v)) is not None), None)
     if lanes is not None:
-        operands = [widen(scopes, v, lanes) for v in operands]
-    if policy.body and node.kind.name in _SUMS:
+        operands = [broadcast_to_lanes(scopes, v, lanes) for v in operands]
+    if policy.body and node.kind.name in _FUSED_OPS:
         properties["fastmath"] = _flags(policy.body)
     type = node.types[0] if lanes is None else vector_type(node.types[0], lanes)
     return scopes.add(node.kind.create(operands=operands, result_types=[type], properties=properties))
 
 
-def _combination(combiner: str, policy: Policy) -> FastMathFlagsAttr:
-    """The fast-math flags of a combiner of floats."""
+def _combiner_flags(combiner: str, policy: Policy) -> FastMathFlagsAttr:
+    """Return the fastmath flags of a combiner of floats."""
     return _flags(policy.sums if combiner in ("add", "mul") else policy.extremes)
 
 
@@ -211,24 +212,28 @@ def _flags(names: tuple[str, ...]) -> FastMathFlagsAttr:
 def combine(
     scopes: Scopes, combiner: str, lhs: SSAValue, rhs: SSAValue, element: Attribute, policy: Policy
 ) -> SSAValue:
-    """lhs combined with rhs, as a target of an element type combines."""
-    op = _COMBINERS[combiner][_column(element)].create(operands=[lhs, rhs], result_types=[lhs.type])
+    """Combine lhs with rhs, for targets of an element type."""
+    op = _COMBINERS[combiner][_combiner_column(element)].create(operands=[lhs, rhs], result_types=[lhs.type])
     if isinstance(element, AnyFloat):
-        op.properties["fastmath"] = _combination(combiner, policy)
+        op.properties["fastmath"] = _combiner_flags(combiner, policy)
     return scopes.add(op)
 
 
 def reduction(combiner: str, value: SSAValue, element: Attribute, policy: Policy) -> ReductionOp:
-    """The lanes of a vector combined into a scalar, as a target of an element type combines."""
+    """Reduce the lanes of a vector to a scalar, for targets of an element type."""
     assert isinstance(value.type, VectorType)
-    word = combiner if combiner in _SAME else _COMBINERS[combiner][_column(element)].name.removeprefix("arith.")
-    flags = _combination(combiner, policy) if isinstance(element, AnyFloat) else _flags(())
-    properties: dict[str, Attribute] = {"kind": CombiningKindAttr(CombiningKindFlag(word)), "fastmath": flags}
+    kind = (
+        combiner
+        if combiner in _UNTYPED_COMBINERS
+        else _COMBINERS[combiner][_combiner_column(element)].name.removeprefix("arith.")
+    )
+    flags = _combiner_flags(combiner, policy) if isinstance(element, AnyFloat) else _flags(())
+    properties: dict[str, Attribute] = {"kind": CombiningKindAttr(CombiningKindFlag(kind)), "fastmath": flags}
     return ReductionOp.create(operands=[value], result_types=[value.type.element_type], properties=properties)
 
 
-def _column(element: Attribute) -> int:
-    """Of `_COMBINERS`: floats, integers, unsigned integers."""
+def _combiner_column(element: Attribute) -> int:
+    """Return the column of _COMBINERS: floats, signed integers, unsigned integers."""
     return 0 if isinstance(element, AnyFloat) else 2 if is_unsigned(element) else 1
 
 
@@ -238,5 +243,5 @@ _COMBINERS: dict[str, tuple[type[Operation], type[Operation], type[Operation]]] 
     "max": (arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp),
     "min": (arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp),
 }
-_SAME = ("add", "mul")
-"""The combiners that a vector.reduction calls the same for all element types; others are called as the op is."""
+_UNTYPED_COMBINERS = ("add", "mul")
+"""Combiners with one name in vector.reduction for all element types; others have the names of the ops."""

@@ -1,7 +1,7 @@
-"""Where operations go. A scope is a region under construction; each variable belongs to the scope that binds it.
+"""Insertion points. A scope is a region under construction; each variable is bound in one scope.
 
-An index expression is emitted in the scope of its innermost variable, outer terms first, and once: since the op
-that owns an inner region is appended only when the region is complete, appending to an outer scope hoists.
+An index expression is emitted once, in the scope of its innermost variable, outer terms first. An inner region's op is
+appended only when the region is complete, so that appending to an outer scope hoists.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INDEX = IndexType()
 
 @dataclass
 class Scope:
-    """A block under construction, and the values already computed in it."""
+    """A block under construction, and the values computed in it by key."""
 
     block: Block
     values: dict[object, SSAValue] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Scope:
 
 @dataclass
 class Scopes:
-    """The stack of scopes, the variables bound in them, and the ranges of those variables."""
+    """The stack of scopes, the variables bound in them (`home`: the level of the scope), and their ranges."""
 
     stack: list[Scope]
     bound: dict[int, SSAValue] = field(default_factory=dict)
@@ -43,12 +43,12 @@ class Scopes:
     ranges: dict[int, lin.Range] = field(default_factory=dict)
     constants: dict[Attribute, ConstantOp] = field(default_factory=dict)
     numbers: dict[int, SSAValue] = field(default_factory=dict)
-    """The index constants."""
+    """Index constants by value."""
     location: LocationAttr = UNKNOWN_LOC
-    """That of the block which is being lowered, which ops in the innermost scope get."""
+    """The location of the block that is being lowered, for new ops."""
 
     def add(self, op: Operation) -> SSAValue:
-        """Append an op to the innermost scope; its first result."""
+        """Append an op to the innermost scope; return its first result."""
         self.run(op)
         return op.results[0]
 
@@ -59,36 +59,36 @@ class Scopes:
 
     @contextmanager
     def at(self, location: LocationAttr) -> Iterator[None]:
-        """Ops added inside, and refusals, have a location."""
-        before, self.location = self.location, location
+        """Set the location of ops, and of refusals, within the context."""
+        location_before, self.location = self.location, location
         try:
             yield
         except LoweringError as error:
             error.span = error.span or of_location(location)
             raise
         finally:
-            self.location = before
+            self.location = location_before
 
     @contextmanager
     def region(self) -> Iterator[Block]:
-        """A region under construction, to which ops are added; its op is added afterwards."""
+        """Open a region; ops are appended to it within the context."""
         body = Block()
         self.stack.append(Scope(body))
         yield body
         self.stack.pop()
 
     def bind(self, variable: int, value: SSAValue) -> None:
-        """The innermost scope binds a variable to an SSA value."""
+        """Bind a variable to an SSA value in the innermost scope."""
         self.bound[variable] = value
         self.home[variable] = len(self.stack) - 1
 
     def constant(self, value: Constant) -> SSAValue:
-        """A constant, once, at the function's top."""
+        """Return a constant, which is emitted once, at the function's top."""
         if value not in self.constants:
             op, top = constant(value), self.stack[0].block
-            last = next(reversed(self.constants.values()), None)
-            if last is not None:
-                top.insert_op_after(op, last)
+            last_constant = next(reversed(self.constants.values()), None)
+            if last_constant is not None:
+                top.insert_op_after(op, last_constant)
             elif top.first_op is not None:
                 top.insert_op_before(op, top.first_op)
             else:
@@ -97,18 +97,18 @@ class Scopes:
         return self.constants[value].result
 
     def index_constant(self, value: int) -> SSAValue:
-        """An index constant, at the function's top."""
+        """Return an index constant, at the function's top."""
         if value not in self.numbers:
             number = self.numbers[value] = self.constant(IntegerAttr(value, INDEX))
             number.name_hint = f"c{value}" if value >= 0 else f"c.{-value}"
         return self.numbers[value]
 
     def index(self, form: Linear) -> SSAValue:
-        """The value of a form over bound variables."""
+        """Emit a form over bound variables."""
         if form.is_constant:
             return self.index_constant(form.constant)
         level = self.level(form)
-        cached = self._find(level, form)
+        cached = self._cached(level, form)
         if cached is not None:
             return cached
         value = self._sum(form)
@@ -116,31 +116,31 @@ class Scopes:
         return value
 
     def indices(self, forms: Iterable[Linear]) -> list[SSAValue]:
-        """The values of several forms."""
+        """Emit several forms."""
         return [self.index(form) for form in forms]
 
     def at_least_zero(self, form: Linear) -> SSAValue:
-        """The truth of form >= 0, as a comparison of two sums without negative terms."""
+        """Emit form >= 0, as a comparison of two sums without negative terms."""
         return self._compare(form, "sge")
 
     def is_zero(self, form: Linear) -> SSAValue:
-        """The truth of form == 0."""
+        """Emit form == 0."""
         return self._compare(form, "eq")
 
     def clamped(self, form: Linear, size: int) -> SSAValue:
-        """The value of a form, moved into [0, size) where it may lie outside."""
+        """Emit a form, clamped into [0, size) if its range exceeds it."""
         low, high = lin.bounds(form, self.ranges)
         value, level = self.index(form), self.level(form)
         if high >= size:
-            inside, last = value, self.index_constant(size - 1)
-            value = self.once(level, (inside, "min", size), lambda: arith.MinSIOp(inside, last))
+            unclamped, last_index = value, self.index_constant(size - 1)
+            value = self.once(level, (unclamped, "min", size), lambda: arith.MinSIOp(unclamped, last_index))
         if low < 0:
-            below, zero = value, self.index_constant(0)
-            value = self.once(level, (below, "max", 0), lambda: arith.MaxSIOp(below, zero))
+            possibly_negative, zero = value, self.index_constant(0)
+            value = self.once(level, (possibly_negative, "max", 0), lambda: arith.MaxSIOp(possibly_negative, zero))
         return value
 
     def level(self, form: Linear) -> int:
-        """The index of the scope where all variables of a form are bound."""
+        """Return the level of the innermost scope that binds a variable of a form."""
         return max((self.home[v] for v in form.variables()), default=0)
 
     def _compare(self, form: Linear, predicate: str) -> SSAValue:
@@ -153,22 +153,22 @@ class Scopes:
         terms = sorted(form.terms, key=lambda term: self._atom_level(term[0]))
         total: SSAValue | None = None
         for atom, factor in terms:
-            total = self._step(total, atom, factor, self._atom_level(atom))
+            total = self._add_term(total, atom, factor, self._atom_level(atom))
         assert total is not None
         if form.constant == 0:
             return total
         shift, level = self.index_constant(form.constant), self.level(form)
         return self.once(level, (total, form.constant), lambda: added(total, shift))
 
-    def _step(self, total: SSAValue | None, atom: Atom, factor: int, level: int) -> SSAValue:
+    def _add_term(self, total: SSAValue | None, atom: Atom, factor: int, level: int) -> SSAValue:
         term = self._atom(atom)
         if factor != 1:
-            scale, plain, here = self.index_constant(factor), term, self._atom_level(atom)
-            term = self.once(here, (plain, "*", factor), lambda: multiplied(plain, scale))
+            scale, unscaled, atom_level = self.index_constant(factor), term, self._atom_level(atom)
+            term = self.once(atom_level, (unscaled, "*", factor), lambda: multiplied(unscaled, scale))
         if total is None:
             return term
-        before, after = total, term
-        return self.once(level, (before, "+", after), lambda: added(before, after))
+        total_before, addend = total, term
+        return self.once(level, (total_before, "+", addend), lambda: added(total_before, addend))
 
     def _atom(self, atom: Atom) -> SSAValue:
         if isinstance(atom, int):
@@ -181,8 +181,8 @@ class Scopes:
         return self.home[atom] if isinstance(atom, int) else self.level(atom.form)
 
     def once(self, level: int, key: object, build: Callable[[], Operation]) -> SSAValue:
-        """The first result of an op at the scope of a level, built there only if it is not there under a key."""
-        cached = self._find(level, key)
+        """Return the value of a key in the scope at a level; build its op there if there is none."""
+        cached = self._cached(level, key)
         if cached is None:
             op = build()
             op.location = self.location
@@ -190,5 +190,5 @@ class Scopes:
             cached = self.stack[level].values[key] = op.results[0]
         return cached
 
-    def _find(self, level: int, key: object) -> SSAValue | None:
+    def _cached(self, level: int, key: object) -> SSAValue | None:
         return self.stack[level].values.get(key)

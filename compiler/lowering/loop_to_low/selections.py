@@ -1,4 +1,4 @@
-"""Selections that the place of a block in unrolled loops decides: what they do not take is not emitted."""
+"""Folding of selections whose conditions are constant at a block's values of unrolled loops."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from compiler.program.body import Apply, Index, Read, Scalar, apply, leaves
 Values = Mapping[int, Linear]
 
 
-def decided(body: tuple[Scalar, ...], axes: Values, ranges: lin.Ranges) -> tuple[Scalar, ...]:
-    """Expressions without the selections that the values of the axes decide; the same object where there are none."""
-    if not _asks_for_axes(body):
+def resolve_selections(body: tuple[Scalar, ...], axes: Values, ranges: lin.Ranges) -> tuple[Scalar, ...]:
+    """Replace selections whose condition the values of the axes decide; return the same object without any."""
+    if not _uses_axes(body):
         return body
-    done: dict[int, Scalar] = {}
-    new = tuple(_decided(value, axes, ranges, done) for value in body)
-    return body if all(a is b for a, b in zip(new, body, strict=True)) else new
+    resolved: dict[int, Scalar] = {}
+    new_body = tuple(_resolve(value, axes, ranges, resolved) for value in body)
+    return body if all(a is b for a, b in zip(new_body, body, strict=True)) else new_body
 
 
 def reads_of(body: tuple[Scalar, ...]) -> list[int]:
-    """The reads that expressions use, in order."""
+    """Return the numbers of the reads that expressions use, in order."""
     return sorted({leaf.position for leaf in leaves(body) if isinstance(leaf, Read)})
 
 
 @lru_cache(maxsize=1024)
-def _asks_for_axes(body: tuple[Scalar, ...]) -> bool:
+def _uses_axes(body: tuple[Scalar, ...]) -> bool:
     return any(isinstance(leaf, Index) for leaf in leaves(body))
 
 
-def _decided(value: Scalar, axes: Values, ranges: lin.Ranges, done: dict[int, Scalar]) -> Scalar:
+def _resolve(value: Scalar, axes: Values, ranges: lin.Ranges, resolved: dict[int, Scalar]) -> Scalar:
     if not isinstance(value, Apply):
         return value
-    if id(value) not in done:
-        done[id(value)] = _without_selections(value, axes, ranges, done)
-    return done[id(value)]
+    if id(value) not in resolved:
+        resolved[id(value)] = _without_selections(value, axes, ranges, resolved)
+    return resolved[id(value)]
 
 
-def _without_selections(value: Apply, axes: Values, ranges: lin.Ranges, done: dict[int, Scalar]) -> Scalar:
+def _without_selections(value: Apply, axes: Values, ranges: lin.Ranges, resolved: dict[int, Scalar]) -> Scalar:
     if value.kind is SelectOp:
         truth = truth_at(value.operands[0], axes, ranges)
         if truth is not None:
-            return _decided(value.operands[1 if truth else 2], axes, ranges, done)
-    operands = [_decided(operand, axes, ranges, done) for operand in value.operands]
+            return _resolve(value.operands[1 if truth else 2], axes, ranges, resolved)
+    operands = [_resolve(operand, axes, ranges, resolved) for operand in value.operands]
     if all(a is b for a, b in zip(operands, value.operands, strict=True)):
         return value
     return apply(value.kind, operands, dict(value.properties), value.types, value.result)

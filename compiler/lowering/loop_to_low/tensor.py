@@ -1,7 +1,7 @@
-"""Tensorized nests: the operands loaded, one op of the intrinsic, the sums stored.
+"""Tensorized nests: load the operands, apply the intrinsic's op, store the accumulators.
 
-The sums are loaded and stored by plain accesses in the body of the loop around the nest, so that promote-buffers
-keeps them in registers. A buffer of scope fragment is a row of tiles: each lies as the 256 words of a register.
+Accumulators are loaded and stored by plain accesses in the body of the loop around the nest, so that promote-buffers
+keeps them in registers. A buffer of scope fragment is a row of AMX tiles: each is the 256 words of a register.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from compiler.support.errors import LoweringError
 
 
 def emit_tensorized(context: Context, loop: Loop) -> None:
-    """Emit the nest from the outermost tensorized loop inward. Raises LoweringError where it is not an intrinsic's."""
+    """Emit the nest from the outermost tensorized loop inward as its intrinsic. Raises LoweringError if it does not fit
+    the intrinsic, or the policy or the target excludes it."""
     intrinsic = find(loop.intrinsic)
     if not intrinsic.exact and not context.policy.sums:
         raise LoweringError(f"loop '{loop.label}': '{intrinsic.name}' rounds otherwise, and the policy is strict")
@@ -43,7 +44,7 @@ def emit_tensorized(context: Context, loop: Loop) -> None:
         whose = "a GPU's warps run it" if intrinsic.is_warps else "no GPU has it"
         raise LoweringError(f"loop '{loop.label}' is tensorized by '{intrinsic.name}', and {whose}")
     nest = nest_of(context.program, *loops_under(context.program, loop.number))
-    _FORMS[intrinsic.form](Operands(context, nest, intrinsic, fit(intrinsic, nest)))
+    _EMITTERS[intrinsic.form](Operands(context, nest, intrinsic, fit(intrinsic, nest)))
 
 
 # --- dots: vectors in registers -------------------------------------------------------------------------------------
@@ -53,58 +54,58 @@ def _emit_dot(nest: Operands) -> None:
     scopes, (a, b), target = nest.context.scopes, nest.reads, nest.target
     group = _load(nest, a, nest.intrinsic.reads[0])
     groups = _load(nest, b, nest.intrinsic.reads[1])
-    buffer, places = nest.buffer(target), nest.places(target)
+    buffer, places = nest.buffer(target), nest.first_indices(target)
     sums = scopes.add(vector.LoadOp(buffer, places, nest.vector(target, nest.intrinsic.target)))
     scopes.run(vector.StoreOp(scopes.add(DotOp(nest.intrinsic.name, sums, group, groups)), buffer, places))
 
 
 def _load(nest: Operands, reference: Reference, operand: NestOperand) -> SSAValue:
-    """All elements of an operand, which lie one behind the other."""
-    load = vector.LoadOp if _in_one_row(nest, reference) else LoadOp
+    """Load all elements of an operand as one vector."""
+    load = vector.LoadOp if _is_in_one_row(nest, reference) else LoadOp
     return nest.context.scopes.add(
-        load(nest.buffer(reference), nest.places(reference), nest.vector(reference, operand))
+        load(nest.buffer(reference), nest.first_indices(reference), nest.vector(reference, operand))
     )
 
 
-def _in_one_row(nest: Operands, reference: Reference) -> bool:
-    """Whether the nest moves along the last dimension only."""
-    inside = {loop.number for loop in nest.nest.loops}
-    return not any(form.variables() & inside for form in reference.index[:-1])
+def _is_in_one_row(nest: Operands, reference: Reference) -> bool:
+    """Return whether the loops of the nest index the last dimension only."""
+    loop_numbers = {loop.number for loop in nest.nest.loops}
+    return not any(form.variables() & loop_numbers for form in reference.index[:-1])
 
 
 # --- interleaving: shuffles -----------------------------------------------------------------------------------------
 
 
 def _emit_interleave(nest: Operands) -> None:
-    """Rows are loaded, and zipped until each group has one element of every row."""
+    """Load rows, and interleave them pairwise until each group has one element of every row."""
     context, (source,) = nest.context, nest.reads
     lanes, group = (axis.extent for axis in nest.intrinsic.axes)
     type = VectorType(source.scalar, [lanes])
     rows = []
     for row in range(group):
-        at = nest.at(source, {nest.fit.loops["k"]: lin.constant(row)})
-        rows.append(context.scopes.add(vector.LoadOp(nest.buffer(source), context.scopes.indices(at), type)))
+        row_index = nest.at(source, {nest.fit.loops["k"]: lin.constant(row)})
+        rows.append(context.scopes.add(vector.LoadOp(nest.buffer(source), context.scopes.indices(row_index), type)))
     while len(rows) > 1:
         half = len(rows) // 2
-        rows = [_zipped(context, upper, lower) for upper, lower in zip(rows[:half], rows[half:], strict=True)]
-    store = vector.StoreOp if _in_one_row(nest, nest.target) else StoreOp
-    context.scopes.run(store(rows[0], nest.buffer(nest.target), nest.places(nest.target)))
+        rows = [_interleaved(context, upper, lower) for upper, lower in zip(rows[:half], rows[half:], strict=True)]
+    store = vector.StoreOp if _is_in_one_row(nest, nest.target) else StoreOp
+    context.scopes.run(store(rows[0], nest.buffer(nest.target), nest.first_indices(nest.target)))
 
 
-def _zipped(context: Context, first: SSAValue, second: SSAValue) -> SSAValue:
-    """The elements of two vectors in turns."""
+def _interleaved(context: Context, first: SSAValue, second: SSAValue) -> SSAValue:
+    """Interleave the elements of two vectors: a0 b0 a1 b1 ..."""
     assert isinstance(first.type, VectorType)
     count = first.type.get_shape()[0]
     type = VectorType(first.type.element_type, [2 * count])
-    picks = [lane + side * count for lane in range(count) for side in range(2)]
-    return context.scopes.add(vector.ShuffleOp(first, second, DenseArrayBase.from_list(i64, picks), result_type=type))
+    indices = [lane + side * count for lane in range(count) for side in range(2)]
+    return context.scopes.add(vector.ShuffleOp(first, second, DenseArrayBase.from_list(i64, indices), result_type=type))
 
 
 # --- tiles: two-dimensional registers -------------------------------------------------------------------------------
 
 
 def _emit_tile(nest: Operands) -> None:
-    """A product of tiles, or a tile moved."""
+    """Emit a product of AMX tiles, or a tile load, store or zero."""
     scopes = nest.context.scopes
     tiles = [_tile(nest, reference, nest.step(number)) for number, reference in enumerate(nest.reads)]
     if not tiles:
@@ -112,21 +113,22 @@ def _emit_tile(nest: Operands) -> None:
     if nest.intrinsic.combiner:
         sums = _tile(nest, nest.target, 0)
         tiles = [scopes.add(TileDotOp(nest.intrinsic.name, sums, *tiles))]
-    _keep(nest, tiles[0], nest.target, nest.step(len(nest.reads)))
+    _store_tile(nest, tiles[0], nest.target, nest.step(len(nest.reads)))
 
 
 def _tile(nest: Operands, reference: Reference, step: int) -> SSAValue:
-    """The tile that begins at a reference: a fragment, or rows in memory that many elements apart."""
+    """Load the tile at a reference: a fragment, or rows in memory at a distance of `step` elements."""
     scopes, buffer = nest.context.scopes, nest.buffer(reference)
     if reference.fragment:
-        return scopes.add(vector.LoadOp(buffer, _fragment(nest, reference), TILE))
+        return scopes.add(vector.LoadOp(buffer, _fragment_indices(nest, reference), TILE))
     stride = scopes.index_constant(step * _bytes(reference))
-    places = nest.places(reference)
-    return _earlier(nest.context, (buffer, *places, stride)) or scopes.add(TileLoadOp(buffer, places, stride))
+    indices = nest.first_indices(reference)
+    return _loaded_tile(nest.context, (buffer, *indices, stride)) or scopes.add(TileLoadOp(buffer, indices, stride))
 
 
-def _earlier(context: Context, operands: tuple[SSAValue, ...]) -> SSAValue | None:
-    """The same tile, if this body has loaded it since the buffer was touched otherwise; LLVM does not see that."""
+def _loaded_tile(context: Context, operands: tuple[SSAValue, ...]) -> SSAValue | None:
+    """Return a tile that this body has loaded, unless another op has accessed the buffer since; LLVM does not reuse
+    it."""
     op = context.scopes.stack[-1].block.last_op
     while op is not None and not op.regions:
         if isinstance(op, TileLoadOp):
@@ -138,19 +140,19 @@ def _earlier(context: Context, operands: tuple[SSAValue, ...]) -> SSAValue | Non
     return None
 
 
-def _keep(nest: Operands, tile: SSAValue, reference: Reference, step: int) -> None:
-    """Put a tile where a reference begins."""
+def _store_tile(nest: Operands, tile: SSAValue, reference: Reference, step: int) -> None:
+    """Store a tile at a reference."""
     scopes, buffer = nest.context.scopes, nest.buffer(reference)
     if reference.fragment:
-        scopes.run(vector.StoreOp(tile, buffer, _fragment(nest, reference)))
+        scopes.run(vector.StoreOp(tile, buffer, _fragment_indices(nest, reference)))
         return
     stride = scopes.index_constant(step * _bytes(reference))
-    scopes.run(TileStoreOp(tile, buffer, nest.places(reference), stride))
+    scopes.run(TileStoreOp(tile, buffer, nest.first_indices(reference), stride))
 
 
-def _fragment(nest: Operands, reference: Reference) -> list[SSAValue]:
-    """The place of a fragment's tile: its words are the last dimension."""
-    return [*nest.places(reference)[:-2], nest.context.scopes.index_constant(0)]
+def _fragment_indices(nest: Operands, reference: Reference) -> list[SSAValue]:
+    """Return the indices of a fragment's tile; its words are the last dimension."""
+    return [*nest.first_indices(reference)[:-2], nest.context.scopes.index_constant(0)]
 
 
 def _bytes(reference: Reference) -> int:
@@ -158,14 +160,15 @@ def _bytes(reference: Reference) -> int:
 
 
 def fragment_type(label: str, type: MemRefType) -> MemRefType:
-    """The type at the low level of a buffer of scope fragment. Raises LoweringError for one that is no row of tiles."""
+    """Return the low-level type of a buffer of scope fragment. Raises LoweringError for a shape that is no row of
+    tiles."""
     *outer, rows, columns = (1, 1, *type.get_shape())
     if (rows, columns) != (ROWS, ROW_BYTES // 4) or type.element_type != f32:
         raise LoweringError(f"'{label}' is a fragment of {type}, where a tile is of 16 by 16 f32")
     return MemRefType(TILE.element_type, [*outer[2:], *TILE.get_shape()])
 
 
-_FORMS = {
+_EMITTERS = {
     "dot": _emit_dot,
     "tile": _emit_tile,
     "interleave": _emit_interleave,

@@ -6,7 +6,7 @@ import numpy as np
 
 import compiler
 from compiler import recipes, te
-from compiler.lowering.loop_to_low.widened import widened
+from compiler.lowering.loop_to_low.widened import enlarge_temporaries
 from compiler.schedule import Schedule
 
 
@@ -20,7 +20,7 @@ def _tiled(width: int, pixels: int) -> Schedule:
 def test_a_ragged_tile_reads_a_longer_border_and_no_index_is_clamped() -> None:
     s = _tiled(14, 4)
     assert s.program.buffers["X.pad"].shape[-1] == 16
-    assert widened(s.program).buffers["X.pad"].shape[-1] == 18, "four tiles of four, and two columns behind"
+    assert enlarge_temporaries(s.program).buffers["X.pad"].shape[-1] == 18, "four tiles of four, and two columns behind"
     kernel = compiler.build(s)
     assert "minsi" not in kernel.text("low")
     random = np.random.default_rng(0)
@@ -31,7 +31,7 @@ def test_a_ragged_tile_reads_a_longer_border_and_no_index_is_clamped() -> None:
 
 def test_what_is_whole_stays_and_what_would_double_does_too() -> None:
     even, small = _tiled(12, 4), _tiled(5, 4)
-    assert widened(even.program) == even.program
-    assert widened(small.program).buffers["X.pad"].shape[-1] == 10, "8 and two, of 7"
+    assert enlarge_temporaries(even.program) == even.program
+    assert enlarge_temporaries(small.program).buffers["X.pad"].shape[-1] == 10, "8 and two, of 7"
     tiny = _tiled(9, 8)
-    assert widened(tiny.program) == tiny.program, "18 of 11 is more than half as much again"
+    assert enlarge_temporaries(tiny.program) == tiny.program, "18 of 11 is more than half as much again"

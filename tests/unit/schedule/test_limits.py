@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import ParseError
 import compiler
 from compiler import te
 from compiler.analysis.overlap import Overlaps
-from compiler.lowering.loop_to_low.context import MOST_COPIES, MOST_LANES
+from compiler.lowering.loop_to_low.context import MAX_LANES, MAX_STATEMENTS
 from compiler.opt import main as strata_opt
 from compiler.pipeline import level_of, parse, passes_from, run
 from compiler.schedule import Schedule
@@ -71,9 +71,9 @@ def test_unrolled_buffers_are_forwarded() -> None:
 
 def test_unrolled_code_is_bounded() -> None:
     assert str(lowered(unrolled(64).module)).count("memref.store") == 64
-    said = f"loop 'i': the unrolled code of its nest has {2 * MOST_COPIES} statements, of {MOST_COPIES} at most"
+    said = f"loop 'i': the unrolled code of its nest has {2 * MAX_STATEMENTS} statements, of {MAX_STATEMENTS} at most"
     with pytest.raises(LoweringError, match=said):
-        lowered(unrolled(MOST_COPIES).module)
+        lowered(unrolled(MAX_STATEMENTS).module)
 
 
 def test_nested_unrolled_loops_multiply() -> None:
@@ -87,13 +87,13 @@ def test_nested_unrolled_loops_multiply() -> None:
 
 
 def test_lanes_are_bounded() -> None:
-    assert "vector<128xf32>" in str(lowered(vectorized(MOST_LANES).module))
+    assert "vector<128xf32>" in str(lowered(vectorized(MAX_LANES).module))
     with pytest.raises(LoweringError, match="loop 'i' is vectorized with 129 lanes, of 128 at most"):
-        lowered(vectorized(MOST_LANES + 1).module)
+        lowered(vectorized(MAX_LANES + 1).module)
 
 
 def test_lanes_done_one_by_one_count_as_unrolled_code() -> None:
-    rows, lanes = MOST_COPIES // MOST_LANES + 1, MOST_LANES
+    rows, lanes = MAX_STATEMENTS // MAX_LANES + 1, MAX_LANES
     a = te.placeholder((rows * lanes,), name="A")
     b = te.compute((rows, lanes), lambda i, j: a[(i + j * 7) % lanes], name="B")
     schedule = Schedule(compiler.lower(te.function("f", [a], [b])))
