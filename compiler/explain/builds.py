@@ -14,7 +14,7 @@ from compiler.dialects.functions import find_function
 from compiler.driver import in_groups
 from compiler.driver.building import build
 from compiler.lowering.low_to_llvm.marks import emit_marked
-from compiler.passes.decompose_reductions import decomposed
+from compiler.passes.decompose_reductions import decompose_reductions
 from compiler.pipeline import parse, passes_from, run
 from compiler.program.read import read
 from compiler.program.tree import Program
@@ -77,4 +77,4 @@ def _program(kernel: Kernel) -> Program | None:
         module = parse(kernel.text("loop"), "loop")
     except TargetError:
         return None
-    return decomposed(read(find_function(module, kernel.name)))
+    return decompose_reductions(read(find_function(module, kernel.name)))

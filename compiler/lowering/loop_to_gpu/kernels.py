@@ -114,9 +114,7 @@ def _check_stage(program: Program, loop: Loop) -> None:
     if not threads_of_block:
         raise LoweringError(f"loop '{loop.label}' is bound to {loop.kind}, and no block stands in it")
     first, *later = threads_of_block
-    other = next(
-        (label for label in later if threads_of_block[label] != threads_of_block[first]), None
-    )
+    other = next((label for label in later if threads_of_block[label] != threads_of_block[first]), None)
     if other is not None:
         raise LoweringError(
             f"loop '{loop.label}' has blocks '{first}' and '{other}' in it, and they are not on the same threads"

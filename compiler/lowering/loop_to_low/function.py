@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
 from compiler.analysis.tensorized import run_whole
-from compiler.passes.decompose_reductions import decomposed
+from compiler.passes.decompose_reductions import decompose_reductions
 from compiler.program.read import read
 from compiler.program.tree import Buffer, Program
 from compiler.program.write import hint, memref_type
@@ -18,7 +18,7 @@ from compiler.program.write import hint, memref_type
 
 def prepare_program(function: FuncOp) -> Program:
     """Read a loop function for lowering: inits are separate blocks, and blocks of tensorized nests have no guards."""
-    return run_whole(decomposed(read(function)))
+    return run_whole(decompose_reductions(read(function)))
 
 
 def entry_block(buffers: Sequence[Buffer]) -> Block:

@@ -30,6 +30,7 @@ class Operands:
 
     @property
     def target(self) -> Reference:
+        """The operand that is written."""
         return self.nest.targets[0]
 
     def step(self, number: int) -> int:
