@@ -172,7 +172,7 @@ def _passes_of_primitives() -> dict[str, type[ModulePass]]:
     """The passes of the schedule primitives that plugins add, by name."""
     if not plugins.parts("primitive"):
         return {}
-    passes: dict[str, type[ModulePass]] = load("compiler.passes.schedule.declared:of_plugins")()
+    passes: dict[str, type[ModulePass]] = load("compiler.passes.schedule.declared:plugin_passes")()
     return passes
 
 

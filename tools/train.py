@@ -35,7 +35,7 @@ from compiler.database.replay import planned
 from compiler.driver.choice.forest import LEAF, Forest
 from compiler.graph.canonical import canonical_hash
 from compiler.graph.whole import whole
-from compiler.passes.split_constants import called
+from compiler.passes.split_constants import without_preparation
 from compiler.space.cpu_features import WIDTH, extract
 from compiler.space.space import work
 from compiler.support.errors import ScheduleError
@@ -272,7 +272,7 @@ def _features(row: Row, machine: Machine) -> NDArray[np.float32] | None:
         original, scheduled = planned(row)
     except ScheduleError:
         return None
-    features = extract(called(scheduled), work(original), machine).features
+    features = extract(without_preparation(scheduled), work(original), machine).features
     assert len(features) == WIDTH
     return np.array(features, np.float32)
 

@@ -70,10 +70,10 @@ def fit(intrinsic: Intrinsic, nest: PerfectNest) -> Fit:
     first one's."""
     _check_block(intrinsic, nest)
     first: Misfit | None = None
-    for loops in _orders(intrinsic, nest):
-        for reads in _operands(intrinsic, nest):
+    for loops in _loop_assignments(intrinsic, nest):
+        for reads in _read_assignments(intrinsic, nest):
             try:
-                return _placed(intrinsic, nest, loops, reads)
+                return _check_assignment(intrinsic, nest, loops, reads)
             except Misfit as misfit:
                 first = first or misfit
     assert first is not None
@@ -92,7 +92,7 @@ def _check_block(intrinsic: Intrinsic, nest: PerfectNest) -> None:
         raise Misfit(f"block '{nest.label}' reads '{nest.targets[0].buffer}', which it writes")
 
 
-def _orders(intrinsic: Intrinsic, nest: PerfectNest) -> list[dict[str, Loop]]:
+def _loop_assignments(intrinsic: Intrinsic, nest: PerfectNest) -> list[dict[str, Loop]]:
     """The assignments of loops to axes of the same extents, the nest's own order first."""
     if len(nest.loops) != len(intrinsic.axes):
         raise Misfit(f"{len(nest.loops)} nested loops are not the {len(intrinsic.axes)} of '{intrinsic.name}'")
@@ -108,7 +108,7 @@ def _orders(intrinsic: Intrinsic, nest: PerfectNest) -> list[dict[str, Loop]]:
     return orders
 
 
-def _operands(intrinsic: Intrinsic, nest: PerfectNest) -> list[tuple[int, ...]]:
+def _read_assignments(intrinsic: Intrinsic, nest: PerfectNest) -> list[tuple[int, ...]]:
     """The assignments of reads to operands under which the body is the intrinsic's."""
     value = nest.values[0]
     copied = isinstance(value, body.Read) or (not nest.reads and _is_zero(value))
@@ -124,7 +124,7 @@ def _operands(intrinsic: Intrinsic, nest: PerfectNest) -> list[tuple[int, ...]]:
         assignments = [reads for reads in dict.fromkeys(assignments) if sorted(reads) == list(range(len(nest.reads)))]
         if assignments:
             return assignments
-    raise Misfit(f"block '{nest.label}' does not yield {_wanted(intrinsic)}, as '{intrinsic.name}' does")
+    raise Misfit(f"block '{nest.label}' does not yield {_yielded_value(intrinsic)}, as '{intrinsic.name}' does")
 
 
 def _factor(node: body.Scalar) -> tuple[int | None, str]:
@@ -143,7 +143,7 @@ def _is_zero(node: body.Scalar) -> bool:
     return isinstance(value, FloatAttr | IntegerAttr) and value.value.data == 0
 
 
-def _wanted(intrinsic: Intrinsic) -> str:
+def _yielded_value(intrinsic: Intrinsic) -> str:
     """The value that an intrinsic's nest yields, in words."""
     parts = [f"{_spelled(r.element)} widened by {r.widened}" if r.widened else "what it reads" for r in intrinsic.reads]
     return " times ".join(parts) or "zero"
@@ -153,7 +153,7 @@ def _spelled(element: Attribute) -> str:
     return str(element).removeprefix("!")
 
 
-def _placed(intrinsic: Intrinsic, nest: PerfectNest, loops: dict[str, Loop], reads: tuple[int, ...]) -> Fit:
+def _check_assignment(intrinsic: Intrinsic, nest: PerfectNest, loops: dict[str, Loop], reads: tuple[int, ...]) -> Fit:
     """The fit under one assignment, every type and step checked."""
     open_steps: dict[tuple[int, str], int] = {}
     for number, (operand, reference) in enumerate(_pairs(intrinsic, nest, reads)):

@@ -26,7 +26,7 @@ _SUMS = NestOperand(F32, (("i", COLUMNS), ("j", 1)), fragment="c")
 _I, _J = NestAxis("i", ROWS), NestAxis("j", COLUMNS)
 
 
-def _of(kind: str, element: Attribute, depth: int, arch: str) -> Iterator[Intrinsic]:
+def _mma_family(kind: str, element: Attribute, depth: int, arch: str) -> Iterator[Intrinsic]:
     """The product of operands of a kind, and how they come to lie in fragments."""
     needed, k = ((arch,),), NestAxis("k", depth)
     widened = "" if element == F32 else "arith.extf"
@@ -46,16 +46,20 @@ def _of(kind: str, element: Attribute, depth: int, arch: str) -> Iterator[Intrin
         narrow=kind == "tf32",
     )
     rows = NestOperand(element, (("i", None), ("k", 1)))
-    yield _moved(f"mma.load.a.{kind}", (_I, k), rows, NestOperand(element, a.steps, fragment="a"), "ldmatrix")
+    yield _tile_transfer(f"mma.load.a.{kind}", (_I, k), rows, NestOperand(element, a.steps, fragment="a"), "ldmatrix")
     into = NestOperand(element, b.steps, fragment="b")
-    yield _moved(f"mma.load.b.{kind}.t", (_J, k), NestOperand(element, (("j", None), ("k", 1))), into, "ldmatrix")
+    yield _tile_transfer(
+        f"mma.load.b.{kind}.t", (_J, k), NestOperand(element, (("j", None), ("k", 1))), into, "ldmatrix"
+    )
     if element != F32:  # the hardware transposes 16 bits at a time
-        yield _moved(
+        yield _tile_transfer(
             f"mma.load.b.{kind}", (k, _J), NestOperand(element, (("k", None), ("j", 1))), into, "ldmatrix.trans"
         )
 
 
-def _moved(name: str, axes: tuple[NestAxis, ...], read: NestOperand, target: NestOperand, mnemonic: str) -> Intrinsic:
+def _tile_transfer(
+    name: str, axes: tuple[NestAxis, ...], read: NestOperand, target: NestOperand, mnemonic: str
+) -> Intrinsic:
     """A small matrix moved between memory and the registers of a warp."""
     return Intrinsic(name, axes, (read,), target, (("sm_75",),), mnemonic, form="matrix")
 
@@ -90,10 +94,10 @@ def fragment_vector(intrinsic: Intrinsic, operand: NestOperand) -> VectorType:
 
 
 WARP: tuple[Intrinsic, ...] = (
-    *_of("f16", F16, 16, "sm_75"),
-    *_of("bf16", BF16, 16, "sm_80"),
-    *_of("tf32", F32, 8, "sm_80"),
+    *_mma_family("f16", F16, 16, "sm_75"),
+    *_mma_family("bf16", BF16, 16, "sm_80"),
+    *_mma_family("tf32", F32, 8, "sm_80"),
     Intrinsic("mma.zero.f32", (_I, _J), (), _SUMS, (("sm_75",),), "mov", form="matrix"),
-    _moved("mma.store.f32", (_I, _J), _SUMS, NestOperand(F32, (("i", None), ("j", 1))), "st"),
+    _tile_transfer("mma.store.f32", (_I, _J), _SUMS, NestOperand(F32, (("i", None), ("j", 1))), "st"),
     *map(_sum, ("add", "max", "min")),
 )

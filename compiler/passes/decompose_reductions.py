@@ -36,10 +36,10 @@ class DecomposeReductionsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):
             if any(isinstance(inner, BlockOp) and inner.is_reduction for inner in function.walk()):
-                update(function, decomposed(read(function)))
+                update(function, decompose_reductions(read(function)))
 
 
-def decomposed(program: Program) -> Program:
+def decompose_reductions(program: Program) -> Program:
     """The program with the init of every reduction as a nest of its own.
 
     Raises LoweringError for a reduction that writes at an index of a reduce axis.
@@ -49,7 +49,7 @@ def decomposed(program: Program) -> Program:
     labels, number = set(program.blocks), program.fresh_number()
     for block in program.blocks.values():
         around = program.enclosing(block.label)
-        if not block.has_init or _is_set_whole(block, around):
+        if not block.has_init or _is_whole_warp_sum(block, around):
             continue
         spatial = set(range(block.spatial))
         if any(not form.variables() <= spatial for access in block.writes for form in access.index):
@@ -63,7 +63,7 @@ def decomposed(program: Program) -> Program:
     return replace(program, body=_with_inits(program.body, inits, done)) if inits else program
 
 
-def _is_set_whole(block: Block, around: Sequence[Loop]) -> bool:
+def _is_whole_warp_sum(block: Block, around: Sequence[Loop]) -> bool:
     """Whether the threads of a warp sum up all of a reduction at once, and set its target to that: its other loops are
     each a spatial axis of their own, so that no two of their iterations add to one element."""
     if not around or not around[-1].intrinsic or find(around[-1].intrinsic).form != "sum":

@@ -19,10 +19,10 @@ from compiler.dialects.dense import Dense, DenseAttr, bytes_of
 from compiler.dialects.functions import functions
 from compiler.dialects.numbers import Array
 from compiler.interpret.te import evaluate
-from compiler.passes.lift_constants import LARGE
+from compiler.passes.lift_constants import MAX_INLINE_BYTES
 from compiler.types.elements import row_of
 
-MOST_POINTS = 1 << 20
+MAX_POINTS = 1 << 20
 """The most points of an index space that is evaluated here: a hundredth of a second."""
 
 
@@ -40,14 +40,14 @@ class FoldConstantsPass(ModulePass):
 
     name = "fold-constants"
 
-    bytes: int = LARGE
+    bytes: int = MAX_INLINE_BYTES
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):
             fold_constants(function, self.bytes)
 
 
-def fold_constants(function: FuncOp, most: int = LARGE) -> bool:
+def fold_constants(function: FuncOp, most: int = MAX_INLINE_BYTES) -> bool:
     """Evaluate computes that constants of up to `most` bytes determine in a te function, in place; returns whether
     anything changed."""
     folded = False
@@ -67,7 +67,7 @@ def fold_constants(function: FuncOp, most: int = LARGE) -> bool:
     return folded
 
 
-def fold(op: te.ComputeOp | te.GatherOp, most: int = LARGE) -> list[DenseAttr] | None:
+def fold(op: te.ComputeOp | te.GatherOp, most: int = MAX_INLINE_BYTES) -> list[DenseAttr] | None:
     """The results of an op on constants of up to `most` bytes, by the evaluator; None if an operand is no such
     constant, a result has more bytes, or the index space more than MOST_POINTS points."""
     owners = [value.owner for value in op.operands]
@@ -77,13 +77,13 @@ def fold(op: te.ComputeOp | te.GatherOp, most: int = LARGE) -> list[DenseAttr] |
     types = [value.type for value in (*op.operands, *op.results)]
     if any(isinstance(type, TensorType) and bytes_of(type) > most for type in types):
         return None
-    if prod(axis.size for axis in op.axes) > MOST_POINTS:
+    if prod(axis.size for axis in op.axes) > MAX_POINTS:
         return None
-    arrays = evaluate(_alone(op, constants), [])
+    arrays = evaluate(_constant_function(op, constants), [])
     return [_dense(value, array) for value, array in zip(op.results, arrays, strict=True)]
 
 
-def _alone(op: te.ComputeOp | te.GatherOp, constants: Sequence[te.ConstantOp]) -> ModuleOp:
+def _constant_function(op: te.ComputeOp | te.GatherOp, constants: Sequence[te.ConstantOp]) -> ModuleOp:
     """A function without arguments that gives the results of an op on constants."""
     copies = {constant.output: constant.clone() for constant in constants}
     copy = op.clone({value: made.output for value, made in copies.items()})

@@ -17,7 +17,7 @@ from compiler.dialects.functions import constant_values, functions, is_private, 
 from compiler.dialects.numbers import Array, array_of
 from compiler.program.names import fresh
 
-LARGE = 4096
+MAX_INLINE_BYTES = 4096
 """A constant of more bytes is large: code has it as an argument, not inside."""
 
 
@@ -36,7 +36,7 @@ class LiftConstantsPass(ModulePass):
 
     name = "lift-constants"
 
-    bytes: int = LARGE
+    bytes: int = MAX_INLINE_BYTES
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):
@@ -44,7 +44,7 @@ class LiftConstantsPass(ModulePass):
                 lift_constants(function, self.bytes)
 
 
-def lift_constants(function: FuncOp, most_inline: int = LARGE) -> dict[str, Array]:
+def lift_constants(function: FuncOp, most_inline: int = MAX_INLINE_BYTES) -> dict[str, Array]:
     """Make arguments, behind the others, of a te function's constants of more than `most_inline` bytes, in place.
 
     Gives the elements of all arguments whose elements the function knows, by the names of the arguments.
@@ -56,7 +56,7 @@ def lift_constants(function: FuncOp, most_inline: int = LARGE) -> dict[str, Arra
     body, made = function.body.block, dict[DenseAttr, BlockArgument]()
     taken = {name for value in _values(function) if (name := value.name_hint)}
     for op in list(body.ops):
-        if not isinstance(op, te.ConstantOp) or bytes_of(op.value.type) <= most_inline or _is_one_number(op):
+        if not isinstance(op, te.ConstantOp) or bytes_of(op.value.type) <= most_inline or _is_inline_splat(op):
             continue
         if op.value not in made:
             argument = made[op.value] = body.insert_arg(op.value.type, len(body.args))
@@ -70,10 +70,10 @@ def lift_constants(function: FuncOp, most_inline: int = LARGE) -> dict[str, Arra
         outputs = list(function.function_type.outputs)
         function.properties["function_type"] = FunctionType.from_lists(body.arg_types, outputs)
         state_constants(function, values)
-    return known_arrays(function)
+    return constant_arrays(function)
 
 
-def _is_one_number(op: te.ConstantOp) -> bool:
+def _is_inline_splat(op: te.ConstantOp) -> bool:
     """Whether code needs no array of a constant: it is read by computes only, and all elements are one number."""
     dense = op.value.data
     if not dense.is_splat or not all(isinstance(use.operation, te.ComputeOp) for use in op.output.uses):
@@ -81,7 +81,7 @@ def _is_one_number(op: te.ConstantOp) -> bool:
     return dense.row.kind != "f" or not np.isnan(array_of(dense).flat[0].astype(np.float64))
 
 
-def known_arrays(function: FuncOp) -> dict[str, Array]:
+def constant_arrays(function: FuncOp) -> dict[str, Array]:
     """The elements of the arguments whose elements a function knows, by the names of the arguments; read-only."""
     arguments = function.body.block.args
     return {arguments[n].name_hint or f"arg{n}": array_of(v.data) for n, v in constant_values(function).items()}

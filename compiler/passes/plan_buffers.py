@@ -64,7 +64,7 @@ class PlanBuffersPass(ModulePass):
 
 
 @dataclass(frozen=True)
-class _Buffer:
+class _PlannedBuffer:
     """A temporary: its size in bytes, and the positions of its home's ops between which it lives."""
 
     alloc: memref.AllocOp
@@ -79,19 +79,19 @@ class _Slot:
 
     size: int = 0
     last: int = -1
-    buffers: list[_Buffer] = field(default_factory=list)
+    buffers: list[_PlannedBuffer] = field(default_factory=list)
 
 
 def _plan(function: FuncOp) -> None:
     allocs: dict[Block, list[memref.AllocOp]] = {}
     for op in ops_in(function):
-        if isinstance(op, memref.AllocOp) and not _is_slot(op, _home(op)):
-            allocs.setdefault(_home(op), []).append(op)
+        if isinstance(op, memref.AllocOp) and not _is_slot(op, _planning_block(op)):
+            allocs.setdefault(_planning_block(op), []).append(op)
     for home, home_allocs in allocs.items():
-        _plan_home(home, home_allocs)
+        _plan_block(home, home_allocs)
 
 
-def _home(op: Operation) -> Block:
+def _planning_block(op: Operation) -> Block:
     """The block whose slots an alloc belongs to: the innermost scf.parallel's around it, or the function's."""
     parent = op.parent_op()
     while not isinstance(parent, FuncOp | scf.ParallelOp):
@@ -100,7 +100,7 @@ def _home(op: Operation) -> Block:
     return parent.body.block
 
 
-def _plan_home(top: Block, allocs: list[memref.AllocOp]) -> None:
+def _plan_block(top: Block, allocs: list[memref.AllocOp]) -> None:
     for user in [user for alloc in allocs for user in _users(alloc.memref)]:
         if isinstance(user, memref.DeallocOp):
             Rewriter.erase_op(user)
@@ -108,9 +108,9 @@ def _plan_home(top: Block, allocs: list[memref.AllocOp]) -> None:
     buffers = [buffer for alloc in allocs if (buffer := _buffer(alloc, top, order)) is not None]
     function = top.parent_op()
     if isinstance(function, FuncOp) and is_main(function):
-        _build(top, _arena(buffers))
+        _build_slots(top, _arena(buffers))
     else:
-        _build(top, [(slot.size, [(buffer, 0) for buffer in slot.buffers]) for slot in _assign(buffers)])
+        _build_slots(top, [(slot.size, [(buffer, 0) for buffer in slot.buffers]) for slot in _assign_slots(buffers)])
     for alloc in allocs:
         Rewriter.erase_op(alloc)
 
@@ -122,18 +122,18 @@ def _is_slot(alloc: memref.AllocOp, top: Block) -> bool:
     return planned and alloc.parent is top and all(isinstance(user, memref.ViewOp) for user in users)
 
 
-def _buffer(alloc: memref.AllocOp, top: Block, order: dict[Operation, int]) -> _Buffer | None:
+def _buffer(alloc: memref.AllocOp, top: Block, order: dict[Operation, int]) -> _PlannedBuffer | None:
     """The buffer with its lifetime; None if nothing uses it."""
     size = _bytes(alloc)
     users = list(_users(alloc.memref))
     places = [order[at_top] for user in users if (at_top := top.find_ancestor_op_in_block(user)) is not None]
     if not places:
         return None
-    last = len(order) if any(map(_lets_escape, users)) else max(places)
-    return _Buffer(alloc, size, min(places), last)
+    last = len(order) if any(map(_escapes, users)) else max(places)
+    return _PlannedBuffer(alloc, size, min(places), last)
 
 
-def _lets_escape(user: Operation) -> bool:
+def _escapes(user: Operation) -> bool:
     """Whether a user passes the buffer on to where its users are not followed."""
     carried = any(isinstance(value.type, MemRefType) for value in user.results)
     return isinstance(user, scf.YieldOp) or (carried and not _is_view(user))
@@ -162,7 +162,7 @@ def _bytes(alloc: memref.AllocOp) -> int:
     return prod(type.get_shape()) * element_bytes(type.element_type)
 
 
-def _assign(buffers: list[_Buffer]) -> list[_Slot]:
+def _assign_slots(buffers: list[_PlannedBuffer]) -> list[_Slot]:
     """Each buffer in the order of their beginnings to the free slot of the nearest size, or to a new one."""
     slots: list[_Slot] = []
     for buffer in sorted(buffers, key=lambda b: (b.first, b.last)):
@@ -176,18 +176,18 @@ def _assign(buffers: list[_Buffer]) -> list[_Slot]:
     return slots
 
 
-_Slices: TypeAlias = list[tuple[_Buffer, int]]
+_Slices: TypeAlias = list[tuple[_PlannedBuffer, int]]
 """The buffers in a stretch of memory, with their offsets."""
 
 
-def _arena(buffers: list[_Buffer]) -> list[tuple[int, _Slices]]:
+def _arena(buffers: list[_PlannedBuffer]) -> list[tuple[int, _Slices]]:
     """One slot for all buffers."""
     lifetimes = [Lifetime(buffer.size, buffer.first, buffer.last) for buffer in buffers]
     arena = plan(lifetimes, SLOT_ALIGNMENT)
     return [(arena.size, list(zip(buffers, arena.offsets, strict=True)))] if buffers else []
 
 
-def _build(top: Block, slots: list[tuple[int, _Slices]]) -> None:
+def _build_slots(top: Block, slots: list[tuple[int, _Slices]]) -> None:
     """Put the slots at the start of a block, and views of them in the place of the buffers."""
     if not slots:
         return

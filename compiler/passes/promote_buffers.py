@@ -24,7 +24,7 @@ from compiler.analysis.overlap import Overlaps
 from compiler.dialects.levels import require
 from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.dialects.upstream.walk import ops_in
-from compiler.passes.touches import touches
+from compiler.passes.touches import accessed_buffers
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,15 @@ class PromoteBuffersPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         require(op, "low", self.name)
-        accesses = _Accesses()
+        accesses = _AccessCache()
         for loop in [inner for inner in ops_in(op) if isinstance(inner, scf.ForOp)][::-1]:
             _promote_all(loop, accesses)
         for block in [b for o in ops_in(op) for r in o.regions for b in r.blocks]:
-            _forward(block, accesses)
-        _drop_unread(op)
+            _forward_stores(block, accesses)
+        _drop_unread_buffers(op)
 
 
-class _Accesses:
+class _AccessCache:
     """The accesses of ops, found again as long as their operands are the same."""
 
     def __init__(self) -> None:
@@ -67,19 +67,19 @@ class _Accesses:
         return found[1]
 
 
-def _promote_all(loop: scf.ForOp, accesses: _Accesses) -> None:
+def _promote_all(loop: scf.ForOp, accesses: _AccessCache) -> None:
     groups = [group for group in _groups(loop, accesses) if _is_fixed(loop, group)]
     if groups:
-        body = _Body(loop, {g[0].buffer for g in groups}, accesses)
-        promoted = [g for g in groups if _promotable(body, g)]
+        body = _LoopAccesses(loop, {g[0].buffer for g in groups}, accesses)
+        promoted = [g for g in groups if _is_promotable(body, g)]
         if promoted:
             _rebuild(loop, promoted)
 
 
-class _Body:
+class _LoopAccesses:
     """The accesses of a loop to some buffers, inner loops included, and the places that were accessed before it."""
 
-    def __init__(self, loop: scf.ForOp, buffers: set[SSAValue], accesses: _Accesses) -> None:
+    def __init__(self, loop: scf.ForOp, buffers: set[SSAValue], accesses: _AccessCache) -> None:
         self.loop = loop
         self._accesses = accesses
         forms = Forms()
@@ -107,10 +107,10 @@ class _Body:
     @cached_property
     def before(self) -> set[object]:
         """The places that were surely accessed before the loop."""
-        return {earlier.place for earlier in _before(self.loop, self._accesses)}
+        return {earlier.place for earlier in _accesses_before(self.loop, self._accesses)}
 
 
-def _groups(loop: scf.ForOp, accesses: _Accesses) -> list[list[LowAccess]]:
+def _groups(loop: scf.ForOp, accesses: _AccessCache) -> list[list[LowAccess]]:
     """The accesses directly in the loop's body, grouped by place, where there are loads and stores."""
     places: dict[object, list[LowAccess]] = {}
     for op in loop.body.block.ops:
@@ -124,14 +124,14 @@ def _is_fixed(loop: scf.ForOp, group: list[LowAccess]) -> bool:
     """Whether the place of a group is the same in each iteration, and no lane outside its mask is used."""
     first = group[0]
     fixed = (*first.indices, first.buffer, *(() if first.mask is None else (first.mask,)))
-    return not any(loop.is_ancestor(value.owner) for value in fixed) and all(map(_only_kept_lanes, group))
+    return not any(loop.is_ancestor(value.owner) for value in fixed) and all(map(_uses_masked_lanes_only, group))
 
 
-def _promotable(body: _Body, group: list[LowAccess]) -> bool:
+def _is_promotable(body: _LoopAccesses, group: list[LowAccess]) -> bool:
     return body.only(group) and (body.surely_runs or group[0].place in body.before)
 
 
-def _only_kept_lanes(load: LowAccess) -> bool:
+def _uses_masked_lanes_only(load: LowAccess) -> bool:
     """Whether the lanes of a masked load outside its mask are dead: only stores that drop those lanes use it."""
     if load.mask is None or load.is_store:
         return True
@@ -144,14 +144,14 @@ def _only_kept_lanes(load: LowAccess) -> bool:
         seen.add(value)
         for use in value.uses:
             if not _stores_masked(use.operation, use.index, load.mask):
-                onwards = _lane_by_lane(use.operation, use.index)
+                onwards = _elementwise_results(use.operation, use.index)
                 if onwards is None:
                     return False
                 pending.extend(onwards)
     return True
 
 
-def _lane_by_lane(user: Operation, operand: int) -> Sequence[SSAValue] | None:
+def _elementwise_results(user: Operation, operand: int) -> Sequence[SSAValue] | None:
     """The values whose lanes are each computed from the same lane of an operand, or are it; None for other uses."""
     if user.name.startswith(("arith.", "math.")) or isinstance(user, vector.FMAOp):
         return user.results
@@ -167,7 +167,7 @@ def _stores_masked(user: Operation, operand: int, mask: SSAValue) -> bool:
     return store is not None and store.is_store and store.mask is mask and operand == len(user.operands) - 1
 
 
-def _before(op: Operation, accesses: _Accesses) -> Iterator[LowAccess]:
+def _accesses_before(op: Operation, accesses: _AccessCache) -> Iterator[LowAccess]:
     """The accesses that surely ran before an op: earlier in its block or in a surrounding one.
 
     Not before a parallel loop around it: what other iterations may write meanwhile is not loaded and stored back.
@@ -189,7 +189,7 @@ def _rebuild(loop: scf.ForOp, groups: list[list[LowAccess]]) -> None:
     initial, carried = [], []
     for group in groups:
         load = next(a.op for a in group if not a.is_store)
-        carried.append(_carry(group, body.insert_arg(group[0].type, len(body.args)), load))
+        carried.append(_carried_value(group, body.insert_arg(group[0].type, len(body.args)), load))
         load.results[0].name_hint = None
         initial.append(rewriter.insert(load).results[0])
     terminator = body.last_op
@@ -206,7 +206,7 @@ def _rebuild(loop: scf.ForOp, groups: list[list[LowAccess]]) -> None:
     rewriter.replace(loop, [], carried_out[: len(loop.results)])
 
 
-def _carry(group: list[LowAccess], value: SSAValue, kept: Operation) -> SSAValue:
+def _carried_value(group: list[LowAccess], value: SSAValue, kept: Operation) -> SSAValue:
     """Replace the group's loads by the value that flows through the body; the value at its end. The load that is kept
     is detached, the others are erased."""
     for a in group:
@@ -221,31 +221,31 @@ def _carry(group: list[LowAccess], value: SSAValue, kept: Operation) -> SSAValue
     return value
 
 
-def _forward(block: Block, accesses: _Accesses) -> None:
+def _forward_stores(block: Block, accesses: _AccessCache) -> None:
     """Within a block: a load takes the value last stored to its place; a store overwritten unread is dropped."""
     forms = Forms()
-    live: dict[SSAValue, _Live] = {}
+    live: dict[SSAValue, _LiveStores] = {}
     for op in list(block.ops):
         accessed = accesses.of(op)
         if accessed is None:
-            for buffer in touches(op, live) if live else ():
+            for buffer in accessed_buffers(op, live) if live else ():
                 del live[buffer]
             continue
         stores = live.get(accessed.buffer)
         if accessed.is_store:
             if stores is None:
-                stores = live[accessed.buffer] = _Live(forms)
+                stores = live[accessed.buffer] = _LiveStores(forms)
             stores.overwrite(accessed)
         elif stores is not None:
             source = stores.at.get(accessed.place)
-            if source is not None and _only_kept_lanes(accessed):
+            if source is not None and _uses_masked_lanes_only(accessed):
                 op.results[0].replace_all_uses_with(source.stored)
                 block.erase_op(op)
             else:
                 stores.latest = op
 
 
-class _Live:
+class _LiveStores:
     """The stores to one buffer that hold its current content, by their places, and the latest op that touched it."""
 
     def __init__(self, forms: Forms) -> None:
@@ -267,7 +267,7 @@ class _Live:
         self.latest = store.op
 
 
-def _drop_unread(module: ModuleOp) -> None:
+def _drop_unread_buffers(module: ModuleOp) -> None:
     for op in ops_in(module):
         if isinstance(op, memref.AllocOp):
             users = [use.operation for use in op.memref.uses]

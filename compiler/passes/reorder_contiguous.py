@@ -34,16 +34,16 @@ class ReorderContiguousPass(ModulePass):
             if is_main(function) or not any(isinstance(inner, ForOp) for inner in function.walk()):
                 continue
             program = read(function)
-            update_nests(function, program, dict(_reordered(program)))
+            update_nests(function, program, dict(_reordered_nests(program)))
 
 
-def reordered(program: Program) -> Program:
+def reorder_contiguous(program: Program) -> Program:
     """A program in its default loop order; see the pass."""
-    nests = dict(_reordered(program))
+    nests = dict(_reordered_nests(program))
     return replace(program, body=tuple(nests.get(n, node) for n, node in enumerate(program.body))) if nests else program
 
 
-def _reordered(program: Program) -> Iterator[tuple[int, Node]]:
+def _reordered_nests(program: Program) -> Iterator[tuple[int, Node]]:
     """The nests that are better run in another order, by their positions."""
     for position, node in enumerate(program.body):
         blocks = blocks_in(node)

@@ -80,8 +80,8 @@ class SplitProgram:
 
     def written(self) -> list[FuncOp]:
         """Both as new IR, the preparation first; arguments as in the programs."""
-        before = [] if self.prepare is None else [_written(self.prepare, self.aligned, self.attributes)]
-        return [*before, _written(self.main, self.aligned | self.constants, self.attributes)]
+        before = [] if self.prepare is None else [_function_of(self.prepare, self.aligned, self.attributes)]
+        return [*before, _function_of(self.main, self.aligned | self.constants, self.attributes)]
 
 
 def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = (), apart: bool = True) -> SplitProgram:
@@ -109,28 +109,28 @@ def split_program(
     check_constants(program, constants)
     if not apart:
         return SplitProgram(program, None, frozenset(aligned), frozenset(), attributes)
-    before, after, crossing = _divided(program, constants)
+    before, after, crossing = _partition(program, constants)
     names = frozenset((*aligned, *(b.name for b in crossing)))
     main = _main(program, constants, after, crossing)
     prepare = _prepare(program, before, crossing, fresh(f"{program.name}.prepare", taken)) if before else None
     return SplitProgram(main, prepare, names, frozenset(constants), attributes)
 
 
-def called(program: Program) -> Program:
+def without_preparation(program: Program) -> Program:
     """The part of a program that each call runs, when all that depends on its constants alone is prepared."""
     if not program.constants and not program.literals:
         return program
-    _, after, crossing = _divided(program, program.constants)
+    _, after, crossing = _partition(program, program.constants)
     return _main(program, program.constants, after, crossing)
 
 
-def _divided(program: Program, constants: Collection[str]) -> tuple[list[Node], list[Node], list[Buffer]]:
+def _partition(program: Program, constants: Collection[str]) -> tuple[list[Node], list[Node], list[Buffer]]:
     """The nests that run before, the nests of each call, and the temporaries that the former write for the latter."""
-    moved = _movable(program, constants)
+    moved = _movable_nests(program, constants)
     nests = {n: node for n, node in enumerate(program.body) if not isinstance(node, Alloc)}
     before: list[Node] = [node for n, node in nests.items() if n in moved]
     after: list[Node] = [node for n, node in nests.items() if n not in moved]
-    crossing = _crossing(program, before, after)
+    crossing = _crossing_buffers(program, before, after)
     return (before, after, crossing) if crossing else ([], [*before, *after], [])
 
 
@@ -150,7 +150,7 @@ def _results(program: Program) -> tuple[Buffer, ...]:
     return program.arguments[len(program.arguments) - program.outputs :]
 
 
-def _movable(program: Program, constants: Collection[str]) -> set[int]:
+def _movable_nests(program: Program, constants: Collection[str]) -> set[int]:
     """The positions of the nests that can run before: all but those with other inputs, and those that depend on them.
 
     The greatest such set: nests that cannot move are removed until the set is closed.
@@ -158,7 +158,7 @@ def _movable(program: Program, constants: Collection[str]) -> set[int]:
     uses = {n: _uses(node) for n, node in enumerate(program.body) if not isinstance(node, Alloc)}
     moved = set(uses)
     while True:
-        settled = _settled(program, uses, moved)
+        settled = _completed_buffers(program, uses, moved)
         available = settled | set(constants) | set(program.stated)
         staying = {n for n in moved if not (uses[n].reads <= available and uses[n].writes <= settled)}
         if not staying:
@@ -180,7 +180,7 @@ def _uses(node: Node) -> _Uses:
     return _Uses(reads - allocated, writes - allocated)
 
 
-def _settled(program: Program, uses: dict[int, _Uses], moved: set[int]) -> set[str]:
+def _completed_buffers(program: Program, uses: dict[int, _Uses], moved: set[int]) -> set[str]:
     """The temporaries that only moved nests write, and that are complete when a nest that stays reads them.
 
     One of another scope than global is no argument of functions: no nest that stays may read it.
@@ -195,7 +195,7 @@ def _settled(program: Program, uses: dict[int, _Uses], moved: set[int]) -> set[s
     return settled
 
 
-def _crossing(program: Program, before: Sequence[Node], after: Sequence[Node]) -> list[Buffer]:
+def _crossing_buffers(program: Program, before: Sequence[Node], after: Sequence[Node]) -> list[Buffer]:
     """The temporaries that moved nests write and others read, in the order of the program."""
     shared = touched(before)[1] & touched(after)[0]
     return [node.buffer for node in program.body if isinstance(node, Alloc) and node.buffer.name in shared]
@@ -233,7 +233,7 @@ def _body(program: Program, nests: Sequence[Node], crossing: Sequence[Buffer]) -
     return tuple(body)
 
 
-def _written(program: Program, aligned: Collection[str], attributes: Mapping[str, Attribute]) -> FuncOp:
+def _function_of(program: Program, aligned: Collection[str], attributes: Mapping[str, Attribute]) -> FuncOp:
     """The function of a program, with further attributes and the positions of its aligned arguments."""
     new = write(program)
     new.attributes = {**attributes, **new.attributes}

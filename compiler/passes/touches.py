@@ -10,7 +10,7 @@ from compiler.dialects.upstream.memref import PrefetchOp
 from compiler.dialects.upstream.walk import ops_in
 
 
-def touches(op: Operation, buffers: Container[SSAValue]) -> set[SSAValue]:
+def accessed_buffers(op: Operation, buffers: Container[SSAValue]) -> set[SSAValue]:
     """Those of some buffers that the ops at or inside an op may read or write; a prefetch does neither."""
     inside = ops_in(op) if op.regions else (op,)
     return {value for o in inside for value in o.operands if value in buffers and not isinstance(o, PrefetchOp)}

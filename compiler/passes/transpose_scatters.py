@@ -32,10 +32,10 @@ from compiler.dialects.levels import require
 from compiler.dialects.upstream import builders
 from compiler.dialects.upstream.vector import ScatterOp
 from compiler.dialects.upstream.walk import ops_in
-from compiler.passes.touches import touches
+from compiler.passes.touches import accessed_buffers
 
 _INDEX = IndexType()
-MOST_ROWS = 32
+MAX_ROWS = 32
 """The most scatters that become one tile: its vectors live in registers at once."""
 
 
@@ -61,7 +61,7 @@ class TransposeScattersPass(ModulePass):
         require(op, "low", self.name)
         for block in [b for o in ops_in(op) for r in o.regions for b in r.blocks]:
             for tile in list(_tiles(block)):
-                _Stores(tile).build()
+                _TransposedStores(tile).build()
 
 
 @dataclass(frozen=True)
@@ -103,23 +103,23 @@ def _tiles(block: Block) -> Iterator[_Tile]:
     forms = Forms()
     open: dict[SSAValue, list[_Row]] = {}
     for op in block.ops:
-        used = touches(op, open) if open else ()
-        for base in [base for base in open if base in used and not _may_join(open[base][0].op, op)]:
-            yield from _cut(open.pop(base))
+        used = accessed_buffers(op, open) if open else ()
+        for base in [base for base in open if base in used and not _continues_run(open[base][0].op, op)]:
+            yield from _tile_of(open.pop(base))
         if isinstance(op, ScatterOp) and _stride(op) is not None:
             open.setdefault(op.base, []).append(_Row(op, _offset(forms, op)))
     for rows in open.values():
-        yield from _cut(rows)
+        yield from _tile_of(rows)
 
 
-def _may_join(first: ScatterOp, op: Operation) -> bool:
+def _continues_run(first: ScatterOp, op: Operation) -> bool:
     """Whether an op that touches the buffer of a run of scatters is one of them."""
     if not isinstance(op, ScatterOp) or op.base is not first.base:
         return False
     return op.mask is first.mask and op.index_vec is first.index_vec and op.value.type == first.value.type
 
 
-def _cut(rows: list[_Row]) -> Iterator[_Tile]:
+def _tile_of(rows: list[_Row]) -> Iterator[_Tile]:
     """The tile of a run, if the places of all its rows differ by one, in the order of memory."""
     last, stride = rows[-1].op, _stride(rows[0].op)
     assert stride is not None and isinstance(last.value.type, VectorType)
@@ -128,7 +128,7 @@ def _cut(rows: list[_Row]) -> Iterator[_Tile]:
     if [row.offset - first for row in ordered] != [constant(number) for number in range(len(rows))]:
         return
     tile = _Tile(ordered, last, stride, last.value.type.get_shape()[0])
-    if 2 <= len(rows) <= min(stride, MOST_ROWS) and tile.can_be_shuffled:
+    if 2 <= len(rows) <= min(stride, MAX_ROWS) and tile.can_be_shuffled:
         yield tile
 
 
@@ -147,7 +147,7 @@ def _stride(op: ScatterOp) -> int | None:
     return None
 
 
-def _sizes(op: ScatterOp) -> list[int]:
+def _strides(op: ScatterOp) -> list[int]:
     """The elements between neighbours along each dimension of a scatter's buffer."""
     assert isinstance(op.base.type, MemRefType)
     shape = op.base.type.get_shape()
@@ -156,20 +156,20 @@ def _sizes(op: ScatterOp) -> list[int]:
 
 def _offset(forms: Forms, op: ScatterOp) -> Linear:
     total = Linear()
-    for index, size in zip(op.indices, _sizes(op), strict=True):
+    for index, size in zip(op.indices, _strides(op), strict=True):
         total = total + forms.of(index).scaled(size)
     return total
 
 
-class _Stores:
+class _TransposedStores:
     """The shuffles and stores that replace the scatters of a tile, in the place of the last."""
 
     def __init__(self, tile: _Tile) -> None:
         self.tile = tile
         first = tile.rows[0].op
         self.base, self.indices, self.mask = first.base, list(first.indices), first.mask
-        self.dim = next(d for d, size in enumerate(_sizes(first)) if tile.stride % size == 0)
-        self.step = tile.stride // _sizes(first)[self.dim]
+        self.dim = next(d for d, size in enumerate(_strides(first)) if tile.stride % size == 0)
+        self.step = tile.stride // _strides(first)[self.dim]
         self._insert = Builder(InsertPoint.before(tile.last)).insert
 
     def build(self) -> None:

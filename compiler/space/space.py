@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler.analysis import statements
 from compiler.analysis.cost import flops, instances
 from compiler.graph.provenance import Provenance
-from compiler.passes.split_constants import called
+from compiler.passes.split_constants import without_preparation
 from compiler.program.tree import Program
 from compiler.space.candidates import LATER, Candidate, Features
 from compiler.space.extractor import extractor_for
@@ -167,7 +167,7 @@ class SketchSpace:
         nodes: tuple[int, ...] | None = None
         try:
             program = traced.sketch.planned(graph, positions)
-            extracted = self._extractor.of(called(program), self._useful)
+            extracted = self._extractor.of(without_preparation(program), self._useful)
             nodes = tuple(graph.number_of(value) for value in (*extracted.features, *extracted.infeasible))
         except ScheduleError:
             pass

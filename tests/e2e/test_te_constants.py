@@ -25,7 +25,7 @@ from compiler.driver.reference.subject import Subject
 from compiler.interpret import loop as interpreter
 from compiler.interpret.te import evaluate
 from compiler.passes.fold_constants import fold_constants
-from compiler.passes.lift_constants import LARGE, lift_constants
+from compiler.passes.lift_constants import MAX_INLINE_BYTES, lift_constants
 from compiler.pipeline import lower_to_kernels, parse
 from compiler.program.read import read
 from compiler.schedule import Schedule
@@ -248,9 +248,9 @@ def test_lifting_gives_the_arrays_by_name() -> None:
     assert list(arrays) == ["W"] and not arrays["W"].flags.writeable
     np.testing.assert_array_equal(arrays["W"], w)
     np.testing.assert_array_equal(evaluate(module, [drawn(8, 64), w])[0], evaluate(f.module, [drawn(8, 64)])[0])
-    small, _ = weights(int(np.sqrt(LARGE // 4)))
+    small, _ = weights(int(np.sqrt(MAX_INLINE_BYTES // 4)))
     assert lift_constants(find_function(small.module.clone())) == {}
-    assert len(lift_constants(find_function(small.module.clone()), LARGE - 1)) == 1
+    assert len(lift_constants(find_function(small.module.clone()), MAX_INLINE_BYTES - 1)) == 1
 
 
 def table_product() -> te.Function:

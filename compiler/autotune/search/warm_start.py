@@ -12,7 +12,7 @@ from compiler.autotune.search.model import MEMBERS, WarmStart
 from compiler.database import Database, Key, Record
 from compiler.database.replay import planned
 from compiler.database.summary import by_script
-from compiler.passes.split_constants import called
+from compiler.passes.split_constants import without_preparation
 from compiler.space.extractor import extractor_for
 from compiler.space.space import work
 from compiler.support.errors import ScheduleError
@@ -85,6 +85,9 @@ def _rows(
         except ScheduleError:
             continue
         yield (
-            tuple(float(value) for value in extractor_for(machine).of(called(scheduled), work(original)).features),
+            tuple(
+                float(value)
+                for value in extractor_for(machine).of(without_preparation(scheduled), work(original)).features
+            ),
             cost,
         )

@@ -12,7 +12,7 @@ from compiler.driver.units.compile import CompileJob, key_text
 from compiler.driver.units.unit import WRITTEN, BuildSettings, Scheduled, UnitKey
 from compiler.graph.main import Call, Main, Step
 from compiler.lowering.te_to_loop import program_of
-from compiler.passes.reorder_contiguous import reordered
+from compiler.passes.reorder_contiguous import reorder_contiguous
 from compiler.program.tree import Buffer
 from compiler.types.machines import host
 
@@ -142,7 +142,7 @@ class Units:
         key = UnitKey(self._texts[callee], source.script, constants, shared, policy, threads, self._machine)
         if key not in self._numbers:
             self._numbers[key] = len(self.jobs)
-            tree = source.tree if source.script else reordered(program_of(self._functions[callee]))
+            tree = source.tree if source.script else reorder_contiguous(program_of(self._functions[callee]))
             self.jobs.append(CompileJob(key, self._name(callee), tree))
             self.callees.append(callee)
             self.occurrences.append(0)

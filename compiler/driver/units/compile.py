@@ -17,7 +17,7 @@ from compiler.dialects.parser import Parser
 from compiler.driver.units.unit import Code, Unit, UnitKey
 from compiler.lowering.low_to_llvm import emit
 from compiler.lowering.te_to_loop import program_of
-from compiler.passes.reorder_contiguous import reordered
+from compiler.passes.reorder_contiguous import reorder_contiguous
 from compiler.passes.split_constants import SplitProgram, split_program
 from compiler.pipeline.passes import to_code
 from compiler.program.tree import Buffer, Program
@@ -181,7 +181,7 @@ def _replayed(job: CompileJob) -> Program:
     ScheduleError for a script that does not apply."""
     module = Parser(universe.context(), job.key.text, f"@{job.name}").parse_module()
     if job.key.script is None:
-        return reordered(program_of(find_function(module)))
+        return reorder_contiguous(program_of(find_function(module)))
     script = Parser(universe.context(), job.key.script, f"the script of @{job.name}").parse_module()
     return Schedule(program_of(find_function(module))).apply(script).program
 

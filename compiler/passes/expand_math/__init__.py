@@ -34,7 +34,7 @@ from compiler.passes.expand_math import exponential, logarithm, trigonometric
 from compiler.passes.expand_math.error_function import erf, erfc
 from compiler.passes.expand_math.hyperbolic import tanh
 from compiler.passes.expand_math.remainder import fmod
-from compiler.passes.expand_math.values import FORMATS, Constants, Format, Real, Site, library
+from compiler.passes.expand_math.values import FORMATS, Constants, Format, Real, Site, library_call
 from compiler.support.errors import LoweringError
 from compiler.types.policies import policy_named
 
@@ -52,13 +52,13 @@ EXPANSIONS: dict[type[Operation], Callable[[Real], Real]] = {
     math.ErfOp: erf,
     ErfcOp: erfc,
 }
-WITH_LIBRARY: dict[type[Operation], Callable[..., Real]] = {
+LIBRARY_EXPANSIONS: dict[type[Operation], Callable[..., Real]] = {
     RemFOp: fmod,
     math.SinOp: trigonometric.sin,
     math.CosOp: trigonometric.cos,
 }
 """Expansions that leave some arguments to the C library."""
-EXACT = (RemFOp,)
+EXACT_OPS = (RemFOp,)
 """Ops whose expansions round as the library does, not at all: they are expanded under strict too."""
 
 
@@ -76,7 +76,7 @@ class ExpandMathPass(ModulePass):
     A lane's result has the same bits as a scalar's, so that vectorizing changes none. `policy` is strict, contract or
     fast; under strict only remainders are expanded, which are exact. Large arguments of sin and cos, and
     large quotients of remainders, go to the C library, under an scf.if. An op
-    with the attribute `library` stays. Requires the low level. Raises LoweringError. Source: MLIR's
+    with the attribute `library_call` stays. Requires the low level. Raises LoweringError. Source: MLIR's
     math-polynomial-approximation; Muller, "Elementary Functions", 2016.
     """
 
@@ -88,7 +88,7 @@ class ExpandMathPass(ModulePass):
         policy = policy_named(self.policy, LoweringError)
         require(op, "low", self.name)
         for function in functions(op):
-            allowed = (inner for inner in ops_in(function) if policy.polynomials or type(inner) in EXACT)
+            allowed = (inner for inner in ops_in(function) if policy.polynomials or type(inner) in EXACT_OPS)
             expanded = [inner for inner in allowed if _format(inner) is not None]
             for inner in expanded:
                 _check_level(inner)
@@ -107,13 +107,13 @@ def _expand(op: Operation, pool: Constants) -> None:
     if type(op) in EXPANSIONS:
         expansion = EXPANSIONS[type(op)](*operands)
     else:
-        expansion = WITH_LIBRARY[type(op)](*operands, lambda inside: library(op, inside))
+        expansion = LIBRARY_EXPANSIONS[type(op)](*operands, lambda inside: library_call(op, inside))
     Rewriter.replace_op(op, [], [expansion.ssa])
 
 
 def _format(op: Operation) -> Format | None:
     """The format in which an op is expanded; None for one that stays."""
-    if (type(op) not in EXPANSIONS and type(op) not in WITH_LIBRARY) or LIBRARY in op.attributes:
+    if (type(op) not in EXPANSIONS and type(op) not in LIBRARY_EXPANSIONS) or LIBRARY in op.attributes:
         return None
     type_ = op.results[0].type
     flat = not isinstance(type_, VectorType) or (type_.get_num_dims() == 1 and not type_.get_num_scalable_dims())

@@ -55,7 +55,7 @@ _EXPM1 = {
 
 
 @dataclass(frozen=True)
-class _Reduced:
+class _ReducedExponent:
     """n, as a float and in the lowest bits of an integer, and r, at most log 2 / 2 either way."""
 
     whole: Real
@@ -66,18 +66,18 @@ class _Reduced:
 def exp(x: Real) -> Real:
     """e^x; subnormal results are rounded once more."""
     low, high = _EXP_LIMITS[x.site.format.name]
-    return exp_inside(at_least(at_most(x, high), low))
+    return exp_in_range(at_least(at_most(x, high), low))
 
 
-def exp_inside(x: Real, normal: bool = False) -> Real:
+def exp_in_range(x: Real, normal: bool = False) -> Real:
     """e^x, for an x whose result neither overflows nor is far below the least number, or is `normal`."""
-    reduced = _reduced(x)
+    reduced = _reduce(x)
     return ldexp(horner(reduced.r, _EXP[x.site.format.name]), reduced.n, normal)
 
 
 def exp_times(factor: Real, x: Real, rest: Real) -> Real:
-    """factor e^(x + rest), rounded once where it is subnormal; for a small rest, and an x as `exp_inside` takes."""
-    reduced = _reduced(x)
+    """factor e^(x + rest), rounded once where it is subnormal; for a small rest, and an x as `exp_in_range` takes."""
+    reduced = _reduce(x)
     return ldexp(horner(reduced.r + rest, _EXP[x.site.format.name]) * factor, reduced.n)
 
 
@@ -94,29 +94,29 @@ def exp2(x: Real) -> Real:
 def expm1(x: Real) -> Real:
     """e^x - 1 = 2 ((e^r - 1) 2^n / 2 + (2^n / 2 - 1 / 2)), halved since 2^n may overflow where the result does not."""
     low, high = _EXPM1_LIMITS[x.site.format.name]
-    reduced = _reduced(at_least(at_most(x, high), low))
-    small = _less_one(reduced.r)
+    reduced = _reduce(at_least(at_most(x, high), low))
+    small = _expm1_polynomial(reduced.r)
     half = ldexp(x.site.real(0.5), reduced.n)
     half_result = fma(small, half, half - 0.5)
     return with_sign_of(select(reduced.whole.equals(0.0), small, half_result + half_result), x)
 
 
-def expm1_inside(x: Real) -> Real:
+def expm1_in_range(x: Real) -> Real:
     """e^x - 1, for an x whose e^x neither overflows nor is subnormal; of zero the positive one."""
-    reduced = _reduced(x)
+    reduced = _reduce(x)
     power = ldexp(x.site.real(1.0), reduced.n, normal=True)
-    return fma(_less_one(reduced.r), power, power - 1.0)
+    return fma(_expm1_polynomial(reduced.r), power, power - 1.0)
 
 
-def _less_one(r: Real) -> Real:
+def _expm1_polynomial(r: Real) -> Real:
     return fma(r * r, horner(r, _EXPM1[r.site.format.name]), r)
 
 
-def _reduced(x: Real) -> _Reduced:
+def _reduce(x: Real) -> _ReducedExponent:
     """The first product is exact: its digits end where those of r end. Source: Cody and Waite 1980."""
     format = x.site.format
     high, low = LN2[format.name]
     shifted = fma(x, LOG2E, format.shift)
     power = shifted - format.shift
     r = fma(power, -low, fma(power, -high, x))
-    return _Reduced(power, shifted.as_bits() - format.pattern(format.shift), r)
+    return _ReducedExponent(power, shifted.as_bits() - format.pattern(format.shift), r)

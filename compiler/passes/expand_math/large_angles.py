@@ -34,7 +34,7 @@ class ReducedAngle:
         return ReducedAngle(r.as_real(), quadrant)
 
 
-def reduced(x: Real) -> ReducedAngle:
+def reduce_large_angle(x: Real) -> ReducedAngle:
     """x = m 2^s for an m of 24 bits; m times the 96 bits of 2 / pi whose product with 2^s is below 4 and counts."""
     size = x.magnitude().as_bits()
     m = ((size & 0x7FFFFF) + 0x800000).widened()

@@ -26,7 +26,7 @@ _DECIMAL = {
     "f64": _Base((0.3010299956639812, -2.8037281277851704e-18), (0.4342944819032518, 1.098319650216765e-17)),
 }
 
-_LEAST = {"f32": 0.6666666865348816, "f64": sqrt(0.5)}
+_MIN_MANTISSA = {"f32": 0.6666666865348816, "f64": sqrt(0.5)}
 """The least 1 + f; the largest is less than twice that."""
 
 _TAIL = {
@@ -42,7 +42,7 @@ _TAIL = {
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _ExponentAndFraction:
     """x = (1 + f) 2^e."""
 
     e: Real
@@ -51,17 +51,17 @@ class _Parts:
 
 def log(x: Real) -> Real:
     """The natural logarithm."""
-    return _at_the_ends(_natural(_parts(x)), x)
+    return _with_special_cases(_natural(_decompose(x)), x)
 
 
 def log2(x: Real) -> Real:
     """The logarithm to the base 2."""
-    return _at_the_ends(_to_base(_parts(x), _BINARY[x.site.format.name]), x)
+    return _with_special_cases(_to_base(_decompose(x), _BINARY[x.site.format.name]), x)
 
 
 def log10(x: Real) -> Real:
     """The logarithm to the base 10."""
-    return _at_the_ends(_to_base(_parts(x), _DECIMAL[x.site.format.name]), x)
+    return _with_special_cases(_to_base(_decompose(x), _DECIMAL[x.site.format.name]), x)
 
 
 def log1p(x: Real) -> Real:
@@ -74,32 +74,32 @@ def log1p(x: Real) -> Real:
     exponent = _exponent(above)
     power = (format.pattern(4.0) - exponent).as_real()
     f = (x.as_bits() - exponent).as_real() + fma(power, 0.25, -1.0)
-    logarithm = _natural(_Parts(exponent.converted() * 2.0**-format.digits, f))
-    return with_sign_of(_at_the_ends(logarithm, above), x)
+    logarithm = _natural(_ExponentAndFraction(exponent.converted() * 2.0**-format.digits, f))
+    return with_sign_of(_with_special_cases(logarithm, above), x)
 
 
-def _parts(x: Real) -> _Parts:
+def _decompose(x: Real) -> _ExponentAndFraction:
     format = x.site.format
     subnormal = x < format.least_normal
     normal = select(subnormal, x * 2.0**format.digits, x)
     exponent = _exponent(normal)
     e = fma(exponent.converted(), 2.0**-format.digits, select(subnormal, -float(format.digits), 0.0))
-    return _Parts(e, (normal.as_bits() - exponent).as_real() - 1.0)
+    return _ExponentAndFraction(e, (normal.as_bits() - exponent).as_real() - 1.0)
 
 
 def _exponent(x: Real) -> Bits:
-    """e, where an exponent stands in a format's bits: x 2^-e is at least `_LEAST` and less than twice that."""
+    """e, where an exponent stands in a format's bits: x 2^-e is at least `_MIN_MANTISSA` and less than twice that."""
     format = x.site.format
-    return (x.as_bits() - format.pattern(_LEAST[format.name])) & -(1 << format.digits)
+    return (x.as_bits() - format.pattern(_MIN_MANTISSA[format.name])) & -(1 << format.digits)
 
 
-def _natural(x: _Parts) -> Real:
+def _natural(x: _ExponentAndFraction) -> Real:
     """e log 2 + (f + tail), the least summands first."""
     high, low = LN2[x.f.site.format.name]
     return fma(x.e, high, x.f + fma(x.e, low, _tail(x.f)))
 
 
-def _to_base(x: _Parts, base: _Base) -> Real:
+def _to_base(x: _ExponentAndFraction, base: _Base) -> Real:
     """e log 2 + (f + tail) log e, the least summands first."""
     (high_2, low_2), (high_e, low_e) = base.of_2, base.of_e
     low = fma(x.f, low_e, x.e * low_2) if low_2 else x.f * low_e
@@ -117,6 +117,6 @@ def _tail(f: Real) -> Real:
     return fma(s, fma(square, horner(square, coefficients), half), -half)
 
 
-def _at_the_ends(logarithm: Real, x: Real) -> Real:
+def _with_special_cases(logarithm: Real, x: Real) -> Real:
     """The logarithm of x, where x is negative, zero, infinite or NaN."""
     return select(x.equals(0.0), -inf, select(x < 0.0, nan, select(x < inf, logarithm, x)))

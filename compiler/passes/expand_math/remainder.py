@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects import math
 
 from compiler.passes.expand_math.trigonometric import Library
-from compiler.passes.expand_math.values import Real, fma, select, where_any, with_sign_of
+from compiler.passes.expand_math.values import Real, fma, select, select_if_any, with_sign_of
 
 
 def fmod(x: Real, y: Real, library: Library) -> Real:
@@ -21,5 +21,5 @@ def fmod(x: Real, y: Real, library: Library) -> Real:
     rest = select(rest < 0.0, rest + b, rest)
     rest = with_sign_of(select(a < b, a, rest), x)
     is_large = quotient.not_below(2.0**x.site.format.digits)
-    (bits,) = where_any(is_large, [rest.as_bits()], lambda inside: [library(inside).as_bits()])
+    (bits,) = select_if_any(is_large, [rest.as_bits()], lambda inside: [library(inside).as_bits()])
     return bits.as_real()

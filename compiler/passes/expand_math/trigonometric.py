@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from compiler.passes.expand_math.large_angles import ReducedAngle, reduced
-from compiler.passes.expand_math.values import F32, Real, Site, Truth, fma, horner, select, where_any
+from compiler.passes.expand_math.large_angles import ReducedAngle, reduce_large_angle
+from compiler.passes.expand_math.values import F32, Real, Site, Truth, fma, horner, select, select_if_any
 
 Library = Callable[[Site], Real]
 
@@ -41,24 +41,24 @@ _COS = {
 
 def sin(x: Real, library: Library) -> Real:
     """The sine; `library` builds the call of the C library's sine."""
-    return _of_quadrant(x, 0, library)
+    return _sine_of_quadrant(x, 0, library)
 
 
 def cos(x: Real, library: Library) -> Real:
     """The cosine, which is the sine a quadrant on."""
-    return _of_quadrant(x, 1, library)
+    return _sine_of_quadrant(x, 1, library)
 
 
-def _of_quadrant(x: Real, ahead: int, library: Library) -> Real:
-    turn = _turn(x)
+def _sine_of_quadrant(x: Real, ahead: int, library: Library) -> Real:
+    turn = _reduce_angle(x)
     if x.site.format is F32:
-        large = where_any(_is_large(x), turn.bits(), lambda inside: reduced(Real(inside, x.ssa)).bits())
+        large = select_if_any(_is_large(x), turn.bits(), lambda inside: reduce_large_angle(Real(inside, x.ssa)).bits())
         return _sine(ReducedAngle.of(large), ahead)
-    (bits,) = where_any(_is_large(x), [_sine(turn, ahead).as_bits()], lambda inside: [library(inside).as_bits()])
+    (bits,) = select_if_any(_is_large(x), [_sine(turn, ahead).as_bits()], lambda inside: [library(inside).as_bits()])
     return bits.as_real()
 
 
-def _turn(x: Real) -> ReducedAngle:
+def _reduce_angle(x: Real) -> ReducedAngle:
     """Without a loss while n has at most 22 bits, or 51 of f64's. Source: Cody and Waite 1980."""
     format = x.site.format
     first, second, third = _HALF_PI[format.name]

@@ -290,7 +290,7 @@ def ldexp(x: Real, n: Bits, normal: bool = False) -> Real:
     return Real(x.site, x.site.add(LdexpOp(x.ssa, n.ssa, normal)))
 
 
-def where_any(condition: Truth, fast: Sequence[Bits], slow: Callable[[Site], Sequence[Bits]]) -> list[Bits]:
+def select_if_any(condition: Truth, fast: Sequence[Bits], slow: Callable[[Site], Sequence[Bits]]) -> list[Bits]:
     """`fast`, or in the lanes where the condition holds what `slow` builds, which runs only if there are such lanes."""
     site = condition.site
     then, otherwise = Block(), Block()
@@ -303,7 +303,7 @@ def where_any(condition: Truth, fast: Sequence[Bits], slow: Callable[[Site], Seq
     return [Bits(site, bits) for bits in branch.results]
 
 
-def library(op: Operation, site: Site) -> Real:
+def library_call(op: Operation, site: Site) -> Real:
     """The same op, marked as the C library's."""
     again = op.clone()
     again.attributes[LIBRARY] = UnitAttr()

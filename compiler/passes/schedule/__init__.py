@@ -7,7 +7,7 @@ script.py      apply-schedule: a whole script
 """
 
 from compiler.passes.schedule import composites, declared
-from compiler.passes.schedule.face import FacePass
+from compiler.passes.schedule.face import SchedulingPass
 
-PASSES: dict[str, type[FacePass]] = declared.PASSES | composites.PASSES
+PASSES: dict[str, type[SchedulingPass]] = declared.PASSES | composites.PASSES
 """Every pass that applies primitives, by name."""

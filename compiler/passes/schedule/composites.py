@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.passes.schedule.face import FacePass, loops_of
+from compiler.passes.schedule.face import SchedulingPass, loops_of
 from compiler.schedule import Schedule
 from compiler.schedule.names import loop_named, loop_of
 from compiler.support.errors import ScheduleError
 
 
 @dataclass(frozen=True, kw_only=True)
-class TilePass(FacePass):
+class TilePass(SchedulingPass):
     """Split loops of a block by tile sizes and put the loops over tiles outside: `tile{block=C axes=m,l sizes=16,64}`.
 
     m { l { C } }  ->  m.0 { l.0 { m.1 = 16 { l.1 = 64 { C } } } }
@@ -32,7 +32,7 @@ class TilePass(FacePass):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorizePass(FacePass):
+class VectorizePass(SchedulingPass):
     """Mark a loop whose iterations become lanes: `vectorize{block=C loop=l}`; with `width` it is split first."""
 
     name = "vectorize"
@@ -48,7 +48,7 @@ class VectorizePass(FacePass):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BindThreadsPass(FacePass):
+class BindThreadsPass(SchedulingPass):
     """Bind loops of a block to hardware indices: `bind-threads{block=C block-x=m thread-x=l}`."""
 
     name = "bind-threads"
@@ -79,7 +79,7 @@ class BindThreadsPass(FacePass):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FusePass(FacePass):
+class FusePass(SchedulingPass):
     """Fuse an elementwise consumer into a loop of its producer: `fuse{block=D at=C.m}`; as reverse-compute-at."""
 
     name = "fuse"
@@ -90,5 +90,7 @@ class FusePass(FacePass):
         s.reverse_compute_at(s.get_block(self.block), loop_named(s, self.at))
 
 
-PASSES: dict[str, type[FacePass]] = {kind.name: kind for kind in (TilePass, VectorizePass, BindThreadsPass, FusePass)}
+PASSES: dict[str, type[SchedulingPass]] = {
+    kind.name: kind for kind in (TilePass, VectorizePass, BindThreadsPass, FusePass)
+}
 """These passes, by name."""

@@ -12,7 +12,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
-from compiler.passes.schedule.face import FacePass
+from compiler.passes.schedule.face import SchedulingPass
 from compiler.schedule import Handle, Schedule, primitives
 from compiler.schedule.names import loop_named, loop_of
 from compiler.schedule.parameters import (
@@ -29,7 +29,7 @@ from compiler.schedule.primitives import PRIMITIVES
 from compiler.support.errors import ScheduleError
 
 
-class PrimitivePass(FacePass):
+class PrimitivePass(SchedulingPass):
     """A pass that applies one primitive to the loops and blocks that its options name."""
 
     primitive: ClassVar[Primitive]
@@ -75,7 +75,7 @@ def _has_block(primitive: Primitive) -> bool:
     return any(not kind.anywhere for kind in handles)
 
 
-def pass_of(primitive: Primitive) -> type[FacePass]:
+def make_pass(primitive: Primitive) -> type[SchedulingPass]:
     """The pass of a primitive."""
     options: list[tuple[str, Value, Value]] = [("block", str, field())] if _has_block(primitive) else []
     defaults = inspect.signature(primitive.plan).parameters
@@ -97,10 +97,10 @@ def pass_of(primitive: Primitive) -> type[FacePass]:
     return make_dataclass(f"{title}Pass", options, bases=(PrimitivePass,), namespace=members, frozen=True, kw_only=True)
 
 
-PASSES: dict[str, type[FacePass]] = {p.pass_name: pass_of(p) for p in PRIMITIVES.values() if p.shell}
+PASSES: dict[str, type[SchedulingPass]] = {p.pass_name: make_pass(p) for p in PRIMITIVES.values() if p.shell}
 """The passes of the compiler's primitives, by name."""
 
 
-def of_plugins() -> dict[str, type[FacePass]]:
+def plugin_passes() -> dict[str, type[SchedulingPass]]:
     """The passes of the primitives that plugins add, by name."""
-    return {p.pass_name: pass_of(p) for p in primitives.of_plugins().values() if p.shell}
+    return {p.pass_name: make_pass(p) for p in primitives.of_plugins().values() if p.shell}

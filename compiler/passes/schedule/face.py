@@ -19,7 +19,7 @@ from compiler.support.errors import ScheduleError
 
 
 @dataclass(frozen=True, kw_only=True)
-class FacePass(ModulePass, ABC):
+class SchedulingPass(ModulePass, ABC):
     """A pass that schedules the loop function named `function`, or all of the module's; all of them or none.
 
     Raises ScheduleError for a refusal, with the block that it is about as its op.
@@ -33,7 +33,7 @@ class FacePass(ModulePass, ABC):
         if not wanted:
             raise ScheduleError("no function of the module is at the loop level; lower it with te-to-loop", self.name)
         for schedule in [self._scheduled(op, function) for function in wanted]:
-            take_over(op, schedule)
+            replace_function(op, schedule)
 
     def _scheduled(self, module: ModuleOp, function: FuncOp) -> Schedule:
         schedule = Schedule(module, function.sym_name.data)
@@ -57,7 +57,7 @@ def loops_of(s: Schedule, block: str, labels: Sequence[str]) -> list[Handle]:
     return [loop_of(s, handle, label) for label in labels]
 
 
-def take_over(module: ModuleOp, schedule: Schedule) -> None:
+def replace_function(module: ModuleOp, schedule: Schedule) -> None:
     """Put a schedule's function in the place of the module's function of that name."""
     old = find_function(module, schedule.name)
     new = schedule.function

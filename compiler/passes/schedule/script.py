@@ -10,7 +10,7 @@ from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.passes import ModulePass
 
 from compiler.dialects.parser import read_module
-from compiler.passes.schedule.face import take_over
+from compiler.passes.schedule.face import replace_function
 from compiler.schedule import Schedule
 from compiler.support.errors import ScheduleError
 
@@ -46,7 +46,7 @@ class ApplySchedulePass(ModulePass):
             verdict = schedule.verify()
             if not verdict:
                 raise ScheduleError(str(verdict), self.name, f"@{schedule.name}")
-        take_over(op, schedule)
+        replace_function(op, schedule)
         for sequence in sequences:
             op.body.block.erase_op(sequence)
 

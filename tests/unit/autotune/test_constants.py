@@ -20,7 +20,7 @@ from compiler.driver import build_unit, with_constants
 from compiler.driver.parts.groups import OWN
 from compiler.driver.reference.cases import reference
 from compiler.driver.reference.subject import Subject
-from compiler.passes.split_constants import called, split
+from compiler.passes.split_constants import split, without_preparation
 from compiler.pipeline import lower
 from compiler.program.read import read
 from compiler.recipes import GebpTiles
@@ -55,10 +55,10 @@ def test_constants_are_known_to_the_program_and_to_its_key() -> None:
 
 def test_what_is_prepared_is_no_part_of_what_is_called() -> None:
     prepacked, unpacked = packed("b").program, packed("").program
-    assert [block for block in called(prepacked).blocks if block.startswith("W.pack")] == []
-    assert set(called(unpacked).blocks) == set(unpacked.blocks)
+    assert [block for block in without_preparation(prepacked).blocks if block.startswith("W.pack")] == []
+    assert set(without_preparation(unpacked).blocks) == set(unpacked.blocks)
     machine = SearchTask(layer(), threads=1).machine
-    copies = [extract(called(p), work(p), machine).features[1] for p in (prepacked, unpacked)]
+    copies = [extract(without_preparation(p), work(p), machine).features[1] for p in (prepacked, unpacked)]
     assert 0 < copies[0] < copies[1]
     parts = split(packed("b").function, ["W"])
     assert all("constants" not in f.attributes for f in parts.written())
