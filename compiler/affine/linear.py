@@ -89,6 +89,11 @@ class Linear:
         return coefficient
 
 
+def variables_of(atom: Atom) -> set[int]:
+    """The variables of an atom: itself, or those of the form that is divided."""
+    return {atom} if isinstance(atom, int) else atom.form.variables()
+
+
 def constant(value: int) -> Linear:
     """The form of an integer."""
     return Linear((), value)

@@ -99,30 +99,8 @@ def _element(use: Use, later: Use, points: Points) -> Iterator[str]:
             yield str(lin.evaluate(g, points[1])) if g is not None else "*"
 
 
-@dataclass(frozen=True)
-class Uninitialised:
-    """A reduction whose elements a step would leave without their init. Printed as a sentence."""
-
-    label: str
-    buffer: str
-    loop: str | None = None
-
-    def __str__(self) -> str:
-        return f"some elements of '{self.buffer}' would not be set to the identity before block '{self.label}' runs"
-
-
-@dataclass(frozen=True)
-class Repeated:
-    """A reduction whose init a step would run for further elements. Printed as a sentence."""
-
-    label: str
-    buffer: str
-
-    def __str__(self) -> str:
-        return f"the init of block '{self.label}' would run for elements of '{self.buffer}' that its guard excludes now"
-
-
-Fault = Violation | Uninitialised | Repeated
+Fault = Violation | str
+"""A fault of a step: a violation, or a sentence about an init."""
 
 
 def legal(after: Program, before: Program | None = None, step: Step | None = None) -> Fault | None:
@@ -175,7 +153,7 @@ def _unchanged(
 # --- inits ---------------------------------------------------------------------------------------------------------
 
 
-def _lost_init(old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step) -> Uninitialised | None:
+def _lost_init(old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step) -> str | None:
     """Find an init that sets fewer elements than before, as its guard or the loops that it is under have changed."""
     # S[i] with the new guard i <= 2: [e0] : 0 <= e0 <= 3  is no subset of  [e0] : 0 <= e0 <= 2.
     for key, former in old.items():
@@ -187,7 +165,8 @@ def _lost_init(old: Mapping[Key, Statement], new: Mapping[Key, Statement], step:
         if any(s.block.writes != former.block.writes for s in successors if s.is_init):
             continue  # another buffer, or another layout
         if not surely_within(_set_of([former]), _set_of(successors)):
-            return Uninitialised(key[0], former.uses[0].buffer)
+            buffer = former.uses[0].buffer
+            return f"some elements of '{buffer}' would not be set to the identity before block '{key[0]}' runs"
     return None
 
 
@@ -202,9 +181,7 @@ def _set_of(inits: Sequence[Statement]) -> str:
     return "; ".join(parts)
 
 
-def _gained_init(
-    before: Program, old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step
-) -> Repeated | None:
+def _gained_init(before: Program, old: Mapping[Key, Statement], new: Mapping[Key, Statement], step: Step) -> str | None:
     """Find an init that runs at more instances than before, as it is no longer under a condition of its block's guard.
 
     Moved blocks, and blocks whose spatial axes are longer because they are padded, have further inits.
@@ -223,7 +200,8 @@ def _gained_init(
         points_now = points(names.values(), now.domain(names))
         points_before = points(names.values(), [*former.domain(image.values), *image.constraints], image.variables)
         if not surely_within(points_now, points_before):
-            return Repeated(key[0], now.uses[0].buffer)
+            buffer = now.uses[0].buffer
+            return f"the init of block '{key[0]}' would run for elements of '{buffer}' that its guard excludes now"
     return None
 
 

@@ -7,7 +7,7 @@ at a data-dependent index. `te.constant` is a tensor whose elements the program 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -121,7 +121,7 @@ class ComputeOp(Combining):
         names = names_of(self.axes.data)
         printer.print_string(" ")
         print_label(printer, self.label.data)
-        printer.print_string(f" [{', '.join(_axis_text(axis) for axis in self.axes)}]")
+        printer.print_string(f" [{', '.join(axis_text(axis) for axis in self.axes)}]")
         print_combination(printer, self)
         print_reads(printer, self.body.block.args, self.inputs, self.reads.data, names)
         printer.print_string(" -> ")
@@ -133,7 +133,7 @@ class ComputeOp(Combining):
     @classmethod
     def parse(cls, parser: Parser) -> ComputeOp:
         label = parser.parse_str_literal()
-        axes = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, lambda: _parse_axis(parser))
+        axes = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, lambda: parse_axis(parser))
         combination = parse_combination(parser)
         names = names_of(axes)
         reads = parse_reads(parser, names)
@@ -208,24 +208,18 @@ def parse_accessed(parser: Parser, names: Sequence[str]) -> tuple[SSAValue[Tenso
     return parser.resolve_operand(operand, type), access(type.get_element_type())
 
 
-def _axis_text(axis: AxisAttr) -> str:
+def axis_text(axis: AxisAttr) -> str:
+    """Print `reduce m = 8`."""
     return f"{'reduce ' if axis.is_reduce else ''}{axis.label} = {axis.size}"
 
 
-def parse_axis_head(parser: Parser) -> Callable[[int], AxisAttr]:
-    """Parse `reduce m =`; the extent is given afterwards."""
+def parse_axis(parser: Parser) -> AxisAttr:
+    """Parse `reduce m = 8`."""
     label = parser.parse_identifier()
-    reduce = label == "reduce" and (name := parser.parse_optional_identifier()) is not None
-    if reduce:
-        assert name is not None
-        label = name
+    name = parser.parse_optional_identifier() if label == "reduce" else None
     parser.parse_punctuation("=")
-    return lambda extent: AxisAttr(label, extent, reduce)
-
-
-def _parse_axis(parser: Parser) -> AxisAttr:
-    finish = parse_axis_head(parser)
-    return finish(parser.parse_integer(allow_boolean=False, allow_negative=True))
+    extent = parser.parse_integer(allow_boolean=False, allow_negative=True)
+    return AxisAttr(label if name is None else name, extent, name is not None)
 
 
 def _what(value: SSAValue, position: int) -> str:
@@ -351,7 +345,7 @@ class GatherOp(Gathering):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         print_label(printer, self.label.data)
-        printer.print_string(f" [{', '.join(_axis_text(axis) for axis in self.axes)}]")
+        printer.print_string(f" [{', '.join(axis_text(axis) for axis in self.axes)}]")
         self.print_gather(printer)
         printer.print_string(" -> ")
         print_type(printer, self.output.type)
@@ -360,7 +354,7 @@ class GatherOp(Gathering):
     @classmethod
     def parse(cls, parser: Parser) -> GatherOp:
         label = parser.parse_str_literal()
-        axes = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, lambda: _parse_axis(parser))
+        axes = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, lambda: parse_axis(parser))
         gathered = parse_gather(parser, names_of(axes))
         parser.parse_punctuation("->")
         return parse_attributes(parser, cls(label, axes, gathered, parser.parse_type()))

@@ -79,5 +79,4 @@ def inserted(program: Program, loop: int, position: int, nest: Node) -> Program:
         assert isinstance(here, Loop)
         return [replace(here, body=(*here.body[:position], nest, *here.body[position:]))]
 
-    after = program.replaced(loop, insert)
-    return after.with_body(after.body)
+    return program.replaced(loop, insert).pruned()

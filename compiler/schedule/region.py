@@ -58,7 +58,7 @@ def _clipped(span: Interval, size: int) -> Interval:
 def _span(form: Linear, outer: set[int], ranges: lin.Ranges, size: int) -> Interval:
     low, extra_low, extra_high = lin.constant(form.constant), 0, 0
     for atom, factor in form.terms:
-        variables = {atom} if isinstance(atom, int) else atom.form.variables()
+        variables = lin.variables_of(atom)
         term = Linear(((atom, factor),), 0)
         if variables <= outer:
             low = low + term

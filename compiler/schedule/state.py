@@ -81,7 +81,8 @@ class State:
             except VerifyException as error:
                 raise ScheduleError(last_sentence(str(error))) from error
             before, units = self.program, dict(self.units)
-            restored = self._restore_unit_loops(op)
+            omitted = dict.fromkeys(self.units[handle] for handle in op.operands if handle in self.units)
+            restored = [self._restore(unit) for unit in omitted]
             try:
                 plan = self._judged(call(self, op), judged)
             except ScheduleError:
@@ -99,11 +100,6 @@ class State:
             if fault:
                 raise ScheduleError(fault)
         return plan
-
-    def _restore_unit_loops(self, op: SchedOp) -> list[int]:
-        """Restore the omitted loops that an op has handles on; return their numbers."""
-        units = dict.fromkeys(self.units[handle] for handle in op.operands if handle in self.units)
-        return [self._restore(unit) for unit in units]
 
     def _restore(self, unit: UnitLoop) -> int:
         """Restore an omitted loop around its block for all handles on it; return its number."""

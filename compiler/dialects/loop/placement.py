@@ -15,12 +15,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from compiler.affine.exact import escape
 from compiler.affine.limits import bad_index
-from compiler.affine.text import NamedAffineParser, constraint_text, to_text
-from compiler.dialects.access import AccessAttr, AxisAttr, names_of, parse_indices, print_indices
+from compiler.affine.text import NamedAffineParser, to_text
+from compiler.dialects.access import AccessAttr, AxisAttr, names_of, parse_indices, print_indices, print_set
 from compiler.dialects.checks import Domain, check_access, check_condition, refuse, shape_of
 from compiler.dialects.loop.loops import ConstantOp, ForOp, enclosing_loops, loop_of
 from compiler.dialects.printing import print_label
-from compiler.dialects.te import parse_accessed, parse_axis_head, print_accessed
+from compiler.dialects.te import axis_text, parse_accessed, parse_axis, print_accessed
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,10 @@ class Placed(IRDLOperation):
         printer.print_string(" ")
         print_label(printer, self.label.data)
         bound = zip(self.axes, self.bindings.data.results, strict=True)
-        printer.print_string(f" [{', '.join(_bound_axis(axis, expr, loops) for axis, expr in bound)}]")
+        axes = ", ".join(f"{axis_text(axis)} at {to_text(expr, loops)}" for axis, expr in bound)
+        printer.print_string(f" [{axes}]")
         if self.guard is not None:
-            conditions = ", ".join(constraint_text(c, loops) for c in self.guard.constraints)
-            printer.print_string(f" where ({conditions})")
+            print_set(printer, self.guard, loops)
 
     def print_tail(self, printer: Printer) -> None:
         """Print ` -> (%S[] : memref<f32>) origin "S"[k]`."""
@@ -157,8 +157,7 @@ def parse_head(parser: Parser) -> Header:
     bound: list[AffineExpr] = []
 
     def one() -> None:
-        finish = parse_axis_head(parser)
-        axes.append(finish(parser.parse_integer(allow_boolean=False, allow_negative=True)))
+        axes.append(parse_axis(parser))
         parser.parse_keyword("at")
         bound.append(affine.expr())
 
@@ -185,8 +184,3 @@ def parse_tail(parser: Parser, place: Header) -> Header:
 def _loop_names(printer: Printer, block: Placed) -> list[str]:
     named = printer._ssa_values  # an op printed on its own, as in an error, has loops without names
     return [f"%{named.get(value) or value.name_hint or '?'}" for value in block.loops]
-
-
-def _bound_axis(axis: AxisAttr, expr: AffineExpr, loops: Sequence[str]) -> str:
-    reduce = "reduce " if axis.is_reduce else ""
-    return f"{reduce}{axis.label} = {axis.size} at {to_text(expr, loops)}"

@@ -148,9 +148,9 @@ class Program:
         place = self.places[key]
         return replace(self, body=_replaced(self.body, place.positions, make))
 
-    def with_body(self, body: Iterable[Node]) -> Program:
-        """The program with another body, from which loops without a block are removed."""
-        return replace(self, body=pruned(body))
+    def pruned(self) -> Program:
+        """Remove the loops that contain no block."""
+        return replace(self, body=pruned(self.body))
 
     def map_blocks(self, change: Callable[[Block], Block]) -> Program:
         """Apply a function to every block."""

@@ -12,7 +12,7 @@ from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import covered
 from compiler.program import body
-from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned, walk
+from compiler.program.tree import Access, Block, Program, access_at, index_at, walk
 from compiler.schedule.inlining import inverse, without_unused
 from compiler.schedule.parameters import BLOCK
 from compiler.schedule.plan import Plan, block_place, no_gather, no_table, refuse, sole_writer
@@ -63,7 +63,7 @@ def inline(program: Program, block: str) -> Plan:
     for buffer in targets:
         after = after.replaced((buffer,), lambda _: [])
     after = after.map_blocks(change)
-    return Plan(replace(after, body=pruned(after.body)))
+    return Plan(after.pruned())
 
 
 def _require_stable(program: Program, block: Block, readers: list[Block]) -> None:

@@ -10,7 +10,7 @@ from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.analysis.cover import runs_once
 from compiler.program import body
-from compiler.program.tree import Access, Block, Program, access_at, index_at, pruned
+from compiler.program.tree import Access, Block, Program, access_at, index_at
 from compiler.schedule.inlining import inverse, without_unused
 from compiler.schedule.parameters import BLOCK
 from compiler.schedule.plan import Plan, block_place, no_gather, only_target, refuse
@@ -63,8 +63,7 @@ def reverse_inline(program: Program, block: str) -> Plan:
     merged = _applied(producer, consumer, buffer, axes)
     after = program.replaced(block, lambda _: []).replaced((buffer,), lambda _: [])
     after = after.replaced(producer.label, lambda _: [merged])
-    after = replace(after, body=pruned(after.body))
-    after = alloc_first(after, target.name)
+    after = alloc_first(after.pruned(), target.name)
     sources = {(merged.label, False): (producer.label, False)}
     return Plan(after, sources=sources)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from compiler.affine import linear as lin
-from compiler.affine.linear import Atom, Linear
+from compiler.affine.linear import Linear
 from compiler.dialects.access import AxisAttr
 from compiler.program import body
 from compiler.program.init import init_depth, init_nest
@@ -89,7 +89,7 @@ def _of_a_part(program: Program, block: Block, node: Loop) -> Block:
     for n, form in enumerate(block.bindings[block.spatial :], block.spatial):
         if node.number not in form.variables():
             continue
-        terms = [(atom, factor, _variables(atom)) for atom, factor in form.terms]
+        terms = [(atom, factor, lin.variables_of(atom)) for atom, factor in form.terms]
         within_part = Linear(tuple((atom, factor) for atom, factor, over in terms if node.number not in over), 0)
         begin = Linear(tuple((atom, factor) for atom, factor, over in terms if over == {node.number}), form.constant)
         if len(within_part.terms) + len(begin.terms) < len(terms) or not _is_dense(within_part, program.ranges):
@@ -100,10 +100,6 @@ def _of_a_part(program: Program, block: Block, node: Loop) -> Block:
         values[n] = at_axis + lin.variable(n)
     ranges = lin.box([axis.size for axis in axes])
     return replace(renumbered(block, values, ranges), axes=tuple(axes), bindings=tuple(bindings))
-
-
-def _variables(atom: Atom) -> set[int]:
-    return {atom} if isinstance(atom, int) else atom.form.variables()
 
 
 def _is_dense(form: Linear, ranges: lin.Ranges) -> bool:
