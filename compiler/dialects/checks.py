@@ -41,7 +41,7 @@ Domain = tuple[AffineMap, AffineSet | None, Sequence[int]]
 
 
 def check_access(
-    what: str, access: AccessAttr, shape: Sequence[int], axes: Sequence[AxisAttr], domain: Domain | None = None
+    subject: str, access: AccessAttr, shape: Sequence[int], axes: Sequence[AxisAttr], domain: Domain | None = None
 ) -> None:
     """Check that an access has one index a dimension and stays inside the shape.
 
@@ -49,17 +49,17 @@ def check_access(
     """
     indices = access.affine_map.results
     if access.affine_map.num_dims != len(axes):
-        raise VerifyException(f"{what} is indexed by {access.affine_map.num_dims} axes, the op has {len(axes)}")
+        raise VerifyException(f"{subject} is indexed by {access.affine_map.num_dims} axes, the op has {len(axes)}")
     if access.affine_map.num_symbols:
-        raise VerifyException(f"{what} is indexed by symbols; an index is an expression of axes")
+        raise VerifyException(f"{subject} is indexed by symbols; an index is an expression of axes")
     if len(indices) != len(shape):
-        raise VerifyException(f"{what} has {len(shape)} dimensions but {len(indices)} indices")
+        raise VerifyException(f"{subject} has {len(shape)} dimensions but {len(indices)} indices")
     if (access.condition is None) != (access.otherwise is None):
-        raise VerifyException(f"{what} needs both a condition and the value read where it fails")
+        raise VerifyException(f"{subject} needs both a condition and the value read where it fails")
     extents = [axis.size for axis in axes]
-    check_condition(what, access.condition, extents)
+    check_condition(subject, access.condition, extents)
     for dim, (expr, size) in enumerate(zip(indices, shape, strict=True)):
-        refuse(bad_index(f"the index of {what} in dimension {dim}", expr, extents))
+        refuse(bad_index(f"the index of {subject} in dimension {dim}", expr, extents))
         outside = escape(expr, size, extents, access.condition)
         if outside is None:
             continue
@@ -70,21 +70,21 @@ def check_access(
                 continue
             outside, point = inside, tuple(e.eval(inside.point, ()) for e in domain[0].results)
         raise VerifyException(
-            f"{what} is out of bounds in dimension {dim}: "
+            f"{subject} is out of bounds in dimension {dim}: "
             f"index {to_text(expr, names_of(axes))} is {outside.value} at {_point(point, axes)}, "
             f"the size is {size}"
         )
 
 
-def check_condition(what: str, condition: AffineSet | None, extents: Sequence[int]) -> None:
+def check_condition(subject: str, condition: AffineSet | None, extents: Sequence[int]) -> None:
     """Check that a condition is over one value for each extent, and that its forms fit 64 bits for 0 <= d_i <
     extents[i]."""
     if condition is None:
         return
     if condition.num_dims != len(extents) or condition.num_symbols:
-        raise VerifyException(f"the condition of {what} must be over {len(extents)} values, without symbols")
+        raise VerifyException(f"the condition of {subject} must be over {len(extents)} values, without symbols")
     for constraint in condition.constraints:
-        refuse(bad_index(f"the condition of {what}", constraint.lhs + constraint.rhs * -1, extents))
+        refuse(bad_index(f"the condition of {subject}", constraint.lhs + constraint.rhs * -1, extents))
 
 
 def _escape_in(expr: AffineExpr, size: int, condition: AffineSet | None, domain: Domain) -> Escape | None:

@@ -99,14 +99,14 @@ def alone(module: ModuleOp, name: str | None = None) -> ModuleOp:
     Raises InputError."""
     copy = module.clone()
     by_name = {f.sym_name.data: f for f in functions(copy)}
-    wanted, open_names = set[str](), [find_function(copy, name).sym_name.data]
+    needed, open_names = set[str](), [find_function(copy, name).sym_name.data]
     while open_names:
         callee = open_names.pop()
-        if callee in by_name and callee not in wanted:
-            wanted.add(callee)
+        if callee in by_name and callee not in needed:
+            needed.add(callee)
             open_names += [op.callee.string_value() for op in calls(by_name[callee])]
     for function in by_name.values():
-        if function.sym_name.data not in wanted:
+        if function.sym_name.data not in needed:
             function.detach()
     return copy
 

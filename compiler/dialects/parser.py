@@ -213,24 +213,24 @@ def parsed(ctx: Context, text: str, source: str) -> ModuleOp:
     return module
 
 
-def parsed_input(ctx: Context, text: str, source: str, what: str) -> ModuleOp:
-    """Parse and verify a module that errors call `what`. Raises InputError, with the line of a syntax error."""
+def parsed_input(ctx: Context, text: str, source: str, subject: str) -> ModuleOp:
+    """Parse and verify a module that errors call `subject`. Raises InputError, with the line of a syntax error."""
     try:
         return parsed(ctx, text, source)
     except ParseError as error:
         line = spans.of_parse_error(error).line
-        raise InputError(f"{what} cannot be read: line {line}: {last_sentence(error.msg)}") from error
+        raise InputError(f"{subject} cannot be read: line {line}: {last_sentence(error.msg)}") from error
     except VerifyException as error:
-        raise InputError(f"{what} does not verify: {last_sentence(str(error))}") from error
+        raise InputError(f"{subject} does not verify: {last_sentence(str(error))}") from error
 
 
-def read_module(ctx: Context, path: str | PathLike[str], what: str) -> ModuleOp:
-    """Parse and verify the module of a file that errors call `what`. Raises InputError."""
+def read_module(ctx: Context, path: str | PathLike[str], subject: str) -> ModuleOp:
+    """Parse and verify the module of a file that errors call `subject`. Raises InputError."""
     try:
         text = files.read(path)
     except InputError as error:
-        raise InputError(f"the {what} {error}") from error
-    return parsed_input(ctx, text, str(path), f"the {what} '{path}'")
+        raise InputError(f"the {subject} {error}") from error
+    return parsed_input(ctx, text, str(path), f"the {subject} '{path}'")
 
 
 def float_of(bits: int, type: Attribute) -> float:

@@ -81,7 +81,7 @@ class ComputeOp(Combining):
         body: Region,
         combination: Combination | None = None,
     ) -> None:
-        how = combination or Combination()
+        combination = combination or Combination()
         super().__init__(
             operands=[inputs],
             result_types=[result_types],
@@ -89,9 +89,9 @@ class ComputeOp(Combining):
                 "label": StringAttr(label),
                 "axes": ArrayAttr(axes),
                 "reads": ArrayAttr(reads),
-                **how.properties,
+                **combination.properties,
             },
-            regions=[body, how.region],
+            regions=[body, combination.region],
         )
 
     @property

@@ -1,17 +1,17 @@
 """Schedules: a loop function and the script that is applied to it.
 
-schedule.py    Schedule: the Python face, one method a primitive; replay
-recorder.py    the loop function and its script so far: what Schedule is beside its primitives
+schedule.py    Schedule, with one method a primitive; replay
+recorder.py    the base of Schedule: a loop function and the script applied to it
 primitive.py   `@primitive`: the declaration from which op, method, pass and page come
 parameters.py  the kinds of parameters
-names.py       blocks and loops by name
+names.py       handles of blocks and loops by name
 primitives/    one file a primitive
 dialect.py     the ops of scripts
-state.py       the program under a script: plan, judge, apply, record
-plan.py        what primitives share: plans and refusals
-region.py      which box of a buffer an iteration touches
-copies.py, placement.py, inlining.py, layouts.py   what several primitives do
-script.py      the one script of a module, a text or a file
+state.py       the program and its handles: plan, judge, apply, record
+plan.py        plans and refusals
+region.py      the box of a buffer that an iteration touches
+copies.py, placement.py, inlining.py, layouts.py   shared by several primitives
+script.py      the script of a module, a text or a file
 include.py     the steps of a recipe as one op
 python.py      a script as Python
 show.py        a program as an indented tree

@@ -63,16 +63,16 @@ def loop_named(s: ScheduleQueries, name: str) -> Handle:
     if alike:
         places = [f"'{blocks_in(s.program.loops[number])[0].label}.{name}'" for number in alike]
         raise ScheduleError(f"there are {len(alike)} loops '{name}': say which, {' or '.join(places)}")
-    dots = [at for at, character in enumerate(name) if character == "." and name[:at] in s.program.blocks]
+    dots = [end for end, character in enumerate(name) if character == "." and name[:end] in s.program.blocks]
     if not dots:
         loops = dict.fromkeys(loop.label for loop in s.program.loops.values())
         raise ScheduleError(
             f"there is no loop '{name}' (there are {', '.join(loops) or 'none'}); a loop around a block is written "
             f"block.loop, with a block of {', '.join(s.program.blocks)}"
         )
-    fitting = [at for at in dots if name[at + 1 :] in {n.label for n in s.program.enclosing(name[:at])}]
-    at = (fitting or dots)[-1]
-    return loop_of(s, block_named(s, name[:at]), name[at + 1 :])
+    fitting = [end for end in dots if name[end + 1 :] in {n.label for n in s.program.enclosing(name[:end])}]
+    end = (fitting or dots)[-1]
+    return loop_of(s, block_named(s, name[:end]), name[end + 1 :])
 
 
 def loop_of(s: ScheduleQueries, block: Handle, label: str) -> Handle:

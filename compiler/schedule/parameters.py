@@ -350,11 +350,11 @@ def _spoken(handle: SSAValue) -> str:
     return f"the {kind} '{handle.name_hint}'" if handle.name_hint else f"a {kind}"
 
 
-def word(what: str, choices: Collection[str], also: Mapping[str, str] | None = None) -> AttributeParameter:
+def word(noun: str, choices: Collection[str], also: Mapping[str, str] | None = None) -> AttributeParameter:
     """A parameter that is one of several words; `also` maps further spellings to them."""
     allowed, spellings = ", ".join(choices), also or {}
     accepted = replace(TEXT, encode=lambda value: _text(spellings.get(str(value), value)))
-    return accepted.such_that(lambda value: value in choices, f"unknown {what} '{{}}' (there are {allowed})")
+    return accepted.such_that(lambda value: value in choices, f"unknown {noun} '{{}}' (there are {allowed})")
 
 
 BLOCK = HandleParameter("Handle | str", handles=BlockType())

@@ -133,11 +133,11 @@ def only_target(block: Block) -> str:
     return block.writes[0].buffer
 
 
-def without_kind_around(program: Program, loop: int, kind: str, what: str, hint: str = "") -> None:
-    """Require that no loop around or inside a loop has a kind, `what` in words; `hint` suggests an alternative."""
+def without_kind_around(program: Program, loop: int, kind: str, description: str, hint: str = "") -> None:
+    """Require that no loop around or inside a loop has a kind, which a refusal calls `description`."""
     for node in (*program.enclosing(loop), *loops_in(*program.loops[loop].body)):
         if node.kind == kind:
-            refuse(loop_place(program, loop), f"loop '{node.label}' in the same nest is {what} already{hint}")
+            refuse(loop_place(program, loop), f"loop '{node.label}' in the same nest is {description} already{hint}")
 
 
 def with_kind(program: Program, loop: int, kind: str) -> Plan:

@@ -105,14 +105,14 @@ def folded(program: Program, buffer: str, spans: Sequence[Interval]) -> Program:
     accesses the buffer gains an axis bound to the low end.
     """
     old = program.buffers[buffer]
-    kept: dict[int, Interval] = {}
+    windows: dict[int, Interval] = {}
     for d, (span, n) in enumerate(zip(spans, old.shape, strict=True)):
         if span.extent < n or not span.low.is_constant or span.low.constant:
-            kept[d] = span
-    if not kept:
+            windows[d] = span
+    if not windows:
         return program
-    shape = tuple(kept[d].extent if d in kept else n for d, n in enumerate(old.shape))
-    after = program.map_blocks(lambda block: windowed(program, block, buffer, kept, buffer, cyclic=True))
+    shape = tuple(windows[d].extent if d in windows else n for d, n in enumerate(old.shape))
+    after = program.map_blocks(lambda block: windowed(program, block, buffer, windows, buffer, cyclic=True))
     return with_buffer(after, buffer, replace(old, shape=shape))
 
 

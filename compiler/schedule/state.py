@@ -211,13 +211,13 @@ class State:
             raise ScheduleError("it takes the handle of a block, not of a loop")
         return label
 
-    def _live(self, value: SSAValue, what: str) -> int | str:
+    def _live(self, value: SSAValue, kind: str) -> int | str:
         if value not in self.values:
-            raise ScheduleError(f"the {what} handle belongs to another schedule")
+            raise ScheduleError(f"the {kind} handle belongs to another schedule")
         target = self.values[value]
-        place = f"{what} '{self.names.get(value, '?')}'"
+        place = f"{kind} '{self.names.get(value, '?')}'"
         if target is None or target == "":
-            raise ScheduleError(f"there is no such {what}: nothing had to be copied")
+            raise ScheduleError(f"there is no such {kind}: nothing had to be copied")
         by = self.consumed.get(value)
         if by is not None:
             raise ScheduleError(f"it has been consumed by '{by}'", place=place)

@@ -68,13 +68,13 @@ class BlockOp(Placed, Combining):
         combination: Combination | None = None,
         accumulate: bool = False,
     ) -> None:
-        how = combination or Combination()
+        combination = combination or Combination()
         properties = {
             "reads": ArrayAttr(reads),
-            **how.properties,
+            **combination.properties,
             "accumulate": UnitAttr() if accumulate else None,
         }
-        super().__init__(place, inputs, properties, [body, how.region])
+        super().__init__(place, inputs, properties, [body, combination.region])
 
     def verify_(self) -> None:
         axes = self.axes.data

@@ -68,11 +68,11 @@ def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
 
 def _require_adjacent(program: Program, first: Loop, second: Loop) -> None:
     """Require that the loops are in one body, with only allocations between them."""
-    here, there = program.places[first.number], program.places[second.number]
-    if [n.number for n in here.loops] != [n.number for n in there.loops]:
+    first_place, second_place = program.places[first.number], program.places[second.number]
+    if [n.number for n in first_place.loops] != [n.number for n in second_place.loops]:
         refuse(loop_place(program, second.number), f"it does not stand beside loop '{first.label}'")
-    siblings = here.loops[-1].body if here.loops else program.body
-    start, end = here.positions[-1], there.positions[-1]
+    siblings = first_place.loops[-1].body if first_place.loops else program.body
+    start, end = first_place.positions[-1], second_place.positions[-1]
     if start >= end:
         refuse(loop_place(program, second.number), f"it does not come after loop '{first.label}'")
     for node in siblings[start + 1 : end]:

@@ -83,7 +83,7 @@ def _of_a_part(program: Program, block: Block, node: Loop) -> Block:
 
     Axis k = 8*k.0 + k.1 along k.0: the reduce axis becomes k.1, and accesses at k are at 8*k.0 + k.1.
     """
-    part = block.spatial - 1
+    part_axis = block.spatial - 1
     axes, bindings = list(block.axes), list(block.bindings)
     values: dict[int, Linear] = {}
     for n, form in enumerate(block.bindings[block.spatial :], block.spatial):
@@ -96,7 +96,7 @@ def _of_a_part(program: Program, block: Block, node: Loop) -> Block:
             return block
         bindings[n] = within_part
         axes[n] = AxisAttr(axes[n].label, lin.bounds(within_part, program.ranges)[1] + 1, reduce=True)
-        at_axis = lin.substitute(begin, {node.number: lin.variable(part)}, {part: (0, node.extent - 1)})
+        at_axis = lin.substitute(begin, {node.number: lin.variable(part_axis)}, {part_axis: (0, node.extent - 1)})
         values[n] = at_axis + lin.variable(n)
     ranges = lin.box([axis.size for axis in axes])
     return replace(renumbered(block, values, ranges), axes=tuple(axes), bindings=tuple(bindings))

@@ -102,13 +102,13 @@ def _window_nest(
     label = f"{copy.name}.{way}"
     while label in program.blocks:
         label += "'"
-    whole = Access(buffer, lin.variables(len(source.shape)))
+    source_access = Access(buffer, lin.variables(len(source.shape)))
     location = next(b.location for b in blocks_in(node) if any(buffer in t for t in touched([b])))
-    block = copy_block(label, source.shape, [whole], [whole], [source.scalar], location)
+    block = copy_block(label, source.shape, [source_access], [source_access], [source.scalar], location)
     nest = copy_loops(program, block, spans, {n.label for n in (*program.enclosing(node.number), node)})
 
     def redirected(copier: Block) -> Block:
         new = windowed(program, copier, buffer, dict(enumerate(spans)), copy.name)
-        return replace(new, writes=(whole,)) if way == "out" else replace(new, reads=(whole,))
+        return replace(new, writes=(source_access,)) if way == "out" else replace(new, reads=(source_access,))
 
     return label, map_blocks([nest], redirected)[0]
