@@ -56,6 +56,7 @@ def _clipped(span: Interval, size: int) -> Interval:
 
 
 def _span(form: Linear, outer: set[int], ranges: lin.Ranges, size: int) -> Interval:
+    """The values of an index for fixed outer loops: `2*i + j` for outer i and j in [0, 3) is 3 elements from `2*i`."""
     low, extra_low, extra_high = lin.constant(form.constant), 0, 0
     for atom, factor in form.terms:
         variables = lin.variables_of(atom)
@@ -82,7 +83,10 @@ def _span(form: Linear, outer: set[int], ranges: lin.Ranges, size: int) -> Inter
 
 
 def hull(a: Interval, b: Interval, size: int) -> Interval:
-    """The smallest span that contains both if their low ends differ by a constant; else the whole dimension."""
+    """The smallest span that contains both if their low ends differ by a constant; else the whole dimension.
+
+    2 elements from `i` and 2 from `i + 1` are 3 from `i`; with 2 from `2*i` they are all `size` elements.
+    """
     gap = b.low - a.low
     if not gap.is_constant:
         return Interval(lin.constant(0), size)
@@ -163,8 +167,10 @@ def _aligned(span: Interval) -> bool:
 
 
 def window_axis(program: Program, block: Block, low: Linear) -> tuple[Block, int, int]:
-    """Find or add a spatial axis whose value is `low` less the least value of that; return the block, the axis and the
-    least value."""
+    """Find or add a spatial axis bound to `low` less its least value; return the block, the axis and the least value.
+
+    Low `4*i + 2` for i in [0, 8): an axis of 29 values bound to `4*i`, and 2.
+    """
     smallest, largest = lin.bounds(low, program.ranges)
     form = low - lin.constant(smallest)
     for number, bound in enumerate(block.bindings[: block.spatial]):

@@ -108,7 +108,7 @@ def _last_rounds(
 ) -> list[Condition]:
     """The conditions that the consumer runs in the last iteration of the reduce loops of its producers.
 
-    Different iterations of all other loops around must have different regions, one beside the other.
+    Iterations of all other new loops must have disjoint regions: 4 elements from `4*i` are, 4 from `3*i` overlap.
     """
     around = [*program.enclosing(node.number), node]
     common = program.outer(block)
