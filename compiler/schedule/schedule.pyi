@@ -15,7 +15,7 @@ class Schedule(Recorder):
         """Put a loop of one iteration around a loop."""
 
     def annotate(self, loop: Handle | str, key: str, value: Attribute | int | float | str) -> None:
-        """Attach a named attribute to a loop, for a lowering or rule that knows it."""
+        """Attach a named attribute to a loop, for a lowering or rule that reads it."""
 
     def auto(self, block: Handle | str) -> None:
         """Derive the choices for a block here, by the rules for the machine."""
@@ -66,7 +66,7 @@ class Schedule(Recorder):
         """Move the beginning of a buffer's lifetime out: to a loop that encloses it, or to the function."""
 
     def merge(self, first: Handle | str, second: Handle | str, shift: int = ...) -> Handle:
-        """Let two adjacent nests share their outer loop: bodies one after the other. With a shift, iteration i of the second runs in iteration i + shift. Where the extents differ, guards say so."""
+        """Let two adjacent nests share their outer loop: bodies one after the other. With a shift, iteration i of the second runs in iteration i + shift. If the extents differ, the bodies are guarded."""
 
     def pack(self, block: Handle | str, buffer: str, tiles: Sequence[Size], order: Sequence[int] = ...) -> Handle:
         """Read a buffer through a blocked, padded copy with one tile size a dimension (1 for none)."""
@@ -81,7 +81,7 @@ class Schedule(Recorder):
         """Cut a loop in two, one after the other: the iterations below a position, and the rest."""
 
     def prefetch(self, loop: Handle | str, buffer: str, ahead: int, over: Handle | str | None = ...) -> None:
-        """Ask for the elements of a buffer that a loop touches some iterations later."""
+        """Prefetch the elements of a buffer that a loop touches some iterations later."""
 
     def reorder(self, *loops: Handle | str) -> None:
         """Permute loops of one nest into the order given, outermost first; loops between them stay where they are."""

@@ -28,7 +28,7 @@ def inline(program: Program, block: str) -> Plan:
         loop.for "i" { S[i] = g(f(A[i + 1])) }
 
     Requires a block without reduction that alone writes its temporaries, one element for each of its spatial axes, and
-    inputs that nothing changes until the last consumer has read. Gathers neither dissolve nor take in others.
+    inputs that nothing changes until the last consumer has read. Gathers are neither inlined nor inlined into.
     Elsewhere: TVM compute_inline, Halide compute_inline, Exo inline_assign, MLIR linalg elementwise fusion.
     """
     dropped = program.blocks[block]

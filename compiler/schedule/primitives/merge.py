@@ -34,7 +34,7 @@ from compiler.schedule.region import inside
 )
 def merge(program: Program, first: int, second: int, shift: int = 0) -> Plan:
     """Let two adjacent nests share their outer loop: bodies one after the other. With a shift, iteration i of the
-    second runs in iteration i + shift. Where the extents differ, guards say so.
+    second runs in iteration i + shift. If the extents differ, the bodies are guarded.
 
         loop.for "i" = 4 { S(i) }  loop.for "j" = 4 { T(j) }
       ->

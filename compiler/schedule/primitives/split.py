@@ -53,8 +53,8 @@ def split(program: Program, loop: int, factors: Sequence[int | None], tail: str 
       ->
         loop.for "i.0" = 7 { loop.for "i.1" = 16 { if 16*i.0 + i.1 < 100: S(16*i.0 + i.1) } }
 
-    Where the factors do not divide the extent, `tail` says what happens: "guard" guards each block, "partition"
-    makes the remainder a loop of its own behind, "pad" lets the blocks run over into padded temporaries.
+    If the factors do not divide the extent, `tail` selects a strategy: "guard" guards each block, "partition" makes the
+    remaining iterations a separate loop after the others, "pad" extends the blocks and pads their temporaries.
 
     Requires a serial loop; factors whose product covers the extent. Padding requires that the loop binds spatial axes
     of blocks that write temporaries only, and that the additional iterations write elements that nothing else uses: not
@@ -185,7 +185,8 @@ def _longer(program: Program, block: Block, loop: int, ranges: lin.Ranges, place
 
 
 def _leaving(access: Access, buffer: Buffer, extended: set[int], ranges: lin.Ranges) -> tuple[Condition, ...]:
-    """The conditions that an access on longer axes stays inside its buffer; the additional elements have any value."""
+    """The missing conditions that an access on longer axes stays inside its buffer. Which value is read if they fail
+    does not matter: nothing uses the additional elements."""
     left_bounds = []
     for form, size in zip(access.index, buffer.shape, strict=True):
         if form.variables() & extended:

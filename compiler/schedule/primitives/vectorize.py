@@ -16,7 +16,7 @@ def vectorize(program: Program, loop: int) -> Plan:
       ->
         loop.for "i" = 16 vectorized { S(i) }
 
-    A buffer that lives inside the loop is another one in each lane.
+    A buffer that is allocated inside the loop is private to each lane.
 
     Requires a serial loop with no vectorized loop around or inside it. Refused where its iterations depend on each
     other, reductions included: rfactor first. Elsewhere: TVM vectorize, Halide vectorize, MLIR vectorize.

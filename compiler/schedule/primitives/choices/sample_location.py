@@ -27,7 +27,7 @@ def sample_location(program: Program, random: Random, block: str, decision: int 
         %at = sample_location %t decision 0      // at i
 
     The candidates are the loops around all consumers and not around the block itself, outermost first. The decision
-    -1 leaves the block where it is, -2, which is never drawn, inlines it; compute_at and reverse_compute_at know
+    -1 leaves the block where it is; -2, which is never drawn, inlines it. compute_at and reverse_compute_at take
     both. Requires of a decision that it is -2, -1 or the position of a candidate. Elsewhere: TVM
     sample_compute_location, Halide's autoscheduler.
     """

@@ -21,15 +21,15 @@ from compiler.schedule.primitive import primitive
     value=ANY,
 )
 def annotate(program: Program, loop: int, key: str, value: Attribute) -> Plan:
-    """Attach a named attribute to a loop, for a lowering or rule that knows it.
+    """Attach a named attribute to a loop, for a lowering or rule that reads it.
 
         loop.for "i" = 16 { S(i) }               // annotate "hint" = 4
       ->
         loop.for "i" = 16 { S(i) } attributes {hint = 4}
 
-    The lowering for CPUs knows `nontemporal`, the name of a buffer whose whole vectors are stored past the caches where
-    their address allows it, and refuses one that the loop does not write. That for GPUs knows `async`: copies of whole
-    elements to shared memory go on until the next barrier. Elsewhere: TVM annotate, MLIR transform.annotate.
+    The lowering for CPUs reads `nontemporal`, the name of a buffer that the loop must write: aligned whole vectors are
+    stored past the caches. That for GPUs reads `async`: copies of whole elements to shared memory may run until the
+    next barrier. Elsewhere: TVM annotate, MLIR transform.annotate.
     """
     node = program.loops[loop]
     attributes = tuple(sorted({**dict(node.attributes), key: value}.items()))

@@ -22,18 +22,18 @@ from compiler.schedule.primitive import primitive
     over=replace(LOOP, optional=True),
 )
 def prefetch(program: Program, loop: int, buffer: str, ahead: int, over: int | None = None) -> Plan:
-    """Ask for the elements of a buffer that a loop touches some iterations later.
+    """Prefetch the elements of a buffer that a loop touches some iterations later.
 
         loop.for "k" { S(k) }                    // prefetch B ahead 8
       ->
         loop.for "k" { S(k) } attributes {prefetch = {B = 8}}
 
-    Each iteration asks for the window of a later one at its start. `over` a loop inside, each iteration of that one
-    asks for a share of the window instead: the attribute stands there, as {prefetch = {B = [8, "k"]}}.
+    Each iteration prefetches the window of a later one at its start. With `over`, a loop inside, each iteration of that
+    loop prefetches a share of the window instead: its attribute is {prefetch = {B = [8, "k"]}}.
 
     Requires a buffer that the loop's body touches and that outlives one iteration of it, and that `over` is inside the
-    loop, which is not vectorized. What asks is a serial or parallel loop: unrolled or vectorized it asks for nothing.
-    Elsewhere: Halide prefetch, TVM software prefetch, MLIR memref.prefetch.
+    loop, which is not vectorized. The prefetching loop is serial or parallel: an unrolled or vectorized one prefetches
+    nothing. Elsewhere: Halide prefetch, TVM software prefetch, MLIR memref.prefetch.
     """
     node = program.loops[loop]
     place = loop_place(program, loop)
@@ -46,11 +46,11 @@ def prefetch(program: Program, loop: int, buffer: str, ahead: int, over: int | N
         refuse(loop_place(program, over), f"it is not inside loop '{node.label}'")
     if over is not None and node.kind == "vectorized":
         refuse(place, "it is vectorized: no iteration is later")
-    asking = node if over is None else program.loops[over]
+    carrier = node if over is None else program.loops[over]
     distance = IntegerAttr(ahead, i64)
-    attribute = dict(asking.attributes).get("prefetch")
-    asked = dict(attribute.data) if isinstance(attribute, DictionaryAttr) else {}
-    asked[buffer] = distance if over is None else ArrayAttr([distance, StringAttr(node.label)])
-    attributes = {**dict(asking.attributes), "prefetch": DictionaryAttr(asked)}
-    new = replace(asking, attributes=tuple(sorted(attributes.items())))
-    return Plan(program.replaced(asking.number, lambda _: [new]), keeps_order=True)
+    attribute = dict(carrier.attributes).get("prefetch")
+    prefetches = dict(attribute.data) if isinstance(attribute, DictionaryAttr) else {}
+    prefetches[buffer] = distance if over is None else ArrayAttr([distance, StringAttr(node.label)])
+    attributes = {**dict(carrier.attributes), "prefetch": DictionaryAttr(prefetches)}
+    new = replace(carrier, attributes=tuple(sorted(attributes.items())))
+    return Plan(program.replaced(carrier.number, lambda _: [new]), keeps_order=True)

@@ -28,12 +28,12 @@ def tensorize(program: Program, loop: int, intrinsic: str) -> Plan:
       ->
         loop.for "j" = 16 tensorized "dot.i32.u8i8x4" { loop.for "k" = 4 tensorized { ... } }
 
-    The loops mean what they meant. `compiler/intrinsics` lists the intrinsics: which nests they replace,
-    and which feature of the processor they need. Where guards cut the nest off, the intrinsic runs whole all the same.
+    The semantics of the loops stays the same. `compiler/intrinsics` lists the intrinsics, the nests that they replace
+    and the processor features that they need. If a guard excludes a part of the nest, the intrinsic still runs whole.
     `dot.i32.u8i8x4` and the interleaving ones are exact. `dot.f32.bf16x2` and `tile.f32.bf16` take denormals for zero
-    and round at other places than the loops, so the lowering refuses them where floating point is strict. Those whose
-    names begin with `mma` and `warp` are run by a GPU's warps: the 32 threads along x, of which no loop around the nest
-    may be one. `mma.f32.tf32` drops digits, and wants floating point that is fast.
+    and round differently from the loops, so the lowering refuses them under the policy strict. Those whose names begin
+    with `mma` and `warp` are run by a GPU's warps, the 32 threads along x: no loop around the nest may be bound to x.
+    `mma.f32.tf32` rounds operands to fewer digits, and requires the policy fast.
 
     Requires serial loops in a perfect nest around one block, with the extents of the intrinsic's, in any order; its
     dtypes, its product and its sum; operands that move by its steps, as packed ones do. Refused where it would read

@@ -43,7 +43,7 @@ def transform_layout(
     tiles: Sequence[int] = (),
     order: Sequence[int] = (),
 ) -> Plan:
-    """Index a temporary buffer through a map: its elements are stored where the map says.
+    """Index a temporary buffer through a map: the map gives the location of each element.
 
         alloc T[8, 6];  T[i, j] ...              // by (i, j) -> (j, i mod 3)
       ->
