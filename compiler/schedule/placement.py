@@ -79,4 +79,4 @@ def inserted(program: Program, loop: int, position: int, nest: Node) -> Program:
         assert isinstance(here, Loop)
         return [replace(here, body=(*here.body[:position], nest, *here.body[position:]))]
 
-    return program.replaced(loop, insert).pruned()
+    return program.replaced(loop, insert)

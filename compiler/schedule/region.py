@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear, Quotient
 from compiler.dialects.access import AxisAttr
+from compiler.dialects.combiner import identity
 from compiler.program.names import fresh
 from compiler.program.tree import Access, Alloc, Block, Buffer, Node, Program, key_of, renumbered
 
@@ -164,6 +167,13 @@ def with_accesses(block: Block, buffer: str, change: Callable[[Access], Access])
 def _aligned(span: Interval) -> bool:
     low = span.low
     return low.constant % span.extent == 0 and all(factor % span.extent == 0 for _, factor in low.terms)
+
+
+def conditional(access: Access, conditions: Iterable[Condition], type: Attribute) -> Access:
+    """Set the conditions of a read, and the value read if one fails: by default zero."""
+    where = tuple(dict.fromkeys(conditions))
+    otherwise = identity("add", type) if where and access.otherwise is None else access.otherwise
+    return replace(access, where=where, otherwise=otherwise)
 
 
 def window_axis(program: Program, block: Block, low: Linear) -> tuple[Block, int, int]:

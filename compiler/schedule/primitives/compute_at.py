@@ -66,7 +66,7 @@ def compute_at(program: Program, block: str, loop: int) -> Plan:
     position = next(i for i, child in enumerate(node.body) if any(b in readers for b in blocks_in(child)))
     nest = moved_nest(program, moved, spans, node)
 
-    after = inserted(removed, loop, position, nest)
+    after = inserted(removed, loop, position, nest).pruned()
     if not runs_for_all(after, program, block):
         reason = f"{loop_place(program, loop)} needs elements that are computed in other iterations of the loops around"
         refuse(block_place(block), reason)

@@ -17,6 +17,7 @@ from compiler.schedule.inlining import inverse, without_unused
 from compiler.schedule.parameters import BLOCK
 from compiler.schedule.plan import Plan, block_place, no_gather, no_table, refuse, sole_writer
 from compiler.schedule.primitive import primitive
+from compiler.schedule.region import conditional
 
 
 @primitive("$block", "sched.inline %c", "inline{block=D}", consumes=["block"], block=BLOCK)
@@ -181,12 +182,8 @@ def _inner_reads(
     dropped: Block, axes: dict[int, Linear], where: tuple[Condition, ...], ranges: lin.Ranges
 ) -> list[Access]:
     """The reads of the dropped block at forms over the consumer's axes, under the conditions `where`."""
-    from compiler.dialects.combiner import identity
-
     inner_reads = []
     for access, type in zip(dropped.reads, dropped.read_types, strict=True):
         at = access_at(access, axes, ranges)
-        conditions = tuple(dict.fromkeys((*where, *(c for c in at.where if not c.always(ranges)))))
-        otherwise = access.otherwise if access.otherwise is not None or not conditions else identity("add", type)
-        inner_reads.append(replace(at, where=conditions, otherwise=otherwise))
+        inner_reads.append(conditional(at, (*where, *(c for c in at.where if not c.always(ranges))), type))
     return inner_reads

@@ -68,7 +68,7 @@ def reverse_compute_at(program: Program, block: str, loop: int) -> Plan:
     last = max(i for i, child in enumerate(node.body) if any(b in producers for b in blocks_in(child)))
     nest = moved_nest(program, moved, by_axis, node, last_rounds)
 
-    after = inserted(removed, loop, last + 1, nest)
+    after = inserted(removed, loop, last + 1, nest).pruned()
     if not runs_for_all(program, after, block):
         reason = f"{loop_place(program, loop)} does not produce all of '{buffer}' that it reads"
         refuse(block_place(block), reason)

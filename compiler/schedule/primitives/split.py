@@ -25,7 +25,7 @@ from compiler.schedule.plan import (
 )
 from compiler.schedule.primitive import primitive
 from compiler.schedule.primitives.partition import partition
-from compiler.schedule.region import inside, with_buffer
+from compiler.schedule.region import conditional, inside, with_buffer
 
 TAILS = ("guard", "partition", "pad")
 
@@ -180,27 +180,19 @@ def _longer(program: Program, block: Block, loop: int, ranges: lin.Ranges, place
         refuse(place, f"block '{block.label}' would run more often, not on more elements")
     reads = []
     for access, type in zip(block.reads, block.read_types, strict=True):
-        reads.append(_conditional(access, _leaving(access, program.buffers[access.buffer], extended, longer), type))
+        missing = _leaving(access, program.buffers[access.buffer], extended, longer)
+        reads.append(conditional(access, (*access.where, *missing), type))
     return replace(block, axes=tuple(axes), reads=tuple(reads))
 
 
-def _leaving(access: Access, buffer: Buffer, extended: set[int], ranges: lin.Ranges) -> tuple[Condition, ...]:
+def _leaving(access: Access, buffer: Buffer, extended: set[int], ranges: lin.Ranges) -> list[Condition]:
     """The missing conditions that an access on longer axes stays inside its buffer. Which value is read if they fail
     does not matter: nothing uses the additional elements."""
-    left_bounds = []
+    left_bounds: list[Condition] = []
     for form, size in zip(access.index, buffer.shape, strict=True):
         if form.variables() & extended:
             left_bounds += [bound for bound in inside([form], [size], ranges) if bound not in access.where]
-    return tuple(left_bounds)
-
-
-def _conditional(access: Access, needed: tuple[Condition, ...], type: object) -> Access:
-    from compiler.dialects.combiner import identity
-
-    if not needed:
-        return access
-    otherwise = access.otherwise if access.otherwise is not None else identity("add", type)  # type: ignore[arg-type]
-    return replace(access, where=tuple(dict.fromkeys((*access.where, *needed))), otherwise=otherwise)
+    return left_bounds
 
 
 def _pad_target(program: Program, access: Access, block: Block, buffers: dict[str, Buffer], place: str) -> None:

@@ -8,14 +8,13 @@ from dataclasses import replace
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.dialects.combiner import identity
 from compiler.program.tree import Access, Buffer, Program
 from compiler.schedule.copies import read_copy
 from compiler.schedule.layouts import blocked_shape, dimension_order, in_blocks, tiled_dimensions
 from compiler.schedule.parameters import BLOCK, INTS, SIZES, TEXT
 from compiler.schedule.plan import Plan, block_place, no_table, require_read
 from compiler.schedule.primitive import primitive
-from compiler.schedule.region import with_accesses
+from compiler.schedule.region import conditional, with_accesses
 
 
 @primitive(
@@ -57,8 +56,7 @@ def pack(program: Program, block: str, buffer: str, tiles: Sequence[int], order:
         form = form + lin.variable(position[inner[d]]) if d in inner else form
         index.append(form)
         beyond.append(Condition(lin.constant(size - 1) - form))
-    where = tuple(c for c in beyond if not c.always(ranges))
-    otherwise = identity("add", source.element) if where else None
+    read = conditional(Access(buffer, tuple(index)), [c for c in beyond if not c.always(ranges)], source.element)
     copy = Buffer(name, tuple(shape[d] for d in order), source.element)
 
     def redirect(access: Access) -> Access:
@@ -66,4 +64,4 @@ def pack(program: Program, block: str, buffer: str, tiles: Sequence[int], order:
         return replace(access, buffer=name, index=tuple(index))
 
     through = with_accesses(reader, buffer, redirect)
-    return read_copy(program, reader, through, Access(buffer, tuple(index), where, otherwise), copy)
+    return read_copy(program, reader, through, read, copy)
