@@ -48,7 +48,10 @@ def nest_over(
     first, ranges = program.fresh_number(), dict(program.ranges)
     loops: list[Loop] = []
     bindings, guard = list(block.bindings), list(block.guard)
-    for number, span in sorted(spans.items()):
+    for number, axis in enumerate(block.axes):
+        span = spans.get(number)
+        if span is None:
+            continue
         form = span.low
         if span.extent > 1:
             loop = Loop(first + len(loops), new_label(labels[number], taken), span.extent, ())
@@ -56,7 +59,7 @@ def nest_over(
             ranges[loop.number] = (0, loop.extent - 1)
             form = form + loop.variable
         bindings[number] = form
-        guard += inside([form], [block.axes[number].size], ranges)
+        guard += inside([form], [axis.size], ranges)
     return nested(loops, replace(block, bindings=tuple(bindings), guard=tuple(dict.fromkeys(guard))))
 
 
