@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from compiler.types.elements import DTYPES
 from tests.operators.catalogue import numpy_dtype
@@ -23,6 +24,7 @@ Array = np.ndarray[Any, Any]
 
 MLIR_OPT = shutil.which("mlir-opt-22")
 RUNNER = shutil.which("mlir-runner-22")
+needs_mlir_opt = pytest.mark.skipif(MLIR_OPT is None, reason="there is no mlir-opt-22")
 PIPELINE = (
     "builtin.module("
     "convert-vector-to-scf,arith-expand,convert-math-to-llvm,convert-math-to-libm,convert-scf-to-cf,"
@@ -38,6 +40,12 @@ POISON = 0x7FFB_5B5B_7FFB_5B5B
 """What outputs hold before a call: its low bits are a NaN of f64 and f32, and an odd number of every integer."""
 POISON_HALF = 0x7FFB
 """The same for f16 and bf16."""
+
+
+def assert_accepted(text: str) -> None:
+    """Check that mlir-opt parses and verifies a module."""
+    done = subprocess.run([str(MLIR_OPT)], input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,7 @@ from compiler.interpret import loop, te
 from compiler.passes.split_constants import SplitConstantsPass
 from compiler.pipeline import parse_passes, run
 from compiler.support.errors import InputError, StrataError
+from tests.upstream import assert_accepted, needs_mlir_opt
 
 LAYER = Path(__file__).parents[2] / "filecheck" / "lowering" / "calls.mlir"
 
@@ -60,13 +59,12 @@ def test_a_kernel_that_calls_functions_of_its_module(x: Array) -> None:
     assert copies.arguments[0].dtype == np.uint8
 
 
-@pytest.mark.skipif(shutil.which("mlir-opt-22") is None, reason="needs mlir-opt-22")
+@needs_mlir_opt
 @pytest.mark.parametrize("passes", ["te-to-low", "cpu"])
 def test_mlir_opt_accepts_calls(passes: str) -> None:
     module = pipeline.parse(LAYER.read_text())
     run(universe.context(), module, parse_passes(passes))
-    done = subprocess.run(["mlir-opt-22"], input=str(module), text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert_accepted(str(module))
 
 
 def test_refusals() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -27,9 +25,9 @@ from compiler.schedule import Schedule, replay
 from compiler.support.errors import ScheduleError, TeError
 from compiler.types.elements import DTYPES as DTYPES_OF
 from compiler.types.elements import INDICES
+from tests.upstream import assert_accepted, needs_mlir_opt
 
 P = te.placeholder
-MLIR_OPT = shutil.which("mlir-opt-22")
 
 
 def rows() -> te.Function:
@@ -192,15 +190,13 @@ def test_reverse_placement_of_a_consumer() -> None:
     assert right(schedule.program, built, native=True)
 
 
-@pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt-22 is not installed")
+@needs_mlir_opt
 @pytest.mark.parametrize("name", SCRIPTS)
 @pytest.mark.parametrize("function", [rows, pairs])
 def test_upstream_accepts(name: str, function: Callable[[], te.Function]) -> None:
     schedule = Schedule(compiler.lower(function()))
     SCRIPTS[name](schedule)
-    low = compiler.build(schedule).text("low")
-    done = subprocess.run([str(MLIR_OPT)], input=low, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert_accepted(compiler.build(schedule).text("low"))
 
 
 # --- faults ---------------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from compiler.targets.cpu.compile import compile_llvm
 from compiler.types.machines import host
 from compiler.universe import context
 from tests.unit.targets.calls import at_once, said
+from tests.upstream import assert_accepted, needs_mlir_opt
 
 ROOT = Path(__file__).parents[3]
 
@@ -588,8 +588,7 @@ def test_a_system_that_does_not_say_where_threads_run() -> None:
     assert python(code + "print(right(1), right(2), right(3))").split() == ["True"] * 3
 
 
-@pytest.mark.skipif(shutil.which("mlir-opt-22") is None, reason="needs mlir-opt-22")
+@needs_mlir_opt
 @pytest.mark.parametrize("text", [PRIVATE, TWICE, function(parallel(DOUBLE))])
 def test_upstream_accepts_the_low_level(text: str) -> None:
-    done = subprocess.run(["mlir-opt-22"], input=str(planned(text)), text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert_accepted(str(planned(text)))

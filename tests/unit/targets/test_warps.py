@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from compiler.targets.cuda import ARCHITECTURES, CudaKernel, nvrtc
 from compiler.targets.cuda.emit import emit
 from tests.host_cuda import needs_gxx, run_on_host
 from tests.sample import pairs, some
+from tests.upstream import assert_accepted, needs_mlir_opt
 
 DTYPES: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
 needs_nvrtc = pytest.mark.skipif(not nvrtc.is_available() or not nvrtc.has_headers(), reason="there is no NVRTC")
@@ -463,15 +462,11 @@ def test_a_warp_is_what_there_is_along_x() -> None:
         kernels(s)
 
 
-@pytest.mark.skipif(shutil.which("mlir-opt-22") is None, reason="there is no mlir-opt-22")
+@needs_mlir_opt
 @pytest.mark.parametrize("name", CASES)
-def test_upstream_takes_the_kernels(name: str, tmp_path: Path) -> None:
+def test_upstream_takes_the_kernels(name: str) -> None:
     facts, tiles = CASES[name]
-    module = kernels(scheduled(matmul(**facts), tiles), "fast" if name == "tf32" else "contract")
-    file = tmp_path / "kernels.mlir"
-    file.write_text(str(module))
-    done = subprocess.run(["mlir-opt-22", str(file)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert_accepted(str(kernels(scheduled(matmul(**facts), tiles), "fast" if name == "tf32" else "contract")))
 
 
 def test_what_does_not_fit_is_refused_in_words() -> None:
