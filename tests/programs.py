@@ -6,6 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from compiler import te
+from compiler.dialects.functions import find_function
+from compiler.graph.canonical import canonical
+from compiler.graph.read import read
+from compiler.graph.tree import Graph
 
 
 def matmul(
@@ -34,3 +38,13 @@ def applied(
     """A function of inputs of some shapes that returns what `make` computes of them."""
     tensors = [te.placeholder(shape, dtype, name=x) for shape, x in zip(shapes, inputs, strict=False)]
     return te.function(name, tensors, make(*tensors))
+
+
+def graph_of(function: te.Function) -> Graph:
+    """The graph of a program as it is written."""
+    return read(find_function(function.module))
+
+
+def canonical_graph(function: te.Function) -> Graph:
+    """The canonical graph of a program."""
+    return canonical(graph_of(function)).graph

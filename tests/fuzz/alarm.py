@@ -1,10 +1,10 @@
-"""What fuzzers share: a limit of seconds, and their command line."""
+"""What fuzzers share: a limit of seconds, the run over seeds, and their command line."""
 
 from __future__ import annotations
 
 import argparse
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -37,6 +37,21 @@ def alarm(seconds: float) -> Iterator[None]:
             yield
     except TooLong:
         raise AssertionError(f"took longer than {seconds:g} s") from None
+
+
+def failures_of(name: str, check: Callable[[int], object], seeds: range, seconds: float) -> int:
+    """Check each seed within so many seconds, and report those that fail; the number of failures."""
+    failures = 0
+    for number, seed in enumerate(seeds, 1):
+        try:
+            with alarm(seconds):
+                check(seed)
+        except Exception as error:  # each seed is judged on its own, and all of them are reported
+            failures += 1
+            print(f"{name}: seed {seed}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+        if number % 100 == 0:
+            print(f"{name}: {number} seeds, {failures} failures", flush=True)
+    return failures
 
 
 def asked(description: str | None, seed: int = 0) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from compiler import te
 from compiler.interpret import te as evaluator
 from compiler.pipeline import lower_to_kernels
 from compiler.targets import simt
-from tests.fuzz.alarm import alarm, asked
+from tests.fuzz.alarm import asked, failures_of
 from tests.fuzz.programs import agree
 from tests.gpu_schedules import default, serial_blocks
 from tests.random_programs import arrays_for, program
@@ -51,14 +51,7 @@ def check(seed: int) -> None:
 
 def main(seed: int, cases: int) -> int:
     """Run seeds from the first on; the number of failures."""
-    failures = 0
-    for each_seed in range(seed, seed + cases):
-        try:
-            with alarm(SECONDS):
-                check(each_seed)
-        except Exception as error:  # each seed is judged on its own, and all of them are reported
-            failures += 1
-            print(f"gpu: seed {each_seed}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+    failures = failures_of("gpu", check, range(seed, seed + cases), SECONDS)
     print(f"gpu: {cases} programs, {failures} failures")
     return failures
 

@@ -14,7 +14,7 @@ import numpy as np
 import compiler
 from compiler.interpret import te as evaluator
 from tests import random_programs
-from tests.fuzz.alarm import alarm, asked
+from tests.fuzz.alarm import asked, failures_of
 from tests.fuzz.scripts import interpreted
 from tests.random_programs import arrays_for, program
 from tests.schedules import lowered
@@ -72,16 +72,7 @@ def check(seed: int) -> None:
 
 def main(seed: int, cases: int) -> int:
     """Run seeds from the first on; the number of failures."""
-    failures = 0
-    for number, left in enumerate(range(seed, seed + cases), 1):
-        try:
-            with alarm(SECONDS):
-                check(left)
-        except Exception as error:  # each seed is judged on its own, and all of them are reported
-            failures += 1
-            print(f"programs: seed {left}: {type(error).__name__}: {str(error)[:300]}", flush=True)
-        if number % 100 == 0:
-            print(f"programs: {number} programs, {failures} failures", flush=True)
+    failures = failures_of("programs", check, range(seed, seed + cases), SECONDS)
     print(f"programs: {cases} programs, {failures} failures")
     return failures
 

@@ -31,7 +31,7 @@ from compiler.program.write import write
 from compiler.schedule import Schedule
 from compiler.te import Function
 from tests.faults import FAULTS
-from tests.fuzz.alarm import alarm, asked
+from tests.fuzz.alarm import asked, failures_of
 from tests.fuzz.scripts import close, interpreted
 from tests.fuzz.scripts import walk as random_walk
 from tests.random_programs import arrays_for
@@ -296,14 +296,12 @@ def judged(function: Function, s: Schedule, rng: random.Random, seed: int) -> st
 def main(seed: int, cases: int) -> int:
     """Run seeds from the first on; the number of failures."""
     answers: Counter[str] = Counter()
-    failures = 0
-    for each_seed in range(seed, seed + cases):
-        try:
-            with alarm(SECONDS), np.errstate(all="ignore"):
-                answers[check(each_seed)] += 1
-        except Exception as error:  # each seed is judged on its own, and all of them are reported
-            failures += 1
-            print(f"proofs: seed {each_seed}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+
+    def judge(each_seed: int) -> None:
+        with np.errstate(all="ignore"):
+            answers[check(each_seed)] += 1
+
+    failures = failures_of("proofs", judge, range(seed, seed + cases), SECONDS)
     print(f"proofs: {cases} mutants, {failures} failures; {dict(answers)}")
     return failures
 

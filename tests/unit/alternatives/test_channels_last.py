@@ -20,19 +20,18 @@ from compiler.alternatives.layouts.images import tied
 from compiler.alternatives.layouts.relaid import relaid
 from compiler.alternatives.program import rewritten
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.functions import find_function
 from compiler.driver.building import built, source_of
 from compiler.driver.parts.forms import with_forms
 from compiler.driver.parts.groups import whole_of
 from compiler.driver.parts.partition import Partition, partition
 from compiler.graph.canonical import canonical
-from compiler.graph.read import read
 from compiler.graph.tree import Graph
 from compiler.graph.write import write
 from compiler.interpret.te import evaluate
 from compiler.targets.cuda.machines import MACHINES as GPUS
 from compiler.types.machines import MACHINES, host
 from compiler.types.policies import POLICIES
+from tests.programs import canonical_graph
 
 MACHINE, NN = MACHINES["avx2"], te.nn
 Array = np.ndarray[Any, Any]
@@ -99,10 +98,6 @@ def network(seed: int, layers: int = 5) -> te.Function:
     return n.function()
 
 
-def graph_of(function: te.Function) -> Graph:
-    return canonical(read(find_function(function.module))).graph
-
-
 def integers(shapes: list[tuple[int, ...]], seed: int, largest: int = 2) -> list[Array]:
     """Small integers as floats: short sums of products are exact in any order."""
     rng = np.random.default_rng(seed)
@@ -138,7 +133,7 @@ def test_tables_of_too_many_variables_are_given_up() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_plan_is_the_least_of_all(seed: int) -> None:
-    graph = graph_of(network(seed, 6))
+    graph = canonical_graph(network(seed, 6))
     sets = tied(graph)[:8]
     costs = costs_of(graph, sets, MACHINE)
     found = least(costs) or {}
@@ -149,7 +144,7 @@ def test_a_plan_is_the_least_of_all(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(24))
 def test_results_are_those_of_the_written_graph(seed: int) -> None:
     function = network(seed)
-    graph = graph_of(function)
+    graph = canonical_graph(function)
     arrays = integers([value.shape for value in graph.inputs], seed)
     expected = values(graph, arrays)
     rng = random.Random(seed)
@@ -162,9 +157,9 @@ def test_results_are_those_of_the_written_graph(seed: int) -> None:
 def test_what_a_caller_sees_keeps_its_layout() -> None:
     n = Network(1, 8, 6, 6)
     n.x = NN.add(NN.relu(n.conv(8, 1)), n.x)
-    assert tied(graph_of(n.function())) == []
+    assert tied(canonical_graph(n.function())) == []
     n.x = n.conv(16, 1)
-    graph = graph_of(n.function())
+    graph = canonical_graph(n.function())
     (members,) = tied(graph)
     laid = relaid(graph, members)
     assert laid.results == graph.results
@@ -174,7 +169,7 @@ def test_what_a_caller_sees_keeps_its_layout() -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_layouts_change_under_every_policy_but_not_for_a_gpu(policy: str) -> None:
-    graph = graph_of(mobile())
+    graph = canonical_graph(mobile())
     assert rewritten(graph, Conditions(MACHINE, policy), [CHANNELS_LAST]).applied
     gpu = next(iter(GPUS.values()))
     assert not rewritten(graph, Conditions(gpu, policy), [CHANNELS_LAST]).applied
@@ -220,7 +215,7 @@ def test_a_layer_channels_last_gives_what_it_does_plain(name: str) -> None:
     n.x = NN.relu(n.conv(40, 1))
     n.x = NN.relu(SIZES[name](n))
     n.x = n.conv(16, 1)
-    graph = graph_of(n.function())
+    graph = canonical_graph(n.function())
     sets = tied(graph)
     assert len(sets) == 3
     laid = canonical(relaid(graph, frozenset().union(*sets))).graph
@@ -236,7 +231,7 @@ def test_winograd_takes_what_is_computed_before_in_either_layout(is_last: bool) 
     n = Network(1, 16, 6, 6)
     for layer in (lambda: NN.concat([n.conv(16, 1), n.x], axis=1), lambda: n.conv(16, 3), lambda: n.conv(16, 1)):
         n.x = NN.relu(layer())
-    graph = graph_of(n.function())
+    graph = canonical_graph(n.function())
     joined, filtered, *_ = tied(graph)
     laid = canonical(relaid(graph, joined | filtered if is_last else frozenset())).graph
     arrays, module = integers([value.shape for value in graph.inputs], 2, 1), ModuleOp([write(laid)])

@@ -17,22 +17,17 @@ from compiler import te
 from compiler.alternatives import PROGRAM_LAWS, exponentials, logarithm, online
 from compiler.alternatives.law import Conditions, Law
 from compiler.alternatives.program import rewritten
-from compiler.dialects.functions import functions
 from compiler.graph.canonical import canonical
-from compiler.graph.read import read
 from compiler.graph.tree import Graph
 from compiler.graph.write import write
 from compiler.interpret.te import evaluate
 from compiler.types.machines import MACHINES
+from tests.programs import canonical_graph
 
 Array = np.ndarray[Any, Any]
 Combine = Callable[[Any, Any], Any]
 nn: Any = te.nn
 CONTRACT = Conditions(MACHINES["avx2"], "contract")
-
-
-def graph_of(function: te.Function) -> Graph:
-    return canonical(read(functions(function.module)[0])).graph
 
 
 def values(graph: Graph, *arrays: Array) -> list[Array]:
@@ -115,7 +110,7 @@ def function(combine: Combine, maximum: int = 0) -> te.Function:
 def test_a_combiner_of_a_maximum_and_a_sum_is_two_passes(combine: Combine) -> None:
     """In f64 and f32 of its rounding; infinite elements are what they are as written, in one order."""
     maximum = SPELLINGS[combine]
-    graph = graph_of(function(combine, maximum))
+    graph = canonical_graph(function(combine, maximum))
     (form,) = online.ONLINE.forms(graph, CONTRACT)
     assert form.rounding is not None and form.written_rounding is not None and form.gain > 1
     assert form.rounding.probable < form.written_rounding.probable
@@ -136,7 +131,7 @@ def test_a_combiner_of_a_maximum_and_a_sum_is_two_passes(combine: Combine) -> No
 
 
 def test_under_strict_it_stays() -> None:
-    graph = graph_of(function(scaled))
+    graph = canonical_graph(function(scaled))
     assert not list(online.ONLINE.forms(graph, replace(CONTRACT, policy="strict")))
 
 
@@ -146,7 +141,7 @@ def test_other_combiners_stay(combine: Combine) -> None:
     x, k = te.placeholder((4, 9), name="X"), te.reduce_axis(9, "k")
     made = te.combiner(combine, (math.inf if combine is of_smallest else -math.inf, 0.0))
     rows = te.compute((4,), lambda i: te.reduce(made, (x[i, k], te.const(1.0, "f32")), axis=k), name="online")
-    graph = graph_of(te.function("f", [x], list(rows)))
+    graph = canonical_graph(te.function("f", [x], list(rows)))
     assert not list(online.ONLINE.forms(graph, CONTRACT))
 
 
@@ -193,7 +188,7 @@ def by_logarithm(rng: random.Random) -> te.Function:
 
 def shows_fault(seed: int, law: Law, make: Callable[[random.Random], te.Function]) -> bool:
     """Whether a law has no form of a random program, or one of another value."""
-    graph = graph_of(make(random.Random(seed)))
+    graph = canonical_graph(make(random.Random(seed)))
     arrays = [np.random.default_rng(seed).standard_normal(value.shape) * 3 for value in graph.inputs]
     form = next(law.forms(graph, CONTRACT), None)
     return form is None or not all(map(np.allclose, values(graph, *arrays), values(form.graph, *arrays)))
@@ -208,9 +203,9 @@ def test_random_programs_keep_their_values(seed: int) -> None:
 def test_the_logarithm_of_a_sum_is_a_quotient() -> None:
     """Of all spellings: the text of a softmax, and NaN and infinities as written."""
     x = te.placeholder((4, 9), name="X")
-    graph = graph_of(te.function("f", [x], nn.exp(nn.log_softmax(x, 1))))
+    graph = canonical_graph(te.function("f", [x], nn.exp(nn.log_softmax(x, 1))))
     (form,) = logarithm.LOGARITHM.forms(graph, CONTRACT)
-    assert text(form.graph) == text(graph_of(te.function("f", [x], nn.softmax(x, 1))))
+    assert text(form.graph) == text(canonical_graph(te.function("f", [x], nn.softmax(x, 1))))
     assert form.rounding is not None and form.written_rounding is not None and form.gain > 1
     assert form.rounding.probable < form.written_rounding.probable
     array = np.random.default_rng(0).standard_normal((4, 9)).astype(np.float32) * 50
@@ -234,13 +229,13 @@ def test_other_logarithms_stay() -> None:
         nn.exp(nn.add(nn.sub(x, top), nn.log(total))),
     )
     for other in others:
-        assert not list(logarithm.LOGARITHM.forms(graph_of(te.function("f", [x, y], other)), CONTRACT))
+        assert not list(logarithm.LOGARITHM.forms(canonical_graph(te.function("f", [x, y], other)), CONTRACT))
 
 
 def test_an_attention_in_one_pass_is_one_in_two_products() -> None:
     """The maximum and the sum for each query, not for each result; then the powers are divided."""
     q, k, v = (te.placeholder((2, 5, 4), name=name) for name in "QKV")
-    graph = graph_of(te.function("f", [q, k, v], in_one_pass(q, k, v)))
+    graph = canonical_graph(te.function("f", [q, k, v], in_one_pass(q, k, v)))
     made = rewritten(graph, CONTRACT, PROGRAM_LAWS)
     assert [applied.law for applied in made.applied] == ["online", "normalised"]
     arrays = [np.random.default_rng(n).standard_normal((2, 5, 4)).astype(np.float32) for n in range(3)]

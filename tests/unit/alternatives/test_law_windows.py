@@ -17,14 +17,12 @@ from compiler import te
 from compiler.alternatives import windows
 from compiler.alternatives.boxes import box_of
 from compiler.alternatives.law import Conditions, Form
-from compiler.dialects.functions import functions
-from compiler.graph.canonical import canonical
-from compiler.graph.read import read
 from compiler.graph.tree import Compute, Graph
 from compiler.graph.write import write
 from compiler.interpret.te import evaluate
 from compiler.types.machines import MACHINES
 from tests.planted import Plant, in_place_of
+from tests.programs import canonical_graph
 
 CONTRACT = Conditions(MACHINES["avx2"], "contract")
 STRICT = replace(CONTRACT, policy="strict")
@@ -32,7 +30,7 @@ nn: Any = te.nn
 
 
 def graph_of(inputs: Sequence[te.Tensor], result: te.Tensor) -> Graph:
-    return canonical(read(functions(te.function("f", inputs, result).module)[0])).graph
+    return canonical_graph(te.function("f", inputs, result))
 
 
 def forms(graph: Graph, conditions: Conditions = CONTRACT) -> list[Form]:

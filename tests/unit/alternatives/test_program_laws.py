@@ -42,15 +42,12 @@ from compiler.support import plugins
 from compiler.types.machines import MACHINES
 from tests.bitwise import results, same_bits
 from tests.planted import Plant, assert_seen, in_place_of
+from tests.programs import canonical_graph
 from tests.random_programs import arrays_for, program
 from tests.sample import some
 
 P, Array = te.placeholder, np.ndarray[Any, Any]
 MACHINE = MACHINES["avx2"]
-
-
-def canonical_graph(function: te.Function) -> Graph:
-    return canonical(read(functions(function.module)[0])).graph
 
 
 def best(function: te.Function, policy: str = "contract", **conditions: Any) -> Rewritten:

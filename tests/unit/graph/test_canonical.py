@@ -12,24 +12,20 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import pipeline, te
 from compiler.__main__ import main
 from compiler.dialects.dominance import verify_module
-from compiler.dialects.functions import functions
 from compiler.graph.canonical import Canonical, canonical, canonical_functions, canonicalize
 from compiler.graph.read import read
 from compiler.graph.spelling import renamed
-from compiler.graph.tree import Compute, Graph
+from compiler.graph.tree import Compute
 from compiler.graph.write import write
 from compiler.schedule import Schedule
 from compiler.support.errors import TeError
 from tests.bitwise import results, same_bits
 from tests.graph_variants import changed, variant, with_inputs
+from tests.programs import graph_of
 from tests.random_programs import arrays_for, program
 from tests.sample import some
 
 P = te.placeholder
-
-
-def graph_of(function: te.Function) -> Graph:
-    return read(functions(function.module)[0])
 
 
 def text_of(form: Canonical) -> str:

@@ -31,14 +31,11 @@ from compiler.graph.whole import whole as whole_of
 from compiler.interpret.te import evaluate
 from compiler.support.errors import InputError
 from tests import random_programs
+from tests.programs import graph_of
 from tests.sample import some
 
 P, nn = te.placeholder, te.nn
 Array = np.ndarray[Any, Any]
-
-
-def graph_of(function: te.Function) -> Graph:
-    return read(find_function(function.module))
 
 
 def calls_of(module: ModuleOp) -> list[str]:
