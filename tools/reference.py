@@ -83,13 +83,14 @@ def _annotation(annotation: object) -> str:
 
 
 def prose(text: str) -> str:
-    """A docstring as Markdown: what is indented is code, and no sign of arithmetic is taken as emphasis."""
+    """A docstring as Markdown: what is indented, and examples, are code; no sign of arithmetic is taken as emphasis."""
     paragraphs = re.split(r"\n\s*\n", text)
-    return "\n\n".join(_code(p) if re.match(r" +\S", p) else _escaped(p) for p in paragraphs)
+    return "\n\n".join(_code(p) if re.match(r" +\S|>>> ", p) else _escaped(p) for p in paragraphs)
 
 
 def _code(paragraph: str) -> str:
-    return f"```text\n{inspect.cleandoc(chr(10) + paragraph)}\n```"
+    language = "pycon" if paragraph.startswith(">>> ") else "text"
+    return f"```{language}\n{inspect.cleandoc(chr(10) + paragraph)}\n```"
 
 
 def _escaped(paragraph: str) -> str:

@@ -40,6 +40,7 @@ def test_a_property_is_no_call() -> None:
 def test_a_docstring_becomes_markdown() -> None:
     shown = reference.prose("Y[i*s] of `a*b`.\n\n    loop.for\n      S\n\nThen.")
     assert shown == "Y\\[i\\*s\\] of `a*b`.\n\n```text\nloop.for\n  S\n```\n\nThen."
+    assert reference.prose("Sum.\n\n>>> f([1])\n1") == "Sum.\n\n```pycon\n>>> f([1])\n1\n```"
 
 
 def test_links_out_of_the_pages_become_text() -> None:
