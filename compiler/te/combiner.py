@@ -16,7 +16,12 @@ Combine: TypeAlias = Callable[[tuple[Expr, ...], tuple[Expr, ...]], Scalar | Seq
 
 @dataclass(frozen=True)
 class Combiner:
-    """A combining function and its identity, one value a result. `combiner` builds it."""
+    """A combining function and its identity, one value a result. `combiner` builds it.
+
+    >>> pair = te.combiner(lambda held, added: (held[0] + added[0], held[1] * added[1]), identity=(0.0, 1.0))
+    >>> pair.identity
+    (0.0, 1.0)
+    """
 
     combine: Combine
     identity: tuple[float, ...]
@@ -34,6 +39,12 @@ def combiner(combine: Combine, identity: Sequence[float]) -> Combiner:
         )
 
     Raises TeError.
+
+    >>> both = te.combiner(lambda held, added: (held[0] + added[0], held[1] * added[1]), identity=(0.0, 1.0))
+    >>> X, k = te.constant([2.0, 3.0, 4.0]), te.reduce_axis(3, "k")
+    >>> total, product = te.compute((), lambda: te.reduce(both, (X[k], X[k]), axis=k))
+    >>> strata.interpret.evaluate(te.function("f", [], [total, product]).module, [])
+    [array(9., dtype=float32), array(24., dtype=float32)]
     """
     if not callable(combine) or not isinstance(identity, tuple | list) or not identity:
         raise TeError("a combiner is a function of two tuples, and a tuple of neutral values")
@@ -44,6 +55,12 @@ def reduce(combiner: Combiner, values: Scalar | Sequence[Scalar], axis: Axes) ->
     """Reduce several expressions jointly over reduce axes: one result each, returned together by a compute.
 
     Raises TeError if the combiner's number of values or their dtypes differ from the expressions'.
+
+    >>> least = te.combiner(lambda held, added: (te.minimum(held[0], added[0]),), identity=(np.inf,))
+    >>> X, k = te.constant([3.0, 1.0, 2.0]), te.reduce_axis(3, "k")
+    >>> (B,) = te.compute((), lambda: te.reduce(least, X[k], axis=k))
+    >>> strata.interpret.evaluate(te.function("f", [], B).module, [])
+    [array(1., dtype=float32)]
     """
     axes = reduce_axes(axis)
     if not isinstance(combiner, Combiner):

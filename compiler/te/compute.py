@@ -32,6 +32,10 @@ def compute(
 
     A tuple of expressions defines a tuple of tensors of the same shape. Axes are named after fn's parameters or
     `axes`. Raises TeError, naming the tensor and the axis, for an invalid shape, expression or read.
+
+    >>> A, B, k = te.placeholder((4, 8), name="A"), te.placeholder((8, 2), name="B"), te.reduce_axis(8, "k")
+    >>> te.compute((4, 2), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    <Tensor C: f32[4, 2]>
     """
     spatial = spatial_axes(name, shape, fn, axes)
     try:

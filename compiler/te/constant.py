@@ -41,6 +41,11 @@ def constant(elements: Elements, dtype: str | None = None, name: str = "c") -> T
 
     Constants are not inputs of `te.function`. Raises TeError for an object that is no array of a supported dtype, and
     for integers out of the dtype's range.
+
+    >>> te.constant([[1.0, 2.0], [3.0, 4.0]], name="W")
+    <Tensor W: f32[2, 2]>
+    >>> te.constant(np.arange(3))
+    <Tensor c: i64[3]>
     """
     check_name("a tensor", name)
     try:

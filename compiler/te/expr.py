@@ -175,7 +175,11 @@ def as_expr(value: object, dtype: str | None = None) -> Expr:
 
 
 def const(value: Number, dtype: str) -> Const:
-    """A constant of a dtype; floats are rounded to it. Raises TeError for a value out of its range."""
+    """A constant of a dtype; floats are rounded to it. Raises TeError for a value out of its range.
+
+    >>> te.const(0.1, "f16")
+    Const(value=0.0999755859375, dtype='f16')
+    """
     dtype = check_dtype(dtype)
     if not isinstance(value, int | float):
         raise TeError(f"{value!r} is not a number")

@@ -25,7 +25,15 @@ from compiler.types.elements import TYPES
 
 @dataclass(frozen=True)
 class Function:
-    """A te function: its module at the te level, and its input and output tensors in order."""
+    """A te function: its module at the te level, and its input and output tensors in order.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> f = te.function("f", [A], te.nn.sum(A, axis=1, name="B"))
+    >>> f
+    <Function f(A: f32[4, 8]) -> B: f32[4]>
+    >>> f.inputs, f.outputs
+    ((<Tensor A: f32[4, 8]>,), (<Tensor B: f32[4]>,))
+    """
 
     name: str
     module: ModuleOp
@@ -45,6 +53,14 @@ def function(name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | Te
 
     Computes and constants are in topological order; equal names are made distinct. Raises TeError for an output that
     depends on a placeholder outside `inputs`, and for two inputs of one name.
+
+    >>> A, B = te.placeholder((4,), name="A"), te.placeholder((4,), name="B")
+    >>> te.function("f", [A, B], te.nn.add(A, B, name="C"))
+    <Function f(A: f32[4], B: f32[4]) -> C: f32[4]>
+    >>> te.function("f", [A], te.nn.add(A, B, name="C"))
+    Traceback (most recent call last):
+        ...
+    compiler.support.errors.TeError: the function 'f' uses the placeholder 'B', which is not among its inputs
     """
     title = spelled(check_name("a function", name))
     outs = (outputs,) if isinstance(outputs, Tensor) else _tensors(name, "outputs", outputs)

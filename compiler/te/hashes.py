@@ -30,6 +30,11 @@ def canonical_hash(f: Function | ModuleOp | str | PathLike[str]) -> str:
 
     Raises TeError for any other object, InputError for a file that cannot be read and for a module without such a
     function, and xDSL's ParseError and VerifyException for text that is no te program.
+
+    >>> A, B = te.placeholder((4,), name="A"), te.placeholder((4,), name="B")
+    >>> f, g = te.function("f", [A], te.nn.exp(A)), te.function("g", [B], te.nn.exp(B))
+    >>> te.canonical_hash(f) == te.canonical_hash(g)
+    True
     """
     from compiler.graph import canonical
 

@@ -82,68 +82,103 @@ Truth: TypeAlias = Expr | Condition | bool
 Axes: TypeAlias = Axis | Sequence[Axis]
 
 
-def _unary(name: str, formula: str) -> Callable[[Scalar], Expr]:
+_EXAMPLE = """
+
+>>> Y = te.compute((), lambda: te.{0}({1}))
+>>> print(strata.interpret.evaluate(te.function("f", [], Y).module, [])[0].round(4))
+{2}
+"""
+"""The example in the docstring of a function: its name, a call's arguments, and the value to four decimal places."""
+
+
+def _example(name: str, arguments: Sequence[float], value: float) -> str:
+    """The example of a function of numbers: of f32 for floats, of i32 for integers."""
+    dtype = "f32" if isinstance(value, float) else "i32"
+    return _EXAMPLE.format(name, ", ".join(f'te.const({number}, "{dtype}")' for number in arguments), value)
+
+
+def _unary(name: str, formula: str, x: float, value: float) -> Callable[[Scalar], Expr]:
     def build(value: Scalar) -> Expr:
         return unary(name, value)
 
-    build.__name__, build.__doc__ = name, f"{formula}, for a float expression x, of x's dtype."
+    doc = f"{formula}, for a float expression x, of x's dtype."
+    build.__name__, build.__doc__ = name, doc + _example(name, (x,), value)
     return build
 
 
-def _binary(name: str, doc: str) -> Callable[[Scalar, Scalar], Expr]:
+def _binary(name: str, doc: str, arguments: Sequence[float], value: float) -> Callable[[Scalar, Scalar], Expr]:
     def build(lhs: Scalar, rhs: Scalar) -> Expr:
         return binary(name, lhs, rhs)
 
-    build.__name__, build.__doc__ = name, doc
+    build.__name__, build.__doc__ = name, doc + _example(name, arguments, value)
     return build
 
 
-exp = _unary("exp", "e to the power x")
-log = _unary("log", "The natural logarithm of x")
-sqrt = _unary("sqrt", "The square root of x")
-rsqrt = _unary("rsqrt", "1 / sqrt(x)")
-tanh = _unary("tanh", "The hyperbolic tangent of x")
-erf = _unary("erf", "The error function of x")
-erfc = _unary("erfc", "1 - erf(x), without cancellation for large x")
-sin = _unary("sin", "The sine of x")
-cos = _unary("cos", "The cosine of x")
-floor = _unary("floor", "The greatest integer not above x")
-round = _unary("round", "The integer nearest to x, ties to even")
-ceil = _unary("ceil", "The least integer not below x")
-trunc = _unary("trunc", "x rounded towards zero")
-exp2 = _unary("exp2", "2 to the power x")
-expm1 = _unary("expm1", "exp(x) - 1, without cancellation near 0")
-log2 = _unary("log2", "The logarithm of x to the base 2")
-log10 = _unary("log10", "The logarithm of x to the base 10")
-log1p = _unary("log1p", "log(1 + x), without cancellation near 0")
-tan = _unary("tan", "The tangent of x")
-asin = _unary("asin", "The inverse sine of x, in [-pi/2, pi/2]")
-acos = _unary("acos", "The inverse cosine of x, in [0, pi]")
-atan = _unary("atan", "The inverse tangent of x, in [-pi/2, pi/2]")
-sinh = _unary("sinh", "The hyperbolic sine of x")
-cosh = _unary("cosh", "The hyperbolic cosine of x")
-asinh = _unary("asinh", "The inverse hyperbolic sine of x")
-acosh = _unary("acosh", "The inverse hyperbolic cosine of x; NaN below 1")
-atanh = _unary("atanh", "The inverse hyperbolic tangent of x")
-abs = _unary("abs", "The absolute value of x, which may also be an integer")
+exp = _unary("exp", "e to the power x", 1.0, 2.7183)
+log = _unary("log", "The natural logarithm of x", 2.0, 0.6931)
+sqrt = _unary("sqrt", "The square root of x", 2.0, 1.4142)
+rsqrt = _unary("rsqrt", "1 / sqrt(x)", 2.0, 0.7071)
+tanh = _unary("tanh", "The hyperbolic tangent of x", 0.5, 0.4621)
+erf = _unary("erf", "The error function of x", 0.5, 0.5205)
+erfc = _unary("erfc", "1 - erf(x), without cancellation for large x", 0.5, 0.4795)
+sin = _unary("sin", "The sine of x", 0.5, 0.4794)
+cos = _unary("cos", "The cosine of x", 0.5, 0.8776)
+floor = _unary("floor", "The greatest integer not above x", -1.5, -2.0)
+round = _unary("round", "The integer nearest to x, ties to even", 2.5, 2.0)
+ceil = _unary("ceil", "The least integer not below x", -1.5, -1.0)
+trunc = _unary("trunc", "x rounded towards zero", -1.5, -1.0)
+exp2 = _unary("exp2", "2 to the power x", 3.0, 8.0)
+expm1 = _unary("expm1", "exp(x) - 1, without cancellation near 0", 0.5, 0.6487)
+log2 = _unary("log2", "The logarithm of x to the base 2", 8.0, 3.0)
+log10 = _unary("log10", "The logarithm of x to the base 10", 100.0, 2.0)
+log1p = _unary("log1p", "log(1 + x), without cancellation near 0", 0.5, 0.4055)
+tan = _unary("tan", "The tangent of x", 0.5, 0.5463)
+asin = _unary("asin", "The inverse sine of x, in [-pi/2, pi/2]", 0.5, 0.5236)
+acos = _unary("acos", "The inverse cosine of x, in [0, pi]", 0.5, 1.0472)
+atan = _unary("atan", "The inverse tangent of x, in [-pi/2, pi/2]", 1.0, 0.7854)
+sinh = _unary("sinh", "The hyperbolic sine of x", 0.5, 0.5211)
+cosh = _unary("cosh", "The hyperbolic cosine of x", 0.5, 1.1276)
+asinh = _unary("asinh", "The inverse hyperbolic sine of x", 0.5, 0.4812)
+acosh = _unary("acosh", "The inverse hyperbolic cosine of x; NaN below 1", 2.0, 1.317)
+atanh = _unary("atanh", "The inverse hyperbolic tangent of x", 0.5, 0.5493)
+abs = _unary("abs", "The absolute value of x, which may also be an integer", -1.5, 1.5)
 pow = _binary(
     "pow",
     "lhs to the power rhs, of floats or integers.\n\nIntegers wrap; a negative exponent yields 1 / lhs^-rhs truncated.",
+    (2.0, 3.0),
+    8.0,
 )
-atan2 = _binary("atan2", "The angle of the point (x = rhs, y = lhs), in [-pi, pi]; floats only.")
-copysign = _binary("copysign", "The absolute value of lhs with the sign of rhs; floats only.")
+atan2 = _binary("atan2", "The angle of the point (x = rhs, y = lhs), in [-pi, pi]; floats only.", (1.0, -1.0), 2.3562)
+copysign = _binary("copysign", "The absolute value of lhs with the sign of rhs; floats only.", (1.5, -2.0), -1.5)
 fmod = _binary(
     "fmod",
     "The exact remainder of truncating division of floats, with the sign of the dividend as in C; NaN for divisor 0.",
+    (-7.0, 2.0),
+    -1.0,
 )
-truncdiv = _binary("truncdiv", "The quotient of two integers, truncated towards zero as in C; 0 for divisor 0.")
-truncmod = _binary("truncmod", "The remainder of truncdiv, with the sign of the dividend; 0 for divisor 0.")
-maximum = _binary("maximum", "The greater of two values; NaN if either is NaN.")
-minimum = _binary("minimum", "The lesser of two values; NaN if either is NaN.")
+truncdiv = _binary(
+    "truncdiv",
+    "The quotient of two integers, truncated towards zero as in C; 0 for divisor 0.",
+    (-7, 2),
+    -3,
+)
+truncmod = _binary(
+    "truncmod",
+    "The remainder of truncdiv, with the sign of the dividend; 0 for divisor 0.",
+    (-7, 2),
+    -1,
+)
+maximum = _binary("maximum", "The greater of two values; NaN if either is NaN.", (1.0, 2.0), 2.0)
+minimum = _binary("minimum", "The lesser of two values; NaN if either is NaN.", (1.0, 2.0), 1.0)
 
 
 def sigmoid(value: Scalar) -> Expr:
-    """1 / (1 + exp(-x)), for a float expression x, of x's dtype."""
+    """1 / (1 + exp(-x)), for a float expression x, of x's dtype.
+
+    >>> x = te.compute((1,), lambda i: te.sigmoid(te.const(0.0, "f32")))
+    >>> strata.interpret.evaluate(te.function("f", [], x).module, [])[0]
+    array([0.5], dtype=float32)
+    """
     return 1.0 / (1.0 + exp(-as_expr(value)))
 
 
@@ -154,14 +189,26 @@ def equal(lhs: IndexLike, rhs: Index) -> Condition: ...
 @overload
 def equal(lhs: Scalar, rhs: Scalar) -> Expr: ...
 def equal(lhs: Comparable, rhs: Comparable) -> Expr | Condition:
-    """Equality of two values of one dtype (an i1), or of two index expressions (a condition). Raises TeError."""
+    """Equality of two values of one dtype (an i1), or of two index expressions (a condition). Raises TeError.
+
+    >>> X = te.constant([1.0, 2.0])
+    >>> B = te.compute((2,), lambda i: te.equal(X[i], 2.0))
+    >>> strata.interpret.evaluate(te.function("f", [], B).module, [])[0]
+    array([False,  True])
+    """
     if as_index(lhs) is not None and as_index(rhs) is not None:
         return compared(lhs, "==", rhs)
     return compare("eq", lhs, rhs)
 
 
 def not_equal(lhs: Comparable, rhs: Comparable) -> Expr:
-    """Inequality of two values of one dtype, or of two index expressions; an i1. Raises TeError."""
+    """Inequality of two values of one dtype, or of two index expressions; an i1. Raises TeError.
+
+    >>> X = te.constant([1.0, 2.0])
+    >>> B = te.compute((2,), lambda i: te.not_equal(X[i], 2.0))
+    >>> strata.interpret.evaluate(te.function("f", [], B).module, [])[0]
+    array([ True, False])
+    """
     if as_index(lhs) is not None and as_index(rhs) is not None:
         return ~Holds(compared(lhs, "==", rhs))
     return compare("ne", lhs, rhs)
@@ -172,12 +219,24 @@ def all_of(*conditions: Condition) -> Condition: ...
 @overload
 def all_of(*conditions: Truth) -> Expr | Condition: ...
 def all_of(*conditions: Truth) -> Truth:
-    """The conjunction of conditions; of conditions over axes only, one that can guard a read. Raises TeError."""
+    """The conjunction of conditions; of conditions over axes only, one that can guard a read. Raises TeError.
+
+    >>> X = te.constant([[1.0, 2.0], [3.0, 4.0]])
+    >>> B = te.compute((2, 2), lambda i, j: te.select(te.all_of(i >= 1, j >= 1), X[i - 1, j - 1], 0.0))
+    >>> strata.interpret.evaluate(te.function("f", [], B).module, [])[0].tolist()
+    [[0.0, 0.0], [0.0, 1.0]]
+    """
     return _joined("and", conditions)
 
 
 def any_of(*conditions: Truth) -> Truth:
-    """The disjunction of conditions, an i1. Raises TeError."""
+    """The disjunction of conditions, an i1. Raises TeError.
+
+    >>> X = te.constant([-1.0, 0.5, 2.0])
+    >>> B = te.compute((3,), lambda i: te.any_of(X[i] < 0.0, X[i] > 1.0))
+    >>> strata.interpret.evaluate(te.function("f", [], B).module, [])[0]
+    array([ True, False,  True])
+    """
     return _joined("or", [as_expr(c) for c in conditions])
 
 
@@ -198,6 +257,11 @@ def select(condition: Truth, then: Scalar, otherwise: Scalar) -> Expr:
 
     With a condition over axes, one read, and a number, it is a conditional read: if the condition is false the tensor
     is not read, so its index may be out of bounds.
+
+    >>> X = te.constant([-1.0, 2.0])
+    >>> B = te.compute((2,), lambda i: te.select(X[i] > 0.0, X[i], 0.0))
+    >>> strata.interpret.evaluate(te.function("f", [], B).module, [])[0]
+    array([0., 2.], dtype=float32)
     """
     default = otherwise.value if isinstance(otherwise, Const) else otherwise
     bare = isinstance(then, Read) and then.condition is None
@@ -215,6 +279,11 @@ def cast(value: Scalar | Index, dtype: str, saturate: bool = False) -> Expr:
 
     Float to integer truncates towards zero and saturates at the dtype's limits, NaN to 0; to float rounds to nearest,
     ties to even; integer to integer wraps, or with `saturate` saturates; to i1 is inequality to zero.
+
+    >>> X = te.constant([2.7, -300.0])
+    >>> B = te.compute((2,), lambda i: te.cast(X[i], "i8"))
+    >>> strata.interpret.evaluate(te.function("f", [], B).module, [])[0]
+    array([   2, -128], dtype=int8)
     """
     dtype = check_dtype(dtype)
     index = as_index(value) if isinstance(value, Index) else None
@@ -253,7 +322,7 @@ class Reduction(Protocol):
     def __call__(self, body: Scalar, axis: Axes = ...) -> Reduce: ...
 
 
-def _reduction(combiner: str) -> Reduction:
+def _reduction(name: str, combiner: str, value: float) -> Reduction:
     def build(body: Scalar, axis: Axes = ()) -> Reduce:
         axes = reduce_axes(axis)
         expr = as_expr(body)
@@ -261,11 +330,13 @@ def _reduction(combiner: str) -> Reduction:
             raise TeError("truth values are not reduced: te.cast them first")
         return Reduce(combiner, expr, axes)
 
-    build.__doc__ = f"Reduce an expression by {combiner} over reduce axes; the root of a compute. Raises TeError."
+    example = _EXAMPLE.format(name, "X[k], axis=k", value).lstrip()
+    head = f"Reduce an expression by {combiner} over reduce axes; the root of a compute. Raises TeError."
+    build.__doc__ = f'{head}\n\n>>> X, k = te.constant([1.0, 2.0, 4.0]), te.reduce_axis(3, "k")\n{example}'
     return build
 
 
-sum = _reduction("add")
-prod = _reduction("mul")
-max = _reduction("max")
-min = _reduction("min")
+sum = _reduction("sum", "add", 7.0)
+prod = _reduction("prod", "mul", 8.0)
+max = _reduction("max", "max", 4.0)
+min = _reduction("min", "min", 1.0)

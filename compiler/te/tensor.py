@@ -45,6 +45,12 @@ class Tensor:
 
     Python's operators on tensors build the operators of te.nn, elementwise with numpy's broadcasting; == and hash are
     by identity, te.nn.equal compares elements.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> A.shape, A.dtype
+    ((4, 8), 'f32')
+    >>> 2.0 * A + 1.0
+    <Tensor add: f32[4, 8]>
     """
 
     name: str
@@ -270,6 +276,9 @@ def placeholder(shape: Shape, dtype: object = "f32", name: str = "arg") -> Tenso
     """An input tensor. `dtype` is a name of te ("f32"), or numpy's or torch's dtype or its name ("float32").
 
     Raises TeError for a shape that is not static and positive, or an unknown dtype.
+
+    >>> te.placeholder((4, 8), "f16", name="A"), te.placeholder((2,), np.int32, name="I")
+    (<Tensor A: f16[4, 8]>, <Tensor I: i32[2]>)
     """
     check_name("a tensor", name)
     return Tensor(name, static_shape(f"tensor '{name}'", shape), check_dtype(dtype))
@@ -288,6 +297,10 @@ def reduce_axis(extent: int | tuple[int, int], name: str | None = None) -> Axis:
     """An axis to reduce over: from 0 to its extent, or the range (0, extent) as TVM writes it.
 
     The default name is k, or k1, k2 ... if a compute has several. Raises TeError.
+
+    >>> k = te.reduce_axis(8, "k")
+    >>> k.name, k.extent
+    ('k', 8)
     """
     label = spelled(check_name("an axis", "k" if name is None else name))
     if isinstance(extent, tuple | list) and len(extent) == 2:
