@@ -351,7 +351,12 @@ def _spoken(handle: SSAValue) -> str:
 
 
 def word(noun: str, choices: Collection[str], also: Mapping[str, str] | None = None) -> AttributeParameter:
-    """A parameter that is one of several words; `also` maps further spellings to them."""
+    """A parameter that is one of several words; `also` maps further spellings to them.
+
+    >>> scope = strata.schedule.word("the scope", ("global", "shared"), {"smem": "shared"})
+    >>> scope.encode("smem")
+    StringAttr(data='shared')
+    """
     allowed, spellings = ", ".join(choices), also or {}
     accepted = replace(TEXT, encode=lambda value: _text(spellings.get(str(value), value)))
     return accepted.such_that(lambda value: value in choices, f"unknown {noun} '{{}}' (there are {allowed})")

@@ -15,7 +15,14 @@ from compiler.support.errors import ScheduleError
 
 @dataclass(frozen=True)
 class Plan(Step):
-    """A planned step, with the loops, blocks and parameters that it returns, and the decision of a choice."""
+    """A planned step, with the loops, blocks and parameters that it returns, and the decision of a choice.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> program = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program
+    >>> plan = strata.schedule.PRIMITIVES["split"].plan(program, 0, (None, 16))
+    >>> plan.loops
+    (1, 2)
+    """
 
     loops: tuple[int | None, ...] = ()
     blocks: tuple[str, ...] = ()
@@ -33,17 +40,33 @@ def neighbours(program: Program, label: str, producers: bool) -> tuple[str, ...]
 
 
 def refuse(place: str, reason: object) -> NoReturn:
-    """Raise the ScheduleError of a refused primitive; the caller adds the name of the primitive."""
+    """Raise the ScheduleError of a refused primitive; the caller adds the name of the primitive.
+
+    >>> strata.schedule.refuse("loop 'k'", "it has 8 iterations")
+    Traceback (most recent call last):
+        ...
+    compiler.support.errors.ScheduleError: loop 'k': it has 8 iterations
+    """
     raise ScheduleError(reason, place=place)
 
 
 def loop_place(program: Program, loop: int) -> str:
-    """The loop in a refusal: loop 'i'."""
+    """The loop in a refusal: loop 'i'.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> program = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program
+    >>> strata.schedule.loop_place(program, 0)
+    "loop 'i0'"
+    """
     return f"loop '{program.loops[loop].label}'"
 
 
 def block_place(label: str) -> str:
-    """The block in a refusal: block 'C'."""
+    """The block in a refusal: block 'C'.
+
+    >>> strata.schedule.block_place("C")
+    "block 'C'"
+    """
     return f"block '{label}'"
 
 

@@ -45,7 +45,12 @@ _EXAMPLE_HANDLES = {
 
 @dataclass(frozen=True)
 class Primitive:
-    """A declared primitive: `plan` maps a program and parameters to the planned step."""
+    """A declared primitive: `plan` maps a program and parameters to the planned step.
+
+    >>> split = strata.schedule.PRIMITIVES["split"]
+    >>> split.pass_name, split.consumes, dict(split.gives)
+    ('split', ('loop',), {'loops': 'loop*'})
+    """
 
     name: str
     plan: Callable[..., Plan]
@@ -221,6 +226,10 @@ def primitive(
     are invalid afterwards. `check` verifies the op as a whole. With `placed_by`, the pass has an option `at`, a loop to
     which that primitive moves the resulting block. Parameters are in the order of the op's operands. The function is
     returned unchanged.
+
+    >>> unroll = strata.schedule.PRIMITIVES["unroll"]
+    >>> unroll.syntax, list(unroll.parameters)
+    ('$loop', ['loop'])
     """
 
     def declare(plan: Function) -> Function:

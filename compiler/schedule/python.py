@@ -28,6 +28,15 @@ def as_python(script: Script, schedule: str = "s") -> str:
 
     Handles that nothing uses have no name, and ops that give only such are left out. Raises ScheduleError for what is
     no script.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> outer, inner = s.split(s.get_loops("B")[0], [None, 16])
+    >>> print(strata.schedule.as_python(s.script))
+    def schedule(s):
+        B = s.get_block('B')
+        i0, = s.get_loops(B)
+        s.split(i0, [None, 16])
     """
     sequence = script_of(script)
     if not isinstance(schedule, str) or not schedule.isidentifier() or iskeyword(schedule):

@@ -50,6 +50,14 @@ class Schedule(Recorder):
 
     A block is given by its handle or its name, a loop by its handle, as "C.k", or as "k" where one loop only has that
     name; the script has the handle that get_block or get_loops gave.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> outer, inner = s.split(s.get_loops("B")[0], [None, 16])
+    >>> print(strata.schedule.outline(s.program))
+    i0.0 = 4
+      i0.1 = 16
+        B = f(A)
     """
 
     def __getattr__(self, name: str) -> object:
@@ -81,7 +89,14 @@ for _name, _meant in ALIASES.items():
 
 
 def replay(script: Script, x: ModuleOp | Schedule, name: str | None = None, seed: int = 0) -> Schedule:
-    """Apply a script to a new schedule of a function, or of a Schedule's original."""
+    """Apply a script to a new schedule of a function, or of a Schedule's original.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> s.parallel(s.get_loops("B")[0])
+    >>> strata.schedule.replay(s.script, s).program == s.program
+    True
+    """
     return Schedule(x.original if isinstance(x, Schedule) else x, name, seed).apply(script)
 
 

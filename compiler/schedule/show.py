@@ -15,6 +15,13 @@ def outline(program: Program) -> str:
     alloc C.local: 8x16 local
     m = 12 parallel
       C += f(A, B), guarded
+
+    >>> A, k = te.placeholder((12, 8), name="A"), te.reduce_axis(8, "k")
+    >>> B = te.compute((12,), lambda m: te.sum(A[m, k], axis=k), name="B")
+    >>> print(strata.schedule.outline(Schedule(te.function("f", [A], B)).program))
+    m = 12
+      k = 8
+        B += f(A)
     """
     return "\n".join(_lines(program.body, ""))
 
