@@ -17,7 +17,13 @@ Ranges = Mapping[int, Range]
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """The atom `form floordiv divisor` or `form mod divisor`."""
+    """The atom `form floordiv divisor` or `form mod divisor`.
+
+    >>> from strata.analysis import Quotient, variable
+    >>> quotient = Quotient(variable(0), 16, is_mod=False)
+    >>> quotient.form.variables(), quotient.divisor
+    ({0}, 16)
+    """
 
     form: "Linear"
     divisor: int
@@ -29,7 +35,13 @@ Atom = int | Quotient
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """constant + sum of coefficient * atom; terms are sorted and have non-zero coefficients."""
+    """constant + sum of coefficient * atom; terms are sorted and have non-zero coefficients.
+
+    >>> from strata.analysis import constant, variable
+    >>> form = variable(0).scaled(4) + variable(1) + constant(2)
+    >>> form.terms, form.constant
+    (((0, 4), (1, 1)), 2)
+    """
 
     terms: tuple[tuple[Atom, int], ...] = ()
     constant: int = 0
@@ -95,12 +107,20 @@ def variables_of(atom: Atom) -> set[int]:
 
 
 def constant(value: int) -> Linear:
-    """The form of an integer."""
+    """The form of an integer.
+
+    >>> strata.analysis.constant(3).is_constant
+    True
+    """
     return Linear((), value)
 
 
 def variable(index: int) -> Linear:
-    """The form of one variable."""
+    """The form of one variable.
+
+    >>> strata.analysis.variable(2).variables()
+    {2}
+    """
     return Linear(((index, 1),), 0)
 
 
@@ -154,7 +174,13 @@ def _combine(kind: AffineBinaryOpKind, lhs: Linear, rhs: Linear, ranges: Ranges)
 
 
 def substitute(form: Linear, values: Mapping[int, Linear], ranges: Ranges) -> Linear:
-    """Substitute forms for variables; `ranges` are the ranges of the variables that the new form may contain."""
+    """Substitute forms for variables; `ranges` are the ranges of the variables that the new form may contain.
+
+    >>> from strata.analysis import constant, substitute, variable
+    >>> form = substitute(variable(0).scaled(4), {0: variable(1) + constant(2)}, {1: (0, 7)})
+    >>> form.terms, form.constant
+    (((1, 4),), 8)
+    """
     terms: dict[Atom, int] = {}
     constant = form.constant
     for atom, factor in form.terms:

@@ -65,7 +65,14 @@ def is_stage(node: Node) -> bool:
 
 
 def barriers(program: Program, kernel: Loop) -> dict[int | str | tuple[str], Barrier]:
-    """The barriers of a kernel, by the key of the node (a loop's number or a block's label) that each precedes."""
+    """The barriers of a kernel, by the key of the node (a loop's number or a block's label) that each precedes.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> s.bind(s.get_loops("B")[0], "threadIdx.x")
+    >>> strata.analysis.barriers(s.program, s.program.body[0])  # one nest needs none
+    {}
+    """
     walker = _Walker(program)
     walker.visit((kernel,), [])
     return walker.needed

@@ -53,7 +53,13 @@ def instances(program: Program, block: Block) -> int:
 
 
 def total_flops(program: Program, nodes: Sequence[Node]) -> int:
-    """The floating-point operations of the blocks at or inside some nodes, in one call of the function."""
+    """The floating-point operations of the blocks at or inside some nodes, in one call of the function.
+
+    >>> A, B = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="B")
+    >>> program = Schedule(te.function("f", [A, B], te.nn.matmul(A, B, name="C"))).program
+    >>> strata.analysis.total_flops(program, program.body)
+    256
+    """
     return sum(flops(block) * instances(program, block) for block in blocks_in(*nodes))
 
 
@@ -61,6 +67,13 @@ def footprint(program: Program, nodes: Sequence[Node]) -> dict[str, int]:
     """Upper bound of the bytes of each buffer that some nodes touch in one iteration of the loops around them.
 
     Each dimension counts from the smallest to the largest index; a gather's table counts whole.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> strata.analysis.footprint(s.program, s.program.body)
+    {'A': 128, 'B': 128}
+    >>> strata.analysis.footprint(s.program, s.program.body[0].body)
+    {'A': 32, 'B': 32}
     """
     inner = {node.number for node in walk(nodes) if isinstance(node, Loop)}
     ranges = {number: span if number in inner else (0, 0) for number, span in program.ranges.items()}

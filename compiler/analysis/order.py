@@ -13,6 +13,13 @@ def contiguous_order(program: Program, block: Block, loops: Sequence[Loop]) -> t
 
     Keeps the order of loops that are not a perfect serial nest with one loop for each axis in its order, of a block
     that is guarded or reads its target, and of a block where a reduction would become innermost.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> B = te.compute((8, 4), lambda i, j: A[j, i] + A[j, 0], name="B")
+    >>> program = Schedule(te.function("f", [A], B)).program
+    >>> order = strata.analysis.contiguous_order(program, program.blocks["B"], program.enclosing("B"))
+    >>> [loop.label for loop in order]
+    ['j', 'i']
     """
     alone = all(len(loop.body) == 1 and loop.kind == "serial" for loop in loops)
     written = set(block.targets)
@@ -34,7 +41,13 @@ def _contiguous(program: Program, block: Block, axis: int) -> int:
 
 
 def step(program: Program, access: Access, axis: int) -> int | None:
-    """Stride of an access along an axis of its block, in elements; None if it is not constant."""
+    """Stride of an access along an axis of its block, in elements; None if it is not constant.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> program = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program
+    >>> [strata.analysis.step(program, program.blocks["B"].reads[0], axis) for axis in (0, 1)]
+    [8, 1]
+    """
     total, pitch = 0, 1
     for form, extent in zip(reversed(access.index), reversed(program.buffers[access.buffer].shape), strict=True):
         factor = form.coefficient(axis)

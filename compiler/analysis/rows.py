@@ -19,7 +19,13 @@ Axis = tuple[str, int]
 @dataclass(frozen=True)
 class Rows:
     """The blocks that share loops over rows, in the order of the program, the anchor last. `axes` maps a label to the
-    block's row axes, in the order of the anchor's."""
+    block's row axes, in the order of the anchor's.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(te.nn.relu(A, name="B"), name="C")))
+    >>> strata.analysis.rows_of(s.program, "C", ["B", "C"])
+    Rows(axes={'B': (0, 1), 'C': (0, 1)})
+    """
 
     axes: dict[str, tuple[int, ...]]
 
@@ -37,6 +43,12 @@ def rows_of(program: Program, anchor: str, within: Iterable[str]) -> Rows | None
     second, or if both read a dimension of one argument along them. An axis that is reduced or read otherwise (a window,
     a diagonal, one element) is no row axis, nor is one that some of the blocks lack. A block belongs to the rows if all
     readers of its temporaries do, and no block outside stands between it and the others.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> B = te.nn.sum(A, axis=1, keepdims=True, name="B")
+    >>> program = Schedule(te.function("f", [A], te.nn.sub(A, B, name="C"))).program
+    >>> strata.analysis.rows_of(program, "C", ["B", "C"])
+    Rows(axes={'B': (0,), 'C': (0,)})
     """
     labels = [label for label in program.blocks if label in {*within, anchor}]
     labels = labels[: labels.index(anchor) + 1]
@@ -120,6 +132,12 @@ def streams(block: Block) -> bool:
     """Whether a block is no reduction, or one that reads each element of some operand once.
 
     False for a product, which reuses all operands, and for overlapping windows.
+
+    >>> A, B = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="B")
+    >>> product = Schedule(te.function("f", [A, B], te.nn.matmul(A, B, name="C"))).program.blocks["C"]
+    >>> total = Schedule(te.function("g", [A], te.nn.sum(A, name="C"))).program.blocks["C"]
+    >>> strata.analysis.streams(product), strata.analysis.streams(total)
+    (False, True)
     """
     if not block.combiners:
         return True

@@ -38,6 +38,9 @@ class AxisAttr(ParametrizedAttribute):
     ```mlir
     #te.axis<k = 8 reduce>
     ```
+
+    >>> print(strata.dialects.AxisAttr("k", 8, reduce=True))
+    #te.axis<k = 8 reduce>
     """
 
     name = "te.axis"

@@ -46,6 +46,13 @@ def run(module: ModuleOp, arrays: Sequence[Array], name: str | None = None) -> N
 
     Raises InputError where the function or the arrays do not fit, InterpretError at the first access out of
     bounds, with the block, the buffer, the index and the iteration.
+
+    >>> A = te.placeholder((2, 3), name="A")
+    >>> result = np.empty(2, np.float32)
+    >>> module = lower(te.function("f", [A], te.nn.sum(A, axis=1)))
+    >>> strata.interpret.run(module, [np.ones((2, 3), np.float32), result])
+    >>> result
+    array([3., 3.], dtype=float32)
     """
     function = find_function(module, name)
     if not function.body.blocks:

@@ -42,6 +42,11 @@ def evaluate(
     float64 for a more exact reference; float inputs may then have any float dtype.
 
     Raises InputError where the function or the inputs do not fit, TeError where a read leaves its tensor.
+
+    >>> A = te.placeholder((2, 3), name="A")
+    >>> f = te.function("f", [A], te.nn.sum(A, axis=1))
+    >>> strata.interpret.evaluate(f.module, [np.ones((2, 3), np.float32)])
+    [array([3., 3.], dtype=float32)]
     """
     function = find_function(module, name)
     floats = _float_dtype(dtype)

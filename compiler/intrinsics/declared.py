@@ -107,7 +107,11 @@ for warps NVIDIA's PTX ISA, "Warp-level matrix instructions"."""
 
 
 def find(name: str) -> Intrinsic:
-    """The intrinsic of a name. Raises ScheduleError for an unknown name, with the names that begin alike."""
+    """The intrinsic of a name. Raises ScheduleError for an unknown name, with the names that begin alike.
+
+    >>> strata.intrinsics.find("dot.f32.bf16x2").mnemonic
+    'vdpbf16ps'
+    """
     if name not in INTRINSICS:
         family = [declared for declared in INTRINSICS if declared.split(".")[0] == name.split(".")[0]]
         alternatives = family or [

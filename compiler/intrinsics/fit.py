@@ -18,7 +18,13 @@ from compiler.types.elements import scalar_type
 
 
 class Misfit(Exception):
-    """A nest that computes something else; the message is a sentence about the loop, block or buffer."""
+    """A nest that computes something else; the message is a sentence about the loop, block or buffer.
+
+    >>> raise strata.intrinsics.Misfit("the loop 'j' has 8 iterations, expected 16")
+    Traceback (most recent call last):
+        ...
+    compiler.intrinsics.fit.Misfit: the loop 'j' has 8 iterations, expected 16
+    """
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,11 @@ class PerfectNest:
 
 @dataclass(frozen=True)
 class Fit:
-    """Which loop is each axis, which read each operand, and the steps that were left open, in elements."""
+    """Which loop is each axis, which read each operand, and the steps that were left open, in elements.
+
+    >>> strata.intrinsics.Fit({"j": 0, "k": 1}, (0, 1), {}).loops
+    {'j': 0, 'k': 1}
+    """
 
     loops: dict[str, int]
     reads: tuple[int, ...]

@@ -53,6 +53,10 @@ class Intrinsic:
     `interleave` as shuffles, `matrix` and `sum` by the threads of a warp together. What is not `exact` rounds otherwise
     than the nest, and is refused where floating point is strict; what is `narrow` takes fewer digits of its operands
     than they have, and is refused where floating point is not fast.
+
+    >>> dot = strata.intrinsics.find("dot.f32.bf16x2")
+    >>> [(axis.label, axis.extent) for axis in dot.axes], dot.form, dot.features
+    ([('j', 16), ('k', 2)], 'dot', (('avx512bf16',),))
     """
 
     name: str

@@ -19,7 +19,13 @@ from compiler.dialects.upstream.arith import CmpiOp, SelectOp, kind_of
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Read:
-    """The value that read number `position` of a block loads."""
+    """The value that read number `position` of a block loads.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> (value,) = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program.blocks["B"].body
+    >>> value.operands[0].position
+    0
+    """
 
     position: int
     type: Attribute
@@ -27,14 +33,24 @@ class Read:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Index:
-    """The value of a block's axis number `axis`."""
+    """The value of a block's axis number `axis`.
+
+    >>> strata.program.Index(1).axis
+    1
+    """
 
     axis: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Apply:
-    """Result number `result` of the scalar operation `kind` on operands."""
+    """Result number `result` of the scalar operation `kind` on operands.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> (value,) = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program.blocks["B"].body
+    >>> value.kind.name, value.operands
+    ('math.exp', (Read(position=0, type=Float32Type()),))
+    """
 
     kind: type[Operation]
     operands: tuple[Scalar, ...]

@@ -29,6 +29,13 @@ def read(function: FuncOp) -> Program:
     """Translate a loop function to a program. A label or name that occurs twice gets a number.
 
     Raises InputError for an op that is not of the loop level, and an argument that is not a memref.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> module = lower(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> print(strata.schedule.outline(strata.program.read(strata.dialects.find_function(module))))
+    i0 = 4
+      i1 = 8
+        B = f(A)
     """
     return _Reader(function).program()
 

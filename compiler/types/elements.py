@@ -194,7 +194,12 @@ def element_bits(element: object) -> int:
 
 
 def element_bytes(element: object) -> int:
-    """The bytes of an element in memory: a truth value takes one, an index those of an address."""
+    """The bytes of an element in memory: a truth value takes one, an index those of an address.
+
+    >>> from xdsl.dialects.builtin import f32, i1
+    >>> strata.program.element_bytes(f32), strata.program.element_bytes(i1)
+    (4, 1)
+    """
     if isinstance(element, VectorType):
         count: int = element.element_count()
         return count * element_bytes(element.element_type)

@@ -28,6 +28,10 @@ class Machine:
     """The facts of one machine: caches in bytes, vectors in bits, counts of cores and of vector registers.
 
     `name` is for people, `cpu` and `features` are LLVM's.
+
+    >>> machine = strata.targets.MACHINES["avx2"]
+    >>> machine.vector_bits, machine.lanes, machine.l2_bytes
+    (256, 8, 262144)
     """
 
     name: str
@@ -77,6 +81,10 @@ class Gpu:
     `grid_extents` and `block_extents` are the most blocks of a grid and threads of a block along x, y and z.
 
     `name` is for people, `arch` what kernels are compiled for.
+
+    >>> gpu = strata.targets.target_named("cuda").machine("sm_80")
+    >>> gpu.block_shared_bytes, gpu.warp
+    (166912, 32)
     """
 
     name: str
@@ -150,6 +158,9 @@ def host() -> Machine:
     records of one are never compared with those of the other. A machine that is stated, as `stated` gives it, is taken
     as it is. Raises TargetError for a name that is not in the table, facts that are none, and a named machine where
     this is no x86-64 processor.
+
+    >>> strata.targets.host().family
+    'cpu'
     """
     return _named(os.environ.get(VARIABLE, ""))
 

@@ -22,7 +22,12 @@ from compiler.program.tree import Buffer, Program
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer: `proved`, `refuted` or `undecided`, and why."""
+    """The answer: `proved`, `refuted` or `undecided`, and why.
+
+    >>> verdict = strata.analysis.Verdict("refuted", "B[0] has no value")
+    >>> bool(verdict), str(verdict)
+    (False, 'refuted: B[0] has no value')
+    """
 
     answer: str
     reason: str = ""
@@ -42,6 +47,12 @@ def verify_schedule(scheduled: Program, original: Program) -> Verdict:
     to a reduction occurs once and none is missing; copies keep values; the results have every element;
     no access leaves its buffer; and no concurrent loop has iterations that depend on each other. The origin is a
     hint: a wrong one is refuted.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> s.parallel(s.get_loops("B")[0])
+    >>> print(strata.analysis.verify_schedule(s.program, s.unscheduled))
+    proved
     """
     try:
         _verify(scheduled, original)

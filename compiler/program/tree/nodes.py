@@ -31,7 +31,13 @@ INTRINSIC = "intrinsic"
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A buffer: an argument of the function, or the buffer of an allocation."""
+    """A buffer: an argument of the function, or the buffer of an allocation.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> program = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program
+    >>> program.buffers["A"].shape, str(program.buffers["A"].element), program.buffers["A"].scope
+    ((4, 8), 'f32', 'global')
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -46,7 +52,13 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A read or write of a buffer: the index is over the block's axes. A read is `otherwise` if a condition fails."""
+    """A read or write of a buffer: the index is over the block's axes. A read is `otherwise` if a condition fails.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> program = Schedule(te.function("f", [A], te.nn.transpose(A, name="B"))).program
+    >>> [read.buffer for read in program.blocks["B"].reads], program.blocks["B"].reads[0].index[0].variables()
+    (['A'], {1})
+    """
 
     buffer: str
     index: tuple[Linear, ...]
@@ -56,7 +68,14 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table of a gather: each index is a form over its axes, or the number of the read that loads the index."""
+    """The table of a gather: each index is a form over its axes, or the number of the read that loads the index.
+
+    >>> W, I = te.placeholder((10, 4), name="W"), te.placeholder((3,), "i32", name="I")
+    >>> B = te.gather((3, 4), lambda i, d: W.at(I[i], d), name="B")
+    >>> table = Schedule(te.function("f", [W, I], B)).program.blocks["B"].table
+    >>> table.buffer, len(table.index)
+    ('W', 2)
+    """
 
     buffer: str
     index: tuple[Linear | int, ...]
@@ -69,6 +88,11 @@ class Block:
 
     With a `table` the block is a gather: `reads` are the reads of the index, and its body is read number len(reads),
     the table's. `location` is the location of the op it comes from; equality ignores it.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> block = Schedule(te.function("f", [A], te.nn.sum(A, axis=1, name="B"))).program.blocks["B"]
+    >>> block.label, [axis.label for axis in block.axes], block.combiners
+    ('B', ['i0', 'k1'], ('add',))
     """
 
     label: str
@@ -134,7 +158,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop; `number` is its variable in forms."""
+    """A loop; `number` is its variable in forms.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> (outer,) = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program.body
+    >>> outer.label, outer.extent, outer.kind
+    ('i0', 4, 'serial')
+    """
 
     number: int
     label: str
@@ -162,7 +192,13 @@ class Loop:
 
 @dataclass(frozen=True)
 class Alloc:
-    """The allocation of a buffer, where its lifetime begins."""
+    """The allocation of a buffer, where its lifetime begins.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(te.nn.relu(A, name="B"), name="C")))
+    >>> s.program.allocs["B"].buffer.scope
+    'global'
+    """
 
     buffer: Buffer
 
@@ -197,7 +233,13 @@ Key: TypeAlias = int | str | tuple[str]
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """Lookup tables of a node and the nodes in it; places are relative to it. `is_full`: each loop contains a block."""
+    """Lookup tables of a node and the nodes in it; places are relative to it. `is_full`: each loop contains a block.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> (outer,) = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program.body
+    >>> list(outer.nest.loops), list(outer.nest.blocks)
+    ([0, 1], ['B'])
+    """
 
     loops: dict[int, Loop]
     blocks: dict[str, Block]

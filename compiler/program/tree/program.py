@@ -54,6 +54,11 @@ class Program:
     `constants` are inputs that are the same in all calls: values computed from them alone need not be computed in each
     call. `values` has the elements of constants that are known. `literals` are read like inputs, but their elements are
     part of the program.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> program = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program
+    >>> program.name, program.outputs, list(program.loops), list(program.blocks)
+    ('f', 1, [0, 1], ['B'])
     """
 
     name: str

@@ -13,7 +13,13 @@ from compiler.program.tree.nodes import Access, Block, Loop, Node, Table
 
 
 def walk(nodes: Iterable[Node]) -> Iterator[Node]:
-    """All nodes in pre-order."""
+    """All nodes in pre-order.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> program = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program
+    >>> [type(node).__name__ for node in strata.program.walk(program.body)]
+    ['Loop', 'Loop', 'Block']
+    """
     for node in nodes:
         yield node
         if isinstance(node, Loop):
@@ -28,12 +34,24 @@ def nested(loops: Iterable[Loop], inner: Node) -> Node:
 
 
 def loops_in(*nodes: Node) -> list[Loop]:
-    """The loops at or inside nodes, in pre-order."""
+    """The loops at or inside nodes, in pre-order.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> program = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program
+    >>> [loop.label for loop in strata.program.loops_in(*program.body)]
+    ['i0', 'i1']
+    """
     return [node for node in walk(nodes) if isinstance(node, Loop)]
 
 
 def blocks_in(*nodes: Node) -> list[Block]:
-    """The blocks at or inside nodes."""
+    """The blocks at or inside nodes.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(te.nn.relu(A, name="B"), name="C")))
+    >>> [block.label for block in strata.program.blocks_in(*s.program.body)]
+    ['B', 'C']
+    """
     return [node for node in walk(nodes) if isinstance(node, Block)]
 
 
@@ -44,7 +62,15 @@ def touched(nodes: Iterable[Node]) -> tuple[set[str], set[str]]:
 
 
 def map_blocks(nodes: Iterable[Node], change: Callable[[Block], Block]) -> tuple[Node, ...]:
-    """Apply a function to every block; loops in which no block changes stay the same object."""
+    """Apply a function to every block; loops in which no block changes stay the same object.
+
+    >>> from dataclasses import replace
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> program = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program
+    >>> nodes = strata.program.map_blocks(program.body, lambda block: replace(block, label="C"))
+    >>> [block.label for block in strata.program.blocks_in(*nodes)]
+    ['C']
+    """
     new: list[Node] = []
     for node in nodes:
         if isinstance(node, Loop):
@@ -95,6 +121,11 @@ def renumbered(block: Block, values: Mapping[int, Linear], ranges: lin.Ranges | 
     """Substitute forms for axes in everything but `axes` and `bindings`.
 
     `ranges` are those of the axes in the new forms; not needed if each form is one axis.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> block = Schedule(te.function("f", [A], te.nn.exp(A, name="B"))).program.blocks["B"]
+    >>> strata.program.renumbered(block, {0: strata.analysis.variable(3)}).reads[0].index[0].variables()
+    {3}
     """
     if not values:
         return block
