@@ -43,14 +43,31 @@ def plausible(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> tupl
 
 
 def offers(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Iterator[Chosen]:
-    """All forms of a graph."""
+    """All forms of a graph.
+
+    >>> from strata.alternatives import PROGRAM_LAWS, Conditions, offers
+    >>> A, v = te.placeholder((64, 64), name="A"), te.placeholder((64, 1), name="v")
+    >>> f = te.function("f", [A, v], te.nn.matmul(te.nn.matmul(A, A), v, name="B"))
+    >>> graph = strata.graph.read(strata.dialects.find_function(f.module))
+    >>> [chosen.law.name for chosen in offers(graph, Conditions(strata.targets.MACHINES["avx2"], "fast"), PROGRAM_LAWS)]
+    ['chain']
+    """
     for law in laws:
         for form in law.forms(graph, conditions):
             yield Chosen(law, form)
 
 
 def permitted(form: Form, conditions: Conditions) -> bool:
-    """Whether a form's probable error is no larger than what the caller accepts, or else than the written form's."""
+    """Whether a form's probable error is no larger than what the caller accepts, or else than the written form's.
+
+    >>> from strata.alternatives import Conditions, Form, Rounding, permitted
+    >>> graph = strata.graph.read(strata.dialects.find_function(te.function("f", [], te.constant([1.0])).module))
+    >>> form = Form(graph, 1.5, Rounding(worst=1e-4, probable=1e-5), Rounding(worst=1e-4, probable=1e-6))
+    >>> permitted(form, Conditions(strata.targets.MACHINES["avx2"], "fast", error=1e-3))
+    True
+    >>> permitted(form, Conditions(strata.targets.MACHINES["avx2"], "fast"))  # the written form rounds less
+    False
+    """
     if form.rounding is None or form.written_rounding is None:
         return True
     accepted = form.written_rounding.probable if conditions.error is None else conditions.error

@@ -25,6 +25,11 @@ def cycles(graph: Graph, conditions: Conditions) -> float:
 
     A compute takes as long as its operations, two vectors of fused multiplications a cycle, or as the bytes that it
     reads and writes, whichever is longer. Joint reductions are not vectorized.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> graph = strata.graph.read(strata.dialects.find_function(te.function("f", [A], te.nn.relu(A)).module))
+    >>> strata.alternatives.cycles(graph, strata.alternatives.Conditions(strata.targets.MACHINES["avx2"], "fast"))
+    32.0
     """
     fixed_values = fixed(graph, conditions.constants)
     computes = [node for node in graph.nodes if isinstance(node, Compute) and node.results[0].name not in fixed_values]

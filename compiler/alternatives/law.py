@@ -13,7 +13,11 @@ from compiler.types.machines import Gpu, Machine
 
 
 class Scope(Enum):
-    """The graphs that a law rewrites."""
+    """The graphs that a law rewrites.
+
+    >>> sorted(scope.name for scope in strata.alternatives.Scope)
+    ['GROUP', 'PROGRAM']
+    """
 
     PROGRAM = "program"
     """A whole te function, canonical, before it is grouped."""
@@ -25,7 +29,12 @@ class Scope(Enum):
 class Conditions:
     """The facts on which a choice depends: the machine, the floating-point policy, the inputs that never change, by
     their names, and the error that the caller accepts: max|y - y64| / max|y|, None for no more than the written
-    form's."""
+    form's.
+
+    >>> conditions = strata.alternatives.Conditions(strata.targets.MACHINES["avx2"], "fast", frozenset({"W"}))
+    >>> conditions.policy, sorted(conditions.constants), conditions.error
+    ('fast', ['W'], None)
+    """
 
     machine: Machine | Gpu
     policy: str
@@ -39,6 +48,10 @@ class Rounding:
 
     worst: over the largest sum of absolute products of a result. probable: over the largest result, at `CONFIDENCE`,
     for operands and rounding errors that are independent and of mean zero (the model of Higham and Mary, 2019).
+
+    >>> bound = strata.alternatives.of_sums([64], 2.0**-24)
+    >>> bound.worst > bound.probable
+    True
     """
 
     worst: float
@@ -49,7 +62,12 @@ CONFIDENCE = 0.998
 
 
 def of_sums(extents: Sequence[int], unit: float) -> Rounding:
-    """The bounds of nested sums of products, with these numbers of terms, in a dtype of unit roundoff `unit`."""
+    """The bounds of nested sums of products, with these numbers of terms, in a dtype of unit roundoff `unit`.
+
+    >>> bound = strata.alternatives.of_sums([64], 2.0**-24)
+    >>> f"{bound.worst:.1e} {bound.probable:.1e}"
+    '3.8e-06 7.3e-07'
+    """
     roundings, deviation = sum(extents), sqrt(sum(n + 1 for n in extents) / 2 / 3)
     return Rounding(roundings * unit / (1 - roundings * unit), sqrt(2 * log(2 / (1 - CONFIDENCE))) * unit * deviation)
 
@@ -62,6 +80,14 @@ class Form:
     where only the order of sums changes. guard: of a group, a graph with the same inputs and one result of one element,
     which is not zero where the form may be used in a run; None where it always may. where: the parts of the graph that
     it replaces and their replacement, in words.
+
+    >>> from strata.alternatives import PROGRAM_LAWS, Conditions, offers
+    >>> A, v = te.placeholder((64, 64), name="A"), te.placeholder((64, 1), name="v")
+    >>> f = te.function("f", [A, v], te.nn.matmul(te.nn.matmul(A, A), v, name="B"))
+    >>> graph = strata.graph.read(strata.dialects.find_function(f.module))
+    >>> (chosen,) = offers(graph, Conditions(strata.targets.MACHINES["avx2"], "fast"), PROGRAM_LAWS)
+    >>> chosen.form.where, chosen.form.gain > 2
+    ('the products matmul, B in the order of the fewest operations', True)
     """
 
     graph: Graph
@@ -77,7 +103,11 @@ Forms: TypeAlias = Callable[[Graph, Conditions], Iterator[Form]]
 
 @dataclass(frozen=True)
 class Law:
-    """A law: its name, the graphs that it rewrites, and its forms of a graph, none if it does not apply."""
+    """A law: its name, the graphs that it rewrites, and its forms of a graph, none if it does not apply.
+
+    >>> [law.name for law in strata.alternatives.PROGRAM_LAWS]
+    ['flattened', 'windows', 'chain', 'online', 'logarithm', 'normalised', 'channels-last']
+    """
 
     name: str
     scope: Scope

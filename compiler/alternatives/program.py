@@ -47,7 +47,16 @@ def preferred(
 @dataclass(frozen=True)
 class Rewritten:
     """A rewritten graph, its canonical form with the user's names (None if no form was taken), and the forms in
-    order."""
+    order.
+
+    >>> from strata.alternatives import PROGRAM_LAWS, Conditions, rewritten
+    >>> A, v = te.placeholder((64, 64), name="A"), te.placeholder((64, 1), name="v")
+    >>> f = te.function("f", [A, v], te.nn.matmul(te.nn.matmul(A, A), v, name="B"))
+    >>> graph = strata.graph.read(strata.dialects.find_function(f.module))
+    >>> unchanged = rewritten(graph, Conditions(strata.targets.MACHINES["avx2"], "fast"), laws=[])
+    >>> unchanged.graph is graph, unchanged.form, unchanged.applied
+    (True, None, ())
+    """
 
     graph: Graph
     form: Canonical | None
@@ -59,6 +68,13 @@ def rewritten(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Rewr
 
     Inputs and results keep their order, and inputs of the canonical names `a0`, `a1` ... keep these, so that the
     conditions hold throughout. A graph of which no form gains is returned as it is.
+
+    >>> from strata.alternatives import PROGRAM_LAWS, Conditions, rewritten
+    >>> A, v = te.placeholder((64, 64), name="A"), te.placeholder((64, 1), name="v")
+    >>> f = te.function("f", [A, v], te.nn.matmul(te.nn.matmul(A, A), v, name="B"))
+    >>> graph = strata.graph.read(strata.dialects.find_function(f.module))
+    >>> rewritten(graph, Conditions(strata.targets.MACHINES["avx2"], "fast"), PROGRAM_LAWS).applied[0].law
+    'chain'
     """
     form, applied, is_canonical = Canonical(graph, Provenance(), (), (), {}), list[Applied](), True
     while len(applied) < MOST:

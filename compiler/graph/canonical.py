@@ -34,6 +34,12 @@ class Canonical:
 
     graph: in canonical order, under canonical names except the function's. names: the names in the original graph.
     arguments, results: the original position of each input and result. callees: the hashes of the functions it calls.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> function = strata.dialects.find_function(te.function("f", [A], te.nn.exp(A, name="B")).module)
+    >>> form = strata.graph.canonical(strata.graph.read(function))
+    >>> [buffer.name for buffer in form.graph.inputs], form.graph.results
+    (['a0'], ('map0',))
     """
 
     graph: Graph
@@ -71,6 +77,11 @@ def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None
 
     Unless the signature is kept, inputs and results are ordered by structure, and unused inputs are removed.
     `callees`: by name, the canonical forms of called functions whose signatures have changed.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> function = strata.dialects.find_function(te.function("f", [A], te.nn.exp(A, name="B")).module)
+    >>> strata.graph.canonical(strata.graph.read(function)).names
+    Provenance(blocks={'map0': 'B'}, axes={'map0': {'i0': 'i0'}}, values={'a0': 'A', 'map0': 'B'})
     """
     callees = callees or {}
     called = {node.callee for node in graph.nodes if isinstance(node, Call)}
@@ -98,6 +109,11 @@ def canonicalize(module: ModuleOp) -> ModuleOp:
 
     Private functions that another one calls get canonical signatures, and calls of them follow. Raises InputError for
     anything but a te function.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> module = strata.graph.canonicalize(te.function("f", [A], te.nn.exp(A, name="B")).module)
+    >>> [argument.name_hint for argument in strata.dialects.find_function(module).args]
+    ['a0']
     """
     forms = canonical_functions(module)
     return ModuleOp([write(form.graph) for form in forms.values()], dict(module.attributes))

@@ -24,6 +24,11 @@ def read(function: FuncOp) -> Graph:
     """The graph of a te function. Values are named by their hints or the labels of their ops, and become unique.
 
     Raises InputError for a function without a body, an argument that is no tensor, and an op that is not of te.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> function = strata.dialects.find_function(te.function("f", [A], te.nn.exp(A, name="B")).module)
+    >>> strata.graph.read(function).results
+    ('B',)
     """
     return _Reader(function).graph()
 

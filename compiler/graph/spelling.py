@@ -41,6 +41,12 @@ def spelled(program: Program, names: Provenance, arguments: Mapping[str, str]) -
 
     A name that a primitive has derived, such as `product0.init`, keeps its suffix. Names without a user's name
     stay, and duplicates get a number.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> task = SearchTask(te.function("f", [A], te.nn.exp(A, name="B")), threads=1)
+    >>> program = strata.graph.spelled(task.schedule.program, task.provenance, {"a0": "A", "map0": "B"})
+    >>> list(program.buffers), list(program.blocks)
+    (['A', 'B'], ['B'])
     """
     return _Speller(program, names, arguments).program()
 
@@ -58,6 +64,16 @@ def renamed(script: ModuleOp, names: Provenance) -> ModuleOp:
 
     A name that a primitive has derived, such as `product0.init`, keeps its suffix. Names without a user's name
     stay. The copy is for reading: laws may have removed computes that the user's program has.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> task = SearchTask(te.function("f", [A], te.nn.exp(A, name="B")), threads=1)
+    >>> s = Schedule(task.module)
+    >>> s.parallel(s.get_loops("map0")[0])
+    >>> print(strata.schedule.as_python(strata.graph.renamed(s.script, task.provenance)))
+    def schedule(s):
+        B = s.get_block('B')
+        i0, = s.get_loops(B)
+        s.parallel(i0)
     """
     copy = script.clone()
     labels = names.labels

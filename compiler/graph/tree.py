@@ -22,7 +22,14 @@ from compiler.program.tree import Access, Block, Buffer
 
 @dataclass(frozen=True)
 class Compute:
-    """A te.compute or, where the block has a table, a te.gather."""
+    """A te.compute or, where the block has a table, a te.gather.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> function = strata.dialects.find_function(te.function("f", [A], te.nn.exp(A, name="B")).module)
+    >>> (compute,) = strata.graph.read(function).nodes
+    >>> compute.operands, compute.results[0].name
+    (('A',), 'B')
+    """
 
     block: Block
     results: tuple[Buffer, ...]
@@ -42,7 +49,13 @@ class Compute:
 
 @dataclass(frozen=True)
 class Constant:
-    """A te.constant: its value is the op's attribute."""
+    """A te.constant: its value is the op's attribute.
+
+    >>> f = te.function("f", [], te.nn.exp(te.constant([1.0, 2.0], name="W")))
+    >>> constant, compute = strata.graph.read(strata.dialects.find_function(f.module)).nodes
+    >>> constant.results[0].shape, compute.operands
+    ((2,), ('W',))
+    """
 
     value: DenseAttr
     results: tuple[Buffer]
@@ -63,7 +76,14 @@ Node: TypeAlias = Compute | Constant | Call
 
 @dataclass(frozen=True)
 class Graph:
-    """A te function. `attributes` are the function's, without its visibility."""
+    """A te function. `attributes` are the function's, without its visibility.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> function = strata.dialects.find_function(te.function("f", [A], te.nn.exp(A, name="B")).module)
+    >>> graph = strata.graph.read(function)
+    >>> graph.name, graph.results, len(graph.nodes)
+    ('f', ('B',), 1)
+    """
 
     name: str
     inputs: tuple[Buffer, ...]

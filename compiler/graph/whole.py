@@ -35,6 +35,11 @@ class Grouped:
 
     names: the user's names of the parts of each function, by the function's name; for a group, of its first call. It
     has no unchanged functions. hashes: the canonical hashes of the groups, by their names.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> cut = strata.driver.whole(te.function("f", [A], te.nn.exp(A, name="B")), single=True)
+    >>> list(cut.hashes), list(cut.names)
+    (['group_0'], ['f', 'group_0'])
     """
 
     module: ModuleOp
@@ -48,6 +53,11 @@ def grouped(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
     Public functions keep the names of their arguments and results. `x` is a module, or has one. A program that
     fits one group is returned unchanged, not even canonical. So are programs of another level, and programs with
     groups, which are verified. Raises InputError and Refusal as `grouping.group`.
+
+    >>> A, W = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="W")
+    >>> module = strata.graph.grouped(te.function("f", [A, W], [te.nn.matmul(A, W), te.nn.sum(A, axis=0)]))
+    >>> [function.sym_name.data for function in strata.dialects.functions(module)]
+    ['f', 'group_0', 'group_1']
     """
     return whole(x, rules).module
 
@@ -57,6 +67,11 @@ def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrit
 
     With `single`, a function that fits one group calls that group too. `rewrite` may replace canonical functions before
     they are cut into groups; if it replaces one, all call groups.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> cut = strata.driver.whole(te.function("f", [A], te.nn.exp(A, name="B")), single=True)
+    >>> [function.sym_name.data for function in strata.dialects.functions(cut.module)]
+    ['f', 'group_0']
     """
     module = x if isinstance(x, ModuleOp) else getattr(x, "module", None)
     if not isinstance(module, ModuleOp):

@@ -16,7 +16,14 @@ Option: TypeAlias = tuple[str, ...]
 @dataclass(frozen=True)
 class Choice:
     """The options of a compute, the default first. It takes the first that makes no cycle of groups; without any it
-    stays alone."""
+    stays alone.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> f = te.function("f", [A], te.nn.exp(te.nn.sum(A, name="B"), name="C"))
+    >>> (decision,) = strata.graph.decisions(strata.graph.read(strata.dialects.find_function(f.module)))
+    >>> decision.choice
+    Choice(compute='C', options=(('B',),))
+    """
 
     compute: str
     options: tuple[Option, ...]

@@ -16,7 +16,13 @@ _PRODUCTS = ("arith.mulf", "arith.muli")
 
 
 class Kind(Enum):
-    """The kinds of computes, by how they reduce and read their operands."""
+    """The kinds of computes, by how they reduce and read their operands.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> f = te.function("f", [A], te.nn.sum(A, axis=1, name="B"))
+    >>> strata.graph.View(strata.graph.read(strata.dialects.find_function(f.module))).kind("B")
+    <Kind.ROWS: 'rows'>
+    """
 
     ELEMENTWISE = "elementwise"
     GATHER = "gather"

@@ -26,6 +26,11 @@ def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:
 
     Equal groups are one function. A function of one group stays as it is, and so does a module that has groups, which
     is verified. Raises InputError, and Refusal for what is no valid module with groups.
+
+    >>> A, W = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="W")
+    >>> module = te.function("f", [A, W], [te.nn.matmul(A, W), te.nn.sum(A, axis=0)]).module
+    >>> [function.sym_name.data for function in strata.dialects.functions(strata.graph.group(module))]
+    ['f', 'group_0', 'group_1']
     """
     if has_groups(module):
         check_groups(module)
@@ -58,5 +63,12 @@ def grouped(graph: Graph, rules: Sequence[Rule] = RULES) -> list[list[str]]:
 
 
 def decisions(graph: Graph, rules: Sequence[Rule] = RULES) -> list[Decision]:
-    """The decisions of rules about a graph, in order."""
+    """The decisions of rules about a graph, in order.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> f = te.function("f", [A], te.nn.exp(te.nn.sum(A, name="B"), name="C"))
+    >>> (decision,) = strata.graph.decisions(strata.graph.read(strata.dialects.find_function(f.module)))
+    >>> decision.choice.compute, decision.choice.options
+    ('C', (('B',),))
+    """
     return decide(View(graph), rules)
