@@ -121,6 +121,11 @@ def build(
 
     Raises TargetError or InputError, also for constants that are no inputs, that are written, or that do not fit; and
     xDSL's ParseError and VerifyException for text that is not a valid program.
+
+    >>> A = te.placeholder((2, 3), name="A")
+    >>> kernel = build(te.function("f", [A], te.nn.sum(A, axis=1)), threads=1)
+    >>> kernel(np.ones((2, 3), np.float32))
+    array([3., 3.], dtype=float32)
     """
     pipeline.check_words(target, policy, name, arch)
     chosen = target_named(target)

@@ -119,6 +119,11 @@ def build_planned(
     lists, tuples and dataclasses of these. The cache adds to the key: the module's text, the function, the names of
     constants, the settings, the machine, LLVM, the package's sources. Origins and verdicts of schedules are cached with
     the kernel; `Facts.cached` is true for a cached kernel. `profiled` is as in `BuildSettings`.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> f = te.function("f", [A], te.nn.relu(A, name="B"))
+    >>> strata.driver.build_planned(f, strata.driver.BuildPlan, words=(), threads=1)
+    <Kernel f(A: float32[4], B: float32[4]), 1 output>
     """
     return build_by_team(x, lambda module, team: plan(module), words, threads, policy, name, constants, profiled)
 

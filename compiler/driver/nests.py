@@ -37,7 +37,13 @@ _LEVEL_AFTER = {"te-to-loop": "loop", "reorder-contiguous": "loop", "promote-buf
 
 def build_unit(x: object, threads: int | None = None, policy: str = "contract", name: str | None = None) -> Unit:
     """Compile a program as `build` does, to a Unit, which pickles and can be loaded by another process. Nests that
-    depend on constant inputs alone are its preparation. Raises what `build` does."""
+    depend on constant inputs alone are its preparation. Raises what `build` does.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> unit = strata.driver.build_unit(te.function("f", [A], te.nn.relu(A, name="B")), threads=1)
+    >>> unit.call.name, unit.prepare
+    ('f', None)
+    """
     module, settings = verified(x, policy, name), BuildSettings(policy, thread_count(threads), perf_counter())
     if _is_compiled_whole(module, name):
         return _of_module(module, name, settings)

@@ -28,6 +28,10 @@ class BuildPlan:
     sources, hashes: schedules and canonical hashes of groups, by name; missing ones are as written and computed.
     group: the facts of the one function, but for its seconds; without them the kernel lists no groups. tree: the
     scheduled loops of the one function, with its arguments; None compiles it as written.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> strata.driver.BuildPlan(te.function("f", [A], A).module).sources
+    {}
     """
 
     module: ModuleOp

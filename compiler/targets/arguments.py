@@ -34,6 +34,10 @@ class Argument:
     """Name, shape and dtype; a scalar passed `by_value` is no buffer of rank 0.
 
     alignment: a divisor of the address of the first element, in bytes; at most that of an arena.
+
+    >>> argument = strata.targets.Argument("A", (2, 3), np.dtype("float32"))
+    >>> str(argument), argument.size
+    ('A: float32[2, 3]', 24)
     """
 
     name: str

@@ -29,7 +29,11 @@ def target_names() -> tuple[str, ...]:
 
 
 def target_named(name: str) -> Target:
-    """Return the target of a name or an alias. Raises TargetError for an unknown name."""
+    """Return the target of a name or an alias. Raises TargetError for an unknown name.
+
+    >>> strata.targets.target_named("llvm").name
+    'cpu'
+    """
     registered = ALIASES.get(name, name)
     if registered in TARGETS:
         module, _, class_name = TARGETS[registered].partition(":")

@@ -24,7 +24,11 @@ AnyKernel: TypeAlias = Any  # a Kernel, a CudaKernel, the class of a plugin
 
 @dataclass(frozen=True)
 class Device:
-    """A machine that runs kernels of a target: its name and its architecture."""
+    """A machine that runs kernels of a target: its name and its architecture.
+
+    >>> strata.targets.Device("NVIDIA A100", "sm_80").arch
+    'sm_80'
+    """
 
     name: str
     arch: str
@@ -44,6 +48,10 @@ class Target(ABC):
     takes_threads, takes_constants, takes_databases: whether `build` takes these arguments.
     is_tuned: whether a SearchTask accepts the target.
     default_arch: the architecture if none is requested and there is no local device.
+
+    >>> target = strata.targets.target_named("llvm")
+    >>> target.name, target.family, target.texts
+    ('cpu', 'cpu', ('llvm', 'asm'))
     """
 
     name: ClassVar[str]

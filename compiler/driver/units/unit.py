@@ -38,6 +38,9 @@ class Scheduled:
     script: its text, without open choices; None for the loops as written. origin: the source of the script: "written",
     "record" or "model". verdict: of verify-schedule. tree: the loops under the script, if they are at hand; else the
     script is applied again.
+
+    >>> strata.driver.Scheduled().origin
+    'written'
     """
 
     script: str | None = None

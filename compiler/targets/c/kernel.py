@@ -34,7 +34,17 @@ Results: TypeAlias = Any  # an array, a tuple of several or None, by the number 
 @dataclass(frozen=True)
 class CKernel:
     """A function as C text. `arguments` are its inputs, then its `outputs`. The first call compiles the text; each call
-    returns the outputs as numpy arrays."""
+    returns the outputs as numpy arrays.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> kernel = build(te.function("f", [A], te.nn.relu(A, name="B")), target="c")
+    >>> print(kernel.text[kernel.text.index("void f"):].rstrip())
+    void f(const float A[restrict static 4], float B[restrict static 4]) {
+      for (int64_t i0 = 0; i0 < 4; ++i0) {
+        B[i0] = maximum_f32(A[i0], 0.0f);
+      }
+    }
+    """
 
     name: str
     arguments: tuple[Argument, ...]

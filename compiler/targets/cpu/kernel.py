@@ -37,7 +37,11 @@ Results: TypeAlias = Any  # an array, a tuple of several or None, by the number 
 @dataclass(frozen=True)
 class Timing:
     """Seconds of one call: median, minimum and maximum over repeats, and the disturbance of these by other
-    processes."""
+    processes.
+
+    >>> strata.targets.Timing(median=2e-6, minimum=1.5e-6, maximum=4e-6, repeats=9)
+    <Timing 2 us: the median of 9 repeats, 1.5 us to 4 us>
+    """
 
     median: float
     minimum: float
@@ -94,6 +98,13 @@ class Kernel(Unpicklable):
 
     threads: the default thread count of its parallel loops; None without such loops. fixed: the constants and prepared
     arrays that it passes itself; `arguments` are the others.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> kernel = build(te.function("double", [A], te.nn.add(A, A, name="B")), threads=1)
+    >>> kernel
+    <Kernel double(A: float32[4], B: float32[4]), 1 output>
+    >>> kernel(np.ones(4, np.float32))
+    array([2., 2., 2., 2.], dtype=float32)
     """
 
     _refusal = (

@@ -73,7 +73,14 @@ class Sample:
 @dataclass(frozen=True)
 class Disturbance:
     """The disturbance of samples, rejected ones included: their seconds, the seconds off the processor, the number of
-    repeats, and the number of disturbed samples in use because no repeat was clean."""
+    repeats, and the number of disturbed samples in use because no repeat was clean.
+
+    >>> disturbance = strata.targets.Disturbance(seconds=2.0, away=0.5, repeated=3)
+    >>> disturbance.share
+    0.25
+    >>> print(disturbance)
+    the machine was busy: off the processor for 25% of the measured time, 3 samples repeated
+    """
 
     seconds: float = 0.0
     away: float = 0.0

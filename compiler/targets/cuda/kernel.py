@@ -30,6 +30,18 @@ class CudaKernel:
     `arguments` are the inputs, then the outputs; `constants` are bound arrays, by their positions among
     `native_arguments`, which are all arguments. `arch` is the architecture of the machine code without a GPU. Inputs
     are CuPy arrays, numpy arrays, or objects with DLPack or the CUDA array interface.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> kernel = build(te.function("f", [A], te.nn.relu(A, name="B")), target="cuda", schedule="auto")
+    >>> print(kernel.text[kernel.text.index("// grid"):].rstrip())
+    // grid (1, 1, 1), block (256, 1, 1)
+    extern "C" __global__ void __launch_bounds__(256)
+    f_B(const float* __restrict__ A, float* __restrict__ B) {
+      const int tx = threadIdx.x;
+      if (tx < 64) {
+        B[tx] = maximum<float>(A[tx], 0.0f);
+      }
+    }
     """
 
     name: str
