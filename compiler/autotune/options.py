@@ -41,6 +41,9 @@ class TuningOptions:
     callbacks: called after each trial, once it is on disk, and at each change of phase. An exception ends the run.
     show: True draws a live table on a terminal and prints lines elsewhere, False shows nothing. None draws the table
     if stderr or stdout is a terminal and there are no callbacks, and shows nothing elsewhere, as in a notebook.
+
+    >>> TuningOptions(trials=None, seconds=60, database="matmul.db").batch
+    8
     """
 
     trials: int | None = 64

@@ -77,6 +77,10 @@ class SearchTask(TaskProgram):
     A whole program, one whose public function calls groups, has a task for each different group in `groups`, with
     `network` timing. Its methods apply to all groups; `space` and other attributes of one program are those of `groups`
     only. Raises InputError or TargetError for a program that cannot be tuned.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> SearchTask(te.function("f", [A], te.nn.exp(A)), threads=1, machine=strata.targets.MACHINES["avx2"])
+    <SearchTask f for avx2, 1 thread>
     """
 
     _refusal = (

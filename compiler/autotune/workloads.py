@@ -22,6 +22,13 @@ def workload(make: Make) -> Make:
         SearchTask("matmul", (1024, 1024, 1024))
 
     Raises InputError if another function has the name already.
+
+    >>> @workload
+    ... def doubled(n: int) -> te.Function:
+    ...     A = te.placeholder((n,), name="A")
+    ...     return te.function("doubled", [A], A + A)
+    >>> SearchTask("doubled", (16,), threads=1, machine=strata.targets.MACHINES["avx2"])
+    <SearchTask doubled for avx2, 1 thread>
     """
     if not callable(make) or not hasattr(make, "__name__"):
         raise InputError(f"{short(make)} is no function: @workload stands above one that makes a te function")

@@ -24,7 +24,12 @@ RECORD, WHOLE = "record", "whole_program"
 
 
 def to_line(content: Record | WholeProgram) -> str:
-    """The line of a record, without its number in the file, or of a whole program; `from_line` gives an equal one."""
+    """The line of a record, without its number in the file, or of a whole program; `from_line` gives an equal one.
+
+    >>> whole = strata.database.WholeProgram("f", "builtin.module {}", constants=(1,))
+    >>> strata.database.to_line(whole)
+    '{"format": 7, "content": "whole_program", "name": "f", "text": "builtin.module {}", "constants": [1]}'
+    """
     whole = isinstance(content, WholeProgram)
     head = {"format": FORMAT, "content": WHOLE if whole else RECORD}
     values = whole_fields(content) if isinstance(content, WholeProgram) else record_fields(content)
@@ -32,7 +37,16 @@ def to_line(content: Record | WholeProgram) -> str:
 
 
 def from_line(line: str) -> Record | WholeProgram:
-    """The record or the whole program of a line. Raises InputError, with a sentence, for a line that is none."""
+    """The record or the whole program of a line. Raises InputError, with a sentence, for a line that is none.
+
+    >>> line = strata.database.to_line(strata.database.WholeProgram("f", "builtin.module {}"))
+    >>> strata.database.from_line(line).name
+    'f'
+    >>> strata.database.from_line("{}")
+    Traceback (most recent call last):
+        ...
+    compiler.support.errors.InputError: its format is None, expected 7
+    """
     values = parsed(line)
     if not isinstance(values, dict):
         raise InputError(f"{short(values)} is not an object of JSON")

@@ -128,7 +128,12 @@ class Record:
 @dataclass(frozen=True)
 class WholeProgram:
     """A program whose groups were tuned: its name for people, the text of its te module, whose main calls the groups,
-    the positions of the inputs that never change, and fields of JSON that this version does not know."""
+    the positions of the inputs that never change, and fields of JSON that this version does not know.
+
+    >>> whole = strata.database.WholeProgram("f", "builtin.module {}", constants=(1,))
+    >>> strata.database.from_line(strata.database.to_line(whole)) == whole
+    True
+    """
 
     name: str
     text: str

@@ -65,6 +65,12 @@ class Database:
 
     Raises InputError for a file that is missing, is no such database, has another format, is damaged or cannot be
     written.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, strata.database.Database(f"{folder}/f.db") as database:
+    ...     database.keep(strata.database.WholeProgram("f", "builtin.module {}"))
+    ...     [program.name for program in database.whole_programs]
+    ['f']
     """
 
     def __init__(self, path: str | os.PathLike[str], create: bool = True) -> None:

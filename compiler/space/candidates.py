@@ -141,7 +141,14 @@ def sift(space: Space, candidates: Iterable[Candidate]) -> Sifted:
 
 
 def sift_all(space: Space, candidates: Iterable[Candidate]) -> Sifted:
-    """`sift`, then requests for a few deferred candidates at a time, until none is left or a request gives nothing."""
+    """`sift`, then requests for a few deferred candidates at a time, until none is left or a request gives nothing.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> task = SearchTask(te.function("f", [A], te.nn.exp(A)), threads=1, machine=strata.targets.MACHINES["avx2"])
+    >>> sifted = strata.autotune.sift_all(task.space, [(0, ()), (1, ())])
+    >>> len(sifted.feasible), sifted.refused
+    (2, {})
+    """
     sifted = sift(space, candidates)
     while sifted.later:
         first_few, still_later = sifted.later[:SOME], sifted.later[SOME:]

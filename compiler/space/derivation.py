@@ -25,7 +25,14 @@ from compiler.types.machines import Gpu, Machine
 @dataclass(frozen=True)
 class Derived:
     """The sketches of a program, the preferred one first. `dropped`: alternatives that were refused, with the
-    reason. `unused`: rules of plugins whose alternatives were all refused."""
+    reason. `unused`: rules of plugins whose alternatives were all refused.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> derived = strata.autotune.derive(s, strata.recipes.RULES, strata.targets.MACHINES["avx2"])
+    >>> derived.sketches[0].name, derived.dropped
+    ('B: by vectors', ())
+    """
 
     sketches: tuple[Sketch, ...]
     dropped: tuple[str, ...]
@@ -54,7 +61,14 @@ class Derivation:
 
 
 def derive(schedule: Schedule, rules: Sequence[Rule], machine: Machine | Gpu, threads: int = 1) -> Derived:
-    """The sketches of an unscheduled program by some rules; the last one is the program as it is written."""
+    """The sketches of an unscheduled program by some rules; the last one is the program as it is written.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> derived = strata.autotune.derive(s, strata.recipes.RULES, strata.targets.MACHINES["avx2"])
+    >>> [sketch.name for sketch in derived.sketches]
+    ['B: by vectors', 'as written']
+    """
     dropped: dict[str, None] = {}
     draft = Draft(schedule.fork()[0], machine, threads, to_schedule(schedule.program))
     follower = _Follower(rules, dropped)
@@ -74,6 +88,15 @@ def preferred(
     default.
 
     Without `judged` the legality of steps is not checked: the caller proves the schedule.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> derivation = strata.autotune.preferred(s, strata.recipes.RULES, strata.targets.MACHINES["avx2"])
+    >>> print(strata.schedule.outline(derivation.draft.schedule.program))
+    i0.0 = 8
+      i0.1 = 1 unrolled
+        i0.2 = 8 vectorized
+          B = f(A)
     """
     fresh = schedule.fork(judged)[0]
     draft = Draft(fresh, machine, threads, to_schedule(schedule.program))

@@ -171,7 +171,15 @@ class Screen(Silent):
 
 
 def view(task: RunSubject, stream: TextIO) -> Silent:
-    """The view for a stream: a table on a terminal, lines elsewhere."""
+    """The view for a stream: a table on a terminal, lines elsewhere.
+
+    >>> import io
+    >>> A = te.placeholder((64,), name="A")
+    >>> task = SearchTask(te.function("f", [A], te.nn.exp(A)), threads=1, machine=strata.targets.MACHINES["avx2"])
+    >>> with strata.autotune.view(task, io.StringIO()) as lines:
+    ...     lines.conclusion()
+    []
+    """
     if stream.isatty():
         return Screen(task, Console(file=stream, highlight=False, markup=False))
     return Lines(task, stream)
