@@ -54,7 +54,11 @@ CEILINGS: dict[str, type[Arithmetic] | type[Bandwidth]] = {"flops": Arithmetic, 
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to measure: rounds, and the seconds after which no further round begins."""
+    """How long to measure: rounds, and the seconds after which no further round begins.
+
+    >>> strata.bench.Plan(rounds=3).seconds
+    60.0
+    """
 
     rounds: int = ROUNDS
     seconds: float = SECONDS
@@ -84,6 +88,12 @@ class Measurement:
 
     calls: how many each contender makes in succession in a round.
     probes: what the probes of the ceiling found, in units of work per second.
+
+    >>> workload = strata.bench.workloads.find("matmul:4x8x2")
+    >>> settings = strata.bench.contenders.Settings()
+    >>> measurement = strata.bench.Measurement(workload, settings, strata.bench.Plan(rounds=3), seed=0)
+    >>> measurement.rounds, measurement.runs
+    (0, [])
     """
 
     workload: Workload
@@ -239,7 +249,15 @@ def settle(step: Callable[[], object], threads: int) -> None:
 
 def fault(output: Array, expected: Bounded) -> str | None:
     """A sentence about a wrong result, None for a right one. It shows the worst element with its error and the
-    tolerance there."""
+    tolerance there.
+
+    >>> workload = strata.bench.workloads.find("matmul:4x8x2")
+    >>> A, B = workload.draw(seed=0)
+    >>> strata.bench.fault(A @ B, workload.expected([A, B])) is None
+    True
+    >>> strata.bench.fault(A, workload.expected([A, B]))
+    'its shape is (4, 8), not (4, 2)'
+    """
     if output.shape != expected.value.shape:
         return f"its shape is {output.shape}, not {expected.value.shape}"
     error, allowed = np.abs(output - expected.value), np.broadcast_to(expected.tolerance(), expected.value.shape)

@@ -19,7 +19,14 @@ WIDTH = 110
 
 
 def table(measurement: Measurement, base: str = OURS) -> Table:
-    """The rows of a measurement; ratios are to the contender `base`."""
+    """The rows of a measurement; ratios are to the contender `base`.
+
+    >>> workload = strata.bench.workloads.find("matmul:4x8x2")
+    >>> settings = strata.bench.contenders.Settings()
+    >>> measurement = strata.bench.Measurement(workload, settings, strata.bench.Plan(rounds=3), seed=0)
+    >>> [column.header for column in strata.bench.table(measurement).columns]
+    ['contender', 'median ms', 'min', 'max', 'GFLOP/s', '% of ceiling', 'time / strata']
+    """
     workload = measurement.workload
     printed = Table(title=f"{workload.name}: {escape(workload.what)}", title_justify="left", caption_justify="left")
     printed.add_column("contender", no_wrap=True)

@@ -46,6 +46,10 @@ class Workload:
     onnx: the same as a model, given what adds a node to it and the names of the inputs; none where ONNX lacks it.
     family: what it is called in the table of workloads, which names its schedule; none for one that is in no table.
     constants: the inputs that never change, weights; only what is made of these may be prepared before the time.
+
+    >>> workload = strata.bench.workloads.find("matmul:4x8x2")
+    >>> workload.name, workload.shape, workload.flops, workload.bytes
+    ('matmul_4x8x2', (4, 2), 128, 224)
     """
 
     name: str

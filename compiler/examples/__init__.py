@@ -19,7 +19,11 @@ FILES = {
 
 
 def path(name: str) -> Path:
-    """The path of one of the files. Raises InputError for a name that none has."""
+    """The path of one of the files. Raises InputError for a name that none has.
+
+    >>> strata.examples.path("mm_exp_mm.mlir").name
+    'mm_exp_mm.mlir'
+    """
     if name not in FILES:
         there = f" (there are {', '.join(FILES)})"
         raise InputError(f"there is no example '{name}'{meant(str(name), FILES, there)}")

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Imported:
-    """A model as a te function, and the arrays of those inputs of it that never change, such as weights, by name."""
+    """A model as a te function, and the arrays of those inputs of it that never change, such as weights, by name.
+
+    >>> A, W = te.placeholder((4, 8), name="A"), te.placeholder((8, 2), name="W")
+    >>> f = te.function("f", [A, W], te.nn.matmul(A, W, name="C"))
+    >>> imported = strata.frontends.Imported(f, {"W": np.ones((8, 2), np.float32)})
+    >>> build(imported, threads=1)
+    <Kernel f(A: float32[4, 8], C: float32[4, 2]), 1 output>
+    """
 
     function: Function
     constants: Mapping[str, NDArray[Any]]

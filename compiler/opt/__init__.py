@@ -20,7 +20,11 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool on command-line arguments; 0, or 1 after an error that was said, or 130 after an interruption."""
+    """Run the tool on command-line arguments; 0, or 1 after an error that was said, or 130 after an interruption.
+
+    >>> strata.opt.main(["missing.mlir"])
+    1
+    """
     given = sys.argv[1:] if argv is None else argv
     return command.run("strata-opt", lambda: _run(given), given)
 

@@ -48,6 +48,11 @@ def lift_constants(function: FuncOp, most_inline: int = MAX_INLINE_BYTES) -> dic
     """Make arguments, behind the others, of a te function's constants of more than `most_inline` bytes, in place.
 
     Gives the elements of all arguments whose elements the function knows, by the names of the arguments.
+
+    >>> f = te.function("f", [], te.nn.relu(te.constant(np.arange(2048.0), name="W")))
+    >>> arrays = strata.passes.lift_constants(strata.dialects.find_function(f.module))
+    >>> {name: array.shape for name, array in arrays.items()}
+    {'W': (2048,)}
     """
     if not function.body.blocks:
         return {}

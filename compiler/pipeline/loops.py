@@ -27,6 +27,12 @@ def lower(x: object) -> ModuleOp:
     """Lower a program to a loop-level module, with loops in the order written, for a Schedule.
 
     `x` is a program at the te or loop level, as `build` takes it. Raises InputError for the low level.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> module = lower(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> print(strata.schedule.outline(Schedule(module).program))
+    i0 = 64
+      B = f(A)
     """
     module = module_of(x).clone()
     verify_module(module)
@@ -54,6 +60,13 @@ def lower_to_kernels(
     """Lower a module at the te or loop level to kernels, in place; return it with its host function and arguments.
 
     Raises InputError for the low level, LoweringError for loops that no kernel can have.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> s.bind(s.get_loops("B")[0], "threadIdx.x")
+    >>> module, host, arguments = strata.passes.lower_to_kernels(s.module)
+    >>> [str(argument) for argument in arguments]
+    ['A: float32[64]', 'B: float32[64]']
     """
     return _lowered(module, KERNELS, UNBOUND, name, policy)
 

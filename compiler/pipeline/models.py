@@ -27,6 +27,11 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
     The function's first inputs are those of the model, in order; then come weights, whose arrays are in `constants`.
     `shapes` are extents of symbolic dimensions by name, such as {"N": 1}, or whole shapes by the names of inputs.
     Raises InputError for operators without a te form (see docs/onnx.md), and if the package onnx is not installed.
+
+    >>> import onnx
+    >>> graph = onnx.parser.parse_graph("g (float[N, 3] x) => (float[N, 3] y) { y = Relu(x) }")
+    >>> from_onnx(onnx.helper.make_model(graph), shapes={"N": 2}).function
+    <Function g(x: f32[2, 3]) -> y: f32[2, 3]>
     """
     if find_spec("onnx") is None:
         raise InputError("models of ONNX need the package onnx: pip install 'strata-compiler[onnx]'")

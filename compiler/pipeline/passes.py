@@ -42,7 +42,12 @@ _ANCHOR = re.compile(r"([\w.]+)\s*\((.*)\)", re.DOTALL)
 
 @dataclass(frozen=True)
 class PipelineStep:
-    """A pass, and its text in the pipeline."""
+    """A pass, and its text in the pipeline.
+
+    >>> (step,) = strata.passes.steps("canonicalize")
+    >>> step.item.name, str(step.stated)
+    ('canonicalize', 'canonicalize')
+    """
 
     item: ModulePass
     stated: Substring
@@ -52,12 +57,19 @@ def parse_passes(text: str) -> list[ModulePass]:
     """Parse `a{x=1 y=2},b` to passes, with named pipelines expanded.
 
     Raises InputError for a name that neither Strata nor xDSL has, and for options that a pass does not take.
+
+    >>> [item.name for item in strata.passes.parse_passes("te-to-loop,canonicalize")]
+    ['te-to-loop', 'canonicalize']
     """
     return [step.item for step in steps(text)]
 
 
 def steps(text: str) -> list[PipelineStep]:
-    """Parse a text to passes as `parse_passes` does, each with its text."""
+    """Parse a text to passes as `parse_passes` does, each with its text.
+
+    >>> [str(step.stated) for step in strata.passes.steps("te-to-loop,canonicalize")]
+    ['te-to-loop', 'canonicalize']
+    """
     return [step for part in elements(Substring.of(text)) for step in _steps(part)]
 
 
@@ -145,6 +157,14 @@ def run(
 
     The module is verified after each pass if `each`, or if the environment variable STRATA_VERIFY_EACH is 1, as in the
     tests; a build trusts its passes. Raises what the passes do, and InputError for a program nested too deeply.
+
+    >>> from xdsl.context import Context
+    >>> A = te.placeholder((64,), name="A")
+    >>> module = te.function("f", [A], te.nn.exp(A, name="B")).module
+    >>> strata.passes.run(Context(), module, strata.passes.parse_passes("te-to-loop"))
+    >>> print(strata.schedule.outline(Schedule(module).program))
+    i0 = 64
+      B = f(A)
     """
     verify_each = each or verifies_each()
     try:

@@ -16,6 +16,9 @@ class StrataError(Exception):
     """Base of all errors that a user's input can cause; the message is a sentence for that user.
 
     `op` is the op that it is about, where there is one, and `span` its place in a text, where that is no op's.
+
+    >>> issubclass(strata.errors.ScheduleError, strata.errors.StrataError)
+    True
     """
 
     op: object = None
@@ -38,7 +41,13 @@ class StrataError(Exception):
 
 
 class TeError(StrataError):
-    """A tensor expression that cannot be built."""
+    """A tensor expression that cannot be built.
+
+    >>> te.nn.matmul(te.placeholder((4, 8), name="A"), te.placeholder((4, 8), name="B"))
+    Traceback (most recent call last):
+        ...
+    compiler.support.errors.TeError: matmul: the extents of k in 'A' and 'B' differ: 8 and 4
+    """
 
 
 class ScheduleError(StrataError):
@@ -46,6 +55,13 @@ class ScheduleError(StrataError):
 
     `primitive` is its name, `place` the loop, block or buffer, `reason` a sentence or what prints as one: it is
     rendered only when a person reads it, since a search raises thousands.
+
+    >>> A = te.placeholder((64,), name="A")
+    >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
+    >>> s.split(s.get_loops("B")[0], [4, 8])
+    Traceback (most recent call last):
+        ...
+    compiler.support.errors.ScheduleError: split: loop 'i0': the factors 4 x 8 do not cover its extent 64
     """
 
     def __init__(self, reason: object, primitive: str = "", place: str = "") -> None:
@@ -70,12 +86,33 @@ def refused_by(primitive: str) -> Iterator[None]:
 
 
 class LoweringError(StrataError):
-    """A program that verifies but that a lowering cannot express."""
+    """A program that verifies but that a lowering cannot express.
+
+    >>> from xdsl.context import Context
+    >>> module = te.function("f", [], te.constant([1.0])).module
+    >>> try:
+    ...     strata.passes.run(Context(), module, strata.passes.parse_passes("loop-to-low"))
+    ... except strata.errors.LoweringError as error:
+    ...     print(str(error).partition(":")[0])
+    loop-to-low takes the loop level
+    """
 
 
 class TargetError(StrataError):
-    """A target that is missing, or arguments that a built kernel does not take."""
+    """A target that is missing, or arguments that a built kernel does not take.
+
+    >>> strata.targets.target_named("fpga")
+    Traceback (most recent call last):
+        ...
+    compiler.support.errors.TargetError: unknown target 'fpga' (there are cpu, which TVM calls llvm, cuda and c)
+    """
 
 
 class InputError(StrataError):
-    """A command line, a pipeline or a file that cannot be read."""
+    """A command line, a pipeline or a file that cannot be read.
+
+    >>> strata.passes.parse_passes("no-such-pass")
+    Traceback (most recent call last):
+        ...
+    compiler.support.errors.InputError: there is no pass 'no-such-pass'
+    """

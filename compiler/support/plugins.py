@@ -45,13 +45,23 @@ _scanned: list[bool] = []
 
 
 class PluginError(StrataError):
-    """A plugin that cannot be loaded, or a part of one that crashed."""
+    """A plugin that cannot be loaded, or a part of one that crashed.
+
+    >>> strata.plugins.Registry("noisy").operator(te.nn.relu)
+    Traceback (most recent call last):
+        ...
+    compiler.support.plugins.PluginError: plugin noisy cannot add the operator 'relu': the compiler has one of that name
+    """
 
 
 @dataclass(frozen=True)
 class Part:
     """What a plugin adds: a pass, dialect, primitive, operator, target, grouping rule, search rule, GPU search rule,
-    program law or group law."""
+    program law or group law.
+
+    >>> strata.plugins.Part("noisy", "pass", "add-noise", None).kind
+    'pass'
+    """
 
     plugin: str
     kind: str
@@ -107,7 +117,15 @@ class Part:
 @dataclass
 class Registry:
     """What one plugin adds. Each method takes a thing as the compiler declares its own, and gives it back, so that it
-    can be a decorator. Raises PluginError for a name that is taken."""
+    can be a decorator. Raises PluginError for a name that is taken.
+
+    >>> registry = strata.plugins.Registry("noisy")
+    >>> @registry.grouping_rule
+    ... def alone(view: strata.graph.View) -> list[strata.graph.Choice]:
+    ...     return []
+    >>> [(part.kind, part.name) for part in registry.parts]
+    [('grouping rule', 'alone')]
+    """
 
     plugin: str
     parts: list[Part] = field(default_factory=list)
@@ -185,7 +203,11 @@ class Extended(Sequence[Value], Generic[Value]):
 
 
 def parts(kind: str) -> Mapping[str, Part]:
-    """The parts of a kind of all plugins, by name. Those that are installed are loaded when first asked for."""
+    """The parts of a kind of all plugins, by name. Those that are installed are loaded when first asked for.
+
+    >>> "noisy" in strata.plugins.parts("pass")
+    False
+    """
     return {part.name: part for registry in registries() for part in registry.parts if part.kind == kind}
 
 
@@ -196,7 +218,11 @@ def owner(name: str = "") -> Part | None:
 
 
 def registries() -> list[Registry]:
-    """All plugins. One that is installed and cannot be loaded is left out, with a warning."""
+    """All plugins. One that is installed and cannot be loaded is left out, with a warning.
+
+    >>> "noisy" in [registry.plugin for registry in strata.plugins.registries()]
+    False
+    """
     if not _scanned:
         _scanned.append(True)
         from importlib.metadata import entry_points
@@ -215,7 +241,13 @@ def registries() -> list[Registry]:
 
 
 def load_file(path: str) -> None:
-    """Load the plugin that a file of Python is. Raises InputError, or PluginError for one that crashes."""
+    """Load the plugin that a file of Python is. Raises InputError, or PluginError for one that crashes.
+
+    >>> strata.plugins.load_file("missing.py")
+    Traceback (most recent call last):
+        ...
+    compiler.support.errors.InputError: the plugin missing.py cannot be read: it is no file
+    """
     if not Path(path).is_file():
         raise InputError(f"the plugin {path} cannot be read: it is no file")
     name = Path(path).stem
@@ -236,7 +268,14 @@ def load_file(path: str) -> None:
 
 @contextmanager
 def loaded(files: Sequence[str]) -> Iterator[None]:
-    """Load plugins of files, for this process and those that it starts meanwhile."""
+    """Load plugins of files, for this process and those that it starts meanwhile.
+
+    >>> with strata.plugins.loaded(["missing.py"]):
+    ...     pass
+    Traceback (most recent call last):
+        ...
+    compiler.support.errors.InputError: the plugin missing.py cannot be read: it is no file
+    """
     before, installed = os.environ.get(FILES), set(_plugins)
     try:
         for path in files:

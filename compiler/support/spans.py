@@ -42,6 +42,9 @@ class Span:
     """Some characters in one line of a source; line and column count from one.
 
     `source` is the path of a file, or a name in angle brackets. A `length` of 0 is the word that begins there.
+
+    >>> strata.errors.Span("matmul.mlir", 3, 7).head("error", "there is no loop 'm'")
+    "matmul.mlir:3:7: error: there is no loop 'm'"
     """
 
     source: str
@@ -163,7 +166,14 @@ def of_caller() -> LocationAttr:
 
 
 def of_error(error: BaseException) -> Span | None:
-    """Where the program is wrong that an error refuses: its own place, that of its op, or that of its cause."""
+    """Where the program is wrong that an error refuses: its own place, that of its op, or that of its cause.
+
+    >>> try:
+    ...     strata.passes.parse("func.func @f(")
+    ... except Exception as error:
+    ...     strata.errors.of_error(error)
+    Span(source='<text>', line=1, column=14, length=1)
+    """
     from xdsl.ir import Operation
     from xdsl.utils.exceptions import ParseError
 

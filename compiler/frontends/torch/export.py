@@ -29,6 +29,13 @@ def from_torch(module: torch.nn.Module, inputs: torch.Tensor | Sequence[Any]) ->
     `tune` take both. Results that stand in lists and mappings follow each other; what a module asserts of values is
     left out. Raises InputError for a module that torch.export refuses, that writes to its inputs or buffers, or that
     has operators without a te form: all of these are named.
+
+    >>> import torch
+    >>> imported = from_torch(torch.nn.Linear(3, 2), torch.ones(4, 3))
+    >>> imported.function
+    <Function Linear(input: f32[4, 3], weight: f32[2, 3], bias: f32[2]) -> linear: f32[4, 2]>
+    >>> list(imported.constants)
+    ['weight', 'bias']
     """
     if not isinstance(module, torch.nn.Module):
         raise InputError(f"from_torch takes a torch.nn.Module, not a {type(module).__name__}")
