@@ -30,7 +30,13 @@ SLOT_ALIGNMENT = 64
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:
-    """All functions of a module, in order."""
+    """All functions of a module, in order.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> f = te.function("f", [A], te.nn.exp(A))
+    >>> [function.sym_name.data for function in strata.dialects.functions(f.module)]
+    ['f']
+    """
     return [op for op in module.ops if isinstance(op, FuncOp)]
 
 
@@ -38,6 +44,10 @@ def find_function(module: ModuleOp, name: str | None = None) -> FuncOp:
     """Find a function by name or, without one, the only function or the only public one.
 
     Private functions are groups, which other functions of the module call. Raises InputError.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> strata.dialects.find_function(te.function("f", [A], te.nn.exp(A)).module).sym_name.data
+    'f'
     """
     named = [f for f in functions(module) if name is None or f.sym_name.data == name]
     if name is None and len(named) > 1:
