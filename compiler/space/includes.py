@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
-from inspect import getsource, unwrap
+from inspect import unwrap
 from types import ModuleType
 
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
@@ -33,6 +33,7 @@ from compiler.schedule.schedule import Schedule
 from compiler.schedule.script import script_of
 from compiler.schedule.state import empty_script
 from compiler.support.errors import ScheduleError
+from compiler.support.plugins import source_of
 from compiler.support.text import unknown
 from compiler.targets.registry import DEFAULT_GPU, gpu_of
 from compiler.types.machines import Gpu, Machine, host
@@ -251,8 +252,7 @@ class _Writer:
 def version_of(rule: Rule) -> str:
     """The hash of a recipe's sources: its module, and the modules of recipes that it imports."""
     modules: dict[str, ModuleType] = {}
-    module = sys.modules.get(unwrap(rule).__module__)
-    waiting = [] if module is None else [module]
+    waiting = [sys.modules[unwrap(rule).__module__]]
     while waiting:
         module = waiting.pop()
         if module.__name__ in modules:
@@ -261,7 +261,7 @@ def version_of(rule: Rule) -> str:
         names = {getattr(value, "__module__", None) or "" for value in vars(module).values()}
         names |= {value.__name__ for value in vars(module).values() if isinstance(value, ModuleType)}
         waiting += [sys.modules[name] for name in sorted(names) if name.startswith(_SOURCES) and name in sys.modules]
-    return sha256("".join(getsource(modules[name]) for name in sorted(modules)).encode()).hexdigest()[:8]
+    return sha256("".join(source_of(modules[name]) for name in sorted(modules)).encode()).hexdigest()[:8]
 
 
 def _ops(script: ModuleOp | NamedSequenceOp) -> list[Operation]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,8 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import decode_source
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Generic, TypeVar, overload
 
 from compiler.support.errors import InputError, StrataError
@@ -42,6 +44,8 @@ OBJECTS = ("dialect", "target", "program law", "group law")
 Value = TypeVar("Value")
 _plugins: dict[str, Registry] = {}
 _scanned: list[bool] = []
+_sources: dict[str, str] = {}
+"""The text of each loaded file by the name of its module, as it was when it was loaded."""
 
 
 class PluginError(StrataError):
@@ -253,17 +257,42 @@ def load_file(path: str) -> None:
     name = Path(path).stem
 
     def register() -> Callable[[Registry], object]:
-        spec = spec_from_file_location(f"strata_plugin_{name}", path)
-        if spec is None or spec.loader is None:
+        if not path.endswith(".py"):
             raise PluginError(f"the plugin {path} is no file of Python")
-        module = module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = ModuleType(_module_name(name))
+        module.__file__ = path
+        sys.modules[module.__name__] = module  # a dataclass looks its annotations up there
+        _sources[module.__name__] = decode_source(Path(path).read_bytes())
+        exec(compile(_sources[module.__name__], path, "exec", dont_inherit=True), vars(module))
         entry = getattr(module, "register", None)
         if not callable(entry):
             raise PluginError(f"the plugin {path} has no function register(registry)")
         return entry  # type: ignore[no-any-return]
 
-    _register(name, register)
+    if name in _plugins:
+        raise PluginError(f"there are two plugins {name}")
+    try:
+        _register(name, register)
+    except PluginError:
+        _forget(name)
+        raise
+
+
+def source_of(module: ModuleType) -> str:
+    """The text of a module; of a loaded file as it was when it was loaded."""
+    text = _sources.get(module.__name__)
+    return inspect.getsource(module) if text is None else text
+
+
+def _module_name(plugin: str) -> str:
+    return f"strata_plugin_{plugin}"
+
+
+def _forget(plugin: str) -> None:
+    """Remove a plugin, and the module of its file."""
+    _plugins.pop(plugin, None)
+    _sources.pop(_module_name(plugin), None)
+    sys.modules.pop(_module_name(plugin), None)
 
 
 @contextmanager
@@ -287,7 +316,7 @@ def loaded(files: Sequence[str]) -> Iterator[None]:
         if before is not None:
             os.environ[FILES] = before
         for name in {Path(path).stem for path in files} - installed:
-            _plugins.pop(name, None)
+            _forget(name)
 
 
 def _register(name: str, load: Callable[[], Callable[[Registry], object]]) -> None:

@@ -2,6 +2,8 @@
 
 import random
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
@@ -12,15 +14,16 @@ from compiler.recipes.rules import GPU_RULES, RULES
 from compiler.report.importance import decisions_of
 from compiler.schedule.python import as_python
 from compiler.space.derivation import derive
-from compiler.space.includes import shortened
-from compiler.targets.cuda.machines import machine as gpu
+from compiler.space.includes import shortened, version_of
+from compiler.support import plugins
+from compiler.targets.cuda.machines import representative_gpu
 from compiler.types.machines import MACHINES, Gpu, Machine
 from strata import Schedule, SearchTask, te
 from strata.database import Record
 from strata.errors import ScheduleError
 from strata.schedule import outline
 
-AVX2, H100 = MACHINES["avx2"], gpu("sm_90")
+AVX2, H100 = MACHINES["avx2"], representative_gpu("sm_90")
 
 
 def product(m: int = 24, n: int = 40, k: int = 36) -> te.Function:
@@ -165,3 +168,46 @@ def test_a_template_leaves_the_other_sizes_of_a_recipe_open() -> None:
     assert "rows" not in names and "vectors" in names
     task = SearchTask(product(), threads=1, template=SCRIPT.replace(" with {rows = 4 : i64}", "") % ("", ""))
     assert "rows" in [choice.name for choice in task.derived.sketches[0].choices]
+
+
+RULE = '''
+from __future__ import annotations
+
+from strata.recipes import Alternative
+
+
+def by_vectors(draft, label):
+    """The innermost loop by vectors."""
+
+    def apply(draft):
+        s = draft.schedule
+        s.vectorize(s.split(s.get_loops(label)[-1], [None, LANES])[1])
+        return [label]
+
+    yield Alternative("by vectors", apply)
+
+
+def register(registry):
+    registry.search_rule(by_vectors)
+'''
+
+
+def test_a_rule_in_a_loaded_file_has_the_version_of_its_text(tmp_path: Path) -> None:
+    path, function = tmp_path / "mine.py", elementwise()
+    versions, records = [], []
+    for lanes in ("4", "8", "8", "4"):  # written within a second, texts of one length
+        path.write_text(RULE.replace("LANES", lanes))
+        with plugins.loaded([str(path)]):
+            versions.append(version_of(RULES[0]))
+            schedule = Schedule(function)
+            schedule.include("by_vectors", "C", {})
+            records.append(str(shortened(schedule.script, schedule.inclusions, AVX2)))
+            changed = [Schedule(function).apply(record).inclusions[0].changed for record in records]
+            assert changed == [version != versions[-1] for version in versions]
+    assert versions[0] == versions[3] != versions[1] == versions[2]
+    assert sha256(b"").hexdigest()[:8] not in versions
+
+
+def elementwise() -> te.Function:
+    A = te.placeholder((12, 16), name="A")
+    return te.function("f", [A], te.compute((12, 16), lambda i, j: A[i, j] + 1.0, name="C"))
