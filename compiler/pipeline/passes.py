@@ -16,11 +16,14 @@ from compiler import universe
 from compiler.dialects.dominance import verify_module
 from compiler.pipeline.options import made
 from compiler.pipeline.text import Substring, elements
+from compiler.support import plugins
 from compiler.support.errors import InputError
 from compiler.support.text import unknown
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
+
+    from compiler.schedule.primitive import Primitive
 
 _LOW_TO_CPU = "transpose-scatters,extend-floats,expand-math,plan-buffers"
 
@@ -103,6 +106,22 @@ def nested_steps(text: str) -> list[PipelineStep]:
     if anchor is None or anchor[1] not in ("builtin.module", "any"):
         raise stripped.refused(f"a pass pipeline is written 'builtin.module(...)', not '{text}'")
     return list(_nested(stripped.group(anchor, 2)))
+
+
+def example_fault(primitive: Primitive) -> str:
+    """Describe the fault of a primitive's example of its pass in one sentence; empty for a correct or no example."""
+    from compiler.passes.schedule.declared import pass_of
+
+    if not primitive.shell:
+        return ""
+    name, options = _name_and_options(Substring.of(primitive.shell))
+    if not plugins.NAME.fullmatch(str(name)):
+        return f"its pass is named '{name}'; its example is such as '{primitive.name.replace('_', '-')}{{block=C}}'"
+    try:
+        made(pass_of(primitive), name, options)
+    except InputError as error:
+        return f"its example '{primitive.shell}' is refused: {error}"
+    return ""
 
 
 def _nested(nested: Substring) -> Iterator[PipelineStep]:

@@ -167,6 +167,23 @@ class Alternative:
     optional: bool = True
 
 
+def alternative_fault(alternative: object) -> str:
+    """Describe why a value that a rule yields is no alternative; empty for one."""
+    if not isinstance(alternative, Alternative):
+        return f"it yielded {alternative!r}; it yields alternatives, such as Alternative(name, apply)"
+    fits = isinstance(alternative.name, str) and callable(alternative.apply)
+    return "" if fits else f"it yielded {alternative!r}; an alternative has a name, then a function"
+
+
+def labels_fault(scheduled_labels: object) -> str:
+    """Describe why a value is no result of an alternative's `apply`; empty for labels of blocks."""
+    is_list = isinstance(scheduled_labels, Sequence) and not isinstance(scheduled_labels, str)
+    if is_list and all(isinstance(label, str) for label in scheduled_labels):  # type: ignore[union-attr]
+        return ""
+    expected = "the labels of the blocks that it scheduled, such as [label]"
+    return f"apply gave {scheduled_labels!r}; it gives {expected}"
+
+
 def labels(*blocks: Block | None) -> list[str]:
     """The labels of those blocks that there are."""
     return [block.label for block in blocks if block is not None]

@@ -3,6 +3,7 @@
 schedule.py    Schedule, with one method a primitive; replay
 recorder.py    the base of Schedule: a loop function and the script applied to it
 primitive.py   `@primitive`: the declaration from which op, method, pass and page come
+declarations.py  the faults of a declaration
 parameters.py  the kinds of parameters
 names.py       handles of blocks and loops by name
 primitives/    one file a primitive

@@ -131,8 +131,11 @@ class Primitive:
             plan = self.plan(state.program, **values)
             given = len(plan.loops) + len(plan.blocks) + len(plan.params)
             if given != len(op.results):
-                what = next(iter(self.gives))
-                refuse(block_place(values["block"]), f"it has {given} {what}, not {len(op.results)}")
+                what = next(iter(self.gives), "results")
+                refuse(
+                    block_place(values["block"]) if "block" in values else "",
+                    f"it has {given} {what}, not {len(op.results)}",
+                )
         return plan
 
     def results(
@@ -178,9 +181,14 @@ class Primitive:
                 texts.append(f"{name}={text}" if parameter.optional else text)
         return f"{self.name}({', '.join(texts)})"
 
+    @property
+    def example_handles(self) -> list[str]:
+        """The lines of a script that define the handles which the example uses."""
+        return _handles_of(self.example)
+
     def _op_docstring(self) -> str:
         consumed = ", ".join(f"`{name}`" for name in self.consumes) or "nothing"
-        body = [*_handles_of(self.example), *self.example.splitlines()]
+        body = [*self.example_handles, *self.example.splitlines()]
         lines = "\n".join(f"  {line.strip()}" for line in body)
         head = "transform.named_sequence @schedule(%f: !transform.any_op {transform.readonly}) {"
         return f"{self.summary}\n\nConsumes {consumed}.\n\n```mlir\n{head}\n{lines}\n  transform.yield\n}}\n```\n"

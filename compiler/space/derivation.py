@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.graph.provenance import Provenance
-from compiler.recipes.draft import Alternative, Draft, Rule, to_schedule
+from compiler.recipes.draft import Alternative, Draft, Rule, alternative_fault, labels_fault, to_schedule
 from compiler.recipes.gpu.threads import spread
 from compiler.recipes.steps import contiguous
 from compiler.schedule.include import Inclusion
-from compiler.schedule.schedule import Schedule
+from compiler.schedule.primitive import CHOICES, applies
+from compiler.schedule.schedule import Schedule, script_of
 from compiler.space.sketch import Sketch
-from compiler.support.errors import ScheduleError
+from compiler.support.errors import InputError, ScheduleError
 from compiler.support.gc import paused
 from compiler.types.machines import Gpu, Machine
 
@@ -149,7 +150,7 @@ class _Follower:
     def unused(self) -> tuple[str, ...]:
         """A message for each rule of a plugin whose alternatives were all refused, with the first reason."""
         refused = {rule: why for rule, why in self._refused.items() if rule not in self._applied}
-        foreign = {rule: why for rule, why in refused.items() if not rule.__module__.startswith("compiler.recipes.")}
+        foreign = {rule: why for rule, why in refused.items() if _is_foreign(rule)}
         return tuple(f"the rule {rule.__name__} adds nothing: {why}" for rule, why in foreign.items())
 
     def all_from(self, draft: Draft) -> list[Derivation]:
@@ -177,6 +178,7 @@ class _Follower:
         optional. Only the first one unless `deviate` is set."""
         rule, stages, optional = self.rules[stage.rule], [], True
         for alternative in rule(stage.draft, label):
+            _check(rule, alternative_fault(alternative))
             after = self._tried(stage.draft, rule, alternative, label)
             if after is None:
                 continue
@@ -197,6 +199,9 @@ class _Follower:
         after = draft.fork()
         try:
             scheduled_labels = alternative.apply(after)
+            _check(rule, labels_fault(scheduled_labels))
+            if _is_foreign(rule):
+                _check_choices(after.schedule, draft.schedule.length)
         except ScheduleError as error:
             self.dropped[f"{alternative.name}: {error}"] = None
             self._refused.setdefault(rule, str(error))
@@ -204,3 +209,22 @@ class _Follower:
         first, end = draft.schedule.length, after.schedule.length
         after.schedule.note(Inclusion(rule.__name__, label, alternative.name, first, end))
         return after.without(scheduled_labels)
+
+
+def _is_foreign(rule: Rule) -> bool:
+    """Whether a rule is not one of the compiler's."""
+    return not getattr(rule, "__module__", "").startswith("compiler.recipes.")
+
+
+def _check(rule: Rule, fault: str) -> None:
+    """Raise InputError for a fault of what a rule gives."""
+    if fault:
+        raise InputError(f"search rule {getattr(rule, '__name__', rule)}: {fault}")
+
+
+def _check_choices(schedule: Schedule, first: int) -> None:
+    """Raise ScheduleError for a choice, from op `first` on, whose results no step uses."""
+    for op in list(script_of(schedule.script).body.block.ops)[first : schedule.length]:
+        if applies(op, *CHOICES) and not any(list(result.uses) for result in op.results):
+            names = ", ".join(f"'{result.name_hint}'" for result in op.results if result.name_hint) or "of the rule"
+            raise ScheduleError(f"the choice {names} is used by no step; its candidates would be equal")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
@@ -38,8 +39,16 @@ OWN = {
 }
 """By kind of part the compiler's own names, or the function that gives them."""
 
-OBJECTS = ("dialect", "target", "program law", "group law")
-"""The kinds of parts that are objects; others are functions and classes."""
+CLASSES = {
+    "dialect": "xdsl.ir:Dialect",
+    "target": "compiler.targets.target:Target",
+    "law": "compiler.alternatives.law:Law",
+}
+"""The kinds of parts that are objects, and their classes; others are functions and classes."""
+RULES = ("search rule", "GPU search rule", "grouping rule")
+"""The kinds of parts that are generator functions."""
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+"""The names of passes, which pipelines can spell."""
 
 Value = TypeVar("Value")
 _plugins: dict[str, Registry] = {}
@@ -76,6 +85,10 @@ class Part:
         """The error that blames this part for a crash."""
         return PluginError(f"plugin {self.plugin}: {self.kind} {self.name} failed: {_crash(error)}")
 
+    def misused(self, sentence: str) -> PluginError:
+        """The error that blames this part for a result that its kind does not have."""
+        return PluginError(f"plugin {self.plugin}: {self.kind} {self.name}: {sentence}")
+
     @contextmanager
     def blamed(self) -> Iterator[None]:
         """Blame this part for what crashes meanwhile; what refuses a program passes."""
@@ -97,13 +110,14 @@ class Part:
         return self._guarded(self.value)
 
     def _guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return self._generator(function) if inspect.isgeneratorfunction(function) else self._function(function)
+        generates = self.kind in RULES or inspect.isgeneratorfunction(function)
+        return self._generator(function) if generates else self._function(function, self._checked)
 
-    def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _function(self, function: Callable[..., Any], checked: Callable[[Any], Any]) -> Callable[..., Any]:
         @wraps(function)
         def call(*args: object, **kwargs: object) -> object:
             with self.blamed():
-                return function(*args, **kwargs)
+                return checked(function(*args, **kwargs))
 
         return call
 
@@ -111,11 +125,35 @@ class Part:
         @wraps(function)
         def generate(*args: object, **kwargs: object) -> Iterator[Any]:
             with self.blamed():
-                for given in function(*args, **kwargs):
-                    way = getattr(given, "apply", None)
-                    yield given if way is None else replace(given, apply=self._function(way))
+                results = function(*args, **kwargs)
+                if not isinstance(results, Iterable):
+                    raise self.misused(f"it gave {results!r}; it is a generator function, which yields")
+                for result in results:
+                    yield self._alternative(result) if "search rule" in self.kind else result
 
         return generate
+
+    def _alternative(self, alternative: Any) -> Any:
+        """One way that a search rule yields, blamed for its crashes and for what it returns."""
+        fault = _load("compiler.recipes.draft:alternative_fault")(alternative)
+        if fault:
+            raise self.misused(fault)
+        return replace(alternative, apply=self._function(alternative.apply, self._labels))
+
+    def _labels(self, labels: Any) -> Any:
+        """The labels that a way of a search rule returns."""
+        fault = _load("compiler.recipes.draft:labels_fault")(labels)
+        if fault:
+            raise self.misused(fault)
+        return labels
+
+    def _checked(self, result: Any) -> Any:
+        """The result of a function: a plan of a primitive, a tensor or several of an operator."""
+        if self.kind == "primitive" and not isinstance(result, _load("compiler.schedule.plan:Plan")):
+            raise self.misused(f'it gave {result!r}; it gives a Plan, such as PRIMITIVES["reorder"].plan(...)')
+        if self.kind == "operator" and result is None:
+            raise self.misused("it gave None; it gives a tensor, or several")
+        return result
 
 
 @dataclass
@@ -136,6 +174,17 @@ class Registry:
 
     def pass_(self, kind: Value) -> Value:
         """Add a pass: a frozen dataclass, whose fields are its options, that extends xDSL's ModulePass."""
+        from xdsl.passes import ModulePass
+
+        if not (inspect.isclass(kind) and issubclass(kind, ModulePass)):
+            raise self._refused("pass", kind, "it is no class that extends ModulePass")
+        parameters = vars(kind).get("__dataclass_params__")
+        if parameters is None or not parameters.frozen:
+            raise self._refused("pass", kind, "it is no frozen dataclass; put @dataclass(frozen=True) above the class")
+        name = getattr(kind, "name", None)
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            found = "none" if name is None else repr(name)
+            raise self._refused("pass", kind, f'its name is {found}; it has one such as name = "my-pass"')
         return self._add("pass", kind)
 
     def dialect(self, dialect: Value) -> Value:
@@ -148,6 +197,12 @@ class Registry:
         name = getattr(plan, "__name__", "")
         if name not in declared or inspect.unwrap(declared[name].plan) is not plan:
             raise PluginError(f"the primitive {name!r} of plugin {self.plugin} is not declared by @primitive")
+        fault = _load("compiler.schedule.declarations:declaration_fault")(declared[name])
+        fault = fault or _load("compiler.pipeline.passes:example_fault")(declared[name])
+        if fault:
+            raise PluginError(f"plugin {self.plugin}: primitive {name}: {fault}")
+        if declared[name].pass_name:
+            self._check_free("pass", declared[name].pass_name)
         return self._add("primitive", plan)
 
     def operator(self, function: Value) -> Value:
@@ -172,9 +227,21 @@ class Registry:
         return self._add("target", target)
 
     def _add(self, kind: str, value: Value) -> Value:
+        path = CLASSES.get(kind.rpartition(" ")[2])
         name = getattr(value, "name", None) or getattr(value, "__name__", None)
-        if not isinstance(name, str) or (kind not in OBJECTS and not callable(value)):
-            raise PluginError(f"plugin {self.plugin} registers {value!r}, which is no {kind}")
+        if not isinstance(name, str) or (path is None and not callable(value)):
+            raise self._refused(kind, value, "it is no function with a name" if path is None else "it has no name")
+        self._check_free(kind, name)
+        if path is not None and not isinstance(value, _load(path)):
+            raise self._refused(kind, value, f"it is no {path.rpartition(':')[2]}")
+        self.parts.append(Part(self.plugin, kind, name, value))
+        return value
+
+    def _refused(self, kind: str, value: object, reason: str) -> PluginError:
+        return PluginError(f"plugin {self.plugin} registers {value!r}, which is no {kind}: {reason}")
+
+    def _check_free(self, kind: str, name: str) -> None:
+        """Raise PluginError for a name that the compiler or a plugin has for a part of a kind."""
         parts = [part for registry in (*_plugins.values(), self) for part in registry.parts]
         taken = next((part.plugin for part in parts if (part.kind, part.name) == (kind, name)), "")
         built_in = _load(OWN[kind]) if kind in OWN else ()
@@ -182,8 +249,6 @@ class Registry:
             taken = "the compiler"
         if taken:
             raise PluginError(f"plugin {self.plugin} cannot add the {kind} '{name}': {taken} has one of that name")
-        self.parts.append(Part(self.plugin, kind, name, value))
-        return value
 
 
 class Extended(Sequence[Value], Generic[Value]):
@@ -326,8 +391,10 @@ def _register(name: str, load: Callable[[], Callable[[Registry], object]]) -> No
     registry = Registry(name)
     try:
         load()(registry)
+    except PluginError:
+        raise
     except StrataError as error:
-        raise PluginError(str(error)) from error
+        raise PluginError(f"plugin {name}: {error}") from error
     except (Exception, SystemExit) as error:
         raise PluginError(f"plugin {name} cannot be loaded: {_crash(error)}") from error
     _plugins[name] = registry

@@ -20,10 +20,13 @@ from compiler.autotune.task import SearchTask
 from compiler.filecheck.runner import check
 from compiler.graph.grouping import RULES, group
 from compiler.opt import main as strata_opt
+from compiler.pipeline.passes import example_fault
 from compiler.recipes.rules import RULES as SEARCH_RULES
 from compiler.schedule import Schedule
+from compiler.schedule.declarations import declaration_fault
+from compiler.schedule.primitives import PRIMITIVES
 from compiler.support import plugins
-from compiler.support.errors import InputError, TargetError
+from compiler.support.errors import InputError, ScheduleError, TargetError
 from compiler.support.plugins import PluginError, Registry
 from tests.said import refusal
 
@@ -81,6 +84,22 @@ WRONG = {
         PLUGIN + "class Mine: name = 'c'\n    registry.target(Mine())\n",
         "cannot add the target 'c': the compiler has",
     ),
+    "instance": (PASS.replace("_(Swap)", "_(Swap())") % "pass", r"no pass: it is no class that extends ModulePass"),
+    "no dataclass": (
+        PASS.replace("@dataclass(frozen=True)\n", "") % "pass",
+        r"mine registers <class .*, which is no pass: it is no frozen dataclass; put @dataclass\(frozen=True\)",
+    ),
+    "no name": (PASS.replace('name = "swap-loops"', "x = 1") % "pass", "no pass: its name is none; it has one such as"),
+    "spaces": (
+        PASS.replace("swap-loops", "swap loops") % "pass",
+        "no pass: its name is 'swap loops'; it has one such as",
+    ),
+    "no dialect": (
+        PLUGIN + "class Mine: name = 'c'\n    registry.dialect(Mine())\n",
+        "which is no dialect: it is no Dial",
+    ),
+    "no target": (PLUGIN + "class Mine: name = 'mine'\n    registry.target(Mine())\n", "no target: it is no Target"),
+    "refusal": ("from strata.errors import InputError\nraise InputError('no')\n", "plugin mine: no$"),
     "undeclared": (PLUGIN + "def skew(p): ...\n    registry.primitive(skew)\n", "'skew' .* is not declared"),
     "twice": (PASS % "pass" + "    registry.pass_(Swap)\n", "the pass 'swap-loops': mine has one"),
 }
@@ -264,6 +283,137 @@ def test_a_file_with_a_primitive_is_loaded_again_also_from_elsewhere() -> None:
     Path("other.py").write_text(PEEL)
     with plugins.loaded(["again.py"]), pytest.raises(PluginError, match="a primitive 'peel' already"):
         plugins.load_file("other.py")
+
+
+INTERCHANGE = """
+from strata.schedule import INT, LOOP, PRIMITIVES, primitive
+
+@primitive(SYNTAX, EXAMPLE, SHELL, outer=LOOP, inner=LOOP)
+def interchange(program, outer, inner):
+    \"""Swap two loops.\"""
+    return PRIMITIVES["reorder"].plan(program, (inner, outer))
+
+def register(registry):
+    registry.primitive(interchange)
+"""
+PARTS = {
+    "SYNTAX": '"$outer `,` $inner"',
+    "EXAMPLE": '"sched.interchange %m, %l"',
+    "SHELL": '"interchange{block=C outer=m inner=l}"',
+}
+DECLARATIONS = {
+    "comma": (
+        "`,`",
+        ",",
+        r"syntax '\$outer , \$inner' is refused: .*; punctuation stands in backticks: \$outer `,` \$inner",
+    ),
+    "syntax": ("$inner", "$iner", r"the parameters are outer, inner; the syntax has \$iner"),
+    "lacks": (" `,` $inner", "", r"the syntax '\$outer' is refused: operand 'inner' not found"),
+    "keyword": ("inner=LOOP", "iner=LOOP", "the parameters are outer, inner; the declaration has iner"),
+    "fewer": (", inner=LOOP", "", "the parameters are outer, inner; the declaration lacks inner"),
+    "kind": ("inner=LOOP", "inner=3", "its parameter inner is 3, expected a kind such as LOOP"),
+    "docstring": ('\n    """Swap two loops."""', "", "it has no docstring"),
+    "result": (
+        "outer=LOOP",
+        'gives={"a": "lop"}, outer=LOOP',
+        "its result a is of the kind 'lop'; there are block, loop, p",
+    ),
+    "consumes": ("outer=LOOP", 'consumes=["o"], outer=LOOP', "it consumes 'o', and its handles are outer, inner"),
+    "other op": ("sched.interchange %m, %l", "sched.reverse %m", "'sched.reverse %m' has no sched.interchange"),
+    "handle": ("%m, %l", "%m, %x", "its example 'sched.interchange %m, %x' is refused: values used but not defined"),
+    "example": ("%m, %l", "%m %l", "its example 'sched.interchange %m %l' is refused:"),
+    "spaces": ("interchange{block", "inter change{block", "its pass is named 'inter change'; its example is such as"),
+    "option": ("inner=l}", "iner=l}", "its example 'interchange.*' is refused: .* there is no option 'iner'"),
+    "taken": ('"interchange{', '"reverse{', "cannot add the pass 'reverse': the compiler has one"),
+}
+
+
+@pytest.mark.parametrize("case", DECLARATIONS)
+def test_a_wrong_declaration_is_refused_in_one_sentence(case: str, capsys: Said) -> None:
+    old, new, sentence = DECLARATIONS[case]
+    text = INTERCHANGE
+    for name, part in PARTS.items():
+        text = text.replace(name, part)
+    assert text.count(old) == 1
+    Path("mine.py").write_text(text.replace(old, new))
+    assert strata_opt(["--load", "mine.py", "in.mlir"]) == 1
+    said = refusal(capsys.readouterr().err)
+    assert re.search(sentence, said) and re.search("plugin mine(: primitive interchange: | cannot add)", said)
+    Path("mine.py").write_text(text)
+    assert strata_opt(["--load", "mine.py", "in.mlir"]) == 0
+
+
+def test_the_compilers_own_declarations_have_no_fault() -> None:
+    assert {name: fault for name, p in PRIMITIVES.items() if (fault := declaration_fault(p) or example_fault(p))} == {}
+
+
+def test_a_plan_that_is_none_is_blamed() -> None:
+    Path("mine.py").write_text(PEEL.replace("return PRIM", "PRIM"))
+    with plugins.loaded(["mine.py"]):
+        schedule = Schedule(compiler.lower(compiler.pipeline.parse(PROGRAM)))
+        with pytest.raises(PluginError, match=r"plugin mine: primitive peel: it gave None; it gives a Plan, such as"):
+            schedule.peel(schedule.get_loops(schedule.get_block("C"))[0])
+    Path("mine.py").write_text(PEEL.replace('"a": "loop", ', "").replace("%a, %b", "%b"))
+    with plugins.loaded(["mine.py"]), pytest.raises(ScheduleError, match="peel: it has 2 b, not 1"):
+        schedule = Schedule(compiler.lower(compiler.pipeline.parse(PROGRAM)))
+        schedule.peel(schedule.get_loops(schedule.get_block("C"))[0])
+
+
+RULE = """
+from strata.recipes import Alternative
+
+def mine(draft, label):
+    def apply(draft):
+        s = draft.schedule
+        s.unroll(s.split(s.get_loops(label)[0], [None, draft.choose([1, 2, 4], 2, "rows")])[1])
+        return [label]
+    yield Alternative("mine", apply)
+
+def register(registry):
+    registry.search_rule(mine)
+"""
+MALFORMED = {
+    "nothing": (
+        "return [label]",
+        "pass",
+        "apply gave None; it gives the labels of the blocks that it scheduled, such as",
+    ),
+    "a word": ("return [label]", "return label", "apply gave '.*'; it gives the labels"),
+    "a function": (
+        'Alternative("mine", apply)',
+        "apply",
+        "it yielded <function .*; it yields alternatives, such as Alter",
+    ),
+    "swapped": ('"mine", apply)', 'apply, "mine")', "it yielded Alternative.*; an alternative has a name, then"),
+    "no generator": ('yield Alternative("mine", apply)', "return None", "it gave None; it is a generator function"),
+    "crash": ("return [label]", "1 / 0", "ZeroDivisionError"),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_a_malformed_rule_is_blamed(case: str) -> None:
+    old, new, sentence = MALFORMED[case]
+    assert old in RULE
+    Path("mine.py").write_text(RULE.replace(old, new))
+    function = te.function("f", [A := te.placeholder((8,), name="A")], te.compute((8,), lambda i: A[i] + 1.0, name="C"))
+    with plugins.loaded(["mine.py"]), pytest.raises(PluginError, match=f"plugin mine: search rule mine.*{sentence}"):
+        assert SearchTask(function, threads=1).space
+    if case not in ("no generator", "crash"):  # a rule that no plugin registers
+        names: dict[str, object] = {}
+        exec(RULE.replace(old, new), names)
+        with pytest.raises(InputError, match=f"^search rule mine: {sentence}"):
+            assert SearchTask(function, threads=1, rules=[names["mine"]]).space  # type: ignore[list-item]
+
+
+def test_a_choice_of_a_rule_that_no_step_uses_is_refused() -> None:
+    unused = RULE.replace("        return", '        draft.choose([3, 5], 3, "depth")\n        return')
+    Path("mine.py").write_text(unused)
+    function = te.function("f", [A := te.placeholder((8,), name="A")], te.compute((8,), lambda i: A[i] + 1.0, name="C"))
+    with plugins.loaded(["mine.py"]):
+        derived = SearchTask(function, threads=1).derived
+    sentence = "the choice 'depth' is used by no step; its candidates would be equal"
+    assert derived.dropped == (f"mine: {sentence}",)
+    assert derived.unused == (f"the rule mine adds nothing: {sentence}",)
 
 
 TARGET = """
