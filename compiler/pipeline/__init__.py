@@ -4,6 +4,7 @@ passes is defined here and by targets.
 source.py   the verified module of a caller's program, and its level
 models.py   models of other tools: `from_onnx`
 loops.py    `lower`: to loops; `lower_for`: to the input of a target; `lower_to_kernels`: to a GPU's kernels
+verify.py   `verify`: prove that one loop program computes what another does
 text.py     the parts of a pipeline's text, with their source locations
 options.py  parse the options of a pass to its fields
 passes.py   parse a pipeline to passes, expand named pipelines, run them
