@@ -24,7 +24,7 @@ from compiler import build, lower, recipes, te
 from compiler.autotune.task import SearchTask
 from compiler.bench import workloads
 from compiler.bench.schedules import scheduled
-from compiler.driver.cache.place import SWITCH
+from compiler.driver.cache.folder import SWITCH
 from compiler.driver.choice.preferred import preferred_schedule
 from compiler.lowering.low_to_llvm import parallel
 from compiler.passes.expand_math import ExpandMathPass

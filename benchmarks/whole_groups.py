@@ -67,7 +67,7 @@ def print_groups(
     sources = {part: source_of(parts[part], records.get(part)) for part in parts}
     kernel = built(program, function, sources, 1, POLICY, arrays, profiled=True)
     laws = {facts.name: facts.law for facts in kernel.groups}
-    times = _times(kernel, [call.callee for call in program.whole.running.main.calls])
+    times = _times(kernel, [call.callee for call in program.whole.constant_split.main.calls])
     rows = [
         Row(group, times.groups[group.name], *_bound(group, times.rate), laws[group.name], sources[group.name].origin)
         for group in program.whole.groups

@@ -16,10 +16,10 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import SSAValue
 
 from compiler import universe
-from compiler.driver.main.constants import complete
-from compiler.driver.main.occurrences import Pairs, replaceable, standing
+from compiler.driver.main.constants import with_steps
+from compiler.driver.main.occurrences import Pairs, coalesced, replaceable
 from compiler.driver.main.slices import Joins, sliced
-from compiler.driver.main.texts import empty
+from compiler.driver.main.texts import empty_function
 from compiler.graph.concatenation import Slot
 from compiler.graph.main import Call, Copy, Main, write_low
 from compiler.passes.plan_buffers import PlanBuffersPass
@@ -66,7 +66,7 @@ def as_compiled(main: Main, joins: Joins, rng: random.Random) -> tuple[Main, dic
     """Main with slices, and with outputs in the place of inputs."""
     cut = sliced(main, joins, main.buffers)
     pairs = shared_pairs(cut, rng)
-    stands = standing(((call, pairs.get(call.callee, ())) for call in cut.calls), cut.wholes)
+    stands = coalesced(((call, pairs.get(call.callee, ())) for call in cut.calls), cut.wholes)
 
     def place(names: Sequence[str]) -> tuple[str, ...]:
         return tuple(stands.get(name, name) for name in names)
@@ -77,7 +77,7 @@ def as_compiled(main: Main, joins: Joins, rng: random.Random) -> tuple[Main, dic
         else Copy(*place([step.source, step.target]))
         for step in cut.steps
     ]
-    return complete(cut, steps, {}), pairs
+    return with_steps(cut, steps, {}), pairs
 
 
 def called(callee: str, joins: Joins, inputs: Sequence[Bytes], size: int) -> Bytes:
@@ -108,7 +108,7 @@ def computed(main: Main, joins: Joins, inputs: Sequence[Bytes]) -> list[Bytes]:
 
 def low_form(main: Main) -> FuncOp:
     """Main at the low level, its temporaries planned."""
-    function = empty(main.name)
+    function = empty_function(main.name)
     write_low(function, main)
     PlanBuffersPass().apply(universe.context(), ModuleOp([function]))
     return function

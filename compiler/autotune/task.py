@@ -127,7 +127,7 @@ class SearchTask(TaskProgram):
         from compiler.autotune.measure.turns import ProfiledProgram
         from compiler.autotune.tasks.in_place import Finals
 
-        calls = [f"{self.name}.{call.callee}" for call in program.running.main.calls]
+        calls = [f"{self.name}.{call.callee}" for call in program.constant_split.main.calls]
         groups = {group.name: group for group in self.groups}
 
         def source(name: str, record: Record | None) -> Scheduled:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from compiler.cli.printing import show
-from compiler.driver.cache.place import place
+from compiler.driver.cache.folder import cache_folder
 from compiler.driver.cache.store import Store
 from compiler.support.errors import InputError
 
@@ -31,14 +31,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _path() -> Path:
-    where = place()
+    where = cache_folder()
     if where.path is None:
         raise InputError(f"there is no cache: {where.why}")
     return where.path
 
 
 def _info() -> None:
-    where = place()
+    where = cache_folder()
     if where.path is None:
         show(f"state    off: {where.why}")
         return

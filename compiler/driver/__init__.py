@@ -7,7 +7,7 @@ kernels.py   `build_as_written`; `build_groups`: with schedules of groups; `buil
 plan.py      BuildPlan: the modules and schedules to compile; the recipe of a program of groups
 nests.py     the recipe of a program that calls no others; `build_unit`: such a program as data
 recipe.py    Recipe: the deferred compilation of a program
-memory.py    a kernel from the cache, or by its recipe
+caching.py   a kernel from the cache, or by its recipe
 inputs.py    constant inputs: arrays by name, checked and copied
 units/       one group: te, loops, its schedule, low, LLVM, object code; several in several processes
 main/        a program of groups: its calls, its constants, its kernel

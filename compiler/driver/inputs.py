@@ -21,7 +21,7 @@ from compiler.targets.arguments import Array, aligned_copy, check_input
 
 
 @dataclass(frozen=True)
-class Face:
+class Signature:
     """The signature of a program: its name, its arguments, constants included, of which the last `outputs` are results,
     and the alignment in bytes of the arrays of constants."""
 
@@ -31,9 +31,11 @@ class Face:
     alignment: int
 
 
-def face_of(program: Program | Main) -> Face:
+def signature_of(program: Program | Main) -> Signature:
     """The signature of a program. Constants of a main need no alignment: groups assume none, and main's are copied."""
-    return Face(program.name, program.arguments, program.outputs, 1 if isinstance(program, Main) else SLOT_ALIGNMENT)
+    return Signature(
+        program.name, program.arguments, program.outputs, 1 if isinstance(program, Main) else SLOT_ALIGNMENT
+    )
 
 
 def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str | None = None) -> ModuleOp:
@@ -73,7 +75,7 @@ def named(constants: object) -> Mapping[str, object]:
     return constants
 
 
-def by_name(x: object, program: Program | Face, constants: Mapping[str, object]) -> dict[str, object]:
+def by_name(x: object, program: Program | Signature, constants: Mapping[str, object]) -> dict[str, object]:
     """Rename constants from the names of inputs in the source `x` to those of the program's arguments.
 
     The names of a te function's tensors may differ from those of its module, which are unique. Raises InputError for an
@@ -90,7 +92,7 @@ def by_name(x: object, program: Program | Face, constants: Mapping[str, object])
     return {names[name]: array for name, array in constants.items()}
 
 
-def checked_arrays(program: Face, constants: Mapping[str, object]) -> dict[str, Array]:
+def checked_arrays(program: Signature, constants: Mapping[str, object]) -> dict[str, Array]:
     """The constants as arrays, checked against the shapes, dtypes and alignment of their arguments."""
     expected = [replace(argument(b), alignment=program.alignment) for b in program.arguments if b.name in constants]
     return {a.name: check_input(program.name, a, constants[a.name]) for a in expected}

@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.dense import constants_in
 from compiler.dialects.functions import callees, find_function, functions, is_main
-from compiler.driver.memory import Request, remembered
-from compiler.driver.nests import of_nests
-from compiler.driver.plan import BuildPlan, of_groups
+from compiler.driver.caching import BuildRequest, cached_kernel
+from compiler.driver.nests import nest_recipe
+from compiler.driver.plan import BuildPlan, group_recipe
 from compiler.driver.recipe import Recipe
 from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import BuildSettings, Scheduled
@@ -143,7 +143,7 @@ def build_by_team(
     with paused():
         module = verified(x, policy, name)
     settings = BuildSettings(policy, thread_count(threads), start, profiled=profiled)
-    request = Request(x, module, name, constants, settings, words)
+    request = BuildRequest(x, module, name, constants, settings, words)
 
     with Team() as team:
 
@@ -154,7 +154,7 @@ def build_by_team(
                 build_plan = plan(module, team)
             return replace(_recipe(request, build_plan, team), allocate=allocate)
 
-        return remembered(request, recipe)
+        return cached_kernel(request, recipe)
 
 
 def written(module: ModuleOp) -> BuildPlan:
@@ -165,14 +165,14 @@ def written(module: ModuleOp) -> BuildPlan:
     return BuildPlan(cut.module, hashes=cut.hashes)
 
 
-def _recipe(request: Request, plan: BuildPlan, team: Team) -> Recipe:
+def _recipe(request: BuildRequest, plan: BuildPlan, team: Team) -> Recipe:
     name, constants = request.name, request.constants
     if level_of(plan.module) == "te" and is_main(find_function(plan.module, name)):
-        return of_groups(request.x, plan, name, constants or {}, request.settings, team)
-    return of_nests(request.x, plan, name, constants, request.settings)
+        return group_recipe(request.x, plan, name, constants or {}, request.settings, team)
+    return nest_recipe(request.x, plan, name, constants, request.settings)
 
 
-def _constant_bytes(request: Request) -> int:
+def _constant_bytes(request: BuildRequest) -> int:
     """The bytes of all constants: the caller's arrays and those in the module."""
     sizes = (getattr(array, "nbytes", 0) for array in (request.constants or {}).values())
     return sum(sizes) + sum(constant.data.nbytes for constant in constants_in(request.module))

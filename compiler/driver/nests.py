@@ -1,4 +1,4 @@
-"""`of_nests`: the recipe of a program without calls; `load_unit`: its kernel; `build_unit`: compile it to data."""
+"""`nest_recipe`: the recipe of a program without calls; `load_unit`: its kernel; `build_unit`: compile it to data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import universe
 from compiler.dialects.dense import without_elements
 from compiler.dialects.functions import find_function, is_main
-from compiler.driver.inputs import Face, all_constants, by_name, face_of, fixed_arrays
+from compiler.driver.inputs import Signature, all_constants, by_name, fixed_arrays, signature_of
 from compiler.driver.plan import BuildPlan
 from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.compile import code_of, compiled
@@ -57,7 +57,7 @@ def _names(program: Program) -> list[str]:
     return [buffer.name for buffer in program.arguments]
 
 
-def of_nests(
+def nest_recipe(
     x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object] | None, settings: BuildSettings
 ) -> Recipe:
     """The recipe of a verified module that calls no others; nests that depend on constants alone run once. Raises
@@ -77,8 +77,8 @@ def of_nests(
     function = None if plan.tree else find_function(_loops(module, fold=not has_none), name)
     program = plan.tree if function is None else read(function)
     assert program is not None
-    face, stated_constants = face_of(program), dict(program.values)
-    arrays = all_constants(by_name(x, face, constants or {}), stated_constants)
+    signature, stated_constants = signature_of(program), dict(program.values)
+    arrays = all_constants(by_name(x, signature, constants or {}), stated_constants)
     splits_constants = bool(arrays or program.literals)
     parts = (
         split_program(program, arrays, apart=splits_constants)
@@ -92,7 +92,7 @@ def of_nests(
         return Texts({**te, **main}, before)
 
     compile = partial(compiled, parts, _names(program), settings.policy, settings.threads)
-    return Recipe(face, stated_constants, compile, texts, plan.group)
+    return Recipe(signature, stated_constants, compile, texts, plan.group)
 
 
 def _loops(module: ModuleOp, fold: bool) -> ModuleOp:
@@ -111,7 +111,7 @@ def _is_compiled_whole(module: ModuleOp, name: str | None) -> bool:
 
 def load_unit(
     unit: Unit,
-    face: Face | None,
+    signature: Signature | None,
     constants: Mapping[str, Array],
     stated: Collection[str],
     texts: Texts,
@@ -122,12 +122,12 @@ def load_unit(
     """Load a unit as a kernel, and run its preparation. constants: the arrays of the constant inputs, by name. stated:
     the names of those that the program states. start: of the build, on perf_counter. Raises what `Code.load` does."""
     before, fixed = None, dict[int, Array]()
-    if face is not None:
-        taken_arguments = [face.arguments[n] for n in unit.takes]
+    if signature is not None:
+        taken_arguments = [signature.arguments[n] for n in unit.takes]
         fixed = fixed_arrays(taken_arguments, constants, stated)
         if unit.prepare is not None:
             before = unit.prepare.load(texts.preparation)
-            prepared = before(*(constants[face.arguments[n].name] for n in unit.prepares))
+            prepared = before(*(constants[signature.arguments[n].name] for n in unit.prepares))
             fixed |= enumerate(prepared if isinstance(prepared, tuple) else (prepared,), len(taken_arguments))
     for array in fixed.values():
         array.flags.writeable = False

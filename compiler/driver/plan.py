@@ -1,4 +1,4 @@
-"""`BuildPlan`: the modules and schedules to compile; `of_groups`: the recipe of a program of groups."""
+"""`BuildPlan`: the modules and schedules to compile; `group_recipe`: the recipe of a program of groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler.analysis.combiners import check_combiners
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import constant_values, find_function
-from compiler.driver.inputs import all_constants, by_name, face_of
+from compiler.driver.inputs import all_constants, by_name, signature_of
 from compiler.driver.main.assemble import Assembled, assembled
 from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.pool import Team
@@ -41,7 +41,7 @@ class BuildPlan:
     tree: Program | None = None
 
 
-def of_groups(
+def group_recipe(
     x: object, plan: BuildPlan, name: str | None, constants: Mapping[str, object], settings: BuildSettings, team: Team
 ) -> Recipe:
     """The recipe of a te module of groups. Raises InputError for constants that are no inputs or are stated by the
@@ -49,9 +49,9 @@ def of_groups(
     check_combiners(plan.module)
     function = find_function(plan.module, name)
     main = read_tensors(function)
-    face, values = face_of(main), constant_values(function)
+    signature, values = signature_of(main), constant_values(function)
     stated_constants = {main.inputs[n].name: value for n, value in values.items()}
-    arrays = all_constants(by_name(x, face, constants), stated_constants)
+    arrays = all_constants(by_name(x, signature, constants), stated_constants)
     names = [buffer.name for buffer in main.inputs if buffer.name in arrays]
 
     @cache
@@ -59,4 +59,6 @@ def of_groups(
         return assembled(plan.module, plan.sources, settings, team, names, name, plan.hashes)
 
     inner_constants = {name: DenseAttr(dense) for name, dense in main.elements.items()}
-    return Recipe(face, stated_constants | inner_constants, lambda: program().linked, lambda: Texts(program().texts))
+    return Recipe(
+        signature, stated_constants | inner_constants, lambda: program().linked, lambda: Texts(program().texts)
+    )

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from compiler.dialects.dense import DenseAttr
-from compiler.driver.inputs import Face
+from compiler.driver.inputs import Signature
 from compiler.driver.main.linked import Linked
 from compiler.driver.units.unit import Unit
 from compiler.targets.arena import Allocate, arena
 from compiler.targets.cpu.facts import GroupFacts
 from compiler.targets.cpu.kernel import LevelText
 
-Code: TypeAlias = Unit | Linked
+CompiledProgram: TypeAlias = Unit | Linked
 """The compiled program: a unit, or units that main calls."""
 
 
@@ -30,14 +30,14 @@ class Texts:
 class Recipe:
     """The deferred compilation of a program.
 
-    face: its signature; None for a program that cannot have constants. known: the constants whose elements the program
+    signature: None for a program that cannot have constants. stated_constants: the constants whose elements the program
     states, by name. compiled: compiles it. texts: makes its texts by level, most of them on demand. group: the facts of
     the group, for a kernel of one group. allocate: allocates the memory of the constants.
     """
 
-    face: Face | None
-    known: Mapping[str, DenseAttr]
-    compiled: Callable[[], Code]
+    signature: Signature | None
+    stated_constants: Mapping[str, DenseAttr]
+    compiled: Callable[[], CompiledProgram]
     texts: Callable[[], Texts]
     group: GroupFacts | None = None
     allocate: Allocate = arena

@@ -18,10 +18,10 @@ def layers(program: Whole) -> dict[str, tuple[str, ...]]:
     main = read_tensors(program.function)
     sizes = {buffer.name: size(buffer) for buffer in main.inputs}
     behind = {main.inputs[n].name: {main.inputs[n].name} for n in program.constants}
-    for call in program.running.before:
+    for call in program.constant_split.constant_calls:
         behind |= dict.fromkeys(call.outputs, _behind(behind, call.inputs))
     named: dict[str, list[str]] = {}
-    for call in program.running.main.calls:
+    for call in program.constant_split.main.calls:
         names = sorted(_behind(behind, call.inputs), key=lambda name: (-sizes[name], name))
         named.setdefault(call.callee, []).extend(ROLE.sub("", name) for name in names[:1])
     return {group: tuple(dict.fromkeys(names)) for group, names in named.items()}

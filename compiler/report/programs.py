@@ -122,7 +122,7 @@ def _of_whole(
             chosen = database.choices(key).get(name)
             named_task = replace(task, name=name, calls=group.occurrences, layers=layer, chosen=chosen)
             by_place.setdefault(replace(key, program=""), []).append(named_task)
-    memory, timed = memory_of(program.running.main) if by_place else None, database.forms()
+    memory, timed = memory_of(program.constant_split.main) if by_place else None, database.forms()
     return [
         ProgramFacts(
             kept.name, place, _by_time(tasks), memory, _unmeasured(kept, program, tasks), _forms(kept, place, timed)

@@ -129,8 +129,8 @@ class ChosenForms:
         sources = {part.name: self.default(part) for part in partition.parts(self._threads, self._policy)}
         arrays = self._arrays(program)
         kernel = built(partition, self._func, sources, self._threads, self._policy, arrays, profiled=True)
-        calls = [program.written.get(call.callee, call.callee) for call in program.running.main.calls]
-        guarded = [n for n, call in enumerate(program.running.main.calls) if call.guarded is not None]
+        calls = [program.written.get(call.callee, call.callee) for call in program.constant_split.main.calls]
+        guarded = [n for n, call in enumerate(program.constant_split.main.calls) if call.guarded is not None]
         return Formed(ProfiledProgram(kernel, len(calls)), calls, guarded)
 
     def default(self, part: Schedulable) -> Scheduled:

@@ -3,7 +3,7 @@
 An entry is code that will run. So the folder is private to the user, each entry is checked by its digests, and other
 files in the folder are ignored. Failures to read or write are not errors but misses.
 
-place.py       the folder of the cache, or why caching is off
+folder.py      the folder of the cache, or why caching is off
 store.py       entries in a folder: atomic writes, checked reads, eviction of the least recently used
 fingerprint.py the part of every key: digests of the package's sources and plugins, versions of libraries
 record.py      dataclasses as bytes, and back

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from compiler.driver.cache.fingerprint import fingerprint
-from compiler.driver.cache.place import place
+from compiler.driver.cache.folder import cache_folder
 from compiler.driver.cache.record import from_bytes, to_bytes
 from compiler.driver.cache.store import Store
 
@@ -30,9 +30,9 @@ def put(value: object, words: Sequence[object]) -> None:
         entry.store.put(entry.key, to_bytes(value))
 
 
-def kept() -> bool:
+def is_enabled() -> bool:
     """Whether caching is on; if not, callers need not build keys."""
-    return place().path is not None
+    return cache_folder().path is not None
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class _Entry:
 
 def _entry(kind: type, words: Sequence[object]) -> _Entry | None:
     """The entry of a class under words, whose key includes the fingerprint; None without a folder or fingerprint."""
-    path = place().path
+    path = cache_folder().path
     package = None if path is None else fingerprint()
     return None if path is None or package is None else _Entry(_opened(path), repr((package, kind.__name__, *words)))
 

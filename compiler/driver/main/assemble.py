@@ -14,11 +14,11 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import callees, find_function, is_main
 from compiler.dialects.levels import require
 from compiler.dialects.numbers import Array, array_of
-from compiler.driver.main.constants import ConstantBlock, Preparing, complete
+from compiler.driver.main.constants import CallRewriter, ConstantBlock, with_steps
 from compiler.driver.main.linked import Linked, load_linked
-from compiler.driver.main.occurrences import Once, Pairs, Units, once, replaceable, standing
+from compiler.driver.main.occurrences import ConstantSplit, Pairs, Units, coalesced, replaceable, split_constant_calls
 from compiler.driver.main.slices import joins, sliced
-from compiler.driver.main.texts import empty, te_text, texts
+from compiler.driver.main.texts import empty_function, program_texts, te_text
 from compiler.driver.units.compile import CompileJob
 from compiler.driver.units.pool import Team, compiled
 from compiler.driver.units.unit import WRITTEN, BuildSettings, Code, Scheduled, Unit
@@ -44,7 +44,7 @@ MAIN_LEVEL = 1
 class Planned:
     """A program ready to link.
 
-    main: with its calls, copies and constants as compiled. compiled: the unit of each job of `units`. preparing: the
+    main: with its calls, copies and constants as compiled. compiled: the unit of each job of `units`. rewriter: the
     calls that fill the constants. runs_once: the numbers of the units that run only there. skipped: the numbers of the
     units that a guard may skip.
     """
@@ -52,7 +52,7 @@ class Planned:
     main: Main
     units: Units
     compiled: Sequence[Unit]
-    preparing: Preparing
+    rewriter: CallRewriter
     temporaries_bytes: int
     runs_once: Set[int]
     skipped: Set[int]
@@ -108,7 +108,7 @@ def assembled(
     called_main = read_tensors(function)
     inner = [*called_main.elements, *constants]
     planned = _planned(called_main, callees(function), sources, settings, team, inner)
-    main, machine, preparing = planned.main, host(), planned.preparing
+    main, machine, rewriter = planned.main, host(), planned.rewriter
     low = _module(main, planned.codes)
     text = emit_profiled(low, machine) if settings.profiled else emit(low, machine)
     main_code = object_code(text, machine, MAIN_LEVEL, [code.interface.name for code in planned.codes])
@@ -120,12 +120,12 @@ def assembled(
         settings.threads,
         any(code.tiles for code in planned.codes),
         len(main.inputs),
-        ConstantBlock(main.constants, main.constant_bytes, tuple(preparing.preparations), preparing.filled),
+        ConstantBlock(main.constants, main.constant_bytes, tuple(rewriter.preparations), rewriter.prepared_buffers),
         tuple(_groups(planned, sources, hashes, {f.sym_name.data: _law(f) for f in callees(function)})),
         {job.name: unit.call.interface for job, unit in zip(planned.units.jobs, planned.compiled, strict=True)},
         planned.temporaries_bytes,
     )
-    return Assembled(linked, texts(te_text(module), main, planned.units.jobs))
+    return Assembled(linked, program_texts(te_text(module), main, planned.units.jobs))
 
 
 def _planned(
@@ -139,12 +139,12 @@ def _planned(
     for callee in called:
         if is_main(callee):
             raise InputError(f"@{callee.sym_name.data} is called and calls others: calls are one level deep")
-    parts = once(called_main, constants)
+    parts = split_constant_calls(called_main, constants)
     if settings.slices:
         parts = replace(parts, main=sliced(parts.main, joins(called), called_main.buffers))
     units = Units(called_main.name, called, sources, settings)
     shared = replaceable(parts.main) if settings.in_place else {}
-    calls: list[tuple[str, tuple[int, ...], Pairs]] = [(call.callee, (), ()) for call in parts.before]
+    calls: list[tuple[str, tuple[int, ...], Pairs]] = [(call.callee, (), ()) for call in parts.constant_calls]
     calls += [(call.callee, _constant(call, parts), shared.get(call.callee, ())) for call in parts.main.calls]
     numbers = list[int]()
 
@@ -155,22 +155,22 @@ def _planned(
             yield from units.jobs[first:]
 
     units_done = compiled(jobs(), team)
-    before, after = numbers[: len(parts.before)], numbers[len(parts.before) :]
+    before, after = numbers[: len(parts.constant_calls)], numbers[len(parts.constant_calls) :]
     pairs = ((call, units_done[number].shared) for call, number in zip(parts.main.calls, after, strict=True))
     fixed = {*parts.main.wholes, *(buffer.name for buffer in parts.main.results)}
-    preparing = Preparing(called_main, parts.main, standing(pairs, fixed))
-    for call, number in zip(parts.before, before, strict=True):
-        preparing.run_before(call, units_done[number])
+    rewriter = CallRewriter(called_main, parts.main, coalesced(pairs, fixed))
+    for call, number in zip(parts.constant_calls, before, strict=True):
+        rewriter.run_before(call, units_done[number])
     unit_numbers = iter(after)
     steps = [
-        preparing.step(step, units_done[next(unit_numbers)]) if isinstance(step, Call) else preparing.copy(step)
+        rewriter.step(step, units_done[next(unit_numbers)]) if isinstance(step, Call) else rewriter.copy(step)
         for step in parts.main.steps
     ]
     constant_buffers = {name: called_main.buffers[name] for name in constants}
-    main = complete(parts.main, steps, constant_buffers | preparing.filled)
+    main = with_steps(parts.main, steps, constant_buffers | rewriter.prepared_buffers)
     temporaries_bytes = sum(map(size, parts.main.temporaries))
     skipped = {number for number, step in zip(after, parts.main.calls, strict=True) if step.guarded}
-    return Planned(main, units, units_done, preparing, temporaries_bytes, set(before) - set(after), skipped)
+    return Planned(main, units, units_done, rewriter, temporaries_bytes, set(before) - set(after), skipped)
 
 
 def _hash(callee: FuncOp, hashes: Mapping[str, str]) -> str:
@@ -178,14 +178,14 @@ def _hash(callee: FuncOp, hashes: Mapping[str, str]) -> str:
     return hashes.get(callee.sym_name.data) or canonical_hash(ModuleOp([callee.clone()]))
 
 
-def _constant(call: Call, parts: Once) -> tuple[int, ...]:
+def _constant(call: Call, parts: ConstantSplit) -> tuple[int, ...]:
     """The positions of the inputs of a call that are constant."""
     return tuple(n for n, name in enumerate(call.inputs) if name in parts.constants)
 
 
 def _module(main: Main, codes: Sequence[Code]) -> ModuleOp:
     """Lower main, with its temporaries planned, to a module with declarations of its callees by their symbols."""
-    function, by_name = empty(main.name), {code.name: code for code in codes}
+    function, by_name = empty_function(main.name), {code.name: code for code in codes}
     called = {call.callee: call for call in main.calls}
     declarations = [_declaration(main, call, by_name[name]) for name, call in called.items()]
     steps = (replace(s, callee=by_name[s.callee].interface.name) if isinstance(s, Call) else s for s in main.steps)
@@ -200,11 +200,11 @@ def _declaration(main: Main, call: Call, code: Code) -> FuncOp:
     """The declaration of a compiled function, with the types of one of its calls."""
     buffers = [main.buffers[name] for name in (*call.inputs, *call.outputs)]
     types = [memref_type(buffer.scalar, buffer.shape) for buffer in buffers]
-    function, face = FuncOp.external(code.interface.name, types, []), code.interface
-    workspace = (face.workspace.shared, face.workspace.private)
+    function, interface = FuncOp.external(code.interface.name, types, []), code.interface
+    workspace = (interface.workspace.shared, interface.workspace.private)
     function.attributes["outputs"] = IntegerAttr(len(call.outputs), i64)
     function.attributes["workspace"] = DenseArrayBase.from_list(i64, workspace)
-    if face.threads is not None:
+    if interface.threads is not None:
         function.attributes["parallel"] = UnitAttr()
     return function
 

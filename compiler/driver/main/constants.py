@@ -29,31 +29,31 @@ class Preparation:
 @dataclass(frozen=True)
 class ConstantBlock:
     """The block of memory with the constants of main. constants: with their offsets in the block. bytes: its size.
-    preparations: the calls that run once, in order. filled: the buffers that they fill, by name."""
+    preparations: the calls that run once, in order. prepared: the buffers that they fill, by name."""
 
     constants: tuple[Constant, ...]
     bytes: int
     preparations: tuple[Preparation, ...]
-    filled: Mapping[str, Buffer]
+    prepared: Mapping[str, Buffer]
 
 
-class Preparing:
+class CallRewriter:
     """Rewrites the calls of main to calls of units, and collects the preparations, equal ones once."""
 
-    def __init__(self, main: Main, remaining: Main, stands: Mapping[str, str]) -> None:
-        """`remaining` is main without the calls that run once. `stands` maps each buffer computed in place to the one
-        whose memory it uses."""
+    def __init__(self, main: Main, remaining: Main, coalesced: Mapping[str, str]) -> None:
+        """`remaining` is main without the calls that run once. `coalesced` maps each buffer computed in place to
+        the one whose memory it uses."""
         self.main = main
         self.preparations: list[Preparation] = []
-        self.filled: dict[str, Buffer] = {}
+        self.prepared_buffers: dict[str, Buffer] = {}
         self._names = Names({**main.buffers, **remaining.buffers})
-        self._stands = stands
-        self._made: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
+        self._coalesced = coalesced
+        self._prepared_names: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
 
     def run_before(self, call: Call, unit: Unit) -> None:
         """Add the preparation by a call that reads constants alone."""
         for name in call.outputs:
-            self.filled[name] = self.main.buffers[name]
+            self.prepared_buffers[name] = self.main.buffers[name]
         inputs = self.step(call, unit).inputs
         self._prepare(unit.call, inputs, call.outputs)
 
@@ -71,24 +71,24 @@ class Preparing:
 
     def _memory(self, name: str) -> str:
         """The buffer whose memory a buffer uses."""
-        return self._stands.get(name, name)
+        return self._coalesced.get(name, name)
 
     def _prepared(self, call: Call, unit: Unit) -> tuple[str, ...]:
         assert unit.prepare is not None
         inputs = tuple(call.inputs[n] for n in unit.prepares)
         key = (unit.prepare.interface.name, inputs)
-        if key not in self._made:
+        if key not in self._prepared_names:
             buffers = [replace(buffer, name=self._names.fresh(buffer.name)) for buffer in unit.prepared]
-            self.filled |= {buffer.name: buffer for buffer in buffers}
-            self._made[key] = tuple(buffer.name for buffer in buffers)
-            self._prepare(unit.prepare, inputs, self._made[key])
-        return self._made[key]
+            self.prepared_buffers |= {buffer.name: buffer for buffer in buffers}
+            self._prepared_names[key] = tuple(buffer.name for buffer in buffers)
+            self._prepare(unit.prepare, inputs, self._prepared_names[key])
+        return self._prepared_names[key]
 
     def _prepare(self, code: Code, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
         self.preparations.append(Preparation(code.interface, inputs, outputs))
 
 
-def complete(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer]) -> Main:
+def with_steps(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer]) -> Main:
     """Main with new steps and the layout of its constants, without their elements and without unused temporaries."""
     used = {name for step in steps for name in (*step.reads, *step.writes)}
     used |= {main.wholes[name] for name in used & main.wholes.keys()}
@@ -97,7 +97,7 @@ def complete(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer])
     return placed(changed, constants.values())
 
 
-def fill(
+def fill_constants(
     block: ConstantBlock, given: Mapping[str, Array], library: LoadedCode, threads: int, allocate: Allocate = arena
 ) -> Array:
     """Allocate and fill a block of constants, and return it read-only. given: the arrays of the constants by name. The
@@ -114,7 +114,7 @@ def fill(
     for preparation in block.preparations:
         for name in preparation.outputs:
             if name not in arrays:
-                arrays[name] = arena(size(block.filled[name]))
+                arrays[name] = arena(size(block.prepared[name]))
         addresses = [address(arrays[name]) for name in (*preparation.inputs, *preparation.outputs)]
         _run(preparation, [*addresses, address(scratch)], library, threads)
     memory.flags.writeable = False
@@ -122,7 +122,7 @@ def fill(
 
 
 def _run(preparation: Preparation, pointers: Sequence[int], library: LoadedCode, threads: int) -> None:
-    face = preparation.interface
-    count = [] if face.threads is None else [ctypes.c_int32]
-    native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), *count)(library.address(face.name))
+    interface = preparation.interface
+    count = [] if interface.threads is None else [ctypes.c_int32]
+    native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), *count)(library.address(interface.name))
     native(*pointers, *([threads] if count else []))

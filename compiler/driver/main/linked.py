@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from compiler.dialects.numbers import Array
-from compiler.driver.main.constants import ConstantBlock, fill
+from compiler.driver.main.constants import ConstantBlock, fill_constants
 from compiler.targets.arena import Allocate, arena
 from compiler.targets.cpu.compile import LoadedCode, ObjectCode, load_objects
 from compiler.targets.cpu.facts import BuildFacts, GroupFacts
@@ -71,5 +71,5 @@ def _fixed(linked: Linked, arrays: Mapping[str, Array], library: LoadedCode, all
     """The block of constants, at its position among the arguments of main."""
     if not linked.block.constants:
         return NO_FIXED_ARGUMENTS
-    block = fill(linked.block, arrays, library, usable_threads(linked.threads), allocate)
+    block = fill_constants(linked.block, arrays, library, usable_threads(linked.threads), allocate)
     return FixedArguments({linked.position: block})

@@ -21,30 +21,30 @@ PREPARE = ".prepare"
 
 
 @dataclass(frozen=True)
-class Once:
-    """A main split by constants: `main` without the calls `before`, which run once; `constants` are the names of all
+class ConstantSplit:
+    """A main split by constants: `main` without `constant_calls`, which run once; `constants` are the names of all
     constant buffers, the results of these calls included."""
 
     main: Main
-    before: tuple[Call, ...]
+    constant_calls: tuple[Call, ...]
     constants: frozenset[str]
 
 
-def once(main: Main, constants: Collection[str]) -> Once:
+def split_constant_calls(main: Main, constants: Collection[str]) -> ConstantSplit:
     """Take the calls with only constant inputs out of main, but for calls that compute a result of main. Constant w:
-    `call @pack(w, p) call @f(x, p, y)` becomes before = [@pack], steps = [@f], constants = {w, p}."""
-    constant_names, before, steps = set(constants), list[Call](), list[Step]()
+    `call @pack(w, p) call @f(x, p, y)` becomes constant_calls = [@pack], steps = [@f], constants = {w, p}."""
+    constant_names, constant_calls, steps = set(constants), list[Call](), list[Step]()
     result_names = {buffer.name for buffer in main.results}
     for step in main.steps:
         if isinstance(step, Call) and constant_names.issuperset(step.inputs) and result_names.isdisjoint(step.outputs):
-            before.append(step)
+            constant_calls.append(step)
             constant_names.update(step.outputs)
         else:
             steps.append(step)
     inputs = tuple(buffer for buffer in main.inputs if buffer.name not in constant_names)
     temporaries = tuple(buffer for buffer in main.temporaries if buffer.name not in constant_names)
     remaining = replace(main, arguments=(*inputs, *main.results), temporaries=temporaries, steps=tuple(steps))
-    return Once(remaining, tuple(before), frozenset(constant_names))
+    return ConstantSplit(remaining, tuple(constant_calls), frozenset(constant_names))
 
 
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
@@ -86,7 +86,7 @@ def replaceable(main: Main) -> dict[str, Pairs]:
     return {callee: tuple(sorted(pairs)) for callee, pairs in by_callee.items()}
 
 
-def standing(calls: Iterable[tuple[Call, Pairs]], views: Container[str]) -> dict[str, str]:
+def coalesced(calls: Iterable[tuple[Call, Pairs]], views: Container[str]) -> dict[str, str]:
     """Map each buffer computed in place to the buffer whose memory it uses; `calls` have the pairs of input and output
     that must be one buffer. A view keeps its memory, and the input uses that.
 

@@ -22,7 +22,7 @@ MOST_BYTES = 1 << 20
 """The limit of the bytes of constants; above it the text of a program omits their elements."""
 
 
-def texts(te: str, main: Main, jobs: Sequence[CompileJob]) -> dict[str, str | Callable[[], str]]:
+def program_texts(te: str, main: Main, jobs: Sequence[CompileJob]) -> dict[str, str | Callable[[], str]]:
     """The texts of a program by level; those below te are functions that make them."""
     return {
         "te": te,
@@ -49,13 +49,13 @@ def _functions(job: CompileJob) -> list[FuncOp]:
 
 
 def _loop(main: Main, jobs: Sequence[CompileJob]) -> str:
-    function = empty(main.name)
+    function = empty_function(main.name)
     write_loop(function, main)
     return str(ModuleOp([function, *(f for job in jobs for f in _functions(job))]))
 
 
 def _low(main: Main, jobs: Sequence[CompileJob]) -> ModuleOp:
-    function = empty(main.name)
+    function = empty_function(main.name)
     write_low(function, main)
     module = ModuleOp([function])
     for job in jobs:
@@ -66,6 +66,6 @@ def _low(main: Main, jobs: Sequence[CompileJob]) -> ModuleOp:
     return module
 
 
-def empty(name: str) -> FuncOp:
+def empty_function(name: str) -> FuncOp:
     """A function without arguments and with an empty body."""
     return FuncOp(name, FunctionType.from_lists([], []))

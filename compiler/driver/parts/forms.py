@@ -79,7 +79,7 @@ class Offered:
         def digest(callee: str) -> str:
             return hashes.get(callee) or canonical_hash(ModuleOp([find_function(self.program.module, callee).clone()]))
 
-        callees = [call.callee for call in self.program.running.main.calls]
+        callees = [call.callee for call in self.program.constant_split.main.calls]
         digests = {callee: digest(callee) for callee in dict.fromkeys(callees)}
         return hash_of(" ".join(("forms", *(digests[callee] for callee in callees))))
 

@@ -15,7 +15,7 @@ from compiler.alternatives.program import Applied, preferred
 from compiler.database import WholeProgram
 from compiler.dialects.functions import callees, find_function
 from compiler.dialects.numbers import dtype_of
-from compiler.driver.main.occurrences import Once, once
+from compiler.driver.main.occurrences import ConstantSplit, split_constant_calls
 from compiler.driver.main.slices import joins, sliced
 from compiler.graph.grouping import has_groups
 from compiler.graph.main import read_tensors
@@ -128,17 +128,17 @@ class Whole:
         return by_name[short_name]
 
     @cached_property
-    def running(self) -> Once:
+    def constant_split(self) -> ConstantSplit:
         """Main split into the calls that run once and the steps of each run, with parts of concatenations as slices."""
         main = read_tensors(self.function)
-        parts = once(main, {main.inputs[n].name for n in self.constants} | main.elements.keys())
+        parts = split_constant_calls(main, {main.inputs[n].name for n in self.constants} | main.elements.keys())
         return replace(parts, main=sliced(parts.main, joins(callees(self.function)), main.buffers))
 
     def _calls(self) -> Iterator[tuple[str, tuple[bool, ...]]]:
         """Each call of a run that no guard skips: its callee, and for each operand whether it is constant."""
-        for call in self.running.main.calls:
+        for call in self.constant_split.main.calls:
             if call.guarded is None:
-                yield call.callee, tuple(name in self.running.constants for name in call.inputs)
+                yield call.callee, tuple(name in self.constant_split.constants for name in call.inputs)
 
     def _group(self, name: str, calls: Sequence[tuple[bool, ...]]) -> Group:
         constants = tuple(n for n, is_constant in enumerate(zip(*calls, strict=True)) if all(is_constant))

@@ -155,7 +155,7 @@ class Partition:
         of names. Empty for one part."""
         if self.whole is None:
             return ""
-        calls = (call for call in self.whole.running.main.calls if call.guarded is None)
+        calls = (call for call in self.whole.constant_split.main.calls if call.guarded is None)
         return hash_of(" ".join(parts[call.callee].key.program for call in calls))
 
     def plan(self, sources: Mapping[str, Scheduled], module: ModuleOp) -> BuildPlan:

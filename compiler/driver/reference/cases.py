@@ -104,7 +104,7 @@ class Results:
     errors: tuple[float, ...]
 
     @property
-    def dullness(self) -> float:
+    def relative_tolerance(self) -> float:
         """The largest relative tolerance of any output."""
         return max(map(_relative_tolerance, self.exact, self.errors), default=0.0)
 
@@ -199,10 +199,10 @@ def _scaled(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Results]:
     errors grow with values, as through exp, large inputs give a tolerance in which faults of small results hide."""
     scale, outputs = _finite(oracle, inputs)
     best = scale, oracle(oracle.scaled(inputs, scale), outputs)
-    while best[1].dullness > SHARP and scale > SMALLEST:
+    while best[1].relative_tolerance > SHARP and scale > SMALLEST:
         scale /= 2
         rescaled = oracle(oracle.scaled(inputs, scale))
-        if rescaled.dullness > best[1].dullness / 2:
+        if rescaled.relative_tolerance > best[1].relative_tolerance / 2:
             break
         best = scale, rescaled
     return best

@@ -220,5 +220,5 @@ def _checked(module: ModuleOp, name: str | None, policy: str, threads: int) -> L
 
 def _native(module: ModuleOp, name: str | None, policy: str, threads: int) -> LoweredCode:
     text = emit(module, host())
-    face = interface(module, name, threads)
-    return LoweredCode(face.name, face, text, policy, uses_tiles(module))
+    signature = interface(module, name, threads)
+    return LoweredCode(signature.name, signature, text, policy, uses_tiles(module))

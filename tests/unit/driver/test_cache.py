@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import IntegerType, Signedness, f32
 from xdsl.ir import Attribute
 
 from compiler.driver.cache import entries, fingerprint
-from compiler.driver.cache.place import CacheFolder, place
+from compiler.driver.cache.folder import CacheFolder, cache_folder
 from compiler.driver.cache.record import from_bytes, to_bytes
 from compiler.driver.cache.store import Store
 from compiler.support import plugins
@@ -226,15 +226,15 @@ def test_the_environment_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("STRATA_CACHE", "STRATA_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/home/someone")
-    assert place().path == Path("/home/someone/.cache/strata")
+    assert cache_folder().path == Path("/home/someone/.cache/strata")
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert place().path == Path("/home/someone/.cache/strata")
+    assert cache_folder().path == Path("/home/someone/.cache/strata")
     monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
-    assert place().path == Path("/caches/strata")
+    assert cache_folder().path == Path("/caches/strata")
     monkeypatch.setenv("STRATA_CACHE_DIR", "here")
-    assert place().path == Path.cwd() / "here"
+    assert cache_folder().path == Path.cwd() / "here"
     monkeypatch.setenv("STRATA_CACHE", "off")
-    assert place() == CacheFolder(None, "STRATA_CACHE is off")
+    assert cache_folder() == CacheFolder(None, "STRATA_CACHE is off")
 
 
 def test_another_process_has_the_same_fingerprint() -> None:

@@ -402,7 +402,7 @@ def test_records_of_another_machine_have_no_bound(tmp_path: Path) -> None:
 
 
 def test_buffers_lie_apart_while_they_live() -> None:
-    actual = memory_of(Whole(whole_of_kept(KEPT).module, KEPT.constants).running.main)
+    actual = memory_of(Whole(whole_of_kept(KEPT).module, KEPT.constants).constant_split.main)
     assert actual.steps == ("group_0", "group_0", "group_1", "group_2")
     assert actual.sum == 3 * 6 * 8 * 4 and max(actual.live) <= actual.size < actual.sum
     for left, right in pairwise(sorted(actual.buffers, key=lambda buffer: buffer.first)):

@@ -1,4 +1,4 @@
-"""`place`: the folder of the cache by the environment, or why caching is off."""
+"""`cache_folder`: the folder of the cache by the environment, or why caching is off."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CacheFolder:
     why: str = ""
 
 
-def place() -> CacheFolder:
+def cache_folder() -> CacheFolder:
     """The folder STRATA_CACHE_DIR, else `strata` in $XDG_CACHE_HOME, else in ~/.cache; none if STRATA_CACHE is off."""
     if os.environ.get(SWITCH, "").strip().lower() == "off":
         return CacheFolder(None, f"{SWITCH} is off")

@@ -1,4 +1,4 @@
-"""`remembered`: a kernel from the cache, or one that is compiled and then cached."""
+"""`cached_kernel`: a kernel from the cache, or one that is compiled and then cached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compiler.dialects.dense import Dense, DenseAttr, constants_in
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import Array, array_of
 from compiler.driver.cache import entries
-from compiler.driver.inputs import Face, all_constants, by_name, checked_arrays
+from compiler.driver.inputs import Signature, all_constants, by_name, checked_arrays
 from compiler.driver.main.linked import Linked, load_linked
 from compiler.driver.nests import load_unit
 from compiler.driver.recipe import Recipe, Texts
@@ -29,7 +29,7 @@ from compiler.types.machines import host
 
 
 @dataclass(frozen=True)
-class Request:
+class BuildRequest:
     """The input of a build. x: the caller's program. module: its verified module. name: of the function to build.
     constants: arrays by the names of inputs. words: further parts of the cache's key, such as the origin of
     schedules."""
@@ -57,8 +57,8 @@ class _Elements:
 class _Program:
     """The cached form of a program: all of its kernel but the arrays of constants. Either `linked` or `unit` is set."""
 
-    face: Face | None
-    known: tuple[_Elements, ...]
+    signature: Signature | None
+    stated_constants: tuple[_Elements, ...]
     levels: tuple[str, ...]
     levels_before: tuple[str, ...]
     linked: Linked | None
@@ -66,31 +66,31 @@ class _Program:
     group: GroupFacts | None
 
 
-def remembered(request: Request, recipe: Callable[[], Recipe]) -> Kernel:
+def cached_kernel(request: BuildRequest, recipe: Callable[[], Recipe]) -> Kernel:
     """The kernel of a request, from the cache, or by its recipe and then cached. The texts of a cached kernel are made
     by the recipe when first requested. Raises what the recipe does, and InputError for arrays that do not fit the
     program's constants."""
     with paused():
-        words = _words(request) if entries.kept() else ()
+        words = _words(request) if entries.is_enabled() else ()
     cached = entries.get(_Program, words)
     if cached is not None:
-        constants = _known(cached.known, request.module)
-        arrays = _arrays(request, cached.face, constants)
+        constants = _known(cached.stated_constants, request.module)
+        arrays = _arrays(request, cached.signature, constants)
         groups = () if cached.linked is None else tuple(replace(g, seconds=0.0) for g in cached.linked.groups)
         linked = cached.linked and replace(cached.linked, groups=groups)
         return _loaded(request, replace(cached, linked=linked), arrays, constants, _lazy_texts(cached, recipe), True)
     fresh = recipe()
-    arrays = _arrays(request, fresh.face, fresh.known)
+    arrays = _arrays(request, fresh.signature, fresh.stated_constants)
     code, texts = fresh.compiled(), fresh.texts()
     linked, unit = (code, None) if isinstance(code, Linked) else (None, code)
-    levels, elements = tuple(texts.main), _elements(fresh.known, request.module)
-    program = _Program(fresh.face, elements, levels, tuple(texts.preparation), linked, unit, fresh.group)
+    levels, elements = tuple(texts.main), _elements(fresh.stated_constants, request.module)
+    program = _Program(fresh.signature, elements, levels, tuple(texts.preparation), linked, unit, fresh.group)
     entries.put(program, words)
-    return _loaded(request, program, arrays, fresh.known, texts, False, fresh.allocate)
+    return _loaded(request, program, arrays, fresh.stated_constants, texts, False, fresh.allocate)
 
 
 def _loaded(
-    request: Request,
+    request: BuildRequest,
     program: _Program,
     arrays: Mapping[str, Array],
     elements: Mapping[str, DenseAttr],
@@ -102,10 +102,10 @@ def _loaded(
     if program.linked is not None:
         return load_linked(program.linked, arrays, texts.main, start, cached, allocate)
     assert program.unit is not None
-    return load_unit(program.unit, program.face, arrays, elements, texts, program.group, start, cached)
+    return load_unit(program.unit, program.signature, arrays, elements, texts, program.group, start, cached)
 
 
-def _words(request: Request) -> Sequence[object]:
+def _words(request: BuildRequest) -> Sequence[object]:
     """The key of a request: all dependencies of its machine code but the compiler itself. It has the names of values
     apart from the text, since printing renames values of equal names."""
     module, blocks = request.module, find_function(request.module, request.name).body.blocks
@@ -123,13 +123,13 @@ def _words(request: Request) -> Sequence[object]:
     )
 
 
-def _arrays(request: Request, face: Face | None, elements: Mapping[str, DenseAttr]) -> dict[str, Array]:
+def _arrays(request: BuildRequest, signature: Signature | None, elements: Mapping[str, DenseAttr]) -> dict[str, Array]:
     """The arrays of constants by name: checked arguments, and inner constants, which are no arguments."""
-    if face is None:
+    if signature is None:
         return {}
-    inner = elements.keys() - {buffer.name for buffer in face.arguments}
-    arrays_by_name = all_constants(by_name(request.x, face, request.constants or {}), elements)
-    return checked_arrays(face, arrays_by_name) | {name: array_of(elements[name].data) for name in inner}
+    inner = elements.keys() - {buffer.name for buffer in signature.arguments}
+    arrays_by_name = all_constants(by_name(request.x, signature, request.constants or {}), elements)
+    return checked_arrays(signature, arrays_by_name) | {name: array_of(elements[name].data) for name in inner}
 
 
 def _lazy_texts(cached: _Program, recipe: Callable[[], Recipe]) -> Texts:
