@@ -27,9 +27,9 @@ from compiler.alternatives.law import Conditions
 from compiler.alternatives.program import rewritten
 from compiler.dialects.functions import find_function
 from compiler.graph.canonical import canonical
+from compiler.graph.grouped_module import group_program
 from compiler.graph.read import read
 from compiler.graph.tree import Compute
-from compiler.graph.whole import whole
 from compiler.graph.write import write
 from compiler.te.expr import Expr
 from compiler.te.index import Index
@@ -154,7 +154,7 @@ def measured(
     arrays = {buffer.name: random.standard_normal(buffer.shape, np.float32) for buffer in inputs}
     names = list(arrays)[len(arrays) - weights :]
     constants = {name: arrays.pop(name) for name in names} if weights else None
-    modules = [whole(x, single=True).module for x in (apart, other)]  # groups stay as they are
+    modules = [group_program(x, single=True).module for x in (apart, other)]  # groups stay as they are
     kernels = [compiler.build(x, threads=1, policy=policy, constants=constants) for x in modules]
     first, second = (np.asarray(kernel(*arrays.values())) for kernel in kernels)
     np.testing.assert_allclose(first, second, rtol=1e-3, atol=1e-3 * np.abs(first).max())

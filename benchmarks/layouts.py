@@ -24,9 +24,9 @@ from compiler.alternatives.layouts.layout import Layout
 from compiler.alternatives.program import preferred
 from compiler.driver.building import built, source_of
 from compiler.driver.parts.forms import with_forms
-from compiler.driver.parts.groups import Whole
+from compiler.driver.parts.groups import GroupedProgram
 from compiler.driver.parts.partition import Partition
-from compiler.graph.whole import whole
+from compiler.graph.grouped_module import group_program
 from compiler.targets.cpu import Kernel
 from compiler.te.expr import Expr
 from compiler.te.index import Index
@@ -147,8 +147,8 @@ def compiled(function: te.Function, constants: Mapping[str, Array], laws: Sequen
     """A network in the form that some laws of whole programs prefer, without a trial."""
     conditions, names = Conditions(host(), "contract"), tuple(tensor.name for tensor in function.inputs)
     fixed = tuple(n for n, name in enumerate(names) if name in constants)
-    cut = whole(function.module, rewrite=preferred(conditions, fixed, laws))
-    program = with_forms(Whole(cut.module, fixed, names, cut.names, cut.hashes), conditions, GROUP_LAWS)
+    cut = group_program(function.module, rewrite=preferred(conditions, fixed, laws))
+    program = with_forms(GroupedProgram(cut.module, fixed, names, cut.names, cut.hashes), conditions, GROUP_LAWS)
     parts = Partition(program)
     sources = {part.name: source_of(part) for part in parts.parts(1, "contract")}
     return built(parts, function, sources, 1, "contract", constants)

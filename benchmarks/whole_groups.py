@@ -59,7 +59,7 @@ def print_groups(
     conditions = Conditions(host(), POLICY, error=error)
     offers, database = alternatives(function, list(arrays), conditions=conditions), Path(schedule)
     program = offers.preferred if schedule == "auto" else chosen_partition(offers, database, 1, POLICY)
-    if program.whole is None:
+    if program.grouped is None:
         print(f"{name} is one group")
         return
     parts = {part.name: part for part in program.parts(1, POLICY)}
@@ -67,10 +67,10 @@ def print_groups(
     sources = {part: source_of(parts[part], records.get(part)) for part in parts}
     kernel = built(program, function, sources, 1, POLICY, arrays, profiled=True)
     laws = {facts.name: facts.law for facts in kernel.groups}
-    times = _times(kernel, [call.callee for call in program.whole.constant_split.main.calls])
+    times = _times(kernel, [call.callee for call in program.grouped.constant_split.main.calls])
     rows = [
         Row(group, times.groups[group.name], *_bound(group, times.rate), laws[group.name], sources[group.name].origin)
-        for group in program.whole.groups
+        for group in program.grouped.groups
     ]
     whole, groups, bounds = times.whole, sum(times.groups.values()), sum(row.bound for row in rows)
     print(f"{name}: whole {whole * 1e3:.2f} ms, {len(rows)} groups {groups * 1e3:.2f}, bounds {bounds * 1e3:.2f}")

@@ -23,7 +23,7 @@ from compiler.alternatives.winograd import rounding
 from compiler.dialects.functions import functions
 from compiler.driver.building import built, source_of
 from compiler.driver.parts.forms import with_forms
-from compiler.driver.parts.groups import whole_of
+from compiler.driver.parts.groups import grouped_program
 from compiler.driver.parts.partition import Partition, partition
 from compiler.targets.cpu import Kernel
 from compiler.types.machines import host
@@ -90,7 +90,7 @@ class Layer:
 
 def kernel(layer: Layer, constants: Mapping[str, Array], law: str) -> Kernel:
     """The layer in the form of a law, whatever it gains; as written where the law has none."""
-    whole = whole_of(layer.function, tuple(constants), single=True)
+    whole = grouped_program(layer.function, tuple(constants), single=True)
     assert whole is not None
     laws = [each.always for each in GROUP_LAWS if each.name == law]
     program = Partition(with_forms(whole, Conditions(host(), "contract"), laws))
@@ -101,7 +101,9 @@ def kernel(layer: Layer, constants: Mapping[str, Array], law: str) -> Kernel:
 def chosen(layer: Layer, error: float | None) -> str:
     """The law whose form `build` takes."""
     parts = partition(layer.function, ("W", "b"), conditions=Conditions(host(), "contract", error=error))
-    laws = [] if parts.whole is None else [str(f.attributes.get("te.law", "")) for f in functions(parts.whole.module)]
+    laws = (
+        [] if parts.grouped is None else [str(f.attributes.get("te.law", "")) for f in functions(parts.grouped.module)]
+    )
     return next((law.strip('"') for law in laws if law), "written")
 
 

@@ -2,6 +2,6 @@
 
 from compiler.driver import BuildPlan, build_planned, build_unit
 from compiler.driver.units.unit import Scheduled
-from compiler.graph.whole import Grouped, whole
+from compiler.graph.grouped_module import GroupedModule, group_program
 
-__all__ = ["BuildPlan", "Grouped", "Scheduled", "build_planned", "build_unit", "whole"]
+__all__ = ["BuildPlan", "GroupedModule", "Scheduled", "build_planned", "build_unit", "group_program"]

@@ -1,11 +1,11 @@
 """The graph of a te function, its canonical form, and the rules that cut it into groups."""
 
 from compiler.graph.canonical import Canonical, canonical, canonicalize
+from compiler.graph.grouped_module import grouped_module
 from compiler.graph.grouping import RULES, Choice, Kind, View, decisions, group
 from compiler.graph.read import read
-from compiler.graph.spelling import renamed, spelled
 from compiler.graph.tree import Compute, Constant, Graph
-from compiler.graph.whole import grouped
+from compiler.graph.user_names import program_with_user_names, script_with_user_names
 
 __all__ = [
     "RULES",
@@ -20,8 +20,8 @@ __all__ = [
     "canonicalize",
     "decisions",
     "group",
-    "grouped",
+    "grouped_module",
+    "program_with_user_names",
     "read",
-    "renamed",
-    "spelled",
+    "script_with_user_names",
 ]

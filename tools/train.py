@@ -34,7 +34,7 @@ from compiler.database import Database
 from compiler.database.replay import planned
 from compiler.driver.choice.forest import LEAF, Forest
 from compiler.graph.canonical import canonical_hash
-from compiler.graph.whole import whole
+from compiler.graph.grouped_module import group_program
 from compiler.passes.split_constants import without_preparation
 from compiler.space.cpu_features import WIDTH, extract
 from compiler.space.space import work
@@ -153,7 +153,7 @@ def programs() -> Iterator[tuple[str, te.Function]]:
 
 def _held_out() -> set[str]:
     """The canonical hashes of all groups of the networks that defaults are judged by."""
-    return {hash for make in NETWORKS.values() for hash in whole(make().module).hashes.values()}
+    return {hash for make in NETWORKS.values() for hash in group_program(make().module).hashes.values()}
 
 
 def measure(database: Path, trials: int = TRIALS) -> None:

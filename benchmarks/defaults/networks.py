@@ -15,7 +15,7 @@ from benchmarks.defaults.layers import LAYERS, layer
 from benchmarks.networks import NETWORKS, Network
 from benchmarks.whole import OnnxNetwork, installed, is_data, peers
 from compiler.dialects.functions import find_function
-from compiler.driver.parts.groups import Group, Whole, whole_of
+from compiler.driver.parts.groups import Group, GroupedProgram, grouped_program
 
 NAMES = ("resnet50", "mobilenet_v2", "efficientnet_b0", "bert layer", "unet", "video")
 
@@ -24,8 +24,8 @@ def groups_of(name: str) -> list[tuple[Group, list[str]]]:
     """The groups of a network, each with the names of its weights."""
     function = NETWORKS[name]()
     weights = [tensor.name for tensor in function.inputs if tensor.name != "X"]
-    program = whole_of(function, weights)
-    assert isinstance(program, Whole)
+    program = grouped_program(function, weights)
+    assert isinstance(program, GroupedProgram)
     return [(group, _weights(group)) for group in program.groups]
 
 

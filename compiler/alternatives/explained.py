@@ -23,7 +23,7 @@ def explanations(graph: Graph, conditions: Conditions, laws: Sequence[Law], name
         applications = [applied for applied in rewriting.applied if applied.law == law.name]
         lines = [f"{applied.where}, for a gain of {applied.gain:.3g}" for applied in applications]
         for line in lines or [refusal(law, graph, conditions)]:
-            yield names.spoken(f"{law.name}: {line}")
+            yield names.with_user_names(f"{law.name}: {line}")
 
 
 @dataclass(frozen=True)

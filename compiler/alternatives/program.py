@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from compiler.alternatives.choice import Chosen, offers, permitted
 from compiler.alternatives.law import Conditions, Law
 from compiler.graph.canonical import Canonical, canonical
+from compiler.graph.grouped_module import Rewrite
 from compiler.graph.provenance import Provenance
 from compiler.graph.tree import Graph
-from compiler.graph.whole import Rewrite
 
 MOST = 1000
 """The most forms of one program: laws of plugins may undo each other without end."""
@@ -31,8 +31,8 @@ def preferred(
     laws: Sequence[Law],
     taken: Callable[[Applied], object] = lambda applied: None,
 ) -> Rewrite:
-    """The rewrite of a program to its best form, for `whole`; `constants` are the positions of inputs that never
-    change, `taken` is called with each form that is taken."""
+    """The rewrite of a program to its best form, for `group_program`; `constants` are the positions of inputs that
+    never change, `taken` is called with each form that is taken."""
 
     def rewrite(graph: Graph) -> Canonical | None:
         constant_names = frozenset(value.name for n, value in enumerate(graph.inputs) if n in constants)
@@ -80,7 +80,7 @@ def rewritten(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Rewr
     while len(applied) < MOST:
         chosen = _gaining(graph, conditions, laws)
         if chosen is not None:
-            applied.append(Applied(chosen.law.name, chosen.form.gain, form.names.spoken(chosen.form.where)))
+            applied.append(Applied(chosen.law.name, chosen.form.gain, form.names.with_user_names(chosen.form.where)))
             graph, is_canonical = chosen.form.graph, False
         elif is_canonical:
             break

@@ -19,11 +19,11 @@ from compiler.database.program import text_of
 from compiler.database.record import hash_of
 from compiler.dialects.functions import find_function
 from compiler.driver.building import Selection, accepted, built
-from compiler.driver.parts.groups import OWN, Group, Whole
+from compiler.driver.parts.groups import OWN, Group, GroupedProgram
 from compiler.driver.parts.partition import Partition, alternatives
 from compiler.driver.units.unit import Scheduled
 from compiler.frontends.model import Imported
-from compiler.graph.spelling import renamed, spelled
+from compiler.graph.user_names import program_with_user_names, script_with_user_names
 from compiler.pipeline import imported, parse
 from compiler.program.tree import Program
 from compiler.recipes.rules import RULES_OF, Rule
@@ -98,11 +98,11 @@ class TaskProgram(Unpicklable):
 
     def _take(self, parts: Partition) -> None:
         """Set the partition of the program, and drop cached properties that depend on it."""
-        self._whole: Whole | None = parts.whole
+        self._whole: GroupedProgram | None = parts.grouped
         self._parts, self._single, self.module = parts, parts.single, parts.module
         self.occurrences = parts.group.occurrences if parts.group else 1
         self.provenance = parts.group.names if parts.group else OWN
-        self._schedule = None if parts.whole else Schedule(parts.loops)
+        self._schedule = None if parts.grouped else Schedule(parts.loops)
         for name in ("groups", "program", "key", "derived", "space"):
             vars(self).pop(name, None)
 
@@ -225,7 +225,7 @@ class TaskProgram(Unpicklable):
         """The unscheduled loops under the names of the program."""
         if self._single is not None:
             return self._single.unscheduled
-        return spelled(self.schedule.program, self.provenance, {})
+        return program_with_user_names(self.schedule.program, self.provenance, {})
 
     @cached_property
     def derived(self) -> Derived:
@@ -241,11 +241,11 @@ class TaskProgram(Unpicklable):
 
     def spoken(self, text: str) -> str:
         """A text with canonical names, such as the reason of a failure, under the program's names."""
-        return self.provenance.spoken(text)
+        return self.provenance.with_user_names(text)
 
     def _spelled(self, script: ModuleOp) -> ModuleOp:
         """A script under the names of the program."""
-        return renamed(script, self.provenance)
+        return script_with_user_names(script, self.provenance)
 
     @property
     def _has_forms(self) -> bool:
@@ -267,7 +267,7 @@ class TaskProgram(Unpicklable):
         """The constants of a whole program: random ones where it does not know them."""
         return self._arrays_of(self._whole) if self._whole else {**self.known}
 
-    def _arrays_of(self, whole: Whole) -> dict[str, object]:
+    def _arrays_of(self, whole: GroupedProgram) -> dict[str, object]:
         from compiler.autotune.measure.network import random_weights
 
         unknown = [a for a in whole.arguments if a.name in self.constants and a.name not in self.known]

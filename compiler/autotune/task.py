@@ -21,7 +21,7 @@ from compiler.database import Database, Record
 from compiler.database.replay import replay
 from compiler.dialects.numbers import dtype_of
 from compiler.driver.building import build, by_records, records_of, source_of
-from compiler.driver.parts.groups import Whole
+from compiler.driver.parts.groups import GroupedProgram
 from compiler.driver.reference.subject import Subject
 from compiler.driver.units.unit import Scheduled
 from compiler.opt.diagnostics import SAID
@@ -117,12 +117,12 @@ class SearchTask(TaskProgram):
         if self._whole is not None:
             if options.path is not None:
                 with Database(options.path) as database:
-                    database.keep(self._whole.as_kept(self.name))
+                    database.keep(self._whole.stored(self.name))
             weighted = [Weighted(group._problem(options), group.occurrences) for group in self.groups]
             return tune_together(weighted, options, self._finals(self._whole) if self.machine == host() else None)
         return tune(self._problem(options), options)
 
-    def _finals(self, program: Whole) -> Finals:
+    def _finals(self, program: GroupedProgram) -> Finals:
         """The set-up of the final comparison of default and record of each group inside a whole program."""
         from compiler.autotune.measure.turns import ProfiledProgram
         from compiler.autotune.tasks.in_place import Finals
@@ -136,7 +136,7 @@ class SearchTask(TaskProgram):
         def profiled(sources: Mapping[str, Scheduled]) -> ProfiledProgram:
             return ProfiledProgram(self.built(sources, self._arrays, profiled=True), len(calls))
 
-        return Finals(self.name, calls, self._parts.inside(self._selection.parts), source, profiled)
+        return Finals(self.name, calls, self._parts.program_key(self._selection.parts), source, profiled)
 
     def _problem(self, options: TuningOptions) -> TuningProblem:
         text, seed = str(self._loops), options.seed
@@ -269,7 +269,7 @@ class SearchTask(TaskProgram):
     def _fixed(self) -> list[Buffer]:
         """The constants whose elements the program does not state, under the names of its loops."""
         if self._single is not None:
-            return self._single.unknown
+            return self._single.unstated_constants
         program = self.schedule.unscheduled
         stated = dict(program.values)
         return [b for b in program.arguments if b.name in program.constants and b.name not in stated]

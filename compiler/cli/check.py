@@ -87,7 +87,7 @@ def _checked(options: argparse.Namespace, steps: Steps) -> int:
     steps.now = "lowering the program"
     given: object = program.given(options)
     if options.group is not None:
-        given = program.group(program.whole(given, error=0), options).spelled
+        given = program.group(program.whole(given, error=0), options).module_with_user_names
     loops = lower(given)
     gpu = gpu_of(options.target, options.arch)
     plain, waits = str(unbound(loops)), list(_barriers(loops, options.function))

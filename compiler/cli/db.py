@@ -269,12 +269,12 @@ def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
             raise InputError("--shape is for the model that --names names")
         return script
     from compiler.driver.parts.naming import names_of
-    from compiler.graph.spelling import renamed
+    from compiler.graph.user_names import script_with_user_names
 
     workload = program.workload(options.names, Fraction(1))
     try:
         given = program.module(options.names, options.shape) if workload is None else workload.function()
-        return renamed(script, names_of(given, record))
+        return script_with_user_names(script, names_of(given, record))
     except (VerifyException, InputError) as error:
         raise InputError(f"{options.names}: {sentence(error)}") from error
 

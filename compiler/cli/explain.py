@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from compiler.bench.workload import Workload
-    from compiler.driver.parts.groups import Group, Whole
+    from compiler.driver.parts.groups import Group, GroupedProgram
     from compiler.explain.explanation import Draw, Explanation
     from compiler.explain.profile import Probe
 
@@ -93,19 +93,19 @@ def _explain(given: object, workload: Workload | None, options: argparse.Namespa
         _print_text(explanation, options)
 
 
-def _whole(given: object, options: argparse.Namespace) -> Whole | None:
+def _whole(given: object, options: argparse.Namespace) -> GroupedProgram | None:
     """The groups of a program; None for a program that is explained as one: a named function, or a program with a
     schedule of its own."""
     scheduled = options.scheduled or (options.script is not None and options.group is None)
     return None if scheduled or options.function is not None else program.whole(given, options.policy, options.error)
 
 
-def _group(program_of_groups: Whole | None, options: argparse.Namespace) -> ModuleOp:
+def _group(program_of_groups: GroupedProgram | None, options: argparse.Namespace) -> ModuleOp:
     group = program.group(program_of_groups, options)
-    return group.spelled if options.script is None else group.module  # scripts speak of canonical groups
+    return group.module_with_user_names if options.script is None else group.module  # scripts speak of canonical groups
 
 
-def _print_groups(program_of_groups: Whole, options: argparse.Namespace) -> None:
+def _print_groups(program_of_groups: GroupedProgram, options: argparse.Namespace) -> None:
     """Print the work of each group of a whole program. Raises InputError for options that need one group."""
     from rich.table import Column, Table
 

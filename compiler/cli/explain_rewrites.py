@@ -77,10 +77,10 @@ def _group_lines(x: object, constants: tuple[str, ...], options: argparse.Namesp
     from compiler.alternatives import GROUP_LAWS
     from compiler.alternatives.explained import NamedGroup, group_explanations
     from compiler.dialects.functions import find_function
-    from compiler.driver.parts.groups import whole_of
+    from compiler.driver.parts.groups import grouped_program
     from compiler.graph.read import read
 
-    program_of_groups = whole_of(x, constants, single=True, conditions=_conditions(options))
+    program_of_groups = grouped_program(x, constants, single=True, conditions=_conditions(options))
     named = []
     for group in () if program_of_groups is None else program_of_groups.groups:
         graph = read(find_function(group.module))

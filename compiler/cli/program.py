@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from compiler.autotune.task import SearchTask
     from compiler.bench.workload import Workload
-    from compiler.driver.parts.groups import Group, Whole
+    from compiler.driver.parts.groups import Group, GroupedProgram
     from compiler.frontends.model import Imported
     from compiler.te import Function
     from compiler.types.machines import Machine
@@ -55,7 +55,7 @@ def given(options: argparse.Namespace) -> Function | Imported | ModuleOp:
     return module(options.program) if model is None else model
 
 
-def whole(program: object, policy: str = "contract", error: float | None = None) -> Whole | None:
+def whole(program: object, policy: str = "contract", error: float | None = None) -> GroupedProgram | None:
     """The groups of a program in the forms that `build` gives them; None where it is one. Raises VerifyException."""
     from compiler.alternatives import Conditions
     from compiler.driver.parts.groups import te_module
@@ -66,10 +66,10 @@ def whole(program: object, policy: str = "contract", error: float | None = None)
     function, constants = apart(program, None)
     if te_module(function) is None:
         return None
-    return partition(function, tuple(constants or ()), conditions=Conditions(host(), policy, error=error)).whole
+    return partition(function, tuple(constants or ()), conditions=Conditions(host(), policy, error=error)).grouped
 
 
-def group(program: Whole | None, options: argparse.Namespace) -> Group:
+def group(program: GroupedProgram | None, options: argparse.Namespace) -> Group:
     """The group that `--group` names. Raises InputError for an unknown group."""
     if program is None:
         raise InputError(f"{options.program} is one program: it has no groups, such as '{options.group}'")

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from compiler.autotune.search import replay
-    from compiler.graph.spelling import renamed
+    from compiler.graph.user_names import script_with_user_names
 
     task, log = program.task(options), read(options.log)
     if task.groups:
@@ -34,5 +34,5 @@ def run(options: argparse.Namespace) -> int:
         return 0
     show(f"// {task.name}: the search repeats; {len(search)} candidates were tried. {search.quality.line()}")
     script, provenance = task.space.short(search.best), task.space.names
-    show(str(script if provenance is None else renamed(script, provenance)))
+    show(str(script if provenance is None else script_with_user_names(script, provenance)))
     return 0

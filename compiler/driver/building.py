@@ -28,7 +28,7 @@ from compiler.driver.choice.preferred import preferred_schedule
 from compiler.driver.choice.verdict import judged, proved
 from compiler.driver.inputs import named
 from compiler.driver.parts.partition import Alternatives, Partition, Schedulable, Unscheduled, alternatives
-from compiler.driver.parts.single import single_of
+from compiler.driver.parts.single import single_group
 from compiler.driver.plan import BuildPlan
 from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import WRITTEN as AS_WRITTEN
@@ -161,7 +161,7 @@ def _scripted(module: ModuleOp, script: NamedSequenceOp) -> ModuleOp | Schedule:
     try:
         return Schedule(loops).apply(script)
     except ScheduleError:
-        single = single_of(module)
+        single = single_group(module)
         if single is None:
             raise
         with suppress(ScheduleError):
@@ -218,12 +218,12 @@ def chosen_partition(offers: Alternatives, database: Path, threads: int, policy:
     """The partition of a program in those forms in `offers`, of the whole and of groups, that a database has chosen."""
     with Database(database, create=False) as opened:
         offers = offers.chosen_program(opened, threads, policy)
-        return offers.under(offers.chosen(opened, threads, policy))
+        return offers.in_forms(offers.chosen(opened, threads, policy))
 
 
 def records_of(parts: Mapping[str, Schedulable], database: Path, program: Partition | None = None) -> dict[str, Record]:
     """The records of parts in a database, by the names of the parts: the one chosen inside `program`, else the best."""
-    whole = "" if program is None else program.inside(parts)
+    whole = "" if program is None else program.program_key(parts)
     with Database(database, create=False) as opened:
         best = {name: opened.chosen(part.key, whole) for name, part in parts.items()}
     return {name: record for name, record in best.items() if record is not None}

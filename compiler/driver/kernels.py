@@ -19,7 +19,7 @@ from compiler.driver.plan import BuildPlan, group_recipe
 from compiler.driver.recipe import Recipe
 from compiler.driver.units.pool import Team
 from compiler.driver.units.unit import BuildSettings, Scheduled
-from compiler.graph.whole import grouped, whole
+from compiler.graph.grouped_module import group_program, grouped_module
 from compiler.pipeline.loops import lower_for
 from compiler.pipeline.source import check_words, level_of, module_of, verified
 from compiler.support.errors import InputError
@@ -161,7 +161,7 @@ def written(module: ModuleOp) -> BuildPlan:
     """The plan of a program as written, a te program in groups."""
     if level_of(module) != "te":
         return BuildPlan(module)
-    cut = whole(module)
+    cut = group_program(module)
     return BuildPlan(cut.module, hashes=cut.hashes)
 
 
@@ -184,4 +184,4 @@ def in_groups(x: object, name: str | None = None) -> ModuleOp:
     module = module_of(x)
     function_name = name if any(f.sym_name.data == name for f in functions(module)) else None
     module = verified(module, "contract", function_name)
-    return grouped(module) if level_of(module) == "te" else module
+    return grouped_module(module) if level_of(module) == "te" else module

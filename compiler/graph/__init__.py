@@ -11,10 +11,10 @@ normal_form.py     the normal form of a compute
 order.py           canonical order of inputs, results and nodes, by structure
 provenance.py      the user's names of the parts of a canonical graph
 concatenation.py   functions that only lay out their inputs one after another in memory
-spelling.py        canonical programs and scripts under the user's names
+user_names.py      canonical programs and scripts under the user's names
 canonical.py       canonical text and hash of a te function
 grouping/          partition of a function into groups
 guarded.py         functions whose calls are skipped while a guard is set
-whole.py           canonicalise and group a program, the first stage of a build
+grouped_module.py  canonicalise and group a program, the first stage of a build
 main.py            a function that calls others: read from te or loops, written as loops or at the low level
 """

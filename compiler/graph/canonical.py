@@ -53,7 +53,7 @@ class Canonical:
         """A hash of the computation, in hexadecimal digits; it ignores names. It reads all constants once."""
         return graph_digest(self.graph, self.callees).hex()
 
-    def signed(self, former: Graph) -> Graph:
+    def with_signature_of(self, former: Graph) -> Graph:
         """The canonical graph with the signature of `former`, the graph that it was made from: its inputs and results,
         in their order.
 

@@ -36,7 +36,7 @@ class Provenance:
         """The user's names of values and of labels of computes, together."""
         return {**self.values, **self.blocks}
 
-    def spoken(self, text: str) -> str:
+    def with_user_names(self, text: str) -> str:
         """A text for people, such as `product0: gebp ab`, with the user's names of computes and values."""
         return _WORD.sub(lambda word: self.labels.get(word[0], word[0]), text)
 
@@ -45,7 +45,7 @@ _WORD = re.compile(r"[A-Za-z]+\d+")
 """The pattern of canonical names: a word and a number."""
 
 
-def derived(name: str, names: Mapping[str, str]) -> str:
+def renamed_prefix(name: str, names: Mapping[str, str]) -> str:
     """A name with its part before the first dot renamed: of `product0.init`, which a primitive derived, `product0`."""
     stem, dot, suffix = name.partition(".")
     return f"{names.get(stem, stem)}{dot}{suffix}"

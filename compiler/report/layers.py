@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from compiler.driver.parts.groups import Whole
+from compiler.driver.parts.groups import GroupedProgram
 from compiler.graph.main import read_tensors, size
 
 ROLE = re.compile(r"(?<=.)[._/](weight|weights|kernel|bias|scale|gamma|beta|[WwBb])$")
 """How the name of a parameter ends that begins with its layer."""
 
 
-def layers(program: Whole) -> dict[str, tuple[str, ...]]:
+def layers(program: GroupedProgram) -> dict[str, tuple[str, ...]]:
     """By the name of each group the layers of its calls in order: the largest constant behind the operands of a call,
     without its role, `layer1.0.conv1.weight` as `layer1.0.conv1`; nothing for a call without constants."""
     main = read_tensors(program.function)

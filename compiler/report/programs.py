@@ -11,7 +11,7 @@ from compiler.autotune.tell.forms import GroupForm, chosen_forms
 from compiler.database import Database, Key, Record, Summary, WholeProgram, program_of
 from compiler.database.outcome import together
 from compiler.database.record import hash_of
-from compiler.driver.parts.groups import Whole, whole_of_kept
+from compiler.driver.parts.groups import GroupedProgram, grouped_program_of
 from compiler.opt.diagnostics import SAID
 from compiler.report.layers import layers
 from compiler.report.memory import Memory, memory_of
@@ -94,7 +94,7 @@ def gather(database: Database, summaries: Sequence[Summary]) -> Report:
     programs, warnings, called = list[ProgramFacts](), list[str](), set[Key]()
     for kept in database.whole_programs:
         try:
-            of_program = _of_whole(kept, whole_of_kept(kept), facts, database)
+            of_program = _of_whole(kept, grouped_program_of(kept), facts, database)
         except SAID as error:
             warnings.append(f"what calls the groups of {kept.name} cannot be read: {error}")
             continue
@@ -109,7 +109,7 @@ def gather(database: Database, summaries: Sequence[Summary]) -> Report:
 
 
 def _of_whole(
-    kept: WholeProgram, program: Whole, facts: Mapping[Key, TaskFacts], database: Database
+    kept: WholeProgram, program: GroupedProgram, facts: Mapping[Key, TaskFacts], database: Database
 ) -> list[ProgramFacts]:
     """A whole program for each machine, count of threads, policy and timing under which its groups were tuned; not
     where the database has groups that are not asked for."""
@@ -138,7 +138,7 @@ def _forms(kept: WholeProgram, place: Key, timed: Sequence[Record]) -> tuple[Gro
     return chosen_forms(kept.name, here)
 
 
-def _unmeasured(kept: WholeProgram, program: Whole, tasks: Sequence[TaskFacts]) -> tuple[str, ...]:
+def _unmeasured(kept: WholeProgram, program: GroupedProgram, tasks: Sequence[TaskFacts]) -> tuple[str, ...]:
     measured = {task.name for task in tasks if task.best is not None}
     names = [f"{kept.name}.{group.name}" for group in program.groups]
     return tuple(name for name in names if name not in measured)

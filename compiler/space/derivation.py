@@ -41,8 +41,12 @@ class Derived:
 
     def spoken(self, names: Provenance) -> Derived:
         """The same with the user's names in names and messages."""
-        sketches = (replace(sketch, name=names.spoken(sketch.name)) for sketch in self.sketches)
-        return Derived(tuple(sketches), tuple(map(names.spoken, self.dropped)), tuple(map(names.spoken, self.unused)))
+        sketches = (replace(sketch, name=names.with_user_names(sketch.name)) for sketch in self.sketches)
+        return Derived(
+            tuple(sketches),
+            tuple(map(names.with_user_names, self.dropped)),
+            tuple(map(names.with_user_names, self.unused)),
+        )
 
 
 @dataclass(frozen=True)

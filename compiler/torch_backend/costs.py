@@ -54,7 +54,7 @@ def costs(kernel: Kernel, program: Function, constants: list[str], error: float 
     for each thread its part.
     """
     parts = partition(program, constants, conditions=Conditions(host(), kernel.policy, error=error))
-    groups = parts.whole.groups if parts.whole else filter(None, [parts.group])
+    groups = parts.grouped.groups if parts.grouped else filter(None, [parts.group])
     by_name: dict[str, Group] = {group.name: group for group in groups}
     threads = kernel.threads or 1
     rate = Arithmetic(threads).probe(MIN_SECONDS).rate

@@ -14,7 +14,7 @@ from compiler.autotune.tell.progress import Progress
 from compiler.database import Database, Key
 from compiler.database.schema import MEMORY
 from compiler.driver.building import built, source_of
-from compiler.driver.parts.groups import Whole
+from compiler.driver.parts.groups import GroupedProgram
 from compiler.driver.parts.partition import PROGRAM, Alternatives, Partition, Schedulable
 from compiler.driver.units.unit import Scheduled
 
@@ -38,7 +38,7 @@ class ChosenForms:
         partition: Partition,
         threads: int,
         policy: str,
-        arrays: Callable[[Whole], Mapping[str, object]],
+        arrays: Callable[[GroupedProgram], Mapping[str, object]],
     ) -> None:
         self.name, self._func, self._threads, self._policy, self._arrays = name, func, threads, policy, arrays
         self._every, self._current = offers, offers
@@ -57,7 +57,7 @@ class ChosenForms:
         current = self._every.chosen_program(database, self._threads, self._policy)
         forms = current.chosen(database, self._threads, self._policy)
         if (current, forms) != (self._current, self._forms):
-            self._current, self._forms, self.partition = current, forms, current.under(forms)
+            self._current, self._forms, self.partition = current, forms, current.in_forms(forms)
         name = self.name
         maybe_timed = [
             form_of(name, choice.chosen(database), database.forms(choice.key), ProgramForm)
@@ -111,7 +111,7 @@ class ChosenForms:
         from compiler.autotune.tasks.forms import Formed
 
         offers = self._every.of_program(forms[PROGRAM])
-        program = offers.offered.under(offers.offered.preferred) if offers.offered else offers.called
+        program = offers.offered.in_forms(offers.offered.preferred) if offers.offered else offers.program
         assert program is not None
         formed = self._formed(program)
         return Formed(formed.program, [PROGRAM] * len(formed.calls), formed.guarded)
@@ -119,9 +119,9 @@ class ChosenForms:
     def groups_in(self, forms: Mapping[str, str]) -> Formed:
         """The program with its groups in these forms, under default schedules, ready to time."""
         assert self._current.offered is not None
-        return self._formed(self._current.offered.under(forms))
+        return self._formed(self._current.offered.in_forms(forms))
 
-    def _formed(self, program: Whole) -> Formed:
+    def _formed(self, program: GroupedProgram) -> Formed:
         from compiler.autotune.measure.turns import ProfiledProgram
         from compiler.autotune.tasks.forms import Formed
 

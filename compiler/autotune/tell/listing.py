@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from compiler.graph.spelling import renamed
+from compiler.graph.user_names import script_with_user_names
 from compiler.schedule.primitive import applies
 from compiler.schedule.state import ROOT
 from compiler.space.candidates import Candidate, total
@@ -125,7 +125,7 @@ def _sketch(space: SketchSpace, number: int) -> Sketch:
     if not 0 <= number < len(space.sketches):
         raise InputError(f"there is no sketch {number} (there are 0 to {len(space.sketches) - 1})")
     sketch = space.sketches[number]
-    return sketch if space.names is None else replace(sketch, script=renamed(sketch.script, space.names))
+    return sketch if space.names is None else replace(sketch, script=script_with_user_names(sketch.script, space.names))
 
 
 def _titled(space: SketchSpace, place: Selection) -> str:

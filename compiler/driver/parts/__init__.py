@@ -1,8 +1,8 @@
 """A program as the parts that have schedules of their own.
 
 partition.py `Partition`: the parts, and the plan of a kernel by their schedules
-groups.py    `Group`, and `Whole`: a whole program as the different groups that it calls
-forms.py     `Offered`: groups in other forms, which laws offer
-single.py    `Single`: a te program of one group, and the mapping of its arguments and names to the group's
+groups.py    `Group`, and `GroupedProgram`: a whole program as the different groups that it calls
+forms.py     `OfferedForms`: groups in other forms, which laws offer
+single.py    `SingleGroup`: a te program of one group, and the mapping of its arguments and names to the group's
 naming.py    the program's names for the buffers and axes of a record
 """

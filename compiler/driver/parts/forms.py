@@ -15,7 +15,7 @@ from compiler.alternatives.splice import followed
 from compiler.database.record import WRITTEN, hash_of
 from compiler.dialects.functions import find_function, functions
 from compiler.dialects.numbers import dtype_of
-from compiler.driver.parts.groups import Group, Whole, whole_of
+from compiler.driver.parts.groups import Group, GroupedProgram, grouped_program
 from compiler.graph.canonical import canonical_hash
 from compiler.graph.grouping.outline import GROUP, LAW
 from compiler.graph.read import read
@@ -28,7 +28,7 @@ from compiler.types.machines import host
 
 def forms_of(x: object) -> Iterator[Group]:
     """All forms that laws offer for the groups of a te program, as if all its inputs were constant."""
-    program = whole_of(x, (), single=True)
+    program = grouped_program(x, (), single=True)
     if program is not None:
         constant = replace(program, constants=tuple(range(len(program.names))))
         for law in GROUP_LAWS:
@@ -54,16 +54,16 @@ class GroupForms:
         """The names of all its forms, the preferred one first."""
         return tuple(dict.fromkeys((self.preferred, WRITTEN, *(other.law.name for other in self.others))))
 
-    def named(self, name: str) -> Chosen | None:
+    def form(self, name: str) -> Chosen | None:
         """The form with a name; None for the written one."""
         return next((other for other in self.others if other.law.name == name), None)
 
 
 @dataclass(frozen=True, eq=False)
-class Offered:
+class OfferedForms:
     """A program with its groups as written, and those groups that have other forms."""
 
-    program: Whole
+    program: GroupedProgram
     groups: tuple[GroupForms, ...]
 
     @property
@@ -83,7 +83,7 @@ class Offered:
         digests = {callee: digest(callee) for callee in dict.fromkeys(callees)}
         return hash_of(" ".join(("forms", *(digests[callee] for callee in callees))))
 
-    def under(self, forms: Mapping[str, str]) -> Whole:
+    def in_forms(self, forms: Mapping[str, str]) -> GroupedProgram:
         """The program with its groups in `forms`, names of forms by names of groups. Returns the same object if all are
         as written.
 
@@ -98,13 +98,13 @@ class Offered:
         names = Names(function.sym_name.data for function in functions(self.program.module))
         replaced: dict[str, _Replaced] = {}
         for group in self.groups:
-            chosen = group.named(forms[group.group.name])
+            chosen = group.form(forms[group.group.name])
             if chosen is not None:
                 replaced[group.group.name] = _replaced(group.graph, chosen, names)
         return _calling(self.program, replaced) if replaced else self.program
 
 
-def offered(program: Whole, conditions: Conditions, laws: Sequence[Law]) -> Offered:
+def offered_forms(program: GroupedProgram, conditions: Conditions, laws: Sequence[Law]) -> OfferedForms:
     """Find the forms of a program's groups that laws offer, that the conditions permit, and that may be faster."""
     groups = list[GroupForms]()
     for group in program.groups:
@@ -112,13 +112,13 @@ def offered(program: Whole, conditions: Conditions, laws: Sequence[Law]) -> Offe
         constants = frozenset(graph.inputs[n].name for n in group.constants)
         other_forms = plausible(graph, replace(conditions, constants=constants), laws)
         groups += [GroupForms(group, graph, other_forms)] if other_forms else []
-    return Offered(program, tuple(groups))
+    return OfferedForms(program, tuple(groups))
 
 
-def with_forms(program: Whole, conditions: Conditions, laws: Sequence[Law]) -> Whole:
+def with_forms(program: GroupedProgram, conditions: Conditions, laws: Sequence[Law]) -> GroupedProgram:
     """A program with each group in the form that an estimate prefers; the same object if all these are the written."""
-    forms = offered(program, conditions, laws)
-    return forms.under(forms.preferred)
+    forms = offered_forms(program, conditions, laws)
+    return forms.in_forms(forms.preferred)
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def _like(buffer: Buffer, name: str) -> te.Tensor:
     return te.placeholder(buffer.shape, str(dtype_of(buffer.element)), name)
 
 
-def _calling(program: Whole, replaced: dict[str, _Replaced]) -> Whole:
+def _calling(program: GroupedProgram, replaced: dict[str, _Replaced]) -> GroupedProgram:
     """The program with the calls of some groups replaced."""
     graphs = {function.sym_name.data: read(function) for function in functions(program.module)}
     main = graphs.pop(program.function.sym_name.data)
@@ -174,10 +174,15 @@ def _calling(program: Whole, replaced: dict[str, _Replaced]) -> Whole:
         nodes += [node] if new is None else _calls(node, new, names)
     callees = [f for name, graph in graphs.items() for f in (replaced[name].functions if name in replaced else [graph])]
     module = ModuleOp(list(map(write, (replace(main, nodes=tuple(nodes)), *callees))), dict(program.module.attributes))
-    parts = {f.name: program.parts[name] for name, r in replaced.items() for f in r.functions if name in program.parts}
+    parts = {
+        f.name: program.user_names[name]
+        for name, r in replaced.items()
+        for f in r.functions
+        if name in program.user_names
+    }
     hashes = {name: digest for name, digest in program.hashes.items() if name not in replaced}
     written = {f.name: name for name, r in replaced.items() for f in r.functions}
-    return replace(program, module=module, parts={**program.parts, **parts}, hashes=hashes, written=written)
+    return replace(program, module=module, user_names={**program.user_names, **parts}, hashes=hashes, written=written)
 
 
 def _calls(node: Node, new: _Replaced, names: Names) -> list[Node]:

@@ -1,4 +1,4 @@
-"""`Whole`: a whole program as the different groups that it calls; `Group`: one of them, alone."""
+"""`GroupedProgram`: a whole program as the different groups that it calls; `Group`: one of them, alone."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from compiler.dialects.functions import callees, find_function
 from compiler.dialects.numbers import dtype_of
 from compiler.driver.main.occurrences import ConstantSplit, split_constant_calls
 from compiler.driver.main.slices import joins, sliced
+from compiler.graph.grouped_module import UserNames, group_program
 from compiler.graph.grouping import has_groups
 from compiler.graph.main import read_tensors
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read as read_graph
-from compiler.graph.spelling import spelled_graph
-from compiler.graph.whole import GivenNames, whole
+from compiler.graph.user_names import graph_with_user_names
 from compiler.graph.write import write
 from compiler.lowering.te_to_loop import arguments_of
 from compiler.pipeline import level_of, parse
@@ -67,30 +67,30 @@ class Group:
         return ModuleOp([write_loops(self.tree)])
 
     @property
-    def spelled(self) -> ModuleOp:
+    def module_with_user_names(self) -> ModuleOp:
         """The module under the names of the program, for people to read."""
-        return ModuleOp([write(spelled_graph(read_graph(find_function(self.module)), self.names))])
+        return ModuleOp([write(graph_with_user_names(read_graph(find_function(self.module)), self.names))])
 
 
 @dataclass(frozen=True)
-class Whole:
+class GroupedProgram:
     """A te module whose public function calls groups.
 
-    constants: the positions of the constant inputs. names: the user's names of the inputs. parts: for each function the
-    mapping of canonical names to the user's. hashes: the known canonical hashes of groups, by name. written: for each
-    function that replaces a group in another form, the name of the group as written. laws: the laws that changed the
-    whole program, in the order of their first use.
+    constants: the positions of the constant inputs. names: the user's names of the inputs. user_names: by function
+    the mapping of canonical names to the user's. hashes: the known canonical hashes of groups, by name. written: for
+    each function that replaces a group in another form, the name of the group as written. laws: the laws that changed
+    the whole program, in the order of their first use.
     """
 
     module: ModuleOp
     constants: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
-    parts: GivenNames = field(default_factory=dict)
+    user_names: UserNames = field(default_factory=dict)
     hashes: Mapping[str, str] = field(default_factory=dict)
     written: Mapping[str, str] = field(default_factory=dict)
     laws: tuple[str, ...] = ()
 
-    def own_names(self, arrays: Mapping[str, object]) -> dict[str, object]:
+    def module_names(self, arrays: Mapping[str, object]) -> dict[str, object]:
         """Rename arrays of inputs from the user's names to the module's."""
         inputs = [buffer.name for buffer in read_tensors(self.function).inputs]
         return {inputs[self.names.index(name)]: array for name, array in arrays.items()}
@@ -115,7 +115,7 @@ class Whole:
             calls.setdefault(name, []).append(constants)
         return tuple(self._group(name, constants_of_calls) for name, constants_of_calls in calls.items())
 
-    def as_kept(self, name: str) -> WholeProgram:
+    def stored(self, name: str) -> WholeProgram:
         """The program in the form that databases store, under a name."""
         return WholeProgram(name, str(self.module), self.constants)
 
@@ -143,16 +143,16 @@ class Whole:
     def _group(self, name: str, calls: Sequence[tuple[bool, ...]]) -> Group:
         constants = tuple(n for n, is_constant in enumerate(zip(*calls, strict=True)) if all(is_constant))
         module = ModuleOp([_public(find_function(self.module, name))])
-        return Group(name, module, constants, len(calls), self.parts.get(name, OWN), self.hashes.get(name, ""))
+        return Group(name, module, constants, len(calls), self.user_names.get(name, OWN), self.hashes.get(name, ""))
 
 
-def whole_of_kept(kept: WholeProgram) -> Whole:
+def grouped_program_of(kept: WholeProgram) -> GroupedProgram:
     """The whole program that a database has stored. Raises what `parse` does, and InputError for text that calls no
     groups or lacks the stated constants."""
     module = parse(kept.text, kept.name)
     if level_of(module) != "te" or not has_groups(module):
         raise InputError(f"{kept.name} calls no groups")
-    program = Whole(module, kept.constants)
+    program = GroupedProgram(module, kept.constants)
     inputs = len(program.function.body.block.args)
     if not all(isinstance(n, int) and 0 <= n < inputs for n in kept.constants):
         raise InputError(f"{kept.name} has {inputs} inputs: its constants are not among them")
@@ -167,13 +167,13 @@ def _public(group: FuncOp) -> FuncOp:
     return function
 
 
-def whole_of(
+def grouped_program(
     x: object,
     constants: Sequence[str],
     single: bool = False,
     conditions: Conditions | None = None,
     laws: Sequence[Law] = PROGRAM_LAWS,
-) -> Whole | None:
+) -> GroupedProgram | None:
     """Partition a te program into groups; None if it is a single group, unless `single`, or at another level.
 
     constants: the names of the constant inputs. conditions: if set, the program takes the form that `laws` prefer; a
@@ -183,17 +183,17 @@ def whole_of(
     if module is None:
         return None
     function = find_function(module)
-    fixed = positions_of(x, function, constants)
+    fixed = input_positions(x, function, constants)
     applied_laws = list[Applied]()
     rewrite = None if conditions is None else preferred(conditions, fixed, laws, applied_laws.append)
-    cut = whole(module, single=single, rewrite=rewrite)
+    cut = group_program(module, single=single, rewrite=rewrite)
     if not has_groups(cut.module):
         return None
     names, law_names = _input_names(x, function), tuple(dict.fromkeys(applied.law for applied in applied_laws))
-    return Whole(cut.module, fixed, names, cut.names, cut.hashes, laws=law_names)
+    return GroupedProgram(cut.module, fixed, names, cut.names, cut.hashes, laws=law_names)
 
 
-def positions_of(x: object, function: FuncOp, constants: Sequence[str]) -> tuple[int, ...]:
+def input_positions(x: object, function: FuncOp, constants: Sequence[str]) -> tuple[int, ...]:
     """The positions, ascending, of the inputs of a te program with some names. Raises InputError for an unknown one."""
     names = _input_names(x, function)
     for name in constants:

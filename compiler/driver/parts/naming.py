@@ -9,8 +9,8 @@ from compiler.alternatives import Conditions
 from compiler.database import Record
 from compiler.dialects.functions import find_function
 from compiler.driver.parts.forms import forms_of
-from compiler.driver.parts.groups import OWN, whole_of
-from compiler.driver.parts.single import single_of
+from compiler.driver.parts.groups import OWN, grouped_program
+from compiler.driver.parts.single import single_group
 from compiler.graph.provenance import Provenance
 from compiler.pipeline import lower, parse
 from compiler.program.read import read
@@ -32,12 +32,12 @@ def names_of(x: object, record: Record) -> Provenance:
 
 def _parts(x: object, policy: str) -> Iterator[tuple[Program, Provenance]]:
     """The canonical loops of a program, of its groups and of their forms, each with its mapping of names."""
-    program_of_groups = whole_of(x, ())
-    preferred = whole_of(x, (), conditions=Conditions(host(), policy))
+    program_of_groups = grouped_program(x, ())
+    preferred = grouped_program(x, (), conditions=Conditions(host(), policy))
     for written in filter(None, (program_of_groups, preferred)):
         yield from ((group.tree, group.names) for group in written.groups)
     yield from ((group.tree, group.names) for group in forms_of(x))
-    single = single_of(x)
+    single = single_group(x)
     if single is not None:
         yield single.group.tree, single.group.names
     if program_of_groups is None:

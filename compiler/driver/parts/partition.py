@@ -19,9 +19,9 @@ from compiler.database.record import Key, hash_of
 from compiler.dialects.functions import find_function, functions
 from compiler.driver.inputs import with_constants
 from compiler.driver.kernels import written
-from compiler.driver.parts.forms import GroupForms, Offered, offered
-from compiler.driver.parts.groups import Group, Whole, positions_of, te_module, whole_of
-from compiler.driver.parts.single import Single, single_of
+from compiler.driver.parts.forms import GroupForms, OfferedForms, offered_forms
+from compiler.driver.parts.groups import Group, GroupedProgram, grouped_program, input_positions, te_module
+from compiler.driver.parts.single import SingleGroup, single_group
 from compiler.driver.plan import BuildPlan
 from compiler.driver.units.unit import WRITTEN, Scheduled
 from compiler.graph.canonical import canonical as canonical_form
@@ -109,67 +109,67 @@ class Unscheduled:
 class Partition:
     """A program as the parts that have schedules of their own; one of the three fields is set.
 
-    whole: a whole program, whose groups are the parts. single: a te function that is one group. given: one part as the
-    caller gave it, a group of a program or loops.
+    grouped: a whole program, whose groups are the parts. single: a te function that is one group. ungrouped: the one
+    part from the caller, a group of a program or loops.
     """
 
-    whole: Whole | None = None
-    single: Single | None = None
-    given: Group | ModuleOp | None = None
+    grouped: GroupedProgram | None = None
+    single: SingleGroup | None = None
+    ungrouped: Group | ModuleOp | None = None
 
     @property
     def laws(self) -> tuple[str, ...]:
         """The laws that changed the program as a whole."""
-        return () if self.whole is None else self.whole.laws
+        return () if self.grouped is None else self.grouped.laws
 
     @property
     def group(self) -> Group | None:
         """The group of the one part; None for a whole program, and for loops."""
         if self.single is not None:
             return self.single.group
-        return self.given if isinstance(self.given, Group) else None
+        return self.ungrouped if isinstance(self.ungrouped, Group) else None
 
     @property
     def loops(self) -> ModuleOp | Program:
         """The unscheduled loops of the one part."""
-        loops = self.group.tree if self.group else self.given
+        loops = self.group.tree if self.group else self.ungrouped
         assert isinstance(loops, ModuleOp | Program)
         return loops
 
     @cached_property
     def module(self) -> ModuleOp:
         """The module to schedule: the groups and their main, or the loops of the one part."""
-        if self.whole is not None:
-            return self.whole.module
+        if self.grouped is not None:
+            return self.grouped.module
         return self.loops if isinstance(self.loops, ModuleOp) else ModuleOp([write(self.loops)])
 
     def parts(self, threads: int, policy: str) -> list[Unscheduled]:
         """The parts, to be scheduled for `threads` threads under a policy."""
-        if self.whole is not None:
-            return [Unscheduled(group.name, group.tree, threads, policy, NETWORK) for group in self.whole.groups]
+        if self.grouped is not None:
+            return [Unscheduled(group.name, group.tree, threads, policy, NETWORK) for group in self.grouped.groups]
         name = self.group.name if self.group else find_function(self.module).sym_name.data
         return [Unscheduled(name, self.loops, threads, policy, WARM)]
 
-    def inside(self, parts: Mapping[str, Schedulable]) -> str:
+    def program_key(self, parts: Mapping[str, Schedulable]) -> str:
         """The field `whole` of the keys of times inside the program: a hash of the calls of a run in order, independent
         of names. Empty for one part."""
-        if self.whole is None:
+        if self.grouped is None:
             return ""
-        calls = (call for call in self.whole.constant_split.main.calls if call.guarded is None)
+        calls = (call for call in self.grouped.constant_split.main.calls if call.guarded is None)
         return hash_of(" ".join(parts[call.callee].key.program for call in calls))
 
     def plan(self, sources: Mapping[str, Scheduled], module: ModuleOp) -> BuildPlan:
         """The plan of the program's module under schedules; `sources` are these by the names of parts, and missing ones
         are as written. Raises ScheduleError for a script that does not apply."""
-        if self.whole is not None:
-            return BuildPlan(self.whole.module, sources, self.whole.hashes)
+        if self.grouped is not None:
+            return BuildPlan(self.grouped.module, sources, self.grouped.hashes)
         source, single = next(iter(sources.values()), WRITTEN), self.single
         if single is None:
             return written(module)
         group = GroupFacts(single.group.name, single.group.hash, 1, source.origin, source.verdict, 0.0)
         if source.script is None:
             return replace(written(module), group=group)
-        tree = None if source.tree is None else single.spelled(single.signed(source.tree))
+        tree = None if source.tree is None else single.with_user_names(single.with_program_signature(source.tree))
         tree = tree or single.scheduled(parse(source.script, "the script"))
         return BuildPlan(module, group=group, tree=tree)
 
@@ -179,30 +179,30 @@ class Alternatives:
     """The partitions of a program in one form of the whole, by the forms of its groups.
 
     written: makes the partition with all groups as written. offered: the groups with other forms; None if there are
-    none. called: the program as a main that calls its groups, even a single one; None if it is no te program. programs:
-    the other forms of the program as a whole; None if there are none, or if this is one of them.
+    none. program: a main that calls the groups, even a single one; None if it is no te program. programs: the other
+    forms of the program as a whole; None if there are none, or if this is one of them.
     """
 
     written: Callable[[], Partition]
-    offered: Offered | None = None
-    called: Whole | None = None
+    offered: OfferedForms | None = None
+    program: GroupedProgram | None = None
     programs: ProgramForms | None = None
 
     @property
     def preferred(self) -> Partition:
         """The partition with groups in the forms that the estimate prefers."""
-        return self.under({} if self.offered is None else self.offered.preferred)
+        return self.in_forms({} if self.offered is None else self.offered.preferred)
 
     @property
     def laws(self) -> tuple[str, ...]:
         """The laws that changed the program as a whole."""
-        return () if self.called is None else self.called.laws
+        return () if self.program is None else self.program.laws
 
-    def under(self, forms: Mapping[str, str]) -> Partition:
+    def in_forms(self, forms: Mapping[str, str]) -> Partition:
         """The partition with groups in `forms`, names of forms by names of groups."""
         if self.offered is None:
             return self.written()
-        whole = self.offered.under(forms)
+        whole = self.offered.in_forms(forms)
         return self.written() if whole is self.offered.program else Partition(whole)
 
     def of_program(self, form: str) -> Alternatives:
@@ -254,12 +254,12 @@ class ProgramForms:
     """The forms of a program by laws of whole programs: the one that the estimate prefers, and that without each of its
     laws. The name of a form is the names of its laws, or WRITTEN.
 
-    laws: of the preferred form. by: makes the partitions of the program under the laws of some names. digest: makes the
-    `text`.
+    laws: of the preferred form. with_laws: makes the partitions of the program under the laws of some names. digest:
+    makes the `text`.
     """
 
     laws: tuple[str, ...]
-    by: Callable[[Collection[str]], Alternatives]
+    with_laws: Callable[[Collection[str]], Alternatives]
     digest: Callable[[], str]
 
     @cached_property
@@ -278,7 +278,7 @@ class ProgramForms:
         """The other forms by name: the program without one of its laws, at most OTHERS of them, the last law first.
         With the laws a, b, c: the programs without c and without b."""
         law_names = [law.name for law in PROGRAM_LAWS]
-        forms = [self.by([name for name in law_names if name != law]) for law in self.laws[::-1][:OTHERS]]
+        forms = [self.with_laws([name for name in law_names if name != law]) for law in self.laws[::-1][:OTHERS]]
         return {name: form for form in forms if (name := form_name(form.laws)) != self.preferred}
 
     @property
@@ -338,10 +338,10 @@ def alternatives(
     whole that laws prefer, and its groups the forms that laws offer.
     """
     if isinstance(x, Group):
-        return Alternatives(lambda: Partition(given=x))
+        return Alternatives(lambda: Partition(ungrouped=x))
     in_groups = in_groups and canonical
     if conditions is None or not in_groups:
-        whole = whole_of(x, constants) if in_groups else None
+        whole = grouped_program(x, constants) if in_groups else None
         return Alternatives(cache(lambda: _alone(x, constants, canonical) if whole is None else Partition(whole)))
 
     def by(laws: Collection[str]) -> Alternatives:
@@ -354,10 +354,10 @@ def alternatives(
 
 def _by_laws(x: object, constants: Sequence[str], conditions: Conditions, laws: Sequence[Law]) -> Alternatives:
     """The partitions of a program in the form that the laws `laws` of whole programs prefer."""
-    whole = whole_of(x, constants, conditions=conditions, laws=laws)
+    whole = grouped_program(x, constants, conditions=conditions, laws=laws)
     written = cache(lambda: _alone(x, constants, True) if whole is None else Partition(whole))
-    called = whole or whole_of(x, constants, single=True)
-    forms = None if called is None else offered(called, conditions, GROUP_LAWS)
+    called = whole or grouped_program(x, constants, single=True)
+    forms = None if called is None else offered_forms(called, conditions, GROUP_LAWS)
     return Alternatives(written, forms if forms is not None and forms.groups else None, called)
 
 
@@ -366,11 +366,11 @@ def _digest(x: object, constants: Sequence[str]) -> str:
     module = te_module(x)
     assert module is not None
     hashes = " ".join(canonical_form(read_graph(function)).hash for function in functions(module))
-    fixed = ", ".join(map(str, positions_of(x, find_function(module), constants)))
+    fixed = ", ".join(map(str, input_positions(x, find_function(module), constants)))
     return f"the te program {hashes}, its constant inputs: {fixed or 'none'}"
 
 
 def _alone(x: object, constants: Sequence[str], canonical: bool) -> Partition:
     """The partition of a program as one part."""
-    single = single_of(x, constants) if canonical else None
-    return Partition(single=single) if single else Partition(given=with_constants(x, lower(x), constants))
+    single = single_group(x, constants) if canonical else None
+    return Partition(single=single) if single else Partition(ungrouped=with_constants(x, lower(x), constants))

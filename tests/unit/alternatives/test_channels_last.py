@@ -22,7 +22,7 @@ from compiler.alternatives.program import rewritten
 from compiler.dialects.dominance import verify_module
 from compiler.driver.building import built, source_of
 from compiler.driver.parts.forms import with_forms
-from compiler.driver.parts.groups import whole_of
+from compiler.driver.parts.groups import grouped_program
 from compiler.driver.parts.partition import Partition, partition
 from compiler.graph.canonical import canonical
 from compiler.graph.tree import Graph
@@ -190,7 +190,7 @@ def mobile() -> te.Function:
 def test_a_network_is_built_channels_last() -> None:
     function = mobile()
     weights = [t.name for t in function.inputs[1:]]
-    groups = partition(function, weights, conditions=Conditions(MACHINE, "contract")).whole
+    groups = partition(function, weights, conditions=Conditions(MACHINE, "contract")).grouped
     assert groups is not None
     assert "tensor<1x14x14x48xf32>" in str(groups.module)
     arrays = integers([tuple(t.shape) for t in function.inputs], 0, 1)
@@ -236,7 +236,7 @@ def test_winograd_takes_what_is_computed_before_in_either_layout(is_last: bool) 
     laid = canonical(relaid(graph, joined | filtered if is_last else frozenset())).graph
     arrays, module = integers([value.shape for value in graph.inputs], 2, 1), ModuleOp([write(laid)])
     weights = {value.name: array for value, array in zip(laid.inputs[1:], arrays[1:], strict=True)}
-    whole = whole_of(module, list(weights), single=True)
+    whole = grouped_program(module, list(weights), single=True)
     assert whole is not None
     parts = Partition(with_forms(whole, Conditions(host(), "contract"), [law.always for law in GROUP_LAWS[:1]]))
     sources = {part.name: source_of(part) for part in parts.parts(1, "contract")}

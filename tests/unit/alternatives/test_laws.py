@@ -21,7 +21,7 @@ from compiler.alternatives.winograd import WINOGRAD_2, WINOGRAD_4, rounding
 from compiler.dialects.functions import find_function, functions
 from compiler.driver.building import built, source_of
 from compiler.driver.parts.forms import with_forms
-from compiler.driver.parts.groups import Whole, whole_of
+from compiler.driver.parts.groups import GroupedProgram, grouped_program
 from compiler.driver.parts.partition import Partition, partition
 from compiler.graph.canonical import canonical
 from compiler.graph.grouping.outline import LAW
@@ -76,7 +76,7 @@ def exact(given: dict[str, Any], padding: int, activation: str) -> Any:
 
 def in_form(function: te.Function, law: Law, constants: dict[str, Any], threads: int = 1) -> Kernel:
     """A program in the form of a law, whatever it gains."""
-    whole = whole_of(function, tuple(constants), single=True)
+    whole = grouped_program(function, tuple(constants), single=True)
     assert whole is not None
     formed = with_forms(whole, HERE, [law.always])
     assert formed is not whole
@@ -85,11 +85,11 @@ def in_form(function: te.Function, law: Law, constants: dict[str, Any], threads:
     return built(program, function, sources, threads, "contract", constants)
 
 
-def formed(function: te.Function, constants: Sequence[str] = ("W", "b"), **conditions: Any) -> Whole | None:
-    return partition(function, constants, conditions=replace(HERE, **conditions)).whole
+def formed(function: te.Function, constants: Sequence[str] = ("W", "b"), **conditions: Any) -> GroupedProgram | None:
+    return partition(function, constants, conditions=replace(HERE, **conditions)).grouped
 
 
-def laws_of(whole: Whole | None) -> list[str]:
+def laws_of(whole: GroupedProgram | None) -> list[str]:
     """The laws that gave a program's groups their forms."""
     every = [] if whole is None else [f.attributes.get(LAW) for f in functions(whole.module)]
     return [law.data for law in every if law is not None]  # type: ignore[attr-defined]
@@ -137,7 +137,7 @@ def test_forms_of_random_layers_agree(data: st.DataObject) -> None:
     for law in GROUP_LAWS:
         known = frozenset(value.name for value in graph.inputs)
         assert [*law.forms(graph, Conditions(machine, "contract", known))] or only_convolution(graph) is None
-    whole = whole_of(function, ("W",), single=True)
+    whole = grouped_program(function, ("W",), single=True)
     assert whole is not None
     for law in GROUP_LAWS:
         program = with_forms(whole, Conditions(machine, "contract"), [law.always])
@@ -210,7 +210,7 @@ def test_a_constant_of_a_group_is_part_of_its_forms() -> None:
     bias = np.linspace(-8, 8, 16, dtype=np.float32).reshape(16, 1, 1)
     y = nn.relu(nn.add(nn.conv2d(x, w, padding=1), te.constant(bias, name="b")))
     function = te.function("layer", [x, w], y)
-    group = whole_of(function, ("W",), single=True)
+    group = grouped_program(function, ("W",), single=True)
     assert group is not None and "te.constant" in str(group.groups[0].module)
     given = arrays(function)
     kernel = in_form(function, WINOGRAD_2, {"W": given["W"]})
@@ -220,7 +220,7 @@ def test_a_constant_of_a_group_is_part_of_its_forms() -> None:
 
 def test_each_machine_schedules_the_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, machine in {(m.vector_bits, m.registers): m for m in MACHINES.values()}.items():
-        whole = whole_of(layer((1, 64, 28, 28), 64), ("W", "b"), single=True)
+        whole = grouped_program(layer((1, 64, 28, 28), 64), ("W", "b"), single=True)
         assert whole is not None
         program = with_forms(whole, Conditions(machine, "contract"), [WINOGRAD_2.always])
         monkeypatch.setattr("compiler.driver.parts.partition.host", lambda machine=machine: machine)
@@ -297,4 +297,4 @@ def test_a_program_with_forms_is_known_by_what_it_runs() -> None:
     """Groups that a guard skips have no schedule of their own, inside a program as elsewhere."""
     program = partition(layer((1, 64, 28, 28), 64), ("W", "b"), conditions=HERE)
     parts = {part.name: part for part in program.parts(1, "contract")}
-    assert set(parts) == {"group_0_guard", "group_0_winograd_2x2"} and program.inside(parts)
+    assert set(parts) == {"group_0_guard", "group_0_winograd_2x2"} and program.program_key(parts)

@@ -30,10 +30,10 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import functions
 from compiler.driver.parts.naming import names_of
 from compiler.graph.canonical import canonical
+from compiler.graph.grouped_module import group_program
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read
 from compiler.graph.tree import Compute, Graph
-from compiler.graph.whole import whole
 from compiler.graph.write import write
 from compiler.interpret.te import evaluate
 from compiler.pipeline import parse
@@ -318,12 +318,12 @@ def test_the_program_is_grouped_in_its_best_form() -> None:
     """One group too: what it computes is not what is written."""
     function = gradient(in_steps, N, CI, CO, S)
     conditions = Conditions(MACHINE, "contract")
-    made = whole(function, rewrite=lambda graph: rewritten(graph, conditions, PROGRAM_LAWS).form)
+    made = group_program(function, rewrite=lambda graph: rewritten(graph, conditions, PROGRAM_LAWS).form)
     (caller, group) = functions(made.module)
     assert [value.name_hint for value in caller.args] == ["X", "G"]
     assert made.names[group.sym_name.data].blocks == {"product0": "dW"}
     assert "reduce r2 = 5" in str(group)
-    assert whole(function, rewrite=lambda graph: None).module is function.module
+    assert group_program(function, rewrite=lambda graph: None).module is function.module
     arrays = integers(read(caller), 0)
     arrays = [array.astype(np.float32) for array in arrays]
     assert np.array_equal(evaluate(made.module, arrays)[0], evaluate(function.module, arrays)[0])

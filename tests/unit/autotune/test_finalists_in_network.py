@@ -134,7 +134,7 @@ def finals(times: Mapping[str, float], together: float = 0.0) -> tuple[Finals, l
 
 
 def inside() -> str:
-    return task()._parts.inside(task()._selection.parts)
+    return task()._parts.program_key(task()._selection.parts)
 
 
 def held(path: Path, stated: Finals) -> InPlace | None:
@@ -213,13 +213,13 @@ def test_a_choice_is_of_its_program(path: Path) -> None:
     known(path)
     held(path, finals(dict.fromkeys(NAMES, 1.5))[0])
     second = SearchTask(whole("other"), threads=1, constants=CONSTANTS)
-    assert second._parts.inside(second._selection.parts) == inside()
+    assert second._parts.program_key(second._selection.parts) == inside()
     x = f"tensor<{M}x{N}xf32>"
     first, last = f"func.call @group_1(%X, %2) : ({x}, {x})", f"func.call @group_2(%3) : ({x})"
     text = whole().replace(first, "FIRST").replace(last, first.replace("%2", "%3"))
     third = SearchTask(text.replace("FIRST", last.replace("%3", "%2")), threads=1, constants=CONSTANTS)
     assert {group.key for group in third.groups} == {group.key for group in task().groups}
-    assert third._parts.inside(third._selection.parts) != inside()
+    assert third._parts.program_key(third._selection.parts) != inside()
     with Database(path) as database:
         chosen = database.chosen(task().group(NAMES[1]).key, "another")
         assert chosen is not None and not chosen.key.whole and chosen == database.best(task().group(NAMES[1]).key)

@@ -175,7 +175,7 @@ def test_tune_times_the_program_and_tunes_what_is_chosen(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         kernel = compiler.build(net(), threads=1, constants=given, schedule=path)
-    expected = [group.hash for group in offers().of_program(WRITTEN).called.groups]  # type: ignore[union-attr]
+    expected = [group.hash for group in offers().of_program(WRITTEN).program.groups]  # type: ignore[union-attr]
     assert [group.hash for group in kernel.groups] == expected
     assert again.records(path).keys() == {group.name for group in task.groups} and again.forms == task.forms
 

@@ -20,7 +20,7 @@ from compiler.database import Database, Record
 from compiler.database.outcome import Outcome
 from compiler.dialects.functions import find_function
 from compiler.driver.main import assemble
-from compiler.driver.parts.groups import OWN, whole_of
+from compiler.driver.parts.groups import OWN, grouped_program
 from compiler.graph.read import read
 from compiler.graph.write import write
 from compiler.lowering.low_to_llvm import emit
@@ -251,7 +251,7 @@ def test_names_change_no_code(name: str) -> None:
     assert what._single is not None
     for candidate in what.space.defaults[:2]:
         schedule = what.schedule_of(what.space.script(candidate))
-        texts = llvm(schedule.module), llvm(ModuleOp([write_loops(what._single.spelled(schedule.program))]))
+        texts = llvm(schedule.module), llvm(ModuleOp([write_loops(what._single.with_user_names(schedule.program))]))
         assert len(set(map(shape, texts))) == 1
 
 
@@ -264,7 +264,7 @@ def shape(llvm: str) -> tuple[tuple[str, ...], ...]:
 def test_the_hashes_of_groups_are_known_before_they_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
     x, w, v = P((6, 8), name="X"), P((8, 8), name="W"), P((8, 8), name="V")
     function = te.function("net", [x, w, v], nn.relu(nn.matmul(nn.softmax(nn.relu(nn.matmul(x, w))), v)))
-    program = whole_of(function, ())
+    program = grouped_program(function, ())
     assert program is not None and len(program.groups) > 1
     expected = {group.name: te.canonical_hash(group.module) for group in program.groups}
     monkeypatch.setattr(assemble, "canonical_hash", None)

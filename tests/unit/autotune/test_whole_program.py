@@ -22,7 +22,7 @@ from compiler.bench.contenders import Settings
 from compiler.bench.table import breakdowns
 from compiler.database import Database, Record
 from compiler.database.outcome import NETWORK, Outcome
-from compiler.driver.parts.groups import OWN, Whole, whole_of, whole_of_kept
+from compiler.driver.parts.groups import OWN, GroupedProgram, grouped_program, grouped_program_of
 from compiler.pipeline import lower, parse
 from compiler.support.errors import InputError, TargetError
 from tests.programs import matmul as product
@@ -56,31 +56,34 @@ def test_different_groups_are_tasks() -> None:
 
 def test_an_input_is_constant_where_it_is_so_in_every_call() -> None:
     module = parse(whole())
-    assert [g.constants for g in Whole(module, (1,)).groups] == [(), (1,), (), ()]
-    assert [(g.name, g.constants) for g in Whole(module, (1, 2)).groups][:2] == [("group_3", ()), ("group_0", (1,))]
+    assert [g.constants for g in GroupedProgram(module, (1,)).groups] == [(), (1,), (), ()]
+    assert [(g.name, g.constants) for g in GroupedProgram(module, (1, 2)).groups][:2] == [
+        ("group_3", ()),
+        ("group_0", (1,)),
+    ]
 
 
 def test_a_te_constant_is_constant() -> None:
     text = whole().replace("%g: tensor<8xf32>", "%unused: tensor<8xf32>", 1)
     made = "%g = te.constant dense<1.0> : tensor<8xf32>"
     module = parse(text.replace("  %h = ", f"  {made}\n  %h = "))
-    assert next((g.name, g.constants) for g in Whole(module, (1, 2)).groups) == ("group_0", (1, 2))
+    assert next((g.name, g.constants) for g in GroupedProgram(module, (1, 2)).groups) == ("group_0", (1, 2))
 
 
 def test_a_group_has_the_key_of_its_function_alone() -> None:
     """One that a person has grouped stays as it is written: its key is that of its loops."""
-    alone = lower(Whole(parse(whole())).groups[1].module)
+    alone = lower(GroupedProgram(parse(whole())).groups[1].module)
     own = SearchTask(alone, threads=1, constants=("W",), timing=NETWORK)
     wide = SearchTask(whole(), threads=1, constants=("W",))
     assert wide.group("group_0").key == own.key != SearchTask(alone, threads=1, constants=("W",)).key
 
 
 def test_a_program_without_groups_is_one() -> None:
-    task = SearchTask(Whole(parse(whole())).groups[2].module, threads=1)
+    task = SearchTask(GroupedProgram(parse(whole())).groups[2].module, threads=1)
     assert task.groups == () and task.occurrences == 1 and task.timing == "warm"
     with pytest.raises(InputError, match="group_1 is one program: it has no groups, such as 'group_0'"):
         task.group("group_0")
-    assert whole_of(lower(Whole(parse(whole())).groups[2].module), ()) is None
+    assert grouped_program(lower(GroupedProgram(parse(whole())).groups[2].module), ()) is None
 
 
 def test_groups_have_names() -> None:
@@ -145,7 +148,7 @@ def test_what_calls_the_groups_is_kept(workers: Callable[..., Pretend], path: Pa
     tuned(what, database=path)
     with Database(path) as database:
         (kept,) = database.whole_programs
-    again = whole_of_kept(kept)
+    again = grouped_program_of(kept)
     assert kept.name == what.name and [g.occurrences for g in again.groups] == [g.occurrences for g in what.groups]
     tuned(what, database=path)
     with Database(path) as database:
@@ -153,7 +156,7 @@ def test_what_calls_the_groups_is_kept(workers: Callable[..., Pretend], path: Pa
     alone = replace(kept, text=str(what.groups[0].module))
     for damaged in (alone, replace(kept, constants=(99,))):
         with pytest.raises(InputError):
-            whole_of_kept(damaged)
+            grouped_program_of(damaged)
 
 
 def test_records_of_a_group_serve_every_program_that_has_it(workers: Callable[..., Pretend], path: Path) -> None:
@@ -306,7 +309,7 @@ def test_bench_shows_the_groups_of_what_was_tuned(workers: Callable[..., Pretend
 def test_a_record_that_was_timed_warm_is_none_of_a_group(workers: Callable[..., Pretend], path: Path) -> None:
     workers()
     group = task().groups[1]
-    warm = SearchTask(lower(Whole(parse(whole()), (1, 2, 3)).groups[1].module), threads=1)
+    warm = SearchTask(lower(GroupedProgram(parse(whole()), (1, 2, 3)).groups[1].module), threads=1)
     with Database(path) as database:
         outcome = Outcome("measured", (1e-9,), (1.0,))
         database.add(Record(warm.key, "warm", warm.program, "fast", outcome))

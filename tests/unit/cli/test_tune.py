@@ -35,7 +35,7 @@ from compiler.database.lines import from_line
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.driver.parts.groups import OWN
 from compiler.driver.reference.subject import Subject
-from compiler.graph.spelling import renamed
+from compiler.graph.user_names import script_with_user_names
 from compiler.pipeline import lower, parse
 from compiler.schedule import Schedule, replay
 from compiler.space import gpu_features
@@ -534,7 +534,7 @@ def test_scripts_of_space_are_those_of_the_task(capsys: pytest.CaptureFixture[st
 
     def own(script: str) -> str:
         assert TASK.provenance != OWN and "product0" in script
-        return str(renamed(parse(script), TASK.provenance)) + "\n"
+        return str(script_with_user_names(parse(script), TASK.provenance)) + "\n"
 
     assert space(capsys, "--show", "0") == own(str(TASK.space.sketches[0].script))
     decided = own(TASK.space.script((0, last)))

@@ -18,7 +18,7 @@ from compiler.driver.main import slices
 from compiler.driver.main.assemble import build_program
 from compiler.driver.main.occurrences import replaceable
 from compiler.driver.main.slices import sliced
-from compiler.driver.parts.groups import whole_of
+from compiler.driver.parts.groups import grouped_program
 from compiler.driver.units.unit import BuildSettings
 from compiler.graph.concatenation import Slot, contiguous_parts
 from compiler.graph.main import Call, Main
@@ -286,7 +286,7 @@ def test_a_block_of_branches() -> None:
     for array, right in zip(listed(kernel, inputs), listed(apart, inputs), strict=True):
         np.testing.assert_array_equal(array, right)
     assert len(kernel.groups) == len(apart.groups) - 2
-    program = whole_of(f, ())
+    program = grouped_program(f, ())
     assert program is not None and [group.name for group in program.groups] == [group.name for group in kernel.groups]
     assert kernel.temporaries_bytes == 0 < apart.temporaries_bytes == 4 * 25 * (14 + 6)
     given = tuple(np.full(output.shape, np.nan, np.float32) for output in f.outputs)

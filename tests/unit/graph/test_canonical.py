@@ -14,8 +14,8 @@ from compiler.__main__ import main
 from compiler.dialects.dominance import verify_module
 from compiler.graph.canonical import Canonical, canonical, canonical_functions, canonicalize
 from compiler.graph.read import read
-from compiler.graph.spelling import renamed
 from compiler.graph.tree import Compute
+from compiler.graph.user_names import script_with_user_names
 from compiler.graph.write import write
 from compiler.schedule import Schedule
 from compiler.support.errors import TeError
@@ -195,7 +195,7 @@ def test_a_script_is_printed_under_the_names_of_the_user() -> None:
     s.vectorize(s.split(columns, [None, 16])[1])
     s.pack(product, "a1", tiles=[1, 16], order=[1, 0, 2])
     s.decompose_reduction(product, depth)
-    text = str(renamed(pipeline.parse(str(s.script)), form.names))
+    text = str(script_with_user_names(pipeline.parse(str(s.script)), form.names))
     assert '%mm = sched.get_block %f "mm"' in text
     assert "%m, %n, %k = sched.get_loops %mm" in text and "%n.0, %n.1 = sched.split %n" in text
     assert '%W.pack = sched.pack %mm "W"' in text and "%mm.init = " in text

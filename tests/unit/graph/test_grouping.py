@@ -20,14 +20,14 @@ from compiler import pipeline, te
 from compiler.bench import workloads
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
+from compiler.graph.grouped_module import group_program as whole_of
+from compiler.graph.grouped_module import grouped_module as whole
 from compiler.graph.grouping import RULES, Choice, Rule, View, check_groups, decided, decisions, group, grouped
 from compiler.graph.grouping.cut import MOST_COMPUTES, MOST_OPERATIONS
 from compiler.graph.grouping.facts import Kind, kind_of, scalar_operations
 from compiler.graph.grouping.order import Acyclic
 from compiler.graph.read import read
 from compiler.graph.tree import Compute, Graph
-from compiler.graph.whole import grouped as whole
-from compiler.graph.whole import whole as whole_of
 from compiler.interpret.te import evaluate
 from compiler.support.errors import InputError
 from tests import random_programs

@@ -16,7 +16,7 @@ from compiler.bench.workloads import find
 from compiler.database import Database, Key, Record, WholeProgram, program_of
 from compiler.database.outcome import MEASURED, NETWORK, Outcome
 from compiler.database.record import hash_of
-from compiler.driver.parts.groups import Whole, whole_of_kept
+from compiler.driver.parts.groups import GroupedProgram, grouped_program_of
 from compiler.driver.reference.subject import share
 from compiler.pipeline import lower
 from compiler.report.importance import choices_of, importance
@@ -279,7 +279,7 @@ def network(path: Path, **milliseconds: float) -> Path:
     """A database of groups with these times, the ceiling such that each reaches half of it."""
     with Database(path) as database:
         database.keep(KEPT)
-        for group in whole_of_kept(KEPT).groups:
+        for group in grouped_program_of(KEPT).groups:
             if group.name not in milliseconds:
                 continue
             text, seconds = program_of(group.loops), milliseconds[group.name] / 1e3
@@ -402,7 +402,7 @@ def test_records_of_another_machine_have_no_bound(tmp_path: Path) -> None:
 
 
 def test_buffers_lie_apart_while_they_live() -> None:
-    actual = memory_of(Whole(whole_of_kept(KEPT).module, KEPT.constants).constant_split.main)
+    actual = memory_of(GroupedProgram(grouped_program_of(KEPT).module, KEPT.constants).constant_split.main)
     assert actual.steps == ("group_0", "group_0", "group_1", "group_2")
     assert actual.sum == 3 * 6 * 8 * 4 and max(actual.live) <= actual.size < actual.sum
     for left, right in pairwise(sorted(actual.buffers, key=lambda buffer: buffer.first)):
@@ -464,7 +464,7 @@ def test_the_layers_of_a_network_are_named_by_their_weights(tmp_path: Path) -> N
         main_text = re.sub(rf"{name}\b", given, main_text)
     text = f"{main_text}{start}{groups}"
     kept = replace(KEPT, text=text)
-    assert layers(whole_of_kept(kept)) == {"group_0": ("encoder.0.dense",), "group_1": (), "group_2": ()}
+    assert layers(grouped_program_of(kept)) == {"group_0": ("encoder.0.dense",), "group_1": (), "group_2": ()}
     with Database(network(tmp_path / "net.db", **MILLISECONDS)) as database:
         (program,) = gather(database, database.keys()).programs
     task = replace(program.tasks[0], layers=("a.<b>", "a.c", "a.d"))

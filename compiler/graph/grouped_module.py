@@ -21,7 +21,7 @@ from compiler.graph.read import read
 from compiler.graph.tree import Graph
 from compiler.graph.write import write
 
-GivenNames: TypeAlias = Mapping[str, Provenance]
+UserNames: TypeAlias = Mapping[str, Provenance]
 """By the name of a function, the user's names of its parts."""
 
 
@@ -30,7 +30,7 @@ Rewrite: TypeAlias = Callable[[Graph], Canonical | None]
 
 
 @dataclass(frozen=True)
-class Grouped:
+class GroupedModule:
     """A program in groups.
 
     names: the user's names of the parts of each function, by the function's name; for a group, of its first call. It
@@ -43,11 +43,11 @@ class Grouped:
     """
 
     module: ModuleOp
-    names: GivenNames
+    names: UserNames
     hashes: Mapping[str, str] = field(default_factory=dict)
 
 
-def grouped(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
+def grouped_module(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
     """The module of a te function, canonical and cut into groups that are canonical too.
 
     Public functions keep the names of their arguments and results. `x` is a module, or has one. A program that
@@ -59,11 +59,13 @@ def grouped(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
     >>> [function.sym_name.data for function in strata.dialects.functions(module)]
     ['f', 'group_0', 'group_1']
     """
-    return whole(x, rules).module
+    return group_program(x, rules).module
 
 
-def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrite: Rewrite | None = None) -> Grouped:
-    """The module of `grouped`, with the user's names and the hashes of the groups.
+def group_program(
+    x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrite: Rewrite | None = None
+) -> GroupedModule:
+    """The module of `grouped_module`, with the user's names and the hashes of the groups.
 
     With `single`, a function that fits one group calls that group too. `rewrite` may replace canonical functions before
     they are cut into groups; if it replaces one, all call groups.
@@ -77,15 +79,15 @@ def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrit
     if not isinstance(module, ModuleOp):
         raise TypeError(f"{type(x).__name__} has no module")
     if not any(isinstance(op, te.ComputeOp | te.GatherOp) for op in module.walk()):
-        return Grouped(module, {})
+        return GroupedModule(module, {})
     if has_groups(module):
         check_groups(module)
-        return Grouped(module, {})
+        return GroupedModule(module, {})
     written = [canonical(read(function)) for function in functions(module)]
     forms = written if rewrite is None else [_rewritten(form, rewrite) for form in written]
     divisions = divided([form.graph for form in forms], rules, single or forms != written)
     if not any(division.groups for division in divisions):
-        return Grouped(module, {})
+        return GroupedModule(module, {})
     merged = united(
         [division.main for division in divisions], (graph for division in divisions for graph in division.groups)
     )
@@ -99,7 +101,7 @@ def whole(x: object, rules: Sequence[Rule] = RULES, single: bool = False, rewrit
         list(map(write, (*canonical_parts.parts.mains, *canonical_parts.parts.groups))), dict(module.attributes)
     )
     _name_interface(canonical_module, module)
-    return Grouped(canonical_module, canonical_parts.names, canonical_parts.hashes)
+    return GroupedModule(canonical_module, canonical_parts.names, canonical_parts.hashes)
 
 
 def _rewritten(form: Canonical, rewrite: Rewrite) -> Canonical:
@@ -113,11 +115,11 @@ class _CanonicalParts:
     """Functions and groups in canonical form, the user's names of their parts, and the hashes of the groups."""
 
     parts: United
-    names: GivenNames
+    names: UserNames
     hashes: Mapping[str, str]
 
 
-def _canonical(parts: United, names: GivenNames) -> _CanonicalParts:
+def _canonical(parts: United, names: UserNames) -> _CanonicalParts:
     """Make functions and groups canonical, and groups that are then equal one function."""
     forms = {graph.name: canonical(graph, keep_signature=False) for graph in parts.groups}
     mains = [canonical(graph, callees=forms) for graph in parts.mains]

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from compiler.dialects.access import AxisAttr, axis_attribute
-from compiler.graph.provenance import Provenance, derived
+from compiler.graph.provenance import Provenance, renamed_prefix
 from compiler.graph.rename import giving, reading
 from compiler.graph.tree import Compute, Graph, Node
 from compiler.program import tree
@@ -17,7 +17,7 @@ from compiler.program.names import Names, fresh
 from compiler.program.tree import Access, Alloc, Block, Buffer, Program, blocks_in
 
 
-def spelled_graph(graph: Graph, names: Provenance) -> Graph:
+def graph_with_user_names(graph: Graph, names: Provenance) -> Graph:
     """A te function under the names that a user wrote; duplicates get a number."""
     values = _distinct({name: names.values.get(name, name) for name in graph.values})
     canonical_labels = [node.block.label for node in graph.nodes if isinstance(node, Compute)]
@@ -36,7 +36,7 @@ def spelled_graph(graph: Graph, names: Provenance) -> Graph:
     return replace(graph, inputs=inputs, nodes=tuple(map(spelled, graph.nodes)), results=result_names)
 
 
-def spelled(program: Program, names: Provenance, arguments: Mapping[str, str]) -> Program:
+def program_with_user_names(program: Program, names: Provenance, arguments: Mapping[str, str]) -> Program:
     """A loop program, scheduled or not, under the names that a user wrote; `arguments` are the names of its arguments.
 
     A name that a primitive has derived, such as `product0.init`, keeps its suffix. Names without a user's name
@@ -51,7 +51,7 @@ def spelled(program: Program, names: Provenance, arguments: Mapping[str, str]) -
     return _Speller(program, names, arguments).program()
 
 
-def renamed(script: ModuleOp, names: Provenance) -> ModuleOp:
+def script_with_user_names(script: ModuleOp, names: Provenance) -> ModuleOp:
     """A copy of a script with its blocks, buffers and loops under the user's names.
 
         %product0 = sched.get_block %f "product0"        // names: product0 is mm, its axes are m, n, k
@@ -84,7 +84,7 @@ def renamed(script: ModuleOp, names: Provenance) -> ModuleOp:
         for value in op.results:
             subjects[value] = label
             if value.name_hint is not None:
-                new = derived(value.name_hint, user_names)
+                new = renamed_prefix(value.name_hint, user_names)
                 value.name_hint = new if SSAValue.is_valid_name(new) else value.name_hint
         op.properties = {key: _in_script(value, labels) for key, value in op.properties.items()}
     return copy
@@ -93,9 +93,11 @@ def renamed(script: ModuleOp, names: Provenance) -> ModuleOp:
 class _Speller:
     def __init__(self, program: Program, names: Provenance, arguments: Mapping[str, str]) -> None:
         self.canonical, self.names = program, names
-        buffer_names = {n: arguments.get(n) or names.values.get(n) or derived(n, names.labels) for n in program.buffers}
+        buffer_names = {
+            n: arguments.get(n) or names.values.get(n) or renamed_prefix(n, names.labels) for n in program.buffers
+        }
         self.buffers = _distinct(buffer_names)
-        self.labels = _distinct({label: derived(label, names.blocks) for label in program.blocks})
+        self.labels = _distinct({label: renamed_prefix(label, names.blocks) for label in program.blocks})
 
     def program(self) -> Program:
         canonical, buffers = self.canonical, self.buffers
@@ -119,7 +121,7 @@ class _Speller:
                 return Alloc(self._buffer(node.buffer))
             case Block():
                 return self._block(node)
-        label = fresh(derived(node.label, self._axes_of(blocks_in(node)[0])), set(around.values()))
+        label = fresh(renamed_prefix(node.label, self._axes_of(blocks_in(node)[0])), set(around.values()))
         inside = {**around, node.label: label}
         body = tuple(self._node(inner, inside) for inner in node.body)
         attributes = tuple((name, self._attribute(value, inside)) for name, value in node.attributes)
@@ -150,7 +152,7 @@ class _Speller:
             reads=tuple(map(self._access, block.reads)),
             writes=tuple(map(self._access, block.writes)),
             table=None if table is None else replace(table, buffer=self.buffers[table.buffer]),
-            origin=None if origin is None else (derived(origin[0], self.names.blocks), origin[1]),
+            origin=None if origin is None else (renamed_prefix(origin[0], self.names.blocks), origin[1]),
         )
 
     def _access(self, access: Access) -> Access:
@@ -158,7 +160,7 @@ class _Speller:
 
 
 def _axes(axes: tuple[AxisAttr, ...], names: Mapping[str, str]) -> tuple[AxisAttr, ...]:
-    return tuple(axis_attribute(derived(axis.label, names), axis.size, axis.is_reduce) for axis in axes)
+    return tuple(axis_attribute(renamed_prefix(axis.label, names), axis.size, axis.is_reduce) for axis in axes)
 
 
 def _distinct(names: Mapping[str, str]) -> dict[str, str]:
@@ -178,7 +180,7 @@ def _about(op: Operation, subjects: Mapping[SSAValue, str]) -> str:
 def _in_script(value: Attribute, names: Mapping[str, str]) -> Attribute:
     match value:
         case StringAttr():
-            return StringAttr(derived(value.data, names))
+            return StringAttr(renamed_prefix(value.data, names))
         case ArrayAttr():
             return ArrayAttr([_in_script(element, names) for element in value])
     return value
