@@ -14,7 +14,7 @@ import compiler
 from compiler import te
 from compiler.bench.schedules import matmul
 from compiler.dialects.functions import callees, find_function
-from compiler.driver import in_groups
+from compiler.driver import module_in_groups
 from compiler.driver.main.assemble import build_program
 from compiler.driver.units.unit import BuildSettings, Scheduled
 from compiler.graph.grouping.facts import Kind, kind_of
@@ -61,7 +61,7 @@ def schedules(module: ModuleOp) -> Iterator[tuple[str, Scheduled]]:
 
 def kernels(f: te.Function) -> list[Kernel]:
     """The kernel with slices, and the one that copies."""
-    module = in_groups(f)
+    module = module_in_groups(f)
     sources = dict(schedules(module))
     return [build_program(module, sources, BuildSettings("contract", 1, 0.0, slices=on)) for on in (True, False)]
 

@@ -22,7 +22,7 @@ from compiler import te
 from compiler.alternatives import GROUP_LAWS, PROGRAM_LAWS, Conditions, Law
 from compiler.alternatives.layouts.layout import Layout
 from compiler.alternatives.program import preferred
-from compiler.driver.building import built, source_of
+from compiler.driver.building import build_scheduled, source_of
 from compiler.driver.parts.forms import with_forms
 from compiler.driver.parts.groups import GroupedProgram
 from compiler.driver.parts.partition import Partition
@@ -151,7 +151,7 @@ def compiled(function: te.Function, constants: Mapping[str, Array], laws: Sequen
     program = with_forms(GroupedProgram(cut.module, fixed, names, cut.names, cut.hashes), conditions, GROUP_LAWS)
     parts = Partition(program)
     sources = {part.name: source_of(part) for part in parts.parts(1, "contract")}
-    return built(parts, function, sources, 1, "contract", constants)
+    return build_scheduled(parts, function, sources, 1, "contract", constants)
 
 
 def network_times(name: str) -> list[float]:

@@ -21,7 +21,7 @@ from compiler.alternatives import Conditions
 from compiler.autotune.measure.turns import ProfiledProgram
 from compiler.autotune.tell.operator import operator
 from compiler.bench.error_bounds import Array
-from compiler.driver.building import built, chosen_partition, records_of, source_of
+from compiler.driver.building import build_scheduled, chosen_partition, records_of, source_of
 from compiler.driver.parts.groups import Group
 from compiler.driver.parts.partition import alternatives
 from compiler.targets.cpu import Kernel
@@ -65,7 +65,7 @@ def print_groups(
     parts = {part.name: part for part in program.parts(1, POLICY)}
     records = {} if schedule == "auto" else records_of(parts, database, program)
     sources = {part: source_of(parts[part], records.get(part)) for part in parts}
-    kernel = built(program, function, sources, 1, POLICY, arrays, profiled=True)
+    kernel = build_scheduled(program, function, sources, 1, POLICY, arrays, profiled=True)
     laws = {facts.name: facts.law for facts in kernel.groups}
     times = _times(kernel, [call.callee for call in program.grouped.constant_split.main.calls])
     rows = [

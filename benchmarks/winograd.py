@@ -21,7 +21,7 @@ from compiler.alternatives import GROUP_LAWS, Conditions
 from compiler.alternatives.transforms import F2, F4, Transform
 from compiler.alternatives.winograd import rounding
 from compiler.dialects.functions import functions
-from compiler.driver.building import built, source_of
+from compiler.driver.building import build_scheduled, source_of
 from compiler.driver.parts.forms import with_forms
 from compiler.driver.parts.groups import grouped_program
 from compiler.driver.parts.partition import Partition, partition
@@ -95,7 +95,7 @@ def kernel(layer: Layer, constants: Mapping[str, Array], law: str) -> Kernel:
     laws = [each.always for each in GROUP_LAWS if each.name == law]
     program = Partition(with_forms(whole, Conditions(host(), "contract"), laws))
     sources = {part.name: source_of(part) for part in program.parts(1, "contract")}
-    return built(program, layer.function, sources, 1, "contract", constants)
+    return build_scheduled(program, layer.function, sources, 1, "contract", constants)
 
 
 def chosen(layer: Layer, error: float | None) -> str:

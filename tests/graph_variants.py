@@ -10,7 +10,7 @@ from compiler.affine import linear as lin
 from compiler.dialects.access import AxisAttr
 from compiler.graph.hashing import swapped
 from compiler.graph.normal_form import with_axes
-from compiler.graph.rename import reading
+from compiler.graph.rename import with_operands
 from compiler.graph.tree import Compute, Graph, Node
 from compiler.program import body
 from compiler.program.body import Apply, Read, Scalar
@@ -46,7 +46,7 @@ def renamed(graph: Graph, rng: random.Random) -> Graph:
 
     def node(given: Node) -> Node:
         outputs = tuple(replace(value, name=names[value.name]) for value in given.results)
-        given = reading(given, names)
+        given = with_operands(given, names)
         if isinstance(given, Compute):
             axes = tuple(
                 AxisAttr(f"x{rng.randrange(1000)}_{n}", a.size, a.is_reduce) for n, a in enumerate(given.block.axes)

@@ -83,8 +83,8 @@ def beyond(dtype: str) -> list[Number]:
 
 
 X, B, N = "X", "B", "N"
-Way = tuple[Callable[..., te.Tensor], Callable[..., Any]]
-WAYS_IN: dict[str, Way] = {
+ScheduleMode = tuple[Callable[..., te.Tensor], Callable[..., Any]]
+WAYS_IN: dict[str, ScheduleMode] = {
     "const": (lambda v, t, x, b, n: te.compute((SIZE,), lambda i: te.const(v, t)), lambda v, x: np.full(SIZE, v)),
     "select": (
         lambda v, t, x, b, n: te.compute((SIZE,), lambda i: te.select(b[i], x[i], v)),

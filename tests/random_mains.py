@@ -21,7 +21,7 @@ from compiler.driver.main.occurrences import Pairs, coalesced, replaceable
 from compiler.driver.main.slices import Joins, sliced
 from compiler.driver.main.texts import empty_function
 from compiler.graph.concatenation import Slot
-from compiler.graph.main import Call, Copy, Main, write_low
+from compiler.graph.main import BufferCall, BufferCopy, Main, write_low
 from compiler.passes.plan_buffers import PlanBuffersPass
 from compiler.program.tree import Buffer
 
@@ -37,7 +37,7 @@ def random_main(rng: random.Random, calls: int) -> tuple[Main, Joins]:
     """Calls of earlier values, some of them concatenations; functions are named by the lengths that they take and
     give."""
     lengths = {f"x{n}": rng.randint(1, 3) * 4 for n in range(2)}
-    inputs, steps, joins = list(lengths), list[Call](), dict[str, tuple[Slot, ...]]()
+    inputs, steps, joins = list(lengths), list[BufferCall](), dict[str, tuple[Slot, ...]]()
     for number in range(calls):
         name, known = f"t{number}", list(lengths)
         parts = [rng.choice(known[-5:] if rng.random() < 0.8 else known) for _ in range(rng.randint(1, 3))]
@@ -49,7 +49,7 @@ def random_main(rng: random.Random, calls: int) -> tuple[Main, Joins]:
         else:
             lengths[name] = rng.choice((*sizes, *sizes, 8))
             callee = f"f_{'_'.join(map(str, sizes))}_{lengths[name]}"
-        steps.append(Call(callee, tuple(parts), (name,)))
+        steps.append(BufferCall(callee, tuple(parts), (name,)))
     made = [name for name in lengths if name not in inputs]
     outputs = dict.fromkeys([*(name for name in made[:-1] if rng.random() < 0.15), made[-1]])
     arguments = tuple(buffer(name, lengths[name]) for name in (*inputs, *outputs))
@@ -66,15 +66,15 @@ def as_compiled(main: Main, joins: Joins, rng: random.Random) -> tuple[Main, dic
     """Main with slices, and with outputs in the place of inputs."""
     cut = sliced(main, joins, main.buffers)
     pairs = shared_pairs(cut, rng)
-    stands = coalesced(((call, pairs.get(call.callee, ())) for call in cut.calls), cut.wholes)
+    stands = coalesced(((call, pairs.get(call.callee, ())) for call in cut.calls), cut.bases)
 
     def place(names: Sequence[str]) -> tuple[str, ...]:
         return tuple(stands.get(name, name) for name in names)
 
     steps = [
         replace(step, inputs=place(step.inputs), outputs=place(step.outputs))
-        if isinstance(step, Call)
-        else Copy(*place([step.source, step.target]))
+        if isinstance(step, BufferCall)
+        else BufferCopy(*place([step.source, step.target]))
         for step in cut.steps
     ]
     return with_steps(cut, steps, {}), pairs
@@ -100,7 +100,7 @@ def computed(main: Main, joins: Joins, inputs: Sequence[Bytes]) -> list[Bytes]:
     """The results of main, each value in memory of its own."""
     values = {buffer.name: array for buffer, array in zip(main.inputs, inputs, strict=True)}
     for step in main.steps:
-        assert isinstance(step, Call)
+        assert isinstance(step, BufferCall)
         arrays = [values[name] for name in step.inputs]
         values[step.outputs[0]] = called(step.callee, joins, arrays, bytes_of(main.buffers[step.outputs[0]]))
     return [values[output.name] for output in main.results]

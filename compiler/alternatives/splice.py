@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from compiler.dialects.functions import find_function
 from compiler.graph.read import read
-from compiler.graph.rename import giving, reading
+from compiler.graph.rename import with_operands, with_results
 from compiler.graph.tree import Compute, Graph, Node
 from compiler.program.names import Names
 from compiler.te.function import Function
@@ -42,7 +42,7 @@ def _nodes(graph: Graph, form: Function, results: Sequence[str]) -> list[Node]:
     for node in inner.nodes:
         for value in node.results:
             values.setdefault(value.name, names.fresh(value.name))
-        node = giving(reading(node, values), tuple(replace(v, name=values[v.name]) for v in node.results))
+        node = with_results(with_operands(node, values), tuple(replace(v, name=values[v.name]) for v in node.results))
         if isinstance(node, Compute):
             node = replace(node, block=replace(node.block, label=labels.fresh(node.block.label)))
         nodes.append(node)

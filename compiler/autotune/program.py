@@ -18,7 +18,7 @@ from compiler.database.outcome import NETWORK, TIMINGS, WARM
 from compiler.database.program import text_of
 from compiler.database.record import hash_of
 from compiler.dialects.functions import find_function
-from compiler.driver.building import Selection, accepted, built
+from compiler.driver.building import Selection, build_scheduled, checked_error
 from compiler.driver.parts.groups import OWN, Group, GroupedProgram
 from compiler.driver.parts.partition import Partition, alternatives
 from compiler.driver.units.unit import Scheduled
@@ -78,7 +78,7 @@ class TaskProgram(Unpicklable):
         group = func if isinstance(func, Group) else None
         self.func = group.loops if group else model.function if isinstance(model, Imported) else made(func, args)
         self.constants = constants
-        self.error = accepted(error)
+        self.error = checked_error(error)
         conditions = Conditions(self.machine, policy, error=self.error)
         program = group or self.func
         offers = alternatives(program, constants, self._target.in_units, template is None, conditions)
@@ -232,14 +232,14 @@ class TaskProgram(Unpicklable):
         """The sketches of the program, and the alternatives that were refused."""
         if self.template is not None:
             return from_template(self.template, self.schedule, self.rules, self.machine, self.threads)
-        return derive(self.schedule, self.rules, self.machine, self.threads).spoken(self.provenance)
+        return derive(self.schedule, self.rules, self.machine, self.threads).with_user_names(self.provenance)
 
     @cached_property
     def space(self) -> SketchSpace:
         """The search space."""
         return SketchSpace(self.derived.sketches, self.machine, self.estimated, self.provenance, self.threads)
 
-    def spoken(self, text: str) -> str:
+    def with_user_names(self, text: str) -> str:
         """A text with canonical names, such as the reason of a failure, under the program's names."""
         return self.provenance.with_user_names(text)
 
@@ -286,7 +286,7 @@ class TaskProgram(Unpicklable):
         does not apply.
         """
         by_part = {name.removeprefix(f"{self.name}."): source for name, source in sources.items()}
-        return built(self._parts, self.func, by_part, self.threads, self.policy, constants, profiled)
+        return build_scheduled(self._parts, self.func, by_part, self.threads, self.policy, constants, profiled)
 
     @property
     def _selection(self) -> Selection:

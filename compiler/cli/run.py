@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from compiler.dialects.numbers import DType
-    from compiler.driver.units.unit import Code
+    from compiler.driver.units.unit import NativeCode
     from compiler.targets.arguments import Array
     from compiler.targets.cpu import Kernel
     from compiler.targets.cpu.kernel import Interface, Timing
@@ -75,7 +75,7 @@ def random_inputs(kernel: Kernel, seed: int) -> list[Array]:
     return [draw(a.shape, a.dtype, random) for a in kernel.arguments[: len(kernel.arguments) - kernel.outputs]]
 
 
-def _timed_apart(file: str, code: Code, seed: int, calls: int) -> Timing:
+def _timed_apart(file: str, code: NativeCode, seed: int, calls: int) -> Timing:
     """The time of a low-level program, in a process of its own: nothing has proved that it stays within its arrays.
     Raises TargetError, which names the file, where the process ends before."""
     with closing(WorkerPool(Calls(), 1, task="run it")) as pool:
@@ -87,7 +87,7 @@ def _timed_apart(file: str, code: Code, seed: int, calls: int) -> Timing:
     return answer  # type: ignore[no-any-return]
 
 
-def _time_code(code: Code, seed: int, calls: int) -> Timing | StrataError | MemoryError:
+def _time_code(code: NativeCode, seed: int, calls: int) -> Timing | StrataError | MemoryError:
     try:
         kernel = code.load()
         return kernel.time(*random_inputs(kernel, seed), repeats=calls)

@@ -24,7 +24,7 @@ from compiler.support.deferral import lazy_names
 if TYPE_CHECKING:
     from compiler.driver.building import build
     from compiler.driver.inputs import with_constants
-    from compiler.driver.kernels import build_as_written, build_groups, build_planned, in_groups
+    from compiler.driver.kernels import build_as_written, build_groups, build_planned, module_in_groups
     from compiler.driver.nests import build_unit
     from compiler.driver.plan import BuildPlan
 
@@ -35,7 +35,7 @@ __all__ = [
     "build_groups",
     "build_planned",
     "build_unit",
-    "in_groups",
+    "module_in_groups",
     "with_constants",
 ]
 __getattr__ = lazy_names(
@@ -47,7 +47,7 @@ __getattr__ = lazy_names(
         "build_groups": "kernels",
         "build_planned": "kernels",
         "build_unit": "nests",
-        "in_groups": "kernels",
+        "module_in_groups": "kernels",
         "with_constants": "inputs",
     },
 )

@@ -23,10 +23,10 @@ from compiler.database.replay import replay
 from compiler.database.store import Database
 from compiler.dialects.functions import find_function, is_main
 from compiler.driver import kernels
-from compiler.driver.choice.mode import WRITTEN, Way, way_of
+from compiler.driver.choice.mode import WRITTEN, ScheduleMode, schedule_mode
 from compiler.driver.choice.preferred import preferred_schedule
-from compiler.driver.choice.verdict import judged, proved
-from compiler.driver.inputs import named
+from compiler.driver.choice.verdict import judged_verdict, proved
+from compiler.driver.inputs import checked_mapping
 from compiler.driver.parts.partition import Alternatives, Partition, Schedulable, Unscheduled, alternatives
 from compiler.driver.parts.single import single_group
 from compiler.driver.plan import BuildPlan
@@ -129,9 +129,9 @@ def build(
     """
     pipeline.check_words(target, policy, name, arch)
     chosen = target_named(target)
-    way, error = way_of(schedule), accepted(error)
+    way, error = schedule_mode(schedule), checked_error(error)
     x, constants = pipeline.apart(x, constants)
-    arrays = None if constants is None else dict(named(constants))
+    arrays = None if constants is None else dict(checked_mapping(constants))
     if isinstance(way, NamedSequenceOp):
         x, name, way = _scripted(pipeline.verified(x, policy, name), way), None, WRITTEN
     if way == WRITTEN or pipeline.level_of(module := pipeline.module_of(x)) != "te":
@@ -147,7 +147,7 @@ def build(
     return _by_rules(verified, chosen, threads, policy, arrays, arch)
 
 
-def accepted(error: object) -> float | None:
+def checked_error(error: object) -> float | None:
     """Check the rounding error that a caller accepts: None, or a number from 0 to 1. Raises InputError."""
     if error is not None and not (isinstance(error, float | int) and 0 <= error < 1 and error is not False):
         raise InputError(f"error is {short(error)}, expected a number from 0 to 1: max|y - exact| / max|y|")
@@ -174,7 +174,7 @@ def _for_cpu(
     threads: int | None,
     policy: str,
     constants: Mapping[str, object] | None,
-    way: Way,
+    way: ScheduleMode,
     error: float | None,
 ) -> Kernel:
     count, conditions = usable_threads(thread_count(threads)), Conditions(host(), policy, error=error)
@@ -187,7 +187,7 @@ def _for_cpu(
         return Selection(program, {part.name: part for part in program.parts(count, policy)})
 
     if database is not None:
-        return by_records(x, selection, database, (error,), count, policy, constants)
+        return build_by_records(x, selection, database, (error,), count, policy, constants)
     return _planned(x, selection, (way, error), count, policy, constants)
 
 
@@ -209,7 +209,7 @@ class Selection:
         calls = [partial(source_of, replace(part), records.get(part.name)) for part in parts]
         return dict(zip(self.parts, team.map(calls, [part.size for part in parts]), strict=True))
 
-    def refused(self, reason: str) -> dict[str, Scheduled]:
+    def as_written(self, reason: str) -> dict[str, Scheduled]:
         """The schedules of all parts as written, with a reason as the verdict."""
         return dict.fromkeys(self.parts, replace(AS_WRITTEN, verdict=reason))
 
@@ -229,7 +229,7 @@ def records_of(parts: Mapping[str, Schedulable], database: Path, program: Partit
     return {name: record for name, record in best.items() if record is not None}
 
 
-def by_records(
+def build_by_records(
     x: object,
     selection: Callable[[], Selection],
     database: Path,
@@ -242,7 +242,7 @@ def by_records(
     is built as without a database, and a warning counts such parts."""
     words = ("records", _digest(database), *words)
     kernel = _planned(x, lambda: replace(selection(), database=database), words, threads, policy, constants)
-    if (sentence := untuned(kernel)) is not None:
+    if (sentence := untuned_groups(kernel)) is not None:
         warnings.warn(f"{kernel.name}: {sentence} ({database})", stacklevel=2)
     return kernel
 
@@ -266,10 +266,10 @@ def _planned(
     except (LoweringError, ScheduleError) as error:
         reason = f"not compiled: {error}"
     selected = selection()
-    return built(selected.program, x, selected.refused(reason), threads, policy, constants)
+    return build_scheduled(selected.program, x, selected.as_written(reason), threads, policy, constants)
 
 
-def built(
+def build_scheduled(
     program: Partition,
     x: object,
     sources: Mapping[str, Scheduled],
@@ -284,7 +284,7 @@ def built(
     return kernels.build_planned(x, plan, words, threads, policy, constants=constants, profiled=profiled)
 
 
-def untuned(kernel: Kernel) -> str | None:
+def untuned_groups(kernel: Kernel) -> str | None:
     """A sentence that counts the groups of a kernel that lack a usable record; None if none does."""
     groups = [group for group in kernel.groups if group.verdict not in (RUN_ONCE, RUN_AS_FALLBACK)]
     default_groups = [group for group in groups if group.source != "record" and STAYS not in group.verdict]
@@ -325,7 +325,7 @@ def _judged(task: Schedulable, origin: str, make: Callable[[bool], Schedule | No
         schedule = schedule if proof else make(True)
     if schedule is None:
         return AS_WRITTEN
-    usable_threads, verdict = judged(schedule, task.schedule, task.policy, task.threads, proof)
+    usable_threads, verdict = judged_verdict(schedule, task.schedule, task.policy, task.threads, proof)
     if not usable_threads:
         return replace(AS_WRITTEN, verdict=verdict)
     return Scheduled(str(schedule.script), origin, f"{verdict}{_changes(schedule)}", schedule.program)

@@ -15,7 +15,7 @@ from compiler.dialects.dense import Dense, DenseAttr, constants_in
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import Array, array_of
 from compiler.driver.cache import entries
-from compiler.driver.inputs import Signature, all_constants, by_name, checked_arrays
+from compiler.driver.inputs import Signature, checked_arrays, merged_constants, renamed_constants
 from compiler.driver.main.linked import Linked, load_linked
 from compiler.driver.nests import load_unit
 from compiler.driver.recipe import Recipe, Texts
@@ -128,7 +128,7 @@ def _arrays(request: BuildRequest, signature: Signature | None, elements: Mappin
     if signature is None:
         return {}
     inner = elements.keys() - {buffer.name for buffer in signature.arguments}
-    arrays_by_name = all_constants(by_name(request.x, signature, request.constants or {}), elements)
+    arrays_by_name = merged_constants(renamed_constants(request.x, signature, request.constants or {}), elements)
     return checked_arrays(signature, arrays_by_name) | {name: array_of(elements[name].data) for name in inner}
 
 

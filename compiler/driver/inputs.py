@@ -44,20 +44,20 @@ def with_constants(x: object, module: ModuleOp, names: Sequence[str], name: str 
     module = module.clone()
     function = find_function(module, name)
     program = read(function)
-    constants = tuple(dict.fromkeys([*program.constants, *by_name(x, program, dict.fromkeys(names))]))
+    constants = tuple(dict.fromkeys([*program.constants, *renamed_constants(x, program, dict.fromkeys(names))]))
     check_constants(program, constants)
     state_constants(function, constant_arguments(replace(program, constants=constants)))
     return module
 
 
-def all_constants(given: Mapping[str, object], stated: Mapping[str, DenseAttr]) -> dict[str, object]:
+def merged_constants(given: Mapping[str, object], stated: Mapping[str, DenseAttr]) -> dict[str, object]:
     """The caller's constants and the program's own, by name. Raises InputError for a constant in both."""
     for name in stated.keys() & given:
         raise InputError(f"'{name}' is a constant of the program: its elements are known")
     return {**given, **{name: array_of(value.data) for name, value in stated.items()}}
 
 
-def fixed_arrays(
+def constant_arrays(
     arguments: Sequence[Buffer], constants: Mapping[str, Array], stated: Collection[str]
 ) -> dict[int, Array]:
     """The arrays of the constants among arguments, by position: copies, or the program's own elements."""
@@ -68,20 +68,20 @@ def fixed_arrays(
     }
 
 
-def named(constants: object) -> Mapping[str, object]:
+def checked_mapping(constants: object) -> Mapping[str, object]:
     """Constants as a mapping. Raises InputError for anything else."""
     if not isinstance(constants, Mapping):
         raise InputError(f"constants is a {type(constants).__name__}, expected arrays by the names of inputs")
     return constants
 
 
-def by_name(x: object, program: Program | Signature, constants: Mapping[str, object]) -> dict[str, object]:
+def renamed_constants(x: object, program: Program | Signature, constants: Mapping[str, object]) -> dict[str, object]:
     """Rename constants from the names of inputs in the source `x` to those of the program's arguments.
 
     The names of a te function's tensors may differ from those of its module, which are unique. Raises InputError for an
     unknown name.
     """
-    constants = named(constants)
+    constants = checked_mapping(constants)
     arguments = [buffer.name for buffer in program.arguments]
     input_names = [tensor.name for tensor in getattr(x, "inputs", ())]
     names = dict(zip([*input_names, *arguments[len(input_names) :]], arguments, strict=True))

@@ -68,7 +68,7 @@ def build_as_written(
     check_words(target, policy, name, arch)
     chosen = target_named(target)
     if chosen.in_units:
-        return build_planned(x, written, (), threads, policy, name, constants)
+        return build_planned(x, plan_as_written, (), threads, policy, name, constants)
     chosen.check(threads, constants)
     with paused():
         module = verified(x, policy, name)
@@ -157,7 +157,7 @@ def build_by_team(
         return cached_kernel(request, recipe)
 
 
-def written(module: ModuleOp) -> BuildPlan:
+def plan_as_written(module: ModuleOp) -> BuildPlan:
     """The plan of a program as written, a te program in groups."""
     if level_of(module) != "te":
         return BuildPlan(module)
@@ -178,7 +178,7 @@ def _constant_bytes(request: BuildRequest) -> int:
     return sum(sizes) + sum(constant.data.nbytes for constant in constants_in(request.module))
 
 
-def in_groups(x: object, name: str | None = None) -> ModuleOp:
+def module_in_groups(x: object, name: str | None = None) -> ModuleOp:
     """The module that `build` compiles: a te program cut into its groups if there are several, else unchanged. `name`
     picks one of several functions of the program. A name that is no function, such as a group's, is ignored."""
     module = module_of(x)

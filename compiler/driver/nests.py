@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import universe
 from compiler.dialects.dense import without_elements
 from compiler.dialects.functions import find_function, is_main
-from compiler.driver.inputs import Signature, all_constants, by_name, fixed_arrays, signature_of
+from compiler.driver.inputs import Signature, constant_arrays, merged_constants, renamed_constants, signature_of
 from compiler.driver.plan import BuildPlan
 from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.compile import code_of, compiled
@@ -78,7 +78,7 @@ def nest_recipe(
     program = plan.tree if function is None else read(function)
     assert program is not None
     signature, stated_constants = signature_of(program), dict(program.values)
-    arrays = all_constants(by_name(x, signature, constants or {}), stated_constants)
+    arrays = merged_constants(renamed_constants(x, signature, constants or {}), stated_constants)
     splits_constants = bool(arrays or program.literals)
     parts = (
         split_program(program, arrays, apart=splits_constants)
@@ -124,7 +124,7 @@ def load_unit(
     before, fixed = None, dict[int, Array]()
     if signature is not None:
         taken_arguments = [signature.arguments[n] for n in unit.takes]
-        fixed = fixed_arrays(taken_arguments, constants, stated)
+        fixed = constant_arrays(taken_arguments, constants, stated)
         if unit.prepare is not None:
             before = unit.prepare.load(texts.preparation)
             prepared = before(*(constants[signature.arguments[n].name] for n in unit.prepares))

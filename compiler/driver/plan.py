@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler.analysis.combiners import check_combiners
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import constant_values, find_function
-from compiler.driver.inputs import all_constants, by_name, signature_of
+from compiler.driver.inputs import merged_constants, renamed_constants, signature_of
 from compiler.driver.main.assemble import Assembled, assembled
 from compiler.driver.recipe import Recipe, Texts
 from compiler.driver.units.pool import Team
@@ -51,7 +51,7 @@ def group_recipe(
     main = read_tensors(function)
     signature, values = signature_of(main), constant_values(function)
     stated_constants = {main.inputs[n].name: value for n, value in values.items()}
-    arrays = all_constants(by_name(x, signature, constants), stated_constants)
+    arrays = merged_constants(renamed_constants(x, signature, constants), stated_constants)
     names = [buffer.name for buffer in main.inputs if buffer.name in arrays]
 
     @cache

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 
 from compiler import universe
 from compiler.dialects.functions import find_function
-from compiler.driver import in_groups
+from compiler.driver import module_in_groups
 from compiler.driver.building import build
 from compiler.lowering.low_to_llvm.marks import emit_marked
 from compiler.passes.decompose_reductions import decompose_reductions
@@ -63,7 +63,7 @@ def builds(
 ) -> Builds:
     """Build what `compiler.build` takes, or one of its groups by name, for so many threads. Raises what that does, and
     InputError for a program of several groups."""
-    kernel = build(in_groups(x, name), threads=threads, policy=policy, name=name, schedule=schedule, error=0)
+    kernel = build(module_in_groups(x, name), threads=threads, policy=policy, name=name, schedule=schedule, error=0)
     if any(group.name != kernel.name for group in kernel.groups):
         names = ", ".join(group.name for group in kernel.groups)
         raise InputError(f"@{kernel.name} calls groups, each with loops of its own: name one of {names}")

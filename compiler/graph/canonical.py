@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler.dialects.access import AxisAttr, axis_attribute
 from compiler.dialects.functions import find_function, functions
-from compiler.graph.order import graph_digest, input_order, ordered, positions, result_order, upward
+from compiler.graph.order import graph_digest, input_order, ordered, position_colours, result_order, value_colours
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read
-from compiler.graph.rename import giving, reading
+from compiler.graph.rename import with_operands, with_results
 from compiler.graph.simplification import simplified
 from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 from compiler.graph.write import write
@@ -93,7 +93,7 @@ def canonical(graph: Graph, keep_signature: bool = True, callees: Callees | None
         used = {*graph.results, *(name for node in graph.nodes for name in node.operands)}
         graph = replace(graph, inputs=tuple(value for value in graph.inputs if value.name in used))
         graph = replace(graph, inputs=tuple(graph.values[name] for name in input_order(graph, hashes)))
-    colours = upward(graph, positions(graph), hashes)
+    colours = value_colours(graph, position_colours(graph), hashes)
     if not keep_signature:
         result_positions = result_order(graph, colours)
         graph = replace(graph, results=tuple(graph.results[n] for n in result_positions))
@@ -192,14 +192,14 @@ def _renamed(graph: Graph) -> _Renamed:
     nodes = []
     for node in graph.nodes:
         label = fresh(_stem(node))
-        node = reading(node, values)
+        node = with_operands(node, values)
         if isinstance(node, Compute):
             block = node.block
             new = tuple(_axis(n, axis, block.spatial) for n, axis in enumerate(block.axes))
             blocks[label] = block.label
             axes[label] = {a.label: b.label for a, b in zip(new, block.axes, strict=True)}
             node = replace(node, block=replace(block, label=label, axes=new))
-        nodes.append(giving(node, named(node.results, label)))
+        nodes.append(with_results(node, named(node.results, label)))
     returned = tuple(values[name] for name in graph.results)
     names = Provenance(blocks, axes, {new: old for old, new in values.items()})
     return _Renamed(replace(graph, inputs=inputs, nodes=tuple(nodes), results=returned), names)

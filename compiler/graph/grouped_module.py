@@ -13,9 +13,9 @@ from xdsl.ir import SSAValue
 from compiler.dialects import te
 from compiler.dialects.functions import functions
 from compiler.graph.canonical import Canonical, canonical
-from compiler.graph.grouping import RULES, Rule, check_groups, divided, has_groups
+from compiler.graph.grouping import RULES, Rule, check_groups, has_groups, outline_groups
 from compiler.graph.grouping.constants import with_constants
-from compiler.graph.grouping.equal_groups import United, united
+from compiler.graph.grouping.equal_groups import MergedGroups, merge_equal_groups
 from compiler.graph.provenance import Provenance
 from compiler.graph.read import read
 from compiler.graph.tree import Graph
@@ -85,10 +85,10 @@ def group_program(
         return GroupedModule(module, {})
     written = [canonical(read(function)) for function in functions(module)]
     forms = written if rewrite is None else [_rewritten(form, rewrite) for form in written]
-    divisions = divided([form.graph for form in forms], rules, single or forms != written)
+    divisions = outline_groups([form.graph for form in forms], rules, single or forms != written)
     if not any(division.groups for division in divisions):
         return GroupedModule(module, {})
-    merged = united(
+    merged = merge_equal_groups(
         [division.main for division in divisions], (graph for division in divisions for graph in division.groups)
     )
     names = {form.graph.name: form.names for form in forms}
@@ -114,16 +114,16 @@ def _rewritten(form: Canonical, rewrite: Rewrite) -> Canonical:
 class _CanonicalParts:
     """Functions and groups in canonical form, the user's names of their parts, and the hashes of the groups."""
 
-    parts: United
+    parts: MergedGroups
     names: UserNames
     hashes: Mapping[str, str]
 
 
-def _canonical(parts: United, names: UserNames) -> _CanonicalParts:
+def _canonical(parts: MergedGroups, names: UserNames) -> _CanonicalParts:
     """Make functions and groups canonical, and groups that are then equal one function."""
     forms = {graph.name: canonical(graph, keep_signature=False) for graph in parts.groups}
     mains = [canonical(graph, callees=forms) for graph in parts.mains]
-    merged = united([form.graph for form in mains], [form.graph for form in forms.values()])
+    merged = merge_equal_groups([form.graph for form in mains], [form.graph for form in forms.values()])
     provenance = {form.graph.name: form.names.after(names[form.graph.name]) for form in mains}
     provenance |= {name: forms[origin].names.after(names[origin]) for name, origin in merged.origins.items()}
     return _CanonicalParts(merged, provenance, {name: forms[origin].hash for name, origin in merged.origins.items()})

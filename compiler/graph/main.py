@@ -47,18 +47,18 @@ CONSTANTS = "constants"
 
 
 @dataclass(frozen=True)
-class Call:
+class BufferCall:
     """A call of a function: the names of the buffers that it reads, and of the buffers that it writes.
 
-    guarded: the positions of a guard and of the input that the output equals while the guard is set, if any. unless: a
-    buffer of one element that skips the call if it is not zero: the output then holds that input already.
+    guarded: the positions of a guard and of the input that the output equals while the guard is set, if any.
+    skip_guard: a buffer of one element that skips the call if it is not zero: the output then holds that input.
     """
 
     callee: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     guarded: Guarded | None = None
-    unless: str = ""
+    skip_guard: str = ""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Copy:
+class BufferCopy:
     """A copy of a buffer to another one of its type."""
 
     source: str
@@ -89,11 +89,11 @@ class Copy:
         return (self.target,)
 
 
-Step = Call | Copy
+Step = BufferCall | BufferCopy
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantSlot:
     """A buffer that no call of main changes, and its offset in bytes in the block of all constants."""
 
     buffer: Buffer
@@ -101,11 +101,11 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class View:
-    """A buffer that is a part of another one, `whole`, a temporary or a result, at an offset in bytes."""
+class BufferView:
+    """A buffer that is a part of another one, `base`, a temporary or a result, at an offset in bytes."""
 
     buffer: Buffer
-    whole: str
+    base: str
     offset: int
 
 
@@ -122,10 +122,10 @@ class Main:
     outputs: int
     temporaries: tuple[Buffer, ...]
     steps: tuple[Step, ...]
-    constants: tuple[Constant, ...] = ()
+    constants: tuple[ConstantSlot, ...] = ()
     constant_bytes: int = 0
     elements: Mapping[str, Dense] = field(default_factory=dict)
-    views: tuple[View, ...] = ()
+    views: tuple[BufferView, ...] = ()
 
     @property
     def inputs(self) -> tuple[Buffer, ...]:
@@ -144,23 +144,23 @@ class Main:
         return {buffer.name: buffer for buffer in (*self.arguments, *self.temporaries, *chain(*named))}
 
     @cached_property
-    def wholes(self) -> dict[str, str]:
+    def bases(self) -> dict[str, str]:
         """The buffer that each view is a part of, by the view's name."""
-        return {view.buffer.name: view.whole for view in self.views}
+        return {view.buffer.name: view.base for view in self.views}
 
     @cached_property
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[BufferCall, ...]:
         """The steps that are calls."""
-        return tuple(step for step in self.steps if isinstance(step, Call))
+        return tuple(step for step in self.steps if isinstance(step, BufferCall))
 
 
-def placed(main: Main, constants: Iterable[Buffer]) -> Main:
+def with_constant_offsets(main: Main, constants: Iterable[Buffer]) -> Main:
     """Main with the constants that its steps read, each at an aligned offset in one block."""
     read = {name for step in main.steps for name in step.reads}
-    offset, stored = 0, list[Constant]()
+    offset, stored = 0, list[ConstantSlot]()
     for buffer in constants:
         if buffer.name in read:
-            stored.append(Constant(buffer, offset))
+            stored.append(ConstantSlot(buffer, offset))
             offset += -(-size(buffer) // SLOT_ALIGNMENT) * SLOT_ALIGNMENT
     return replace(main, constants=tuple(stored), constant_bytes=offset)
 
@@ -217,13 +217,13 @@ def read_tensors(function: FuncOp) -> Main:
             callee = op.callee.string_value()
             outputs = tuple(table.of(v, v.name_hint or f"{callee}.{n}") for n, v in enumerate(op.results))
             inputs = tuple(table.names[v] for v in op.arguments)
-            steps.append(Call(callee, inputs, outputs, guards.setdefault(callee, guarded(read(called(op))))))
-    steps += [Copy(table.names[value], target) for value, target in copied]
+            steps.append(BufferCall(callee, inputs, outputs, guards.setdefault(callee, guarded(read(called(op))))))
+    steps += [BufferCopy(table.names[value], target) for value, target in copied]
     buffers = tuple(table.buffers.values())
     temporaries = tuple(buffer for buffer in buffers[count:] if buffer.name not in elements)
     name, number = function.sym_name.data, len(last.operands)
     main = Main(name, buffers[:count], number, temporaries, tuple(steps), elements=elements)
-    return placed(main, (table.buffers[name] for name in elements))
+    return with_constant_offsets(main, (table.buffers[name] for name in elements))
 
 
 def read_buffers(function: FuncOp, output_counts: Mapping[str, int]) -> Main:
@@ -237,13 +237,13 @@ def read_buffers(function: FuncOp, output_counts: Mapping[str, int]) -> Main:
         if argument not in blocks:
             table.of(argument, argument.name_hint or f"arg{number}")
     count = len(table.buffers)
-    steps, constants, views = list[Step](), list[Constant](), list[View]()
+    steps, constants, views = list[Step](), list[ConstantSlot](), list[BufferView]()
     for op in block.ops:
         match op:
             case memref.ViewOp() if _is_cast(op.source):
                 views.append(_view_of_buffer(op, table))
             case memref.ViewOp():
-                constants.append(Constant(_viewed(op, table), _offset(op)))
+                constants.append(ConstantSlot(_viewed(op, table), _offset(op)))
             case ConstantOp() | UnrealizedConversionCastOp():
                 continue
             case loop.AllocOp():
@@ -251,7 +251,7 @@ def read_buffers(function: FuncOp, output_counts: Mapping[str, int]) -> Main:
             case CallOp():
                 steps.append(_call(op, table, output_counts))
             case memref.CopyOp():
-                steps.append(Copy(table.names[op.source], table.names[op.destination]))
+                steps.append(BufferCopy(table.names[op.source], table.names[op.destination]))
             case IfOp():
                 steps.append(_skipped(op, table, output_counts))
             case ReturnOp() | memref.LoadOp() | CmpfOp():
@@ -267,14 +267,14 @@ def read_buffers(function: FuncOp, output_counts: Mapping[str, int]) -> Main:
     return Main(name, arguments, number, temporaries, tuple(steps), placed_at, bytes, views=tuple(views))
 
 
-def _call(op: CallOp, table: _Buffers, output_counts: Mapping[str, int], unless: str = "") -> Call:
+def _call(op: CallOp, table: _Buffers, output_counts: Mapping[str, int], unless: str = "") -> BufferCall:
     callee = op.callee.string_value()
     arguments = tuple(table.names[value] for value in op.arguments)
     first = len(arguments) - output_counts[callee]
-    return Call(callee, arguments[:first], arguments[first:], unless=unless)
+    return BufferCall(callee, arguments[:first], arguments[first:], skip_guard=unless)
 
 
-def _skipped(op: IfOp, table: _Buffers, output_counts: Mapping[str, int]) -> Call:
+def _skipped(op: IfOp, table: _Buffers, output_counts: Mapping[str, int]) -> BufferCall:
     """The call in an `scf.if` on a buffer of one element that is zero. Raises InputError for other conditions and
     bodies."""
     test, ops = op.cond.owner, list(op.true_region.block.ops)
@@ -293,14 +293,14 @@ def _is_cast(value: SSAValue) -> bool:
     return isinstance(value.owner, UnrealizedConversionCastOp)
 
 
-def _view_of_buffer(view: memref.ViewOp, table: _Buffers) -> View:
+def _view_of_buffer(view: memref.ViewOp, table: _Buffers) -> BufferView:
     """A view of the bytes of a buffer. Raises InputError where it leaves that buffer."""
     assert isinstance(view.source.owner, UnrealizedConversionCastOp)
     viewed, offset, cast = _viewed(view, table), _offset(view), view.source.owner
     viewed_buffer = table.names.get(cast.inputs[0]) if len(cast.inputs) == 1 else None
     if viewed_buffer is None or not 0 <= offset <= size(table.buffers[viewed_buffer]) - size(viewed):
         raise InputError("a view of a function that calls others is not within one of its buffers")
-    return View(viewed, viewed_buffer, offset)
+    return BufferView(viewed, viewed_buffer, offset)
 
 
 def _viewed(view: memref.ViewOp, table: _Buffers) -> Buffer:
@@ -408,14 +408,14 @@ def _fill(
                 body.add_op(alloc)
                 values[name] = alloc.results[0]
             else:
-                values[name] = _view(body, bytes_of(view.whole), view.offset, type_of(view.buffer))
+                values[name] = _view(body, bytes_of(view.base), view.offset, type_of(view.buffer))
             values[name].name_hint = hint(name)
         return values[name]
 
     for step in main.steps:
-        if isinstance(step, Call):
+        if isinstance(step, BufferCall):
             call = CallOp(step.callee, [value(name) for name in (*step.inputs, *step.outputs)], [])
-            body.add_ops(_unless(call, value(step.unless)) if step.unless else [call])
+            body.add_ops(_unless(call, value(step.skip_guard)) if step.skip_guard else [call])
         else:
             body.add_op(memref.CopyOp(value(step.source), value(step.target)))
     body.add_op(ReturnOp())

@@ -64,7 +64,7 @@ def _axis_colours(block: Block, placed: Sequence[int]) -> list[bytes]:
     return [axis_colour(axis.size, axis.is_reduce, ranks.get(n, "")) for n, axis in enumerate(block.axes)]
 
 
-def normal(node: Compute, sources: Colours) -> Compute:
+def normal_form(node: Compute, sources: Colours) -> Compute:
     """The normal form of a compute, the same object if it is normal; `sources` distinguishes all values."""
     order = axis_order(node, sources)
     block = _with_axes(node.block, order)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from compiler.graph.hashing import constant_digest, digest, input_colour, sample_digest, text_of
-from compiler.graph.normal_form import node_digest, normal
+from compiler.graph.normal_form import node_digest, normal_form
 from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 
 ROUNDS = 3
@@ -32,7 +32,7 @@ def ordered(graph: Graph, colours: Colours) -> Graph:
     Nodes are in depth-first order from the results, operands in the order of the reads. `colours` has a different
     colour for each value.
     """
-    nodes = {id(n): normal(n, colours) if isinstance(n, Compute) else n for n in graph.nodes}
+    nodes = {id(n): normal_form(n, colours) if isinstance(n, Compute) else n for n in graph.nodes}
     return replace(graph, nodes=tuple(_depth_first(graph, nodes)))
 
 
@@ -43,18 +43,18 @@ def result_order(graph: Graph, colours: Colours) -> list[int]:
 
 def graph_digest(graph: Graph, callees: Callees) -> bytes:
     """The digest of a graph's computation, from its inputs in order to its results in order."""
-    colours = upward(graph, positions(graph), callees, is_exact=True)
+    colours = value_colours(graph, position_colours(graph), callees, is_exact=True)
     attributes = [(name, text_of(value)) for name, value in sorted(graph.attributes.items()) if name != "te.group"]
     types = [(text_of(value.element), value.shape) for value in graph.inputs]
     return digest("function", types, [colours[name] for name in graph.results], attributes)
 
 
-def positions(graph: Graph) -> Colours:
+def position_colours(graph: Graph) -> Colours:
     """The colours of inputs by their types and positions."""
     return {value.name: input_colour(value, n) for n, value in enumerate(graph.inputs)}
 
 
-def upward(graph: Graph, inputs: Mapping[str, bytes], callees: Callees, is_exact: bool = False) -> Colours:
+def value_colours(graph: Graph, inputs: Mapping[str, bytes], callees: Callees, is_exact: bool = False) -> Colours:
     """The colours of all values by how they are computed, from colours of the inputs.
 
     Constants count by samples of their elements if these differ, unless `is_exact` is set.
@@ -116,7 +116,7 @@ def _refined(graph: Graph, inputs: Colours, callees: Callees) -> Colours:
     for _ in range(ROUNDS):
         if len(set(inputs.values())) == len(inputs):
             break
-        by_use = _downward(graph, upward(graph, inputs, callees), callees)
+        by_use = _downward(graph, value_colours(graph, inputs, callees), callees)
         classes, inputs = len(set(inputs.values())), {name: by_use[name] for name in inputs}
         if len(set(inputs.values())) == classes:
             break
@@ -136,7 +136,7 @@ def _marked(inputs: Colours, name: str) -> Colours:
 
 def _certificate(graph: Graph, inputs: Colours, callees: Callees) -> bytes:
     """The digest of the whole graph under colours of its inputs."""
-    colours = upward(graph, inputs, callees)
+    colours = value_colours(graph, inputs, callees)
     return digest(sorted(inputs.values()), sorted(colours[name] for name in graph.results))
 
 

@@ -11,7 +11,7 @@ from compiler.graph.tree import Call, Compute, Constant, Node
 from compiler.program.tree import Buffer
 
 
-def reading(node: Node, names: Mapping[str, str]) -> Node:
+def with_operands(node: Node, names: Mapping[str, str]) -> Node:
     """A node with its operands renamed by `names`; the same object if that renames none of them."""
     if not any(name in names for name in node.operands):
         return node
@@ -26,7 +26,7 @@ def reading(node: Node, names: Mapping[str, str]) -> Node:
     return replace(node, block=replace(block, reads=reads, table=table))
 
 
-def giving(node: Node, buffers: tuple[Buffer, ...]) -> Node:
+def with_results(node: Node, buffers: tuple[Buffer, ...]) -> Node:
     """A node with these buffers as its results: the same ones under other names."""
     if not isinstance(node, Constant):
         return replace(node, results=buffers)

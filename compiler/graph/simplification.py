@@ -23,7 +23,7 @@ from compiler.graph.laws.permutations import straighten
 from compiler.graph.laws.reductions import merge_reduce_axes, turn_reduce_axes
 from compiler.graph.laws.splits import split_axes
 from compiler.graph.laws.views import absorb_views
-from compiler.graph.normal_form import normal
+from compiler.graph.normal_form import normal_form
 from compiler.graph.tree import Compute, Graph, Node
 
 LAWS: tuple[Callable[[Graph], Graph], ...] = (
@@ -64,7 +64,7 @@ def _normalised(graph: Graph, normal_nodes: dict[int, Node]) -> Graph:
     nodes: list[Node] = []
     for node in graph.nodes:
         if isinstance(node, Compute) and id(node) not in normal_nodes:
-            node = normal(node, colours)
+            node = normal_form(node, colours)
             normal_nodes[id(node)] = node
         nodes.append(node)
     return graph if all(map(is_, nodes, graph.nodes)) else replace(graph, nodes=tuple(nodes))

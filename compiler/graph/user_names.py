@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from compiler.dialects.access import AxisAttr, axis_attribute
 from compiler.graph.provenance import Provenance, renamed_prefix
-from compiler.graph.rename import giving, reading
+from compiler.graph.rename import with_operands, with_results
 from compiler.graph.tree import Compute, Graph, Node
 from compiler.program import tree
 from compiler.program.names import Names, fresh
@@ -24,12 +24,12 @@ def graph_with_user_names(graph: Graph, names: Provenance) -> Graph:
     labels = _distinct({label: names.blocks.get(label, label) for label in canonical_labels})
 
     def spelled(node: Node) -> Node:
-        node = reading(node, values)
+        node = with_operands(node, values)
         if isinstance(node, Compute):
             label = node.block.label
             axes = _axes(node.block.axes, names.axes.get(label, {}))
             node = replace(node, block=replace(node.block, label=labels[label], axes=axes))
-        return giving(node, tuple(replace(value, name=values[value.name]) for value in node.results))
+        return with_results(node, tuple(replace(value, name=values[value.name]) for value in node.results))
 
     inputs = tuple(replace(value, name=values[value.name]) for value in graph.inputs)
     result_names = tuple(values[name] for name in graph.results)

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from compiler.analysis.arena import Lifetime, plan
 from compiler.dialects.functions import SLOT_ALIGNMENT
-from compiler.graph.main import Call, Main, size
+from compiler.graph.main import BufferCall, Main, size
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def memory_of(main: Main) -> Memory:
     used: dict[str, list[int]] = {}
     for number, step in enumerate(main.steps):
         for name in (*step.reads, *step.writes):
-            used.setdefault(main.wholes.get(name, name), []).append(number)
+            used.setdefault(main.bases.get(name, name), []).append(number)
     temporaries = [buffer for buffer in main.temporaries if buffer.name in used]
     lifetimes = [Lifetime(size(b), min(used[b.name]), max(used[b.name])) for b in temporaries]
     arena = plan(lifetimes, SLOT_ALIGNMENT)
@@ -62,5 +62,5 @@ def memory_of(main: Main) -> Memory:
         LiveBuffer(b.name, "x".join(map(str, (*b.shape, b.element))), life.size, offset, life.first, life.last)
         for b, life, offset in zip(temporaries, lifetimes, arena.offsets, strict=True)
     )
-    steps = tuple(step.callee if isinstance(step, Call) else f"copy of {step.source}" for step in main.steps)
+    steps = tuple(step.callee if isinstance(step, BufferCall) else f"copy of {step.source}" for step in main.steps)
     return Memory(steps, tuple(live), arena.size)

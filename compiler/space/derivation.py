@@ -39,7 +39,7 @@ class Derived:
     dropped: tuple[str, ...]
     unused: tuple[str, ...] = ()
 
-    def spoken(self, names: Provenance) -> Derived:
+    def with_user_names(self, names: Provenance) -> Derived:
         """The same with the user's names in names and messages."""
         sketches = (replace(sketch, name=names.with_user_names(sketch.name)) for sketch in self.sketches)
         return Derived(

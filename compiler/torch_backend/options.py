@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compiler.driver.building import accepted
+from compiler.driver.building import checked_error
 from compiler.frontends.torch.report import Report
 from compiler.support import validation
 from compiler.support.errors import InputError
@@ -90,7 +90,7 @@ _CHECKS = {
     "trials": lambda value: validation.integer("the option trials", value, 0, error=InputError),
     "threads": lambda value: validation.integer("the option threads", value, 1, error=InputError),
     "policy": _policy,
-    "error": accepted,
+    "error": checked_error,
     "report": _report,
     "compare": _compare,
 }

@@ -10,7 +10,7 @@ import pytest
 import compiler
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import Array
-from compiler.driver import in_groups
+from compiler.driver import module_in_groups
 from compiler.driver.main.assemble import build_program
 from compiler.driver.units.unit import BuildSettings
 from compiler.interpret.te import evaluate
@@ -28,7 +28,7 @@ def test_random_programs(seed: int) -> None:
     rng = random.Random(seed)
     f = program(rng, rng.randrange(8, 40), rng.choice(("f32", "i32")))
     inputs = arrays_for(f, seed)
-    module = in_groups(f)
+    module = module_in_groups(f)
     if not any(op.name == "func.call" for op in find_function(module, f.name).walk()):
         pytest.skip("one group")
     kernel = compiler.build(f)

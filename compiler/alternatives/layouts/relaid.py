@@ -10,7 +10,7 @@ from compiler.affine.linear import Linear
 from compiler.alternatives.layouts.layout import channels_last
 from compiler.dialects.access import axis_attribute
 from compiler.graph.normal_form import with_axes
-from compiler.graph.rename import giving, reading
+from compiler.graph.rename import with_operands, with_results
 from compiler.graph.tree import Compute, Graph, Node
 from compiler.program.body import read
 from compiler.program.names import Names
@@ -40,8 +40,8 @@ def relaid(graph: Graph, last: Set[str]) -> Graph:
 
 def _under(node: Node, renamed: Mapping[str, str]) -> Node:
     """A node with its operands and results renamed."""
-    node = reading(node, renamed)
-    return giving(node, tuple(replace(value, name=renamed.get(value.name, value.name)) for value in node.results))
+    node = with_operands(node, renamed)
+    return with_results(node, tuple(replace(value, name=renamed.get(value.name, value.name)) for value in node.results))
 
 
 def _plain(value: Buffer, source: str, label: str) -> Compute:

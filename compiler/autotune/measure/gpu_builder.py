@@ -19,7 +19,7 @@ from compiler.database.outcome import Outcome
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import dtype_of
 from compiler.driver import build_as_written
-from compiler.driver.reference.cases import Case, reference, strict
+from compiler.driver.reference.cases import ReferenceCase, compile_strict, reference
 from compiler.driver.reference.subject import Subject
 from compiler.driver.reference.tolerance import fault
 from compiler.pipeline import lower_to_kernels, unbound
@@ -46,7 +46,7 @@ class GpuBuilder:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self._cases: dict[str, Case] = {}
+        self._cases: dict[str, ReferenceCase] = {}
 
     def __call__(self, script: str) -> Built | Outcome:
         """Apply a script to the program, prove and compile the schedule, simulate part of it, and estimate its time."""
@@ -90,7 +90,7 @@ class GpuBuilder:
                 return Outcome("wrong", reason=wrong)
         return None
 
-    def _case(self, subject: Subject) -> Case:
+    def _case(self, subject: Subject) -> ReferenceCase:
         """The inputs and expected results of a smaller program, from the cache or computed."""
         if subject.text not in self._cases:
             if len(self._cases) >= HELD:
@@ -108,7 +108,7 @@ class Between:
     written: Mapping[str, Array]
 
 
-def _temporaries(schedule: Schedule, case: Case) -> Between:
+def _temporaries(schedule: Schedule, case: ReferenceCase) -> Between:
     """The buffers between kernels, computed by the scheduled program on the CPU, which returns them as results."""
     program = read(find_function(unbound(schedule.module), None))
     outputs = program.arguments[len(program.arguments) - program.outputs :]
@@ -117,7 +117,7 @@ def _temporaries(schedule: Schedule, case: Case) -> Between:
     if len(program.body) - len(allocs) < 2:
         return Between({}, all_written)
     exposed = _exposed(program, allocs)
-    kernel = strict(ModuleOp([write(exposed)]), None)
+    kernel = compile_strict(ModuleOp([write(exposed)]), None)
     buffers = exposed.arguments[len(case.inputs) :]
     with_zeros, with_ones = (tuple(np.full(b.shape, number, dtype_of(b.element)) for b in buffers) for number in (0, 1))
     for arrays in (with_zeros, with_ones):

@@ -20,7 +20,7 @@ from compiler.autotune.measure.network import NetworkCall, like, on
 from compiler.autotune.measure.timing import Call, Clock, Samples, YardstickProbe, chosen, taken
 from compiler.database.outcome import MEASURED, NETWORK, Outcome
 from compiler.dialects.functions import SLOT_ALIGNMENT
-from compiler.driver.reference.cases import Case, ReferenceCases
+from compiler.driver.reference.cases import ReferenceCase, ReferenceCases
 from compiler.driver.reference.subject import Subject
 from compiler.driver.reference.tolerance import fault, poison
 from compiler.driver.units.unit import Unit
@@ -283,7 +283,7 @@ def _room(argument: Argument) -> Array:
 _MEMORY = Outcome("memory", reason="it needs more memory to run than it is allowed")
 
 
-def _fill(case: Case, inputs: Sequence[Array], outs: Sequence[Array]) -> None:
+def _fill(case: ReferenceCase, inputs: Sequence[Array], outs: Sequence[Array]) -> None:
     """Copy a set of inputs into the input buffers, and poison the outputs."""
     for buffer, array in zip(inputs, case.inputs, strict=True):
         np.copyto(buffer, array)
@@ -291,7 +291,7 @@ def _fill(case: Case, inputs: Sequence[Array], outs: Sequence[Array]) -> None:
         poison(out, expected)
 
 
-def wrong_result(case: Case, outs: Sequence[Array]) -> str | None:
+def wrong_result(case: ReferenceCase, outs: Sequence[Array]) -> str | None:
     """A sentence about the first wrong output of a case; None if all are right."""
     faults = (fault(out, expected) for out, expected in zip(outs, case.expected, strict=True))
     return next((sentence for sentence in faults if sentence is not None), None)

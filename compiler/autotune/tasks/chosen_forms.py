@@ -13,7 +13,7 @@ from compiler.autotune.tell.forms import GroupForm, ProgramForm, form_of
 from compiler.autotune.tell.progress import Progress
 from compiler.database import Database, Key
 from compiler.database.schema import MEMORY
-from compiler.driver.building import built, source_of
+from compiler.driver.building import build_scheduled, source_of
 from compiler.driver.parts.groups import GroupedProgram
 from compiler.driver.parts.partition import PROGRAM, Alternatives, Partition, Schedulable
 from compiler.driver.units.unit import Scheduled
@@ -128,7 +128,7 @@ class ChosenForms:
         partition = Partition(program)
         sources = {part.name: self.default(part) for part in partition.parts(self._threads, self._policy)}
         arrays = self._arrays(program)
-        kernel = built(partition, self._func, sources, self._threads, self._policy, arrays, profiled=True)
+        kernel = build_scheduled(partition, self._func, sources, self._threads, self._policy, arrays, profiled=True)
         calls = [program.written.get(call.callee, call.callee) for call in program.constant_split.main.calls]
         guarded = [n for n, call in enumerate(program.constant_split.main.calls) if call.guarded is not None]
         return Formed(ProfiledProgram(kernel, len(calls)), calls, guarded)

@@ -102,7 +102,7 @@ class RunFacts:
         """`2 wrong, the first: ...`, a line for each kind of failure."""
         lines = []
         for kind, count in sorted(self.progress.failed.items()):
-            reason = self.task.spoken(" ".join(self.progress.reasons.get(kind, "").split()))
+            reason = self.task.with_user_names(" ".join(self.progress.reasons.get(kind, "").split()))
             lines.append(f"{count} {kind}" + (f", the first: {reason}" if reason else ""))
         return lines
 

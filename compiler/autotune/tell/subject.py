@@ -40,5 +40,5 @@ class RunSubject(Protocol):
     def script(self, record: Record) -> str:
         """The script of a record under the names of the program."""
 
-    def spoken(self, text: str) -> str:
+    def with_user_names(self, text: str) -> str:
         """A text with canonical names under the program's names."""

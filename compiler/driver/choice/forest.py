@@ -41,7 +41,7 @@ class Forest:
     roots: NDArray[np.int32]
     units: NDArray[np.int32]
 
-    def knows(self, machine: Machine) -> bool:
+    def covers(self, machine: Machine) -> bool:
         """Whether a machine with the same vector bits and registers was in the training data."""
         return (machine.vector_bits, machine.registers) in {tuple(row) for row in self.units.tolist()}
 
@@ -62,7 +62,7 @@ class Forest:
         np.savez_compressed(file, features=np.frombuffer(bytes.fromhex(features_hash()), np.uint8), **arrays)
 
 
-def opened(file: IO[bytes]) -> Forest | None:
+def read_forest(file: IO[bytes]) -> Forest | None:
     """Read a forest from a file; None if it was trained on other features, or is damaged."""
     try:
         with np.load(file, allow_pickle=False) as arrays:
@@ -89,13 +89,13 @@ def _is_sound(forest: Forest) -> bool:
 
 
 @cache
-def shipped() -> Forest | None:
+def shipped_forest() -> Forest | None:
     """The shipped forest; None if the package has none for its current features."""
     resource = files("compiler.driver.choice").joinpath(NAME)
     if not resource.is_file():
         return None
     with resource.open("rb") as file:
-        return opened(file)
+        return read_forest(file)
 
 
 @cache

@@ -14,7 +14,7 @@ from compiler.schedule.script import is_text, script_of
 from compiler.support import files
 from compiler.support.errors import InputError
 
-Way: TypeAlias = str | Path | NamedSequenceOp
+ScheduleMode: TypeAlias = str | Path | NamedSequenceOp
 """AUTO, WRITTEN, the path of a database, or a script."""
 AUTO, WRITTEN = "auto", "written"
 VARIABLE = "STRATA_SCHEDULE"
@@ -24,7 +24,7 @@ DATABASE = b"SQLite format 3\0"
 EXPECTED = f"{AUTO}, {WRITTEN}, the path of a database, or a script: its text, its IR, or the path of its file"
 
 
-def way_of(stated: object) -> Way:
+def schedule_mode(stated: object) -> ScheduleMode:
     """Normalize the `schedule` argument; None is the environment's value, else AUTO. Raises InputError for an unknown
     value and for a path without a file, ScheduleError for text that is no script."""
     value = os.environ.get(VARIABLE) or AUTO if stated is None else stated

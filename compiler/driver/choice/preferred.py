@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from compiler.analysis.cost import total_flops
 from compiler.driver.choice.estimate import gains_nothing
-from compiler.driver.choice.forest import Forest, shipped
+from compiler.driver.choice.forest import Forest, shipped_forest
 from compiler.driver.parts.partition import Schedulable
 from compiler.program.tree import Program
 from compiler.schedule import Schedule
@@ -39,20 +39,22 @@ def preferred_schedule(task: Schedulable, judged: bool = True) -> Schedule | Non
     proves the schedule.
     """
     program = task.schedule.program
-    threads = task.threads if seconds(program) > PAYS else 1
+    threads = task.threads if scheduled_seconds(program) > PAYS else 1
     schedule = preferred(task.schedule, task.rules, task.machine, threads, judged).draft.schedule
     machine = cast("Machine", task.machine)  # units are compiled for CPUs only
     if schedule.program is program:
         return None
     if threads == 1 and gains_nothing(task.schedule, schedule.program, machine):
         return None
-    forest = shipped()
-    if forest is None or not forest.knows(machine):
+    forest = shipped_forest()
+    if forest is None or not forest.covers(machine):
         return schedule
-    return filled(task.schedule, schedule, machine, forest, judged)
+    return with_predicted_choices(task.schedule, schedule, machine, forest, judged)
 
 
-def filled(original: Schedule, schedule: Schedule, machine: Machine, forest: Forest, judged: bool = True) -> Schedule:
+def with_predicted_choices(
+    original: Schedule, schedule: Schedule, machine: Machine, forest: Forest, judged: bool = True
+) -> Schedule:
     """A schedule with its choices decided as a forest clearly prefers; the same schedule if it already has these."""
     sketch = Sketch.of("preferred", original.program, schedule)
     positions = best_positions(sketch, machine, forest)
@@ -65,7 +67,7 @@ def best_positions(sketch: Sketch, machine: Machine, forest: Forest) -> tuple[in
     """The positions of a sketch's choices that a forest prefers to the recorded ones by MARGIN, else the recorded."""
     if not sketch.choices:
         return sketch.recorded
-    positions = candidates(sketch)
+    positions = candidate_positions(sketch)
     features = SketchSpace([sketch], machine).features(0, positions)
     feasible = np.flatnonzero(features.reasons == 0)
     if 0 not in feasible:
@@ -76,7 +78,7 @@ def best_positions(sketch: Sketch, machine: Machine, forest: Forest) -> tuple[in
     return tuple(int(n) for n in positions[feasible[best]]) if better else sketch.recorded
 
 
-def candidates(sketch: Sketch) -> NDArray[np.int64]:
+def candidate_positions(sketch: Sketch) -> NDArray[np.int64]:
     """Positions (n, choices) to compare, n at most CANDIDATES: the recorded ones, those that differ from them in one
     choice, and random ones of a fixed seed."""
     rows = [sketch.recorded]
@@ -89,7 +91,7 @@ def candidates(sketch: Sketch) -> NDArray[np.int64]:
     return np.array(list(unique)[:CANDIDATES], np.int64)
 
 
-def seconds(program: Program) -> float:
+def scheduled_seconds(program: Program) -> float:
     """The approximate seconds of a program on one thread under a good schedule."""
     moved = sum(prod(buffer.shape) * element_bytes(buffer.element) for buffer in program.arguments)
     return max(total_flops(program, program.body) / FLOPS, moved / BYTES)

@@ -7,7 +7,7 @@ import numpy as np
 from compiler.analysis.verify.prove import Verdict, verify_schedule
 from compiler.dialects.functions import find_function
 from compiler.driver.kernels import build_as_written
-from compiler.driver.reference.cases import Case, reference
+from compiler.driver.reference.cases import ReferenceCase, reference
 from compiler.driver.reference.subject import Subject
 from compiler.driver.reference.tolerance import fault, poison
 from compiler.schedule import Schedule
@@ -20,7 +20,7 @@ def proved(schedule: Schedule, original: Schedule) -> Verdict:
     return verify_schedule(schedule.program, original.program)
 
 
-def judged(
+def judged_verdict(
     schedule: Schedule, original: Schedule, policy: str, threads: int, proof: Verdict | None = None
 ) -> tuple[bool, str]:
     """Return whether a schedule may be used, and the verdict in words. It may if it is proved (`proof`, by default
@@ -29,17 +29,17 @@ def judged(
     verdict = proof or proved(schedule, original)
     if verdict.answer != UNDECIDED:
         return bool(verdict), str(verdict)
-    difference = differs(schedule, original, policy, threads)
+    difference = result_difference(schedule, original, policy, threads)
     return (
         difference is None,
         f"{verdict}; {'it agrees with the written program' if difference is None else difference}",
     )
 
 
-def differs(schedule: Schedule, original: Schedule, policy: str, threads: int) -> str | None:
+def result_difference(schedule: Schedule, original: Schedule, policy: str, threads: int) -> str | None:
     """A sentence about a difference of a schedule's results from its original's on random inputs; None without one."""
     subject = Subject(str(original.module), original.name, policy, threads)
-    case: Case = reference(subject).cases[0]
+    case: ReferenceCase = reference(subject).cases[0]
     module = schedule.module.clone()
     find_function(module).attributes.pop("constant_values", None)
     kernel = build_as_written(module, threads=threads, policy=policy)

@@ -21,10 +21,10 @@ from compiler.driver.main.slices import joins, sliced
 from compiler.driver.main.texts import empty_function, program_texts, te_text
 from compiler.driver.units.compile import CompileJob
 from compiler.driver.units.pool import Team, compiled
-from compiler.driver.units.unit import WRITTEN, BuildSettings, Code, Scheduled, Unit
+from compiler.driver.units.unit import WRITTEN, BuildSettings, NativeCode, Scheduled, Unit
 from compiler.graph.canonical import canonical_hash
 from compiler.graph.grouping.outline import LAW
-from compiler.graph.main import Call, Main, read_tensors, size, write_low
+from compiler.graph.main import BufferCall, Main, read_tensors, size, write_low
 from compiler.lowering.low_to_llvm import emit
 from compiler.lowering.low_to_llvm.marks import emit_profiled
 from compiler.passes.plan_buffers import PlanBuffersPass
@@ -58,7 +58,7 @@ class Planned:
     skipped: Set[int]
 
     @property
-    def codes(self) -> list[Code]:
+    def codes(self) -> list[NativeCode]:
         """All native functions of the units."""
         return [code for unit in self.compiled for code in unit.codes]
 
@@ -157,13 +157,13 @@ def _planned(
     units_done = compiled(jobs(), team)
     before, after = numbers[: len(parts.constant_calls)], numbers[len(parts.constant_calls) :]
     pairs = ((call, units_done[number].shared) for call, number in zip(parts.main.calls, after, strict=True))
-    fixed = {*parts.main.wholes, *(buffer.name for buffer in parts.main.results)}
+    fixed = {*parts.main.bases, *(buffer.name for buffer in parts.main.results)}
     rewriter = CallRewriter(called_main, parts.main, coalesced(pairs, fixed))
     for call, number in zip(parts.constant_calls, before, strict=True):
         rewriter.run_before(call, units_done[number])
     unit_numbers = iter(after)
     steps = [
-        rewriter.step(step, units_done[next(unit_numbers)]) if isinstance(step, Call) else rewriter.copy(step)
+        rewriter.step(step, units_done[next(unit_numbers)]) if isinstance(step, BufferCall) else rewriter.copy(step)
         for step in parts.main.steps
     ]
     constant_buffers = {name: called_main.buffers[name] for name in constants}
@@ -178,17 +178,19 @@ def _hash(callee: FuncOp, hashes: Mapping[str, str]) -> str:
     return hashes.get(callee.sym_name.data) or canonical_hash(ModuleOp([callee.clone()]))
 
 
-def _constant(call: Call, parts: ConstantSplit) -> tuple[int, ...]:
+def _constant(call: BufferCall, parts: ConstantSplit) -> tuple[int, ...]:
     """The positions of the inputs of a call that are constant."""
     return tuple(n for n, name in enumerate(call.inputs) if name in parts.constants)
 
 
-def _module(main: Main, codes: Sequence[Code]) -> ModuleOp:
+def _module(main: Main, codes: Sequence[NativeCode]) -> ModuleOp:
     """Lower main, with its temporaries planned, to a module with declarations of its callees by their symbols."""
     function, by_name = empty_function(main.name), {code.name: code for code in codes}
     called = {call.callee: call for call in main.calls}
     declarations = [_declaration(main, call, by_name[name]) for name, call in called.items()]
-    steps = (replace(s, callee=by_name[s.callee].interface.name) if isinstance(s, Call) else s for s in main.steps)
+    steps = (
+        replace(s, callee=by_name[s.callee].interface.name) if isinstance(s, BufferCall) else s for s in main.steps
+    )
     write_low(function, replace(main, steps=tuple(steps)))
     module = ModuleOp([function, *declarations])
     PlanBuffersPass().apply(universe.context(), module)
@@ -196,7 +198,7 @@ def _module(main: Main, codes: Sequence[Code]) -> ModuleOp:
     return module
 
 
-def _declaration(main: Main, call: Call, code: Code) -> FuncOp:
+def _declaration(main: Main, call: BufferCall, code: NativeCode) -> FuncOp:
     """The declaration of a compiled function, with the types of one of its calls."""
     buffers = [main.buffers[name] for name in (*call.inputs, *call.outputs)]
     types = [memref_type(buffer.scalar, buffer.shape) for buffer in buffers]

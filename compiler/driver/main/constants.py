@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.dialects.numbers import Array, dtype_of
-from compiler.driver.units.unit import Code, Unit
-from compiler.graph.main import Call, Constant, Copy, Main, Step, placed, size
+from compiler.driver.units.unit import NativeCode, Unit
+from compiler.graph.main import BufferCall, BufferCopy, ConstantSlot, Main, Step, size, with_constant_offsets
 from compiler.program.names import Names
 from compiler.program.tree import Buffer
 from compiler.targets.address import address
@@ -31,7 +31,7 @@ class ConstantBlock:
     """The block of memory with the constants of main. constants: with their offsets in the block. bytes: its size.
     preparations: the calls that run once, in order. prepared: the buffers that they fill, by name."""
 
-    constants: tuple[Constant, ...]
+    constants: tuple[ConstantSlot, ...]
     bytes: int
     preparations: tuple[Preparation, ...]
     prepared: Mapping[str, Buffer]
@@ -50,30 +50,32 @@ class CallRewriter:
         self._coalesced = coalesced
         self._prepared_names: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
 
-    def run_before(self, call: Call, unit: Unit) -> None:
+    def run_before(self, call: BufferCall, unit: Unit) -> None:
         """Add the preparation by a call that reads constants alone."""
         for name in call.outputs:
             self.prepared_buffers[name] = self.main.buffers[name]
         inputs = self.step(call, unit).inputs
         self._prepare(unit.call, inputs, call.outputs)
 
-    def step(self, call: Call, unit: Unit) -> Call:
+    def step(self, call: BufferCall, unit: Unit) -> BufferCall:
         """Rewrite a call of main to a call of its unit, and add the unit's preparation, if it has one."""
         prepared = self._prepared(call, unit) if unit.prepare is not None else ()
         inputs = (self._memory(call.inputs[n]) for n in unit.takes)
         skips = call.guarded is not None and (call.guarded.value, 0) in unit.shared
         unless = self._memory(call.inputs[call.guarded.guard]) if call.guarded and skips else ""
-        return Call(unit.call.name, (*inputs, *prepared), tuple(map(self._memory, call.outputs)), unless=unless)
+        return BufferCall(
+            unit.call.name, (*inputs, *prepared), tuple(map(self._memory, call.outputs)), skip_guard=unless
+        )
 
-    def copy(self, copy: Copy) -> Copy:
+    def copy(self, copy: BufferCopy) -> BufferCopy:
         """Rewrite a copy of main to the buffers whose memory it uses."""
-        return Copy(self._memory(copy.source), self._memory(copy.target))
+        return BufferCopy(self._memory(copy.source), self._memory(copy.target))
 
     def _memory(self, name: str) -> str:
         """The buffer whose memory a buffer uses."""
         return self._coalesced.get(name, name)
 
-    def _prepared(self, call: Call, unit: Unit) -> tuple[str, ...]:
+    def _prepared(self, call: BufferCall, unit: Unit) -> tuple[str, ...]:
         assert unit.prepare is not None
         inputs = tuple(call.inputs[n] for n in unit.prepares)
         key = (unit.prepare.interface.name, inputs)
@@ -84,17 +86,17 @@ class CallRewriter:
             self._prepare(unit.prepare, inputs, self._prepared_names[key])
         return self._prepared_names[key]
 
-    def _prepare(self, code: Code, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+    def _prepare(self, code: NativeCode, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
         self.preparations.append(Preparation(code.interface, inputs, outputs))
 
 
 def with_steps(main: Main, steps: Sequence[Step], constants: Mapping[str, Buffer]) -> Main:
     """Main with new steps and the layout of its constants, without their elements and without unused temporaries."""
     used = {name for step in steps for name in (*step.reads, *step.writes)}
-    used |= {main.wholes[name] for name in used & main.wholes.keys()}
+    used |= {main.bases[name] for name in used & main.bases.keys()}
     temporaries = tuple(buffer for buffer in main.temporaries if buffer.name in used)
     changed = replace(main, temporaries=temporaries, steps=tuple(steps), elements={})
-    return placed(changed, constants.values())
+    return with_constant_offsets(changed, constants.values())
 
 
 def fill_constants(

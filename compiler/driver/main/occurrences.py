@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 
 from compiler.driver.units.compile import CompileJob, key_text
 from compiler.driver.units.unit import WRITTEN, BuildSettings, Scheduled, UnitKey
-from compiler.graph.main import Call, Main, Step
+from compiler.graph.main import BufferCall, Main, Step
 from compiler.lowering.te_to_loop import program_of
 from compiler.passes.reorder_contiguous import reorder_contiguous
 from compiler.program.tree import Buffer
@@ -26,17 +26,21 @@ class ConstantSplit:
     constant buffers, the results of these calls included."""
 
     main: Main
-    constant_calls: tuple[Call, ...]
+    constant_calls: tuple[BufferCall, ...]
     constants: frozenset[str]
 
 
 def split_constant_calls(main: Main, constants: Collection[str]) -> ConstantSplit:
     """Take the calls with only constant inputs out of main, but for calls that compute a result of main. Constant w:
     `call @pack(w, p) call @f(x, p, y)` becomes constant_calls = [@pack], steps = [@f], constants = {w, p}."""
-    constant_names, constant_calls, steps = set(constants), list[Call](), list[Step]()
+    constant_names, constant_calls, steps = set(constants), list[BufferCall](), list[Step]()
     result_names = {buffer.name for buffer in main.results}
     for step in main.steps:
-        if isinstance(step, Call) and constant_names.issuperset(step.inputs) and result_names.isdisjoint(step.outputs):
+        if (
+            isinstance(step, BufferCall)
+            and constant_names.issuperset(step.inputs)
+            and result_names.isdisjoint(step.outputs)
+        ):
             constant_calls.append(step)
             constant_names.update(step.outputs)
         else:
@@ -64,19 +68,19 @@ def replaceable(main: Main) -> dict[str, Pairs]:
         call @f(%a, %b)  call @g(%b, %c)  // temporaries a, b, c of one shape: b may be computed into a, c into b
     """
     temporaries = {buffer.name for buffer in main.temporaries}
-    last = {main.wholes.get(name, name): number for number, step in enumerate(main.steps) for name in step.reads}
-    fixed = set(main.wholes.values())
+    last = {main.bases.get(name, name): number for number, step in enumerate(main.steps) for name in step.reads}
+    fixed = set(main.bases.values())
     """The buffers that have views, and those that may use their memory."""
     by_callee: dict[str, set[tuple[int, int]]] = {}
     for number, call in enumerate(main.steps):
-        if not isinstance(call, Call):
+        if not isinstance(call, BufferCall):
             continue
-        pairs, memory = set(), [main.wholes.get(name, name) for name in call.inputs]
+        pairs, memory = set(), [main.bases.get(name, name) for name in call.inputs]
         for i, source in enumerate(call.inputs):
             ends = source in temporaries and last[source] == number and memory.count(source) == 1
             meant = call.guarded is None or call.guarded.value == i
             for j, target in enumerate(call.outputs) if ends and meant else ():
-                stays = target in main.wholes or call.guarded is not None
+                stays = target in main.bases or call.guarded is not None
                 if not (target in temporaries or (stays and source not in fixed)):
                     continue
                 if _are_alike(main.buffers[source], main.buffers[target]):
@@ -86,7 +90,7 @@ def replaceable(main: Main) -> dict[str, Pairs]:
     return {callee: tuple(sorted(pairs)) for callee, pairs in by_callee.items()}
 
 
-def coalesced(calls: Iterable[tuple[Call, Pairs]], views: Container[str]) -> dict[str, str]:
+def coalesced(calls: Iterable[tuple[BufferCall, Pairs]], views: Container[str]) -> dict[str, str]:
     """Map each buffer computed in place to the buffer whose memory it uses; `calls` have the pairs of input and output
     that must be one buffer. A view keeps its memory, and the input uses that.
 

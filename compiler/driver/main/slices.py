@@ -9,7 +9,7 @@ from typing import TypeAlias
 from xdsl.dialects.func import FuncOp
 
 from compiler.graph.concatenation import Slot, contiguous_parts
-from compiler.graph.main import Call, Copy, Main, Step, View
+from compiler.graph.main import BufferCall, BufferCopy, BufferView, Main, Step
 from compiler.graph.read import read
 from compiler.program.names import Names
 from compiler.program.tree import Buffer
@@ -40,7 +40,7 @@ def sliced(main: Main, joins: Joins, buffers: Mapping[str, Buffer]) -> Main:
     slices = _Slices(main, buffers)
     for number in reversed(range(len(main.steps))):
         step = main.steps[number]
-        if isinstance(step, Call) and step.callee in joins:
+        if isinstance(step, BufferCall) and step.callee in joins:
             slices.join(number, step, joins[step.callee])
     return slices.main()
 
@@ -70,7 +70,7 @@ class _Slices:
         """The places of the copies of each buffer."""
         self._gone: set[int] = set()
 
-    def join(self, number: int, call: Call, parts: Sequence[Slot]) -> None:
+    def join(self, number: int, call: BufferCall, parts: Sequence[Slot]) -> None:
         """Place the parts of a concatenation and remove its step, if it is within another or a part can be a slice."""
         target = call.outputs[0]
         width = element_bytes(self._buffers[target].scalar)
@@ -118,12 +118,12 @@ class _Slices:
     def main(self) -> Main:
         """Main with views and copies instead of the removed calls."""
         main, names = self._main, Names(self._buffers)
-        views = [View(self._buffers[name], *place) for name, place in self._places.items()]
-        copies: dict[int, list[Copy]] = {}
+        views = [BufferView(self._buffers[name], *place) for name, place in self._places.items()]
+        copies: dict[int, list[BufferCopy]] = {}
         for place, copied in self._copied.items():
             buffer = replace(self._buffers[copied.source], name=names.fresh(f"{copied.source}.copy"))
-            views.append(View(buffer, *place))
-            copies.setdefault(copied.step, []).append(Copy(copied.source, buffer.name))
+            views.append(BufferView(buffer, *place))
+            copies.setdefault(copied.step, []).append(BufferCopy(copied.source, buffer.name))
         steps = list[Step]()
         for number, step in enumerate(main.steps):
             steps += copies.get(number, ())

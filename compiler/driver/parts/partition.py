@@ -18,7 +18,7 @@ from compiler.database.record import WRITTEN as UNCHANGED
 from compiler.database.record import Key, hash_of
 from compiler.dialects.functions import find_function, functions
 from compiler.driver.inputs import with_constants
-from compiler.driver.kernels import written
+from compiler.driver.kernels import plan_as_written
 from compiler.driver.parts.forms import GroupForms, OfferedForms, offered_forms
 from compiler.driver.parts.groups import Group, GroupedProgram, grouped_program, input_positions, te_module
 from compiler.driver.parts.single import SingleGroup, single_group
@@ -165,10 +165,10 @@ class Partition:
             return BuildPlan(self.grouped.module, sources, self.grouped.hashes)
         source, single = next(iter(sources.values()), WRITTEN), self.single
         if single is None:
-            return written(module)
+            return plan_as_written(module)
         group = GroupFacts(single.group.name, single.group.hash, 1, source.origin, source.verdict, 0.0)
         if source.script is None:
-            return replace(written(module), group=group)
+            return replace(plan_as_written(module), group=group)
         tree = None if source.tree is None else single.with_user_names(single.with_program_signature(source.tree))
         tree = tree or single.scheduled(parse(source.script, "the script"))
         return BuildPlan(module, group=group, tree=tree)

@@ -42,7 +42,7 @@ ROWS, COLUMNS = 32, 256
 
 
 @dataclass(frozen=True)
-class Case:
+class ReferenceCase:
     """One set of inputs, and the expected results."""
 
     inputs: Arrays
@@ -55,7 +55,7 @@ class ReferenceCases:
     bytes of a perfect candidate; None if the ceiling counts other operations. constants: the positions of the constant
     inputs."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[ReferenceCase, ...]
     limit: str
     work: float | None = None
     constants: tuple[int, ...] = ()
@@ -85,7 +85,7 @@ def reference(subject: Subject, threads: int | None = None) -> ReferenceCases:
     by_case = [first, *(oracle(oracle.scaled(inputs, scale)) for inputs in drawn[1:])]
     worst = [max(errors) for errors in zip(*(case_results.errors for case_results in by_case), strict=True)]
     pairs = zip(drawn, by_case, strict=True)
-    cases = [Case(tuple(oracle.scaled(inputs, scale)), _expected(r, worst)) for inputs, r in pairs]
+    cases = [ReferenceCase(tuple(oracle.scaled(inputs, scale)), _expected(r, worst)) for inputs, r in pairs]
     program = subject.program
     constants = tuple(n for n, buffer in enumerate(program.arguments) if buffer.name in program.constants)
     return ReferenceCases(tuple(cases), ceiling(program, host()), work(program, host()), constants)
@@ -126,12 +126,14 @@ class Oracle:
         self._stated = {n: array_of(value.data) for n, value in constant_values(function).items()}
         function.attributes.pop("constant_values", None)
         floats = floats_of(module)
-        self._strict = strict(module, name, threads)
+        self._strict = compile_strict(module, name, threads)
         if not self._strict.outputs:
             raise InputError(f"@{self._strict.name} has no outputs: nothing says what is right")
         self._is_wide = floats == {f64}
         other_precision = retyped(module, f32 if self._is_wide else f64) if floats else None
-        self._strict_in_other_floats = None if other_precision is None else strict(other_precision, name, threads)
+        self._strict_in_other_floats = (
+            None if other_precision is None else compile_strict(other_precision, name, threads)
+        )
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
@@ -211,21 +213,21 @@ def _scaled(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Results]:
 def _finite(oracle: Oracle, inputs: Sequence[Array]) -> tuple[float, Arrays]:
     """The largest scale with the fewest results that are not finite, and the results at it."""
     scale, outputs = 1.0, oracle.own(inputs)
-    best, fewest = (scale, outputs), special(outputs)
+    best, fewest = (scale, outputs), count_non_finite(outputs)
     while fewest and scale > SMALLEST:
         scale /= 2
         outputs = oracle.own(oracle.scaled(inputs, scale))
-        if special(outputs) < fewest:
-            best, fewest = (scale, outputs), special(outputs)
+        if count_non_finite(outputs) < fewest:
+            best, fewest = (scale, outputs), count_non_finite(outputs)
     return best
 
 
-def special(arrays: Arrays) -> int:
+def count_non_finite(arrays: Arrays) -> int:
     """The number of floats that are not finite."""
     return sum(int((~np.isfinite(array)).sum()) for array in arrays if is_float(array.dtype))
 
 
-def strict(module: ModuleOp, name: str | None, threads: int | None = None) -> Kernel:
+def compile_strict(module: ModuleOp, name: str | None, threads: int | None = None) -> Kernel:
     """Compile a loop-level program under the policy `strict`, each sum in its order, tiled for the caches; `threads`
     None is all cores."""
     from compiler import universe  # not needed by a runner, which reads the reference from a file

@@ -14,7 +14,7 @@ from compiler import universe
 from compiler.analysis.in_place import in_place, may_overwrite
 from compiler.dialects.functions import find_function
 from compiler.dialects.parser import Parser
-from compiler.driver.units.unit import Code, Unit, UnitKey
+from compiler.driver.units.unit import NativeCode, Unit, UnitKey
 from compiler.lowering.low_to_llvm import emit
 from compiler.lowering.te_to_loop import program_of
 from compiler.passes.reorder_contiguous import reorder_contiguous
@@ -66,9 +66,9 @@ class LoweredCode:
     policy: str
     tiles: bool
 
-    def with_object(self, code: ObjectCode) -> Code:
+    def with_object(self, code: ObjectCode) -> NativeCode:
         """The function with its machine code."""
-        return Code(self.name, self.interface, code, self.policy, self.tiles)
+        return NativeCode(self.name, self.interface, code, self.policy, self.tiles)
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def _code(function: FuncOp, unit: str, policy: str, threads: int, symbol: str | 
     return replace(_native(module, None, policy, threads), name=name)
 
 
-def code_of(module: ModuleOp, name: str | None, policy: str, threads: int) -> Code:
+def code_of(module: ModuleOp, name: str | None, policy: str, threads: int) -> NativeCode:
     """Compile a function of a low-level module, whose buffers are planned, for callers with numpy arrays. Raises
     LoweringError for ops without a native form, TargetError for argument types that numpy lacks and for inputs that are
     written."""

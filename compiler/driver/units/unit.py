@@ -75,7 +75,7 @@ class UnitKey:
 
 
 @dataclass(frozen=True)
-class Code:
+class NativeCode:
     """One native function. It pickles, and runs on machines of the kind that it was compiled for.
 
     name: in the program. interface: its symbol and arguments. object: its machine code. policy: of floating point.
@@ -112,23 +112,23 @@ class Unit:
     compilation.
     """
 
-    call: Code
+    call: NativeCode
     takes: tuple[int, ...]
-    prepare: Code | None = None
+    prepare: NativeCode | None = None
     prepares: tuple[int, ...] = ()
     prepared: tuple[Buffer, ...] = ()
     shared: tuple[tuple[int, int], ...] = ()
     seconds: float = 0.0
 
     @property
-    def codes(self) -> tuple[Code, ...]:
+    def codes(self) -> tuple[NativeCode, ...]:
         """The preparation, if there is one, and the function of each call."""
         return (self.call,) if self.prepare is None else (self.prepare, self.call)
 
     def named(self, name: str) -> Unit:
         """The same unit in a program that calls its function by another name."""
 
-        def renamed(code: Code) -> Code:
+        def renamed(code: NativeCode) -> NativeCode:
             return replace(code, name=name + code.name.removeprefix(self.call.name))
 
         return replace(self, call=renamed(self.call), prepare=self.prepare and renamed(self.prepare))

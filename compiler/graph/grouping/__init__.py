@@ -14,9 +14,9 @@ module.py        group a module: all of these in order
 """
 
 from compiler.graph.grouping.check import check_groups, has_groups, is_group
-from compiler.graph.grouping.choice import Choice, Decision, Rule, decided
+from compiler.graph.grouping.choice import Choice, Decision, Rule, fixed_groups
 from compiler.graph.grouping.facts import Kind
-from compiler.graph.grouping.module import decisions, divided, group, grouped
+from compiler.graph.grouping.module import decisions, group, groups_of, outline_groups
 from compiler.graph.grouping.rules import RULES
 from compiler.graph.grouping.view import View
 
@@ -28,11 +28,11 @@ __all__ = [
     "Rule",
     "View",
     "check_groups",
-    "decided",
     "decisions",
-    "divided",
+    "fixed_groups",
     "group",
-    "grouped",
+    "groups_of",
     "has_groups",
     "is_group",
+    "outline_groups",
 ]

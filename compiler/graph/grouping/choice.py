@@ -66,7 +66,7 @@ def decide(view: View, rules: Sequence[Rule]) -> list[Decision]:
     return decisions
 
 
-def decided(places: Mapping[str, str]) -> Rule:
+def fixed_groups(places: Mapping[str, str]) -> Rule:
     """A rule that puts computes into the groups of others; "" leaves one alone."""
 
     def rule(view: View) -> Iterator[Choice]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compiler.graph.grouping.equal_groups import United
+from compiler.graph.grouping.equal_groups import MergedGroups
 from compiler.graph.tree import Call, Constant, Graph
 
 _Passed = dict[str, list[Constant | None]]
 """By group, for each argument the small constant that all calls pass, or None."""
 
 
-def with_constants(parts: United) -> United:
+def with_constants(parts: MergedGroups) -> MergedGroups:
     """Move a small constant into a group if every call of the group passes it, so that equal groups stay one function.
 
     A constant is small if text has its elements in place: at most 64 of them, or any number of equal ones.

@@ -12,7 +12,7 @@ from compiler.program.tree import Block, Buffer
 
 
 @dataclass(frozen=True)
-class United:
+class MergedGroups:
     """The functions of a module: the callers, and the groups, no two of them equal, in the order of their first calls.
 
     origins: the former name of each group; for equal groups, the name of the one called first.
@@ -23,7 +23,7 @@ class United:
     origins: Mapping[str, str]
 
 
-def united(mains: Sequence[Graph], groups: Iterable[Graph]) -> United:
+def merge_equal_groups(mains: Sequence[Graph], groups: Iterable[Graph]) -> MergedGroups:
     """Make equal groups one function, and number groups by their first calls."""
     by_name = {graph.name: graph for graph in groups}
     keys = {name: key(graph) for name, graph in by_name.items()}
@@ -36,7 +36,7 @@ def united(mains: Sequence[Graph], groups: Iterable[Graph]) -> United:
             origins[names[keys[callee]]] = callee
     called = {name: names[keys[name]] for name in by_name if keys[name] in names}
     numbered = tuple(replace(by_name[origin], name=name) for name, origin in origins.items())
-    return United(tuple(_calling(graph, called) for graph in mains), numbered, origins)
+    return MergedGroups(tuple(_calling(graph, called) for graph in mains), numbered, origins)
 
 
 def _calling(graph: Graph, names: Mapping[str, str]) -> Graph:

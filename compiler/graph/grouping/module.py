@@ -11,7 +11,7 @@ from compiler.graph.grouping.check import check_groups, has_groups
 from compiler.graph.grouping.choice import Decision, Rule, decide
 from compiler.graph.grouping.constants import with_constants
 from compiler.graph.grouping.cut import cut
-from compiler.graph.grouping.equal_groups import united
+from compiler.graph.grouping.equal_groups import merge_equal_groups
 from compiler.graph.grouping.outline import OutlinedGroups, outlined
 from compiler.graph.grouping.rules import RULES
 from compiler.graph.grouping.view import View
@@ -35,27 +35,29 @@ def group(module: ModuleOp, rules: Sequence[Rule] = RULES) -> ModuleOp:
     if has_groups(module):
         check_groups(module)
         return module
-    divisions = divided(map(read, functions(module)), rules)
+    divisions = outline_groups(map(read, functions(module)), rules)
     groups = [graph for division in divisions for graph in division.groups]
     if not groups:
         return module
-    united_parts = with_constants(united([division.main for division in divisions], groups))
+    united_parts = with_constants(merge_equal_groups([division.main for division in divisions], groups))
     return ModuleOp(list(map(write, (*united_parts.mains, *united_parts.groups))), dict(module.attributes))
 
 
-def divided(graphs: Iterable[Graph], rules: Sequence[Rule] = RULES, single: bool = False) -> list[OutlinedGroups]:
+def outline_groups(
+    graphs: Iterable[Graph], rules: Sequence[Rule] = RULES, single: bool = False
+) -> list[OutlinedGroups]:
     """Functions cut into groups; one that fits one group stays as it is, without groups, unless `single` is set."""
     graphs = list(graphs)
     names = Names(graph.name for graph in graphs)
     divisions = []
     for graph in graphs:
-        groups = grouped(graph, rules)
+        groups = groups_of(graph, rules)
         is_cut = len(groups) > (0 if single else 1)
         divisions.append(outlined(graph, groups, names) if is_cut else OutlinedGroups(graph, ()))
     return divisions
 
 
-def grouped(graph: Graph, rules: Sequence[Rule] = RULES) -> list[list[str]]:
+def groups_of(graph: Graph, rules: Sequence[Rule] = RULES) -> list[list[str]]:
     """The groups of a graph's computes in an order of execution; a compute is known by its first result."""
     view = View(graph)
     decide(view, rules)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from compiler.affine import linear as lin
 from compiler.graph.hashing import NameColours, sample_digest
 from compiler.graph.laws.identities import copied
-from compiler.graph.normal_form import normal
-from compiler.graph.rename import reading
+from compiler.graph.normal_form import normal_form
+from compiler.graph.rename import with_operands
 from compiler.graph.tree import Call, Compute, Constant, Graph, Node
 from compiler.program import body
 from compiler.program.tree import Access, Block, Buffer
@@ -34,7 +34,7 @@ def merge_equal(graph: Graph) -> Graph:
     returned = set(graph.results)
     nodes: list[Node] = []
     for node in graph.nodes:
-        node = reading(node, names)
+        node = with_operands(node, names)
         equal = representatives.first(node).results
         pairs = [] if equal == node.results else list(zip(node.results, equal, strict=True))
         result_pairs = [(value, same) for value, same in pairs if value.name in returned and same.name in returned]
@@ -108,7 +108,7 @@ def _key(node: Node, colours: dict[str, bytes]) -> object:
         return ("call", node.callee, node.operands, types)
     if isinstance(node, Constant):
         return ("constant", sample_digest(node.value.data), node.value)
-    block = normal(node, colours).block
+    block = normal_form(node, colours).block
     axes = tuple((axis.size, axis.is_reduce) for axis in block.axes)
     return (axes, block.reads, block.body, block.combiners, block.table, block.attributes, types)
 

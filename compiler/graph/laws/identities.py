@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler.affine import linear as lin
-from compiler.graph.rename import reading
+from compiler.graph.rename import with_operands
 from compiler.graph.tree import Compute, Graph, Node
 
 
@@ -23,7 +23,7 @@ def drop_copies(graph: Graph) -> Graph:
     interface_names = {*graph.results, *(value.name for value in graph.inputs)}
     nodes: list[Node] = []
     for node in graph.nodes:
-        node = reading(node, originals)
+        node = with_operands(node, originals)
         if isinstance(node, Compute):
             for position, value in enumerate(node.results):
                 source = copied(node, position, graph)

@@ -20,7 +20,7 @@ from compiler.alternatives.layouts.images import tied
 from compiler.alternatives.layouts.relaid import relaid
 from compiler.alternatives.program import rewritten
 from compiler.dialects.dominance import verify_module
-from compiler.driver.building import built, source_of
+from compiler.driver.building import build_scheduled, source_of
 from compiler.driver.parts.forms import with_forms
 from compiler.driver.parts.groups import grouped_program
 from compiler.driver.parts.partition import Partition, partition
@@ -240,7 +240,7 @@ def test_winograd_takes_what_is_computed_before_in_either_layout(is_last: bool) 
     assert whole is not None
     parts = Partition(with_forms(whole, Conditions(host(), "contract"), [law.always for law in GROUP_LAWS[:1]]))
     sources = {part.name: source_of(part) for part in parts.parts(1, "contract")}
-    kernel = built(parts, module, sources, 1, "contract", weights)
+    kernel = build_scheduled(parts, module, sources, 1, "contract", weights)
     assert any(group.law.startswith("winograd") for group in kernel.groups)
     for largest in (1.0, 1e38):
         x = arrays[0] * np.float32(largest)

@@ -19,7 +19,7 @@ from compiler.alternatives.convolutions import only_convolution
 from compiler.alternatives.transforms import F2, F4
 from compiler.alternatives.winograd import WINOGRAD_2, WINOGRAD_4, rounding
 from compiler.dialects.functions import find_function, functions
-from compiler.driver.building import built, source_of
+from compiler.driver.building import build_scheduled, source_of
 from compiler.driver.parts.forms import with_forms
 from compiler.driver.parts.groups import GroupedProgram, grouped_program
 from compiler.driver.parts.partition import Partition, partition
@@ -82,7 +82,7 @@ def in_form(function: te.Function, law: Law, constants: dict[str, Any], threads:
     assert formed is not whole
     program = Partition(formed)
     sources = {part.name: source_of(part) for part in program.parts(threads, "contract")}
-    return built(program, function, sources, threads, "contract", constants)
+    return build_scheduled(program, function, sources, threads, "contract", constants)
 
 
 def formed(function: te.Function, constants: Sequence[str] = ("W", "b"), **conditions: Any) -> GroupedProgram | None:
@@ -141,7 +141,7 @@ def test_forms_of_random_layers_agree(data: st.DataObject) -> None:
     assert whole is not None
     for law in GROUP_LAWS:
         program = with_forms(whole, Conditions(machine, "contract"), [law.always])
-        kernel = built(Partition(program), function, {}, 1, "contract", {"W": given["W"]})
+        kernel = build_scheduled(Partition(program), function, {}, 1, "contract", {"W": given["W"]})
         outputs = kernel(*(array for name, array in given.items() if name != "W"))
         want = exact(given, padding, "silu")
         assert np.abs(outputs - want).max() < 1e-4 * max(1, np.abs(want).max())

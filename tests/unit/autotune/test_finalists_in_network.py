@@ -293,7 +293,7 @@ def test_a_run_compares_at_its_end(
         database.add(better)
     tuned(task(), note, trials=6, database=path)
     assert seen[-1] is not None and [g.name for g in seen[-1].groups] == [NAMES[0], NAMES[2]], "it does not apply"
-    monkeypatch.setattr(Partition, "inside", lambda self, parts: "another")
+    monkeypatch.setattr(Partition, "program_key", lambda self, parts: "another")
     tuned(task(), note, trials=4, database=path)
     assert seen[-1] is not None
 

@@ -32,11 +32,11 @@ from compiler.driver.reference.cases import (
     Oracle,
     ReferenceCases,
     ReferenceJob,
+    compile_strict,
+    count_non_finite,
     draw,
     reference,
     scaled,
-    special,
-    strict,
 )
 from compiler.driver.reference.retype import floats_of, retyped
 from compiler.driver.reference.subject import Subject, ceiling
@@ -195,7 +195,7 @@ def test_literals_beyond_f32_in_a_program_of_f64() -> None:
 def test_tiling_the_reference_changes_no_bit(shape: tuple[int, int, int]) -> None:
     function = matmul(*shape)
     inputs = random_inputs(function, 2)
-    tiled, plain = strict(lower(function), None), compiler.build(function, policy="strict")
+    tiled, plain = compile_strict(lower(function), None), compiler.build(function, policy="strict")
     np.testing.assert_array_equal(tiled(*inputs), plain(*inputs))
 
 
@@ -230,7 +230,7 @@ def test_inputs_are_halved_until_results_are_finite_and_the_check_is_sharp() -> 
     module = lower(function)
     oracle = Oracle(module, None)
     standard = [draw(a, np.random.default_rng(0)) for a in oracle.inputs]
-    assert special(oracle.own(standard)), "exp of standard normal sums is infinite"
+    assert count_non_finite(oracle.own(standard)), "exp of standard normal sums is infinite"
     actual = reference(Subject(str(module)))
     case = actual.cases[0]
     scale = case.inputs[0].std()

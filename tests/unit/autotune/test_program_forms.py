@@ -23,7 +23,7 @@ from compiler.autotune.tasks.chosen_forms import ChosenForms
 from compiler.autotune.tasks.forms import SHARE, FormContest, Formed
 from compiler.autotune.tell.views import Lines
 from compiler.database import Database
-from compiler.driver.building import built, chosen_partition
+from compiler.driver.building import build_scheduled, chosen_partition
 from compiler.driver.parts.partition import PROGRAM, Alternatives, ProgramForms, alternatives
 from compiler.types.machines import host
 from tests.unit.autotune.test_finalists_in_network import Timed
@@ -138,7 +138,10 @@ def test_a_choice_is_kept_before_the_whole_is_timed_again(path: Path, monkeypatc
 def test_forms_are_built_apart_though_their_groups_have_the_same_schedules() -> None:
     """The cache knows them by their laws; each call counts for the program."""
     given = {name: np.ones(t.shape, np.float32) for name, t in zip(WEIGHTS, net().inputs[1:], strict=True)}
-    kernels = [built(offers().of_program(form).preferred, net(), {}, 1, "contract", given) for form in (LAST, WRITTEN)]
+    kernels = [
+        build_scheduled(offers().of_program(form).preferred, net(), {}, 1, "contract", given)
+        for form in (LAST, WRITTEN)
+    ]
     assert len({tuple(group.hash for group in kernel.groups) for kernel in kernels}) == 2
     formed = SearchTask(net(), threads=1, constants=WEIGHTS)._chosen.program_in({PROGRAM: WRITTEN})
     assert formed.calls == [PROGRAM] * 2 and (formed.program.run().calls > 0).all()

@@ -294,7 +294,7 @@ def test_what_is_shown_has_the_users_names(path: Path, capsys: pytest.CaptureFix
         what.print_best(path, mode)
         out = capsys.readouterr().out
         assert out.count("mm") > 4 and "product0" not in out
-    assert what.spoken("product0[3, 4] is 1.0, 2.0 expected") == "mm[3, 4] is 1.0, 2.0 expected"
+    assert what.with_user_names("product0[3, 4] is 1.0, 2.0 expected") == "mm[3, 4] is 1.0, 2.0 expected"
     assert what.script(recorded(what, "no script")) == "no script"
 
 

@@ -13,7 +13,7 @@ import compiler
 from compiler import te
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import Array
-from compiler.driver import in_groups
+from compiler.driver import module_in_groups
 from compiler.driver.main import slices
 from compiler.driver.main.assemble import build_program
 from compiler.driver.main.occurrences import replaceable
@@ -21,7 +21,7 @@ from compiler.driver.main.slices import sliced
 from compiler.driver.parts.groups import grouped_program
 from compiler.driver.units.unit import BuildSettings
 from compiler.graph.concatenation import Slot, contiguous_parts
-from compiler.graph.main import Call, Main
+from compiler.graph.main import BufferCall, Main
 from compiler.graph.read import read
 from compiler.interpret.te import evaluate
 from compiler.passes import plan_buffers
@@ -98,7 +98,7 @@ def test_what_is_no_sequence_of_whole_parts(name: str) -> None:
 
 def main_of(calls: Sequence[str], results: Sequence[str]) -> tuple[Main, slices.Joins]:
     """A main function of vectors of four; "c = join(a, b)" is a concatenation, other calls give four elements."""
-    lengths, steps, joins = {"x": 4}, list[Call](), {}
+    lengths, steps, joins = {"x": 4}, list[BufferCall](), {}
     for line in calls:
         name, _, right = line.partition(" = ")
         callee, _, arguments = right.rstrip(")").partition("(")
@@ -108,7 +108,7 @@ def main_of(calls: Sequence[str], results: Sequence[str]) -> tuple[Main, slices.
         callee = f"{callee}_{'_'.join(map(str, sizes))}"
         if callee.startswith("join"):
             joins[callee] = tuple(Slot(n, sum(sizes[:n])) for n in range(len(sizes)))
-        steps.append(Call(callee, tuple(given), (name,)))
+        steps.append(BufferCall(callee, tuple(given), (name,)))
     arguments = [buffer(name, lengths[name]) for name in ("x", *results)]
     temporaries = [buffer(name, n) for name, n in lengths.items() if name not in ("x", *results)]
     return Main("main", tuple(arguments), len(results), tuple(temporaries), tuple(steps)), joins
@@ -118,8 +118,8 @@ def placed(calls: Sequence[str], results: Sequence[str]) -> tuple[dict[str, tupl
     """Where the views of a main function stand, in elements, and its steps."""
     main, joins = main_of(calls, results)
     cut = sliced(main, joins, main.buffers)
-    steps = [step.callee if isinstance(step, Call) else f"{step.source} to {step.target}" for step in cut.steps]
-    return {view.buffer.name: (view.whole, view.offset // 4) for view in cut.views}, steps
+    steps = [step.callee if isinstance(step, BufferCall) else f"{step.source} to {step.target}" for step in cut.steps]
+    return {view.buffer.name: (view.base, view.offset // 4) for view in cut.views}, steps
 
 
 PAIR = ["a = f(x)", "b = g(x)"]
@@ -189,7 +189,7 @@ def test_outputs_in_the_place_of_inputs_leave_slices_alone() -> None:
     calls = ["a = f(x)", "s = g(x)", "b = h(s)", "c = join(a, b)", "y = k(c)", "z = h(a)", "w = k(c)", "r = m(z, w, y)"]
     main, joins = main_of(calls, ["r"])
     cut = sliced(main, joins, main.buffers)
-    assert cut.wholes == {"a": "c", "b": "c"}
+    assert cut.bases == {"a": "c", "b": "c"}
     assert replaceable(cut)["h_4"] == ()
     second = replace(cut, steps=tuple(step for step in cut.steps if "z" not in (*step.reads, *step.writes)))
     assert replaceable(second)["h_4"] == ((0, 0),)
@@ -215,7 +215,7 @@ def test_random_mains_give_what_they_compute() -> None:
         _, compiled = check(seed)
         views += len(compiled.views)
         copies += len(compiled.steps) - len(compiled.calls)
-        both += len(set(compiled.wholes.values())) > 1
+        both += len(set(compiled.bases.values())) > 1
     assert views > 100 and copies > 30 and both > 10
 
 
@@ -234,7 +234,7 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], None]]:
         users = [use.operation for use in buffer.uses]  # type: ignore[attr-defined]
         return [*users, *(use.operation for user in users for r in user.results for use in list(r.uses)[:1])]
 
-    def shifts(self: slices._Slices, number: int, call: Call, parts: Sequence[Slot]) -> None:
+    def shifts(self: slices._Slices, number: int, call: BufferCall, parts: Sequence[Slot]) -> None:
         place(self, number, call, shifted(parts))
 
     def everywhere(self: slices._Slices, name: str) -> bool:
@@ -258,7 +258,7 @@ def test_faults_are_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def kernels(f: te.Function) -> tuple[Kernel, Kernel]:
     """The kernel of a program, and the one that copies."""
-    module = in_groups(f)
+    module = module_in_groups(f)
     apart = build_program(module, {}, BuildSettings("contract", 1, 0.0, slices=False), name=f.name)
     return compiler.build(f), apart
 

@@ -19,11 +19,11 @@ from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.database import Database, Record
 from compiler.database.outcome import WARM, Outcome
-from compiler.driver import BuildPlan, building, in_groups
+from compiler.driver import BuildPlan, building, module_in_groups
 from compiler.driver.building import source_of
 from compiler.driver.choice import verdict as judged
-from compiler.driver.choice.mode import way_of
-from compiler.driver.choice.preferred import PAYS, preferred_schedule, seconds
+from compiler.driver.choice.mode import schedule_mode
+from compiler.driver.choice.preferred import PAYS, preferred_schedule, scheduled_seconds
 from compiler.driver.parts.partition import Partition, Unscheduled
 from compiler.driver.units.unit import Scheduled
 from compiler.recipes.draft import Alternative, Draft
@@ -145,7 +145,7 @@ def test_what_a_task_prints_builds_its_program(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize("stated", ["best", 3, "/nowhere/a.db"])
 def test_other_ways_are_refused(stated: object) -> None:
     with pytest.raises(InputError, match="schedule is"):
-        way_of(stated)
+        schedule_mode(stated)
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
@@ -227,9 +227,9 @@ def test_a_schedule_of_another_program_differs(monkeypatch: pytest.MonkeyPatch) 
     _says("undecided", monkeypatch)
     x = _in(20)
     first, second = (Schedule(compiler.lower(te.function("f", [x], nn.add(x, n)))) for n in (1.0, 2.0))
-    usable, verdict = judged.judged(second, first, "contract", 1)
+    usable, verdict = judged.judged_verdict(second, first, "contract", 1)
     assert not usable and "it differs from the written program in 20 of 20 elements" in verdict
-    assert judged.judged(first, first, "contract", 1)[0]
+    assert judged.judged_verdict(first, first, "contract", 1)[0]
 
 
 def test_known_constants_are_passed_where_a_schedule_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,7 +255,7 @@ def test_what_is_not_compiled_is_as_written(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_short_program_runs_on_one_thread() -> None:
     short, long = SearchTask(_dense(), threads=2), SearchTask(_dense(256, 512, 512), threads=2)
-    assert seconds(short.schedule.program) < PAYS < seconds(long.schedule.program)
+    assert scheduled_seconds(short.schedule.program) < PAYS < scheduled_seconds(long.schedule.program)
     for task, parallel in ((short, False), (long, True)):
         schedule = preferred_schedule(task)
         assert schedule is not None and ("parallel" in str(schedule.module)) == parallel
@@ -295,7 +295,7 @@ def test_a_sum_to_a_scalar_runs_on_many_threads_of_a_gpu() -> None:
 
 def test_what_calls_others_is_refused_for_a_gpu() -> None:
     with pytest.raises(StrataError, match="calls others"):
-        compiler.build(in_groups(_two_groups()), "cuda", schedule="auto")
+        compiler.build(module_in_groups(_two_groups()), "cuda", schedule="auto")
 
 
 def test_a_build_loads_no_library_of_the_search() -> None:

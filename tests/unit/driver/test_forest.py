@@ -65,36 +65,36 @@ def _saved(found: Forest) -> bytes:
 
 def test_a_file_gives_the_forest_again() -> None:
     actual = _forest()
-    again = forest.opened(io.BytesIO(_saved(actual)))
+    again = forest.read_forest(io.BytesIO(_saved(actual)))
     assert again is not None
     np.testing.assert_array_equal(again.predict(_rows()[0]), actual.predict(_rows()[0]))
 
 
 def test_it_knows_machines_with_the_vector_units_that_were_measured() -> None:
-    again = forest.opened(io.BytesIO(_saved(_forest())))
-    assert again is not None and again.knows(MACHINE) and again.knows(replace(MACHINE, l2_bytes=1 << 19))
-    assert not again.knows(replace(MACHINE, registers=16)) and not again.knows(replace(MACHINE, vector_bits=256))
-    assert not train.fitted(*_rows()).knows(MACHINE)
+    again = forest.read_forest(io.BytesIO(_saved(_forest())))
+    assert again is not None and again.covers(MACHINE) and again.covers(replace(MACHINE, l2_bytes=1 << 19))
+    assert not again.covers(replace(MACHINE, registers=16)) and not again.covers(replace(MACHINE, vector_bits=256))
+    assert not train.fitted(*_rows()).covers(MACHINE)
 
 
 def test_a_forest_of_other_features_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     saved = _saved(_forest())
     monkeypatch.setattr(forest, "features_hash", lambda: "00" * 16)
-    assert forest.opened(io.BytesIO(saved)) is None
+    assert forest.read_forest(io.BytesIO(saved)) is None
 
 
 def test_damaged_files_are_not_used() -> None:
     actual, saved = _forest(), _saved(_forest())
     inner = int(np.flatnonzero(actual.feature != LEAF)[3])
     for text in (b"", saved[:100], saved[: len(saved) // 2]):
-        assert forest.opened(io.BytesIO(text)) is None
+        assert forest.read_forest(io.BytesIO(text)) is None
     for name, value in (("left", 0), ("left", inner), ("right", len(actual.left)), ("feature", WIDTH), ("feature", -2)):
         array = getattr(actual, name).copy()
         array[inner] = value
-        assert forest.opened(io.BytesIO(_saved(replace(actual, **{name: array})))) is None, name
-    assert forest.opened(io.BytesIO(_saved(replace(actual, roots=np.array([-1], np.int32))))) is None
-    assert forest.opened(io.BytesIO(_saved(replace(actual, units=np.array([256, 16], np.int32))))) is None
-    assert forest.opened(io.BytesIO(_saved(replace(actual, value=actual.value[:-1])))) is None
+        assert forest.read_forest(io.BytesIO(_saved(replace(actual, **{name: array})))) is None, name
+    assert forest.read_forest(io.BytesIO(_saved(replace(actual, roots=np.array([-1], np.int32))))) is None
+    assert forest.read_forest(io.BytesIO(_saved(replace(actual, units=np.array([256, 16], np.int32))))) is None
+    assert forest.read_forest(io.BytesIO(_saved(replace(actual, value=actual.value[:-1])))) is None
 
 
 def test_the_hash_is_of_code_not_of_prose(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,21 +135,21 @@ class _Prefers:
 def test_sizes_are_changed_where_the_forest_prefers_others_clearly(by: float, changes: bool) -> None:
     original, actual, sketch = _sketch()
     assert sketch.choices
-    filled = choice.filled(original, actual, MACHINE, _Prefers(by))  # type: ignore[arg-type]
+    filled = choice.with_predicted_choices(original, actual, MACHINE, _Prefers(by))  # type: ignore[arg-type]
     assert (str(filled.script) != str(actual.script)) == changes
     assert filled.program.blocks.keys() == actual.program.blocks.keys()
 
 
 def test_candidates_begin_with_the_recorded_ones() -> None:
     _, _, sketch = _sketch()
-    actual = choice.candidates(sketch)
+    actual = choice.candidate_positions(sketch)
     assert tuple(actual[0]) == sketch.recorded and len(actual) <= choice.CANDIDATES
     assert len({tuple(row) for row in actual}) == len(actual)
-    np.testing.assert_array_equal(actual, choice.candidates(sketch))
+    np.testing.assert_array_equal(actual, choice.candidate_positions(sketch))
 
 
 def test_what_ships_is_for_these_features_and_small() -> None:
-    assert not train.FOREST.exists() or forest.shipped() is not None, "run python tools/train.py fit"
+    assert not train.FOREST.exists() or forest.shipped_forest() is not None, "run python tools/train.py fit"
     assert sum(path.stat().st_size for path in train.DATA.glob("*")) < 4e6
     assert not train.RECORDS.exists() or train.RECORDS.stat().st_size <= 2e6
 

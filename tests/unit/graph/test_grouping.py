@@ -22,7 +22,7 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function
 from compiler.graph.grouped_module import group_program as whole_of
 from compiler.graph.grouped_module import grouped_module as whole
-from compiler.graph.grouping import RULES, Choice, Rule, View, check_groups, decided, decisions, group, grouped
+from compiler.graph.grouping import RULES, Choice, Rule, View, check_groups, decisions, fixed_groups, group, groups_of
 from compiler.graph.grouping.cut import MOST_COMPUTES, MOST_OPERATIONS
 from compiler.graph.grouping.facts import Kind, kind_of, scalar_operations
 from compiler.graph.grouping.order import Acyclic
@@ -58,7 +58,7 @@ def same(function: te.Function, module: ModuleOp, seed: int, exact: bool = True)
 @pytest.mark.parametrize("name", workloads.PRESETS)
 def test_a_workload_is_one_group(name: str) -> None:
     function = workloads.find(name).function()
-    assert len(grouped(graph_of(function))) == 1
+    assert len(groups_of(graph_of(function))) == 1
     assert group(function.module) is function.module
     assert whole(function) is function.module
 
@@ -111,7 +111,7 @@ def mlp(layers: int, width: int = 32, hidden: int | None = None) -> te.Function:
 
 def test_products_go_in_pairs_where_rows_between_are_short() -> None:
     assert calls_of(group(mlp(6).module)) == ["group_0"] * 3
-    wide = grouped(graph_of(mlp(4, hidden=1025)))
+    wide = groups_of(graph_of(mlp(4, hidden=1025)))
     assert [len(computes) for computes in wide] == [2, 4, 2], "only the second and third have a short row between them"
 
 
@@ -119,7 +119,7 @@ def test_products_go_in_pairs_where_rows_between_are_short() -> None:
 def test_narrow_attention_without_batches_is_one_group(columns: int, groups: list[int]) -> None:
     X, W, V = P((16, 8), name="X"), P((8, 12), name="W"), P((12, columns), name="V")
     function = te.function("f", [X, W, V], nn.matmul(nn.softmax(nn.matmul(X, W)), V))
-    assert [len(computes) for computes in grouped(graph_of(function))] == groups
+    assert [len(computes) for computes in groups_of(graph_of(function))] == groups
 
 
 def test_attention_of_one_head_is_one_group() -> None:
@@ -133,7 +133,7 @@ def test_weights_that_others_read_are_no_part_of_attention_without_batches() -> 
     X, W, V = P((16, 8), name="X"), P((8, 12), name="W"), P((12, 12), name="V")
     weights = nn.softmax(nn.matmul(X, W))
     for outputs in ([nn.matmul(weights, V), weights], [nn.add(nn.matmul(weights, V), weights)]):
-        computes = grouped(graph_of(te.function("f", [X, W, V], outputs)))
+        computes = groups_of(graph_of(te.function("f", [X, W, V], outputs)))
         assert [len(group) for group in computes][:2] == [1, 4]
 
 
@@ -147,7 +147,7 @@ def test_norms_of_a_residual_do_not_join_around_a_product() -> None:
     X, W, g = P((16, 8), name="X"), P((8, 8), name="W"), P((8,), name="g")
     y = nn.rms_norm(X, g)
     function = te.function("f", [X, W, g], nn.rms_norm(nn.add(y, nn.matmul(y, W)), g))
-    groups = grouped(graph_of(function))
+    groups = groups_of(graph_of(function))
     assert [group[-1] for group in groups] == ["rms_norm", "add", "rms_norm_1"]
 
 
@@ -155,15 +155,15 @@ def test_what_several_groups_read_is_computed_once() -> None:
     X, W, V = P((16, 8), name="X"), P((8, 8), name="W"), P((8, 8), name="V")
     y = nn.exp(X)
     function = te.function("f", [X, W, V], [nn.matmul(y, W), nn.matmul(y, V)])
-    assert grouped(graph_of(function)) == [["exp"], ["matmul"], ["matmul_1"]]
+    assert groups_of(graph_of(function)) == [["exp"], ["matmul"], ["matmul_1"]]
 
 
 def test_reductions_of_as_many_results_meet() -> None:
     X = P((1, 4, 8, 8), name="X")
     pools = nn.add(nn.max_pool2d(X, 2, 2), nn.avg_pool2d(X, 2, 2))
-    assert len(grouped(graph_of(te.function("f", [X], pools)))) == 1
+    assert len(groups_of(graph_of(te.function("f", [X], pools)))) == 1
     both = nn.sub(nn.mean(nn.mul(X, X), 3), nn.square(nn.mean(X, 3)))
-    assert len(grouped(graph_of(te.function("f", [X], both)))) == 1
+    assert len(groups_of(graph_of(te.function("f", [X], both)))) == 1
 
 
 def test_a_product_takes_a_rotation_of_its_rows() -> None:
@@ -171,14 +171,14 @@ def test_a_product_takes_a_rotation_of_its_rows() -> None:
     q = nn.matmul(X, W)
     half = nn.concat([nn.slice(q, (0, 8), (8, 16)), nn.slice(q, (0, 0), (8, 8))], 1)
     function = te.function("f", [X, W, c, s], nn.add(nn.mul(q, c), nn.mul(half, s)))
-    assert len(grouped(graph_of(function))) == 1
+    assert len(groups_of(graph_of(function))) == 1
     assert whole(function) is function.module
 
 
 def test_results_of_the_same_values_are_one_group() -> None:
     X, Y = P((8, 8), name="X"), P((8, 8), name="Y")
     outputs = [nn.exp(X), nn.add(X, Y), nn.sub(Y, X)]
-    assert len(grouped(graph_of(te.function("f", [X, Y], outputs)))) == 1
+    assert len(groups_of(graph_of(te.function("f", [X, Y], outputs)))) == 1
 
 
 def test_additional_outputs_change_no_groups() -> None:
@@ -188,7 +188,7 @@ def test_additional_outputs_change_no_groups() -> None:
     for node in graph_of(function).nodes:
         with_output = graph_of(function)
         extended = Graph("f", with_output.inputs, with_output.nodes, (*with_output.results, node.results[0].name))
-        assert len(grouped(extended)) == 1
+        assert len(groups_of(extended)) == 1
 
 
 def constants_of(function: FuncOp) -> int:
@@ -293,7 +293,7 @@ def test_faults_are_seen(fault: Callable[[list[CallOp]], None]) -> None:
     X, W, V = (P((6, 6), "i32", name) for name in ("X", "W", "V"))
     y = nn.relu(nn.matmul(X, W))
     function = te.function("f", [X, W, V], nn.matmul(te.compute((6, 6), lambda i, j: y[j, i] - V[i, j], "T"), V))
-    alone: list[Rule] = [decided({"T": "", "matmul_1": ""}), *RULES]
+    alone: list[Rule] = [fixed_groups({"T": "", "matmul_1": ""}), *RULES]
     module = group(function.module, alone)
     assert len(calls_of(module)) == 3 and same(function, module, 0)
     assert not same(function, faulty(module, fault), 0)
@@ -323,9 +323,9 @@ def chain(length: int, waist: int | None = None) -> te.Function:
 
 
 def test_a_chain_is_cut_where_least_is_live() -> None:
-    groups = grouped(graph_of(chain(100, waist=50)))
+    groups = groups_of(graph_of(chain(100, waist=50)))
     assert [len(computes) for computes in groups] == [51, 49]
-    groups = grouped(graph_of(chain(200)))
+    groups = groups_of(graph_of(chain(200)))
     assert [len(computes) for computes in groups] == [8, 64, 64, 64]
 
 
@@ -336,7 +336,7 @@ def test_groups_are_bounded_by_their_operations() -> None:
         x = te.compute((8,), lambda i, s=x: sum((s[i] * k for k in range(2, 20)), s[i]), f"c{n}")
     graph = graph_of(te.function("f", [X], x))
     blocks = {node.results[0].name: node.block for node in graph.nodes}  # type: ignore[union-attr]
-    for computes in grouped(graph):
+    for computes in groups_of(graph):
         assert len(computes) <= MOST_COMPUTES
         assert sum(scalar_operations(blocks[name]) for name in computes) <= MOST_OPERATIONS
 
@@ -372,7 +372,7 @@ PROGRAMS = [chain, mlp, forks, lambda n: networks.bert(n // 50, 8, 16, 2, 32)]
 @pytest.mark.parametrize("make", PROGRAMS)
 def test_grouping_is_linear(make: Callable[[int], te.Function]) -> None:
     graphs = [graph_of(make(length)) for length in (100, 200, 400)]
-    counts = [steps(lambda g=graph: grouped(g)) for graph in graphs]  # type: ignore[misc]
+    counts = [steps(lambda g=graph: groups_of(g)) for graph in graphs]  # type: ignore[misc]
     assert all(later <= 2.4 * earlier for earlier, later in pairwise(counts)), counts
 
 
@@ -401,10 +401,10 @@ def test_decisions_are_data() -> None:
     function = te.function("f", [X, W], nn.relu(nn.matmul(X, W)))
     (decision,) = decisions(graph_of(function))
     assert decision.choice == Choice("relu", (("matmul",),)) and decision.taken == 0 and decision.cost == (512,)
-    apart = group(function.module, (decided({"relu": ""}), *RULES))
+    apart = group(function.module, (fixed_groups({"relu": ""}), *RULES))
     assert calls_of(apart) == ["group_0", "group_1"]
     with pytest.raises(InputError, match="the rule 'rule' groups 'nothing', which @f has not"):
-        group(function.module, (decided({"nothing": ""}), *RULES))
+        group(function.module, (fixed_groups({"nothing": ""}), *RULES))
 
 
 def test_a_grouped_module_stays() -> None:

@@ -27,10 +27,7 @@ ROOMS = (
     "types",
 )
 ALLOWED = {
-    "Call": "a call with tensors as values in graph/tree.py, with buffers in graph/main.py",
-    "Constant": "likewise",
     "Choice": "what a grouping rule gives, by the name that users of graph.grouping import; an open choice of a sketch",
-    "View": "what a grouping rule is given, likewise; a buffer in the memory of another one",
 }
 
 
