@@ -266,28 +266,36 @@ read. Written by `python tools/docs.py`.
 """
 
 
+MISSING = "[A plugin, or a function of the model](onnx.md#an-operator-of-ones-own), gives them a te form."
+STATED = {"Constant"}
+"""The operators without inputs, which are always evaluated while a model is read."""
+
+
 def onnx_operators() -> str:
-    """The page of ONNX operators: those that the front end has, and those that it refuses."""
+    """The page of ONNX operators: those that the front end has, those that it refuses, and those that are missing."""
     from onnx import defs
 
     from compiler.frontends.onnx.operators import HANDLERS
     from compiler.frontends.onnx.refusals import REASONS
     from compiler.frontends.onnx.walk import CONTROL
+    from compiler.support.plugins import onnx_name
 
     families: dict[str, list[str]] = {}
     for (_, name), handler in HANDLERS.items():
-        families.setdefault(handler.__module__.rpartition(".")[2], []).append(name)
+        families.setdefault(handler.__module__.rpartition(".")[2], []).append(name)  # names are unique over domains
     families["control flow, unrolled or selected"] = [name for _, name in CONTROL]
-    schemas = [s for s in defs.get_all_schemas() if not s.domain and not s.deprecated]
+    schemas = [s for s in defs.get_all_schemas() if s.domain in ("", "ai.onnx.ml") and not s.deprecated]
     bodies = {s.name for s in schemas if s.has_function or s.has_context_dependent_function}
     refused = {name for names in REASONS.values() for name in names}
-    families["by ONNX's functions"] = [*(bodies - {name for _, name in HANDLERS} - refused)]
+    written = {name for names in families.values() for name in names}
+    families["by ONNX's functions"] = [*(bodies - written - refused)]
     parts = [
         ONNX_HEAD,
         *(f"\n## {family.capitalize()}\n\n{_names(names)}\n" for family, names in sorted(families.items())),
     ]
     parts += ["\n## Refused\n", *(f"\n- {reason}: {_names(names)}" for reason, names in REASONS.items()), "\n"]
-    return "".join(parts)
+    missing = {onnx_name(s.name, s.domain) for s in schemas if s.name not in written | bodies | refused | STATED}
+    return "".join([*parts, f"\n## Not written yet\n\n{MISSING}\n\n{_names(missing)}\n"])
 
 
 def _names(names: Iterable[str]) -> str:

@@ -20,5 +20,5 @@ def run(options: argparse.Namespace) -> int:
     for registry in registries:
         show(f"{registry.plugin}:")
         for part in registry.parts:
-            show(f"  {part.kind:14} {part.name}")
+            show(f"  {part.kind:15} {part.name}")
     return 0

@@ -177,8 +177,8 @@ def alternative_fault(alternative: object) -> str:
 
 def labels_fault(scheduled_labels: object) -> str:
     """Describe why a value is no result of an alternative's `apply`; empty for labels of blocks."""
-    is_list = isinstance(scheduled_labels, Sequence) and not isinstance(scheduled_labels, str)
-    if is_list and all(isinstance(label, str) for label in scheduled_labels):  # type: ignore[union-attr]
+    listed = scheduled_labels if isinstance(scheduled_labels, Sequence) else [None]
+    if not isinstance(listed, str) and all(isinstance(label, str) for label in listed):
         return ""
     expected = "the labels of the blocks that it scheduled, such as [label]"
     return f"apply gave {scheduled_labels!r}; it gives {expected}"

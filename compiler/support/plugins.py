@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from importlib import import_module
-from importlib.util import decode_source
+from importlib.util import decode_source, find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar, overload
@@ -33,12 +33,16 @@ OWN = {
     "dialect": "compiler.universe:own_dialects",
     "primitive": "compiler.schedule.primitives:PRIMITIVES",
     "operator": "compiler.te.nn:__all__",
+    "ONNX operator": "compiler.frontends.onnx.walk:own_operators",
+    "torch operator": "compiler.frontends.torch.conversion:own_operators",
     "target": "compiler.targets.registry:TARGETS",
     "program law": "compiler.alternatives:LAWS",
     "group law": "compiler.alternatives:LAWS",
 }
 """By kind of part the compiler's own names, or the function that gives them."""
 
+NEEDED = {"ONNX operator": "onnx", "torch operator": "torch"}
+"""By kind of part the package without which the compiler has no such names."""
 CLASSES = {
     "dialect": "xdsl.ir:Dialect",
     "target": "compiler.targets.target:Target",
@@ -47,6 +51,8 @@ CLASSES = {
 """The kinds of parts that are objects, and their classes; others are functions and classes."""
 RULES = ("search rule", "GPU search rule", "grouping rule")
 """The kinds of parts that are generator functions."""
+TENSOR_FUNCTIONS = ("operator", "ONNX operator", "torch operator")
+"""The kinds of parts that are functions to tensors."""
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 """The names of passes, which pipelines can spell."""
 
@@ -69,8 +75,8 @@ class PluginError(StrataError):
 
 @dataclass(frozen=True)
 class Part:
-    """What a plugin adds: a pass, dialect, primitive, operator, target, grouping rule, search rule, GPU search rule,
-    program law or group law.
+    """What a plugin adds: a pass, dialect, primitive, operator, ONNX operator, torch operator, target, grouping rule,
+    search rule, GPU search rule, program law or group law.
 
     >>> strata.plugins.Part("noisy", "pass", "add-noise", None).kind
     'pass'
@@ -149,10 +155,11 @@ class Part:
 
     def _checked(self, result: Any) -> Any:
         """The result of a function: a plan of a primitive, a tensor or several of an operator."""
+        tensors = hasattr(result, "shape") or isinstance(result, Sequence)
         if self.kind == "primitive" and not isinstance(result, _load("compiler.schedule.plan:Plan")):
             raise self.misused(f'it gave {result!r}; it gives a Plan, such as PRIMITIVES["reorder"].plan(...)')
-        if self.kind == "operator" and result is None:
-            raise self.misused("it gave None; it gives a tensor, or several")
+        if self.kind in TENSOR_FUNCTIONS and not tensors:
+            raise self.misused(f"it gave {result!r}; it gives a tensor, or a list of tensors")
         return result
 
 
@@ -209,6 +216,28 @@ class Registry:
         """Add a named operator: a function of te tensors, found in `te.nn`."""
         return self._add("operator", function)
 
+    def onnx_operator(self, name: str, domain: str = "") -> Callable[[Value], Value]:
+        """Add the te form of an operator of ONNX, a decorator: a function of a `strata.frontends.Node` that gives a
+        tensor, or a list with one for each output; it may raise `strata.frontends.Refused`, with the reason.
+
+            @registry.onnx_operator("Scaler", domain="ai.onnx.ml")
+            def scaler(node):
+                return te.nn.mul(node.tensor(0), node.attribute("scale", 1.0), name=node.name)
+        """
+        return lambda function: self._add("ONNX operator", function, onnx_name(name, domain))
+
+    def torch_operator(self, name: str) -> Callable[[Value], Value]:
+        """Add the te form of an operator of torch, such as `mine.scale` or `aten.erfinv`, a decorator: a function of a
+        `strata.frontends.Call` and the operator's arguments that gives a tensor, or a tuple with one for each result.
+        It may raise `strata.frontends.Unsupported`, with the reason.
+
+            @registry.torch_operator("mine.scale")
+            def scale(call, x, factor):
+                return te.nn.mul(x, factor, name=call.name)
+        """
+        full_name = name if name.count(".") > 1 else f"{name}.default"
+        return lambda function: self._add("torch operator", function, full_name)
+
     def grouping_rule(self, rule: Value) -> Value:
         """Add a grouping rule, which is asked before the compiler's own."""
         return self._add("grouping rule", rule)
@@ -226,9 +255,9 @@ class Registry:
         """Add a target: an object of a class that extends `compiler.targets.target.Target`."""
         return self._add("target", target)
 
-    def _add(self, kind: str, value: Value) -> Value:
+    def _add(self, kind: str, value: Value, name: str | None = None) -> Value:
         path = CLASSES.get(kind.rpartition(" ")[2])
-        name = getattr(value, "name", None) or getattr(value, "__name__", None)
+        name = name or getattr(value, "name", None) or getattr(value, "__name__", None)
         if not isinstance(name, str) or (path is None and not callable(value)):
             raise self._refused(kind, value, "it is no function with a name" if path is None else "it has no name")
         self._check_free(kind, name)
@@ -244,7 +273,9 @@ class Registry:
         """Raise PluginError for a name that the compiler or a plugin has for a part of a kind."""
         parts = [part for registry in (*_plugins.values(), self) for part in registry.parts]
         taken = next((part.plugin for part in parts if (part.kind, part.name) == (kind, name)), "")
-        built_in = _load(OWN[kind]) if kind in OWN else ()
+        needed = NEEDED.get(kind)
+        is_there = kind in OWN and (needed is None or find_spec(needed) is not None)
+        built_in = _load(OWN[kind]) if is_there else ()
         if not taken and name in (built_in() if callable(built_in) else built_in):
             taken = "the compiler"
         if taken:
@@ -278,6 +309,11 @@ def parts(kind: str) -> Mapping[str, Part]:
     False
     """
     return {part.name: part for registry in registries() for part in registry.parts if part.kind == kind}
+
+
+def onnx_name(operator: str, domain: str = "") -> str:
+    """An operator of ONNX in a name: `Det`, `ai.onnx.ml.Scaler`."""
+    return operator if domain in ("", "ai.onnx") else f"{domain}.{operator}"
 
 
 def owner(name: str = "") -> Part | None:

@@ -12,4 +12,13 @@ walk.py        nodes in order, from values to values
 importing.py   `from_onnx`
 """
 
-from compiler.frontends.onnx.importing import from_onnx as from_onnx
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compiler.support.deferral import lazy_names
+
+if TYPE_CHECKING:
+    from compiler.frontends.onnx.importing import from_onnx as from_onnx
+
+__getattr__ = lazy_names(__name__, {"from_onnx": "importing"})  # the table is there without the package onnx

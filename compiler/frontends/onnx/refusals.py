@@ -40,12 +40,13 @@ REASONS: dict[str, tuple[str, ...]] = {
         "OptionalHasElement",
     ),
     FILES: ("ImageDecoder",),
-    TREES: ("ArrayFeatureExtractor", "Binarizer", "LabelEncoder", "TreeEnsemble", "TreeEnsembleClassifier"),
+    TREES: ("ArrayFeatureExtractor", "LabelEncoder", "TreeEnsemble", "TreeEnsembleClassifier"),
     TRAINING: ("Adagrad", "Adam", "Momentum", "Gradient"),
 }
 """The operators of each reason."""
 REASON_OF = {name: reason for reason, names in REASONS.items() for name in names}
-UNWRITTEN = "nobody has written its te form yet"
+WAY_OUT = "a plugin's `onnx_operator` or a function in the model's `functions` would do"
+UNWRITTEN = f"nobody has written its te form yet; {WAY_OUT}"
 RANDOM_OPERATORS = frozenset(REASONS[RANDOM])
 """Operators that are never evaluated ahead."""
 
@@ -55,5 +56,5 @@ def reason_of(domain: str, operator: str) -> str:
     if operator in REASON_OF:
         return REASON_OF[operator]
     if domain not in ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"):
-        return f"nothing is known of the domain '{domain}'; a function of the model of that name would do"
+        return f"nothing is known of the domain '{domain}'; {WAY_OUT}"
     return UNWRITTEN

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from compiler.frontends.onnx.types import Array, dtype_of
+from compiler.support import plugins
 from compiler.support.errors import StrataError
 from compiler.te.tensor import Tensor
 from compiler.types.elements import DTYPES
 
+Array: TypeAlias = NDArray[Any]
 Value: TypeAlias = Tensor | Array
 """A value of a graph: a tensor, or an array, where it is known."""
 Given: TypeAlias = Value | Sequence[Value] | Sequence[Value | None] | None
@@ -26,7 +28,19 @@ class Refused(StrataError):
 
 
 HANDLERS: dict[tuple[str, str], Handler] = {}
-"""The handler of each operator, by its domain and name."""
+"""The compiler's handler of each operator, by its domain and name."""
+
+
+def handler_of(domain: str, operator: str) -> Handler | None:
+    """The handler of an operator, the compiler's or a plugin's; None without one."""
+    own = HANDLERS.get((domain, operator))
+    return own or of_plugin(domain, operator)
+
+
+def of_plugin(domain: str, operator: str) -> Handler | None:
+    """The handler that a plugin has for an operator; None without one."""
+    part = plugins.parts("ONNX operator").get(plugins.onnx_name(operator, domain))
+    return None if part is None else part.guarded  # type: ignore[no-any-return]
 
 
 def handles(*names: str, domain: str = "") -> Callable[[H], H]:
@@ -134,6 +148,8 @@ class Node:
 
     def number(self, position: int) -> float | int | None:
         """The number that an input is, None where it is not known or more than one."""
+        from compiler.frontends.onnx.types import dtype_of
+
         given = self.values[position]
         if not isinstance(given, np.ndarray | np.generic) or given.size != 1 or dtype_of(np.asarray(given)) is None:
             return None

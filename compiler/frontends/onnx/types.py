@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from onnx import TensorProto
 
+from compiler.frontends.onnx.table import Array as Array
 from compiler.types.elements import DTYPES
-
-Array = NDArray[Any]
 
 DTYPE_OF = {
     TensorProto.FLOAT: "f32",

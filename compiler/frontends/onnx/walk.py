@@ -9,21 +9,24 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, helper, numpy_helper
 
+from compiler.frontends.onnx import operators
 from compiler.frontends.onnx.bodies import Functions, body_of, bound, domain_of, schema_of
 from compiler.frontends.onnx.evaluation import evaluated
 from compiler.frontends.onnx.legacy import LEGACY, modern
-from compiler.frontends.onnx.operators import HANDLERS
 from compiler.frontends.onnx.refusals import RANDOM_OPERATORS, SEQUENCES, reason_of
-from compiler.frontends.onnx.table import Node, Refused, Value, shape_of
+from compiler.frontends.onnx.table import Handler, Node, Refused, Value, handler_of, of_plugin, shape_of
 from compiler.frontends.onnx.types import Array, dtype_of
 from compiler.program.names import Names, spelled
 from compiler.support.errors import TeError
+from compiler.support.plugins import onnx_name
 from compiler.te.compute import compute
 from compiler.te.constant import constant
 from compiler.te.nn.elementwise import where
 from compiler.te.nn.shape import stack
 from compiler.te.tensor import Tensor, placeholder
 from compiler.types.elements import is_float
+
+assert operators.HANDLERS
 
 SMALL = 4
 """The elements up to which a known tensor of floats is part of the program, not an input with a constant array."""
@@ -168,7 +171,7 @@ class Walk:
     def _note_unsupported(self, node: NodeProto, scope: Scope) -> None:
         """Note a node behind one that was refused if its operator alone says that it has no te form."""
         key = (domain_of(node.domain), node.op_type)
-        if key in HANDLERS or key in self.functions or key in CONTROL or node.domain == LEGACY:
+        if handler_of(*key) or key in self.functions or key in CONTROL or node.domain == LEGACY:
             return
         if body_of(node, scope.opsets, self.functions, [None] * len(node.input)) is None:
             self._note(node, scope, reason_of(*key))
@@ -179,12 +182,14 @@ class Walk:
             return CONTROL[key](self, node, values, scope)
         is_function = key in self.functions
         ahead = all(not isinstance(value, Tensor) for value in values)
-        if ahead and not is_function and node.op_type not in RANDOM_OPERATORS and not _subgraphs(node):
+        foreign = of_plugin(*key) is not None and schema_of(node, scope.opsets) is None
+        if ahead and not (is_function or foreign or node.op_type in RANDOM_OPERATORS or _subgraphs(node)):
             return self._evaluated(node, values, scope)
         if any(isinstance(value, list) for value in values):
             raise Refused(SEQUENCES)
-        if key in HANDLERS and not is_function:
-            handled = self._handled(node, values, scope)
+        handler = handler_of(*key)
+        if handler is not None and not is_function:
+            handled = self._handled(handler, node, values, scope)
             if handled is not None:
                 return handled
         body = body_of(node, scope.opsets, self.functions, values)
@@ -204,7 +209,9 @@ class Walk:
             self._labels.setdefault(id(array), spelled(f"{scope.prefix}{name}"))
         return outputs
 
-    def _handled(self, node: NodeProto, values: Sequence[Value | None], scope: Scope) -> Sequence[Found] | None:
+    def _handled(
+        self, handler: Handler, node: NodeProto, values: Sequence[Value | None], scope: Scope
+    ) -> Sequence[Found] | None:
         domain = domain_of(node.domain)
         given = Node(
             node.op_type,
@@ -216,7 +223,7 @@ class Walk:
             self.tensor,
         )
         try:
-            outputs = HANDLERS[domain, node.op_type](given)
+            outputs = handler(given)
         except UNFITTING as error:
             raise Refused(f"its inputs and attributes do not fit each other ({error})") from error
         unread = _unread(node, given, scope.opsets)
@@ -317,6 +324,11 @@ CONTROL: dict[tuple[str, str], Callable[[Walk, NodeProto, Sequence[Any], Scope],
     ("", "Scan"): Walk.scan,
 }
 """The operators with subgraphs."""
+
+
+def own_operators() -> list[str]:
+    """The names of the operators that the front end has, with their domains."""
+    return [onnx_name(name, domain) for domain, name in (*operators.HANDLERS, *CONTROL)]
 
 
 def _at(value: Value, axis: int, place: int) -> Value:

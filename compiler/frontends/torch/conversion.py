@@ -20,6 +20,7 @@ from compiler.frontends.torch import operators
 from compiler.frontends.torch.dtypes import dtype_of
 from compiler.frontends.torch.table import OPERATORS, Call, Results, Row, Unsupported
 from compiler.program.names import spelled as spelled_name
+from compiler.support import plugins
 from compiler.support.errors import StrataError
 from compiler.support.spans import Span, called_at
 from compiler.te.constant import constant
@@ -37,9 +38,17 @@ def row_of(node: fx.Node) -> Row:
     """The table's row of a node's operator. Raises Unsupported."""
     name = str(node.target)
     row = OPERATORS.get(name.removeprefix("aten.")) if name.startswith("aten.") else None
+    part = plugins.parts("torch operator").get(name) if row is None else None
+    if part is not None:
+        return Row(part.guarded, part.plugin, moves=False)
     if row is None:
         raise Unsupported(f"{spelled(node)} has no te form")
     return row
+
+
+def own_operators() -> list[str]:
+    """The names of the operators that the front end has, as torch spells them."""
+    return [f"aten.{name}" for name in OPERATORS]
 
 
 def spelled(node: fx.Node) -> str:
@@ -80,6 +89,8 @@ def converted(node: fx.Node, values: Mapping[fx.Node, Results]) -> Results:
             return row.convert(call, *given, **named)
     except Unsupported as reason:
         raise Unsupported(f"{spelled(node)}: {reason}") from reason
+    except plugins.PluginError:
+        raise
     except StrataError as refusal:
         raise Unsupported(f"{spelled(node)}: {refusal}") from refusal
 

@@ -11,7 +11,7 @@ import pytest
 
 import strata
 from compiler import te
-from tools import pages, reference
+from tools import docs, pages, reference
 
 ROOT = Path(__file__).parents[3]
 
@@ -30,6 +30,14 @@ def test_the_reference_has_every_public_name() -> None:
     assert {name for name in te.__all__ if name != "nn" and f"## {name}\n" not in texts["te"]} == set()
     every = "".join(texts.values())
     assert {n for n in strata.__all__ if n not in ("te", "__version__") and f"# {n}\n" not in every} == set()
+
+
+def test_the_list_of_the_api_is_up_to_date() -> None:
+    assert reference.listing() == (ROOT / "docs" / "api.md").read_text(), "run python tools/docs.py"
+
+
+def test_the_types_of_methods_are_up_to_date() -> None:
+    assert docs.stub() == docs.STUB.read_text(), "run python tools/docs.py"
 
 
 def test_a_property_is_no_call() -> None:

@@ -16,6 +16,9 @@ from onnx.reference import ReferenceEvaluator
 
 import compiler
 from compiler.interpret.te import evaluate
+from compiler.support import plugins
+from compiler.support.errors import InputError
+from compiler.support.plugins import PluginError
 from examples.network import PATH, network
 from tests.onnx_edges import STEP as EDGE_STEP
 from tests.onnx_edges import UNJUDGED, judged
@@ -268,3 +271,104 @@ def test_the_shipped_network_is_native_and_right() -> None:
     image = np.random.default_rng(0).standard_normal((1, 3, 32, 32), dtype=np.float32)
     expected = ReferenceEvaluator(str(PATH)).run(None, {"image": image})[0]
     np.testing.assert_allclose(kernel(image=image), expected, rtol=1e-4, atol=1e-6)
+
+
+PLUGIN = """
+import numpy as np
+from strata import te
+from strata.frontends import Refused
+
+
+def register(registry):
+    @registry.onnx_operator("Affine", domain="com.mine")
+    def affine(node):
+        if node.attribute("mode", "plain") != "plain":
+            raise Refused("its mode is not plain")
+        scaled = te.nn.mul(node.tensor(0), float(node.attribute("alpha", 1.0)))
+        return te.nn.add(scaled, node.tensor(1), name=node.name)
+
+    @registry.onnx_operator("Unique")
+    def unique(node):
+        BODY
+"""
+
+
+def _affine(**attributes: Any) -> onnx.ModelProto:
+    nodes = [
+        helper.make_node("Affine", ["b", "b"], ["c"], domain="com.mine"),  # its inputs are known
+        helper.make_node("Affine", ["x", "c"], ["y"], domain="com.mine", **attributes),
+    ]
+    model = _model(nodes, b=np.arange(4, dtype=np.float32))
+    model.opset_import.append(helper.make_opsetid("com.mine", 1))
+    return model
+
+
+def test_an_operator_of_a_plugin(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(PLUGIN.replace("BODY", "1 / 0"))
+    x = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
+    with pytest.raises(InputError, match=r"'com.mine'; a plugin's `onnx_operator` or a function in the model's"):
+        compiler.from_onnx(_affine(), shapes={"N": 2})
+    with plugins.loaded([str(path)]):
+        assert {"com.mine.Affine", "Unique"} == plugins.parts("ONNX operator").keys()
+        model = compiler.from_onnx(_affine(alpha=2.0), shapes={"N": 2})
+        (found,) = evaluate(model.function.module, [x, *model.constants.values()])
+        np.testing.assert_allclose(found, 2 * x + 2 * np.arange(4), rtol=1e-6)
+        with pytest.raises(InputError, match="its mode is not plain"):
+            compiler.from_onnx(_affine(mode="other"), shapes={"N": 2})
+        with pytest.raises(InputError, match="its attribute 'beta' is not supported"):
+            compiler.from_onnx(_affine(beta=1.0), shapes={"N": 2})
+        unique = _model([helper.make_node("Unique", ["x"], ["y"])])
+        with pytest.raises(PluginError, match="plugin mine: ONNX operator Unique failed: ZeroDivisionError"):
+            compiler.from_onnx(unique, shapes={"N": 2})
+    path.write_text(PLUGIN.replace("BODY", "return 3"))
+    with (
+        plugins.loaded([str(path)]),
+        pytest.raises(PluginError, match="operator Unique: it gave 3; it gives a te"),
+    ):
+        compiler.from_onnx(unique, shapes={"N": 2})
+    for name in ("Relu", "If"):
+        path.write_text(PLUGIN.replace("BODY", "pass").replace("Unique", name))
+        with pytest.raises(PluginError, match=f"cannot add the ONNX operator '{name}': the compiler has one"):
+            plugins.load_file(str(path))
+
+
+def _of_ml(node: onnx.NodeProto, x: np.ndarray[Any, Any], shape: tuple[int, ...]) -> Any:
+    """The result of a node, interpreted, and of ONNX's reference evaluator."""
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    given, result = (helper.make_tensor_value_info(n, kind, s) for n, s in (("x", x.shape), ("y", shape)))
+    if node.op_type == "Scaler":
+        result = helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
+    model = helper.make_model(helper.make_graph([node], "g", [given], [result]), opset_imports=opsets, ir_version=9)
+    read = compiler.from_onnx(model)
+    (found,) = evaluate(read.function.module, [x, *read.constants.values()])
+    return found, ReferenceEvaluator(model).run(None, {"x": x})[0]
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float64", "int64"))
+@pytest.mark.parametrize("threshold", (0.5, -1.5, -2.0, 3e38))
+def test_binarizer(dtype: str, threshold: float) -> None:
+    x = np.array([[-2, -1, 0], [1, 2, 3]], dtype) * (1 if dtype == "int64" else 0.5)
+    node = helper.make_node("Binarizer", ["x"], ["y"], domain="ai.onnx.ml", threshold=threshold)
+    found, expected = _of_ml(node, x.astype(dtype), (2, 3))
+    assert found.dtype == dtype and np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float64", "int32"))
+def test_scaler(dtype: str) -> None:
+    x = np.arange(6).reshape(2, 3).astype(dtype)
+    for offset, scale in (([0.5, 1.0, 2.0], [2.0, 3.0, 0.5]), ([0.5], [2.0])):
+        node = helper.make_node("Scaler", ["x"], ["y"], domain="ai.onnx.ml", offset=offset, scale=scale)
+        found, _ = _of_ml(node, x, (2, 3))
+        np.testing.assert_allclose(found, (x - np.float32(offset)) * np.float32(scale), rtol=1e-6)
+        assert found.dtype == np.float32
+
+
+@pytest.mark.parametrize("shape", ((2, 2), (5, 3, 3), (2, 3, 4, 4), (3, 1, 1)))
+def test_determinants(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+    found, expected = _of_ml(helper.make_node("Det", ["x"], ["y"]), x, shape[:-2])
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(InputError, match="up to 4 rows, not 5"):
+        _of_ml(helper.make_node("Det", ["x"], ["y"]), np.ones((5, 5), np.float32), ())

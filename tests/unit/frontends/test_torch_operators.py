@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from compiler.frontends.torch.conversion import why_not
 from compiler.frontends.torch.dtypes import DTYPES
 from compiler.frontends.torch.operators import resize
 from compiler.interpret.te import evaluate
+from compiler.support import plugins
 from compiler.support.errors import InputError
+from compiler.support.plugins import PluginError
 from tests.sample import some
 from tests.torch_cases import CASES, Case, image
 
@@ -244,3 +247,44 @@ def test_arguments_that_a_form_does_not_take_keep_an_operator_with_torch() -> No
     node = graph.call_function(torch.ops.aten.relu.default, (x,), {"of_tomorrow": 1})
     x.meta["val"] = node.meta["val"] = torch.ones(2)
     assert why_not(node) == "aten.relu.default: got an unexpected keyword argument 'of_tomorrow'"
+
+
+PLUGIN = """
+from strata import te
+from strata.frontends import Unsupported
+
+def register(registry):
+    @registry.torch_operator("strata_test.scale")
+    def scale(call, x, factor):
+        if factor == 0:
+            raise Unsupported("a factor of zero")
+        return BODY
+"""
+
+
+def test_an_operator_of_a_plugin(tmp_path: Path) -> None:
+    @torch.library.custom_op("strata_test::scale", mutates_args=())  # type: ignore[untyped-decorator]
+    def scale(x: torch.Tensor, factor: float) -> torch.Tensor:
+        return x * factor
+
+    @scale.register_fake  # type: ignore[untyped-decorator]
+    def _(x: torch.Tensor, factor: float) -> torch.Tensor:
+        return torch.empty_like(x)
+
+    path, x = tmp_path / "mine.py", torch.arange(6.0).reshape(2, 3)
+    path.write_text(PLUGIN.replace("BODY", "te.nn.mul(x, factor, name=call.name)"))
+    with pytest.raises(InputError, match=r"strata_test.scale.default has no te form"):
+        imported((lambda x: scale(x, 2.0) + 1, (x,)))
+    with plugins.loaded([str(path)]):
+        model = imported((lambda x: scale(x, 2.0) + 1, (x,)))
+        (found,) = evaluate(model.function.module, [x.numpy()])
+        np.testing.assert_allclose(found, 2 * x.numpy() + 1)
+        with pytest.raises(InputError, match=r"strata_test.scale.default: a factor of zero"):
+            imported((lambda x: scale(x, 0.0), (x,)))
+    path.write_text(PLUGIN.replace("BODY", "1 / 0"))
+    failed = r"plugin mine: torch operator strata_test.scale.default failed: ZeroDivisionError"
+    with plugins.loaded([str(path)]), pytest.raises(PluginError, match=failed):
+        imported((lambda x: scale(x, 2.0), (x,)))
+    path.write_text(PLUGIN.replace("BODY", "x").replace("strata_test.scale", "aten.relu"))
+    with pytest.raises(PluginError, match=r"cannot add the torch operator 'aten\.relu\.default': the compiler has one"):
+        plugins.load_file(str(path))

@@ -1,6 +1,7 @@
 """The handlers of ONNX's operators: `HANDLERS` has all of them.
 
 attention.py       attention
+classical.py       scaling and thresholds of ai.onnx.ml, small determinants
 constants.py       tensors that shapes alone decide
 contraction.py     matrix products, Einsum
 convolution.py     convolutions, and their windows
