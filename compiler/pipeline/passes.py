@@ -110,7 +110,7 @@ def nested_steps(text: str) -> list[PipelineStep]:
 
 def example_fault(primitive: Primitive) -> str:
     """Describe the fault of a primitive's example of its pass in one sentence; empty for a correct or no example."""
-    from compiler.passes.schedule.declared import pass_of
+    from compiler.passes.schedule.declared import make_pass
 
     if not primitive.shell:
         return ""
@@ -118,7 +118,7 @@ def example_fault(primitive: Primitive) -> str:
     if not plugins.NAME.fullmatch(str(name)):
         return f"its pass is named '{name}'; its example is such as '{primitive.name.replace('_', '-')}{{block=C}}'"
     try:
-        made(pass_of(primitive), name, options)
+        made(make_pass(primitive), name, options)
     except InputError as error:
         return f"its example '{primitive.shell}' is refused: {error}"
     return ""

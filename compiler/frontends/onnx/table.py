@@ -40,7 +40,7 @@ def handler_of(domain: str, operator: str) -> Handler | None:
 def of_plugin(domain: str, operator: str) -> Handler | None:
     """The handler that a plugin has for an operator; None without one."""
     part = plugins.parts("ONNX operator").get(plugins.onnx_name(operator, domain))
-    return None if part is None else part.guarded  # type: ignore[no-any-return]
+    return None if part is None else part.guarded
 
 
 def handles(*names: str, domain: str = "") -> Callable[[H], H]:

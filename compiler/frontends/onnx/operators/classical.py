@@ -60,7 +60,7 @@ def _leibniz(x: Tensor, rows: int) -> Callable[..., Expr]:
     """The sum of the signed products of elements, one of each row and column."""
 
     def element(*i: Index) -> Expr:
-        total = e.const(0.0, x.dtype)
+        total: Expr = e.const(0.0, x.dtype)
         for columns in permutations(range(rows)):
             product = prod((x[(*i, r, c)] for r, c in enumerate(columns)), start=e.const(1.0, x.dtype))
             odd = sum(a > b for a, b in combinations(columns, 2)) % 2
