@@ -111,21 +111,18 @@ def build(
 
     `constants` are arrays of constant inputs, such as weights, by name. The kernel takes the other inputs only. Nests
     at the top of the program that depend on constants alone, such as packing of weights, run here, once; see the pass
-    split-constants, and `Kernel.fixed`. Constants that other nests read are copied, so that later changes of the arrays
-    have no effect. Programs below the loop level have no constants.
+    split-constants, and `Kernel.fixed`. Other constants are copied. Programs below the loop level have no constants.
 
-    `target` is cpu, which TVM calls llvm, c for the text of C, or a GPU's (see `compiler.targets.registry`). On a GPU
-    loops bound to blocks and threads become kernels, and other loops run on one thread. `arch` is the architecture to
-    compile for if no GPU is at hand; launches beyond its limits are refused. `constants` and a database are for the CPU
-    only; `threads` is also for C, for the schedule of its loops.
+    `target` is cpu, which TVM calls llvm, c for the text of C, or a GPU's. On a GPU loops bound to blocks and threads
+    become kernels, and other loops run on one thread. `arch` is the architecture to compile for if no GPU is at hand;
+    launches beyond its limits are refused. `constants` and a database are for the CPU only, `threads` is also for C.
 
     Raises TargetError or InputError, also for constants that are no inputs, that are written, or that do not fit; and
     xDSL's ParseError and VerifyException for text that is not a valid program.
 
-    >>> A = te.placeholder((2, 3), name="A")
-    >>> kernel = build(te.function("f", [A], te.nn.sum(A, axis=1)), threads=1)
-    >>> kernel(np.ones((2, 3), np.float32))
-    array([3., 3.], dtype=float32)
+    >>> A = te.placeholder((2,), name="A")
+    >>> build(te.function("f", [A], 2.0 * A), threads=1)(np.ones(2, np.float32))
+    array([2., 2.], dtype=float32)
     """
     pipeline.check_words(target, policy, name, arch)
     chosen = target_named(target)
