@@ -101,10 +101,12 @@ class LoweringError(StrataError):
 class TargetError(StrataError):
     """A target that is missing, or arguments that a built kernel does not take.
 
-    >>> strata.targets.target_named("fpga")
+    >>> A = te.placeholder((4,), name="A")
+    >>> kernel = build(te.function("f", [A], te.nn.relu(A)), threads=1)
+    >>> kernel(np.ones(3, np.float32))
     Traceback (most recent call last):
         ...
-    compiler.support.errors.TargetError: unknown target 'fpga' (there are cpu, which TVM calls llvm, cuda and c)
+    compiler.support.errors.TargetError: f: argument 'A' has shape (3,), expected (4,)
     """
 
 

@@ -82,9 +82,8 @@ class Gpu:
 
     `name` is for people, `arch` what kernels are compiled for.
 
-    >>> gpu = strata.targets.target_named("cuda").machine("sm_80")
-    >>> gpu.block_shared_bytes, gpu.warp
-    (166912, 32)
+    >>> strata.targets.Gpu.family, strata.targets.Gpu.lanes
+    ('gpu', 1)
     """
 
     name: str
