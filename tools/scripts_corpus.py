@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -218,19 +219,23 @@ def compare(before: dict[str, str], after: dict[str, str]) -> int:
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     tasks: dict[str, Sequence[SearchTask]] = {}
     by_label = {case.label: case for case in cases()}
-    shown = 0
+    shown, respelled = 0, Counter[str]()
     for name in names:
         label, group = _label_of(name), int(name.rsplit(", ", 2)[1].removeprefix("group "))
         if label not in tasks:
             tasks = {label: by_label[label].tasks()}
         texts = [scripts.get(name) for scripts in (before, after)]
         loops = [None if text is None else loops_of(tasks[label][group], text) for text in texts]
-        equal = loops[0] == loops[1]
-        print(f"{name}: {'spelled otherwise, equal loops' if equal else 'OTHER LOOPS'}")
-        if not equal and shown < MOST_SHOWN:
+        if loops[0] == loops[1]:
+            respelled[after[name].split("\n", 1)[0]] += 1
+            continue
+        print(f"{name}: OTHER LOOPS")
+        if shown < MOST_SHOWN:
             shown += 1
             for label, text in zip(("before", "after"), texts, strict=True):
                 print(f"--- {label}\n{text}")
+    for way, count in respelled.most_common():
+        print(f"{count} spelled otherwise with equal loops: {way}")
     print(f"{len(names)} of {len(after)} scripts differ")
     return len(names)
 

@@ -42,7 +42,7 @@ def lanes(machine: Machine) -> int:
 def register_tile(machine: Machine, m: int, n: int) -> Tile:
     """The register tile with the least work for a product of m rows and n columns, where the tuner begins as well."""
     width = lanes(machine)
-    rows, vectors = sizes.register_tile(machine, m, n, width)
+    rows, vectors = sizes.product_tile(machine, m, n, width)
     return Tile(rows, vectors * width, width)
 
 

@@ -10,16 +10,15 @@ gradient.py      gradients of convolutions' weights, taps and output channels in
 winograd.py      convolutions by Winograd's transforms
 channels_last.py convolutions with channels last: filters in lanes
 depthwise.py     depthwise and grouped convolutions by vectors of pixels: by_pixels
-convolution.py   convolutions as implicit GEMM, transposed ones by phases of their strides
-implicit_gemm.py the nests of these: implicit_gemm, tiled_convolution, by_phases
-pointwise.py     convolutions of one tap over packed pixels: pointwise, pointwise_by_filters
+convolution.py   which register tiles a convolution gets
+implicit_gemm.py their nests: implicit_gemm, tiled_convolution, by_phases, pointwise, pointwise_by_filters
 parts.py         long reductions in parts, on threads or in the lanes of vectors: row_reduction
 thin.py          a large matrix times few vectors, read as it lies: dots, streams
 product.py       products by packed panels and register tiles: gebp, tiled_gebp, store_packed, apply_to_tiles
 tensor.py        products by declared dot products and tiles: quantised_gebp, tile_gebp
 moving.py        transposes by blocks in registers, pooling, and blocks that LLVM moves better: transposed, windows
 rows.py          softmax, norms and statistics: all that a row needs just before it: by_rows
-tiles.py         any reduction by multi-level tiles
+register_tile.py the nest of products and convolutions, and any reduction by multi-level tiles
 elementwise.py   elementwise functions: elementwise
 gpu/             the recipes of GPUs
 
@@ -51,8 +50,11 @@ from compiler.recipes.gradient import Gradient as Gradient
 from compiler.recipes.gradient import GradientTiles as GradientTiles
 from compiler.recipes.gradient import conv_grad_weight as conv_grad_weight
 from compiler.recipes.implicit_gemm import ConvolutionTiles as ConvolutionTiles
+from compiler.recipes.implicit_gemm import PointwiseTiles as PointwiseTiles
 from compiler.recipes.implicit_gemm import by_phases as by_phases
 from compiler.recipes.implicit_gemm import implicit_gemm as implicit_gemm
+from compiler.recipes.implicit_gemm import pointwise as pointwise
+from compiler.recipes.implicit_gemm import pointwise_by_filters as pointwise_by_filters
 from compiler.recipes.implicit_gemm import tiled_convolution as tiled_convolution
 from compiler.recipes.moving import transposed as transposed
 from compiler.recipes.moving import windows as windows
@@ -60,9 +62,6 @@ from compiler.recipes.packing import copy_in_vectors as copy_in_vectors
 from compiler.recipes.packing import even as even
 from compiler.recipes.packing import pack_panels as pack_panels
 from compiler.recipes.parts import row_reduction as row_reduction
-from compiler.recipes.pointwise import PointwiseTiles as PointwiseTiles
-from compiler.recipes.pointwise import pointwise as pointwise
-from compiler.recipes.pointwise import pointwise_by_filters as pointwise_by_filters
 from compiler.recipes.product import Gebp as Gebp
 from compiler.recipes.product import GebpTiles as GebpTiles
 from compiler.recipes.product import apply_to_tiles as apply_to_tiles

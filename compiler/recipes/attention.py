@@ -10,6 +10,7 @@ from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.elementwise import is_costly
 from compiler.recipes.packing import even, pack_panels
 from compiler.recipes.product import is_product
+from compiler.recipes.register_tile import Sizes, accumulate, register_tile, vectors_of
 from compiler.recipes.rows import makes_result, shared_row
 from compiler.recipes.sizes import step_cycles, steps
 from compiler.recipes.steps import (
@@ -157,10 +158,10 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     _require_loops(s, block, softmax.scores)
     tiles = tiles.over(s.extent(m))
     stages = _stages(s, softmax)
-    group, rows, row = s.split(m, [None, tiles.group, tiles.mr])
-    panel, *columns = by_vectors(s, e, lanes, even(s.extent(e), tiles.nr, lanes))
-    panels, panel_lanes = s.split(n, [None, min(lanes, s.extent(n))])
-    s.reorder(*heads, group, rows, panel, panels, panel_lanes, row, *columns)
+    vectors = vectors_of(even(s.extent(e), tiles.nr, lanes), min(lanes, s.extent(e)))
+    sizes: Sizes = {m: [tiles.group, tiles.mr], e: vectors, n: [min(lanes, s.extent(n))]}
+    tile = register_tile(s, [*heads, m, m, e], [n, n], [m, e], sizes)
+    (*_, group, rows, _), (panels, panel_lanes) = tile.around, tile.reduction
     if softmax.weights not in stages:
         s.compute_at(softmax.weights, panels)
         in_vectors(s, inside(s, softmax.weights, panels))
@@ -169,7 +170,7 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
     *heads, group, rows = s.get_loops(block)[: len(heads) + 2]
     s.compute_at(softmax.scores, group)
     _scores(s, softmax.scores, heads[-1] if heads else None, group, tiles)
-    _multiply_adds(s, block, panels, [row, *columns])
+    accumulate(s, block, tile)
     _in_vectors(s, softmax, stages, rows, lanes)
     s.prefetch(panel_lanes, operand_over(s, block, node_of(s, block).spatial - 1), AHEAD)
     return Attention(heads, group)
@@ -271,22 +272,13 @@ def _scores(s: Schedule, block: Handle, head: Handle | None, group: Handle, tile
     *_, m, n, d = range(len(node_of(s, block).axes))
     keys = operand_over(s, block, n)
     queries = other_operand(s, block, keys)
-    row, key, depth = (along(s, block, axis, group) for axis in (m, n, d))
-    width = even(s.extent(key[0]), tiles.nr, tiles.lanes)
-    panel, *columns = by_vectors(s, key[0], tiles.lanes, width)
-    size = width * s.extent(columns[-1])
-    height = tiles.mr if row else 1
-    rows, *row = s.split(row[0], [None, height]) if row else [panel]
-    s.reorder(panel, *([rows] if row else []), *depth, *row, *columns)
-    pack_panels(s, block, keys, n, size, head, tiles.lanes)
-    pack_panels(s, block, queries, m, height, group, tiles.lanes)
-    _multiply_adds(s, block, depth[0], [*row, *columns])
-
-
-def _multiply_adds(s: Schedule, block: Handle, reduction: Handle, tile: list[Handle]) -> None:
-    """A register tile: its loops in vectors, set to zero before the reduction."""
-    in_vectors(s, tile)
-    s.decompose_reduction(block, reduction)
+    row, (key,), depth = (along(s, block, axis, group) for axis in (m, n, d))
+    count, lanes = even(s.extent(key), tiles.nr, tiles.lanes), min(tiles.lanes, s.extent(key))
+    sizes = {key: vectors_of(count, lanes), **{loop: [tiles.mr] for loop in row}}
+    tile = register_tile(s, [key, *row], depth, [*row, key], sizes)
+    pack_panels(s, block, keys, n, count * lanes, head, tiles.lanes)
+    pack_panels(s, block, queries, m, tiles.mr if row else 1, group, tiles.lanes)
+    accumulate(s, block, tile)
 
 
 def _by_vectors(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle:

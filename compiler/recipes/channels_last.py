@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from math import prod
@@ -14,8 +14,9 @@ from compiler.program.tree import Access
 from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.implicit_gemm import pack_filters
 from compiler.recipes.packing import copy_in_vectors
+from compiler.recipes.register_tile import register_tile, vectors_of
 from compiler.recipes.sizes import pixel_tile, pixels_of
-from compiler.recipes.steps import by_axis, cut, in_vectors, node_of, own_loops
+from compiler.recipes.steps import by_axis, in_vectors, node_of, unroll_rows
 from compiler.schedule import Handle, Schedule, Size
 
 MOST_UNROLLED = 80
@@ -91,8 +92,7 @@ def _apply(draft: Draft, label: str, window: LastWindow) -> Sequence[str]:
     s, after = draft.schedule, draft.consumer(label)
     handle, tiles, lanes = s.get_block(label), _tiles(draft, label, window), _lanes(draft, label)
     epilogue = s.cache_write(handle) if after is None else s.get_block(after.label)
-    loops = (depthwise if window.is_depthwise else dense)(s, handle, epilogue, window, tiles, lanes)
-    draft.parallel(*loops)
+    draft.parallel(*channels_last(s, handle, epilogue, window, tiles, lanes))
     return [label, *labels(after)]
 
 
@@ -117,10 +117,10 @@ def _tiles(draft: Draft, label: str, window: LastWindow) -> LastTiles:
     return LastTiles(draft.choose(pixels_of(width), pixels, "pixels"), draft.choose(counts, vectors, "vectors"))
 
 
-def dense(
+def channels_last(
     s: Schedule, block: Handle, epilogue: Handle, window: LastWindow, tiles: LastTiles, lanes: int
-) -> tuple[Handle, Handle]:
-    """Schedule a dense convolution by tiles of some pixels of a row, broadcast, and some filters, in vectors.
+) -> list[Handle]:
+    """Schedule a convolution by tiles of some pixels of a row and some filters, in vectors.
 
         n { h { w { k { c { r { q { C } } } } } } }  n { h { w { k { D(C) } } } }
       ->
@@ -129,98 +129,43 @@ def dense(
           r { q { c { w.1 = pixels unrolled { k.1 = vectors unrolled { k.2 = lanes vectorized { C } } } } } }
           D } } } }
 
-    A transposed one is one for each phase of its strides, and D follows for all of them. Gives the loops over panels of
-    filters and over rows. Source: `implicit_gemm`, whose results are transposed in registers; these are not.
-    """
-    if window.image.where:
-        copy_in_vectors(s, s.pad(block, window.image.buffer), lanes)
-    pack_filters(s, block, window.weights, window.filters, s.multiple(tiles.vectors, lanes), taps_first=True)
-    phased = _by_phases(s, block, window)
-    nest, phases = phased.nest, phased.phases
-    w0, w1 = s.split(nest.pixels, [None, tiles.pixels])
-    k0, *k1 = s.split(nest.filters, [None, *([] if tiles.vectors == 1 else [tiles.vectors]), lanes])
-    *outer, row = nest.rows
-    channels, *taps = nest.taps
-    s.reorder(*outer, k0, row, *phases, w0, *taps, channels, w1, *k1)
-    s.reverse_compute_at(epilogue, row if phases else w0)
-    _by_filters(s, epilogue, lanes, is_tile=not phases)
-    in_vectors(s, [w1, *k1])
-    return k0, row
-
-
-def depthwise(
-    s: Schedule, block: Handle, epilogue: Handle, window: LastWindow, tiles: LastTiles, lanes: int
-) -> tuple[Handle]:
-    """Schedule a depthwise convolution by tiles of some pixels of a row, a vector of channels at a time.
-
-        n { h { w { k { r { q { C } } } } } }  n { h { w { k { D(C) } } } }
-      ->
-        pack W
-        n { k.0 { pad X, of these channels
-          h { w.0 { C = 0
-            r { q unrolled { w.1 = pixels unrolled { k.1 = lanes vectorized { C } } } }
-            D } } } }
-
-    Rows of taps are unrolled as well, where that is little code. Gives the loop over vectors of channels.
+    A depthwise one has no c; its X gets a border for a vector of channels at a time, inside k.0, and its taps are
+    unrolled: of the last row alone where all are too much code. A transposed one is one for each phase of its strides,
+    and D follows for all of them. Gives the loop over panels of filters, and, of a dense one, that over rows. Source:
+    `implicit_gemm`, whose results are transposed in registers; these are not.
     """
     pad = s.pad(block, window.image.buffer) if window.image.where else None
-    pack_filters(s, block, window.weights, window.filters, lanes, taps_first=True)
-    nest = _nest(s, block)
-    w0, w1 = s.split(nest.pixels, [None, tiles.pixels])
-    k0, k1 = s.split(nest.filters, [None, lanes])
-    *outer, row = nest.rows
-    s.reorder(*outer, k0, row, w0, *nest.taps, w1, k1)
-    if pad is not None:
-        s.compute_at(pad, k0)
+    if pad is not None and not window.is_depthwise:
         copy_in_vectors(s, pad, lanes)
-    s.reverse_compute_at(epilogue, w0)
-    _by_filters(s, epilogue, lanes)
-    is_small = s.value(tiles.pixels) * prod(map(s.extent, nest.taps)) <= MOST_UNROLLED
-    for tap in nest.taps if is_small else nest.taps[-1:]:
-        s.unroll(tap)
-    in_vectors(s, [w1, k1])
-    return (k0,)
-
-
-@dataclass(frozen=True)
-class _Nest:
-    """The loops of a convolution: over images and rows, pixels of a row, filters, and what is added up."""
-
-    rows: list[Handle]
-    pixels: Handle
-    filters: Handle
-    taps: list[Handle]
-
-
-def _nest(s: Schedule, block: Handle) -> _Nest:
+    pack_filters(s, block, window.weights, window.filters, s.multiple(tiles.vectors, lanes), taps_first=True)
     spatial = node_of(s, block).spatial
     loops = by_axis(s, block)
-    *rows, (pixels,), (filters,) = loops[:spatial]
-    return _Nest(list(chain(*rows)), pixels, filters, list(chain(*loops[spatial:])))
+    phases = [] if window.is_depthwise else _split_phases(s, loops, window.strides)
+    *outer, row, pixels, filters = chain(*loops[:spatial])
+    channels, *taps = chain(*loops[spatial:])
+    reduction = [channels, *taps] if window.is_depthwise else [*taps, channels]
+    sizes = {pixels: [tiles.pixels], filters: vectors_of(tiles.vectors, lanes)}
+    tile = register_tile(s, [*outer, filters, row, *phases, pixels], reduction, [pixels, filters], sizes)
+    panel, inside = tile.around[len(outer)], tile.around[-1]
+    if pad is not None and window.is_depthwise:
+        s.compute_at(pad, panel)
+        copy_in_vectors(s, pad, lanes)
+    s.reverse_compute_at(epilogue, row if phases else inside)
+    unroll_rows(s, epilogue, lanes, 0 if phases else None)
+    if window.is_depthwise:
+        is_small = s.value(tiles.pixels) * prod(map(s.extent, reduction)) <= MOST_UNROLLED
+        for tap in reduction if is_small else reduction[-1:]:
+            s.unroll(tap)
+    in_vectors(s, tile.tile)
+    return [panel] if window.is_depthwise else [panel, row]
 
 
-@dataclass(frozen=True)
-class _Phased:
-    """The loops of a transposed convolution within one phase of its strides, and those over phases."""
-
-    nest: _Nest
-    phases: list[Handle]
-
-
-def _by_phases(s: Schedule, block: Handle, window: LastWindow) -> _Phased:
-    """Split loops along the image by the strides of a transposed convolution; other convolutions have one phase."""
-    nest, pixels = _nest(s, block), node_of(s, block).spatial - 2
-    loops, phases = [*nest.rows, nest.pixels], list[Handle]()
-    numbers = [n for n, axis in enumerate(by_axis(s, block)[: pixels + 1]) if axis]
-    for position, axis in enumerate(numbers):
-        if window.strides.get(axis, 1) > 1:
-            loops[position], phase = s.split(loops[position], [None, window.strides[axis]])
+def _split_phases(s: Schedule, loops: list[list[Handle]], strides: Mapping[int, int]) -> list[Handle]:
+    """Split the loops along the image by the strides of a transposed convolution; gives the loops over phases."""
+    phases = []
+    for axis, stride in sorted(strides.items()):
+        if stride > 1 and loops[axis]:
+            outer, phase = s.split(loops[axis][0], [None, stride])
+            loops[axis] = [outer]
             phases.append(phase)
-    return _Phased(replace(nest, rows=loops[:-1], pixels=loops[-1]), phases)
-
-
-def _by_filters(s: Schedule, epilogue: Handle, lanes: int, is_tile: bool = True) -> None:
-    """Run an elementwise block by vectors of filters; of one register tile its pixels are unrolled, of rows they are
-    not."""
-    *pixels, filters = own_loops(s, epilogue)
-    in_vectors(s, [*(pixels if is_tile else []), *cut(s, filters, lanes)])
+    return phases

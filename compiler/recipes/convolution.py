@@ -1,19 +1,35 @@
-"""Convolutions as implicit GEMM, transposed ones by phases of their strides, with the elementwise block that follows
-in their tiles."""
+"""Which register tiles a convolution gets, and their sizes: implicit GEMM, products over pixels, phases of strides."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from math import gcd
+from math import gcd, prod
 
 from compiler.affine.linear import Linear, variable
-from compiler.program.tree import Block
+from compiler.program.tree import Access, Block
 from compiler.recipes.depthwise import image_of, share_of
 from compiler.recipes.draft import Alternative, Draft, labels
-from compiler.recipes.implicit_gemm import ConvolutionTiles, by_phases, taps_of, tiled_convolution
-from compiler.recipes.pointwise import by_preference
-from compiler.recipes.sizes import evens, pixel_tile, pixels_of
+from compiler.recipes.elementwise import is_costly
+from compiler.recipes.implicit_gemm import (
+    ConvolutionTiles,
+    PointwiseTiles,
+    by_phases,
+    pointwise,
+    pointwise_by_filters,
+    pointwise_image,
+    tapped_dimensions,
+    taps_of,
+    tiled_convolution,
+)
+from compiler.recipes.sizes import evens, pixel_tile, pixels_of, product_tile, rows_of
+from compiler.schedule import Size
+
+IDLE = {True: 1.2, False: 1.1}
+"""By how much the lanes of all vectors of pixels may exceed the pixels, by whether the filters never change: beyond,
+filters go into the lanes. Vectors of pixels want them packed, which each call does where they change."""
+FEWEST_TILES = 5
+"""The fewest register tiles that read the pixels that have been packed."""
 
 
 def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -32,65 +48,131 @@ def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
     if any(block.axes[axis].size < 2 for axis in (1, block.spatial)):
         return
     if strides := strides_of_phases(block):
-        yield Alternative("by phases of the stride", partial(_apply_by_phases, label=label, strides=strides))
+        yield Alternative("by phases of the stride", partial(_by_phases, label=label, strides=strides))
         return
     better, worse = by_preference(draft, label)
     yield from better
     constant = block.reads[1].buffer in draft.schedule.program.constants
     for beforehand in (constant, not constant):
         name = f"implicit gemm{', weights packed first' if beforehand else ''}"
-        yield Alternative(name, partial(_apply, label=label, beforehand=beforehand))
+        yield Alternative(name, partial(_implicit_gemm, label=label, beforehand=beforehand))
     yield from worse
 
 
-def _apply(draft: Draft, label: str, beforehand: bool) -> Sequence[str]:
+def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alternative]]:
+    """The ways of C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0] over packed pixels, with vectors of pixels or of
+    filters: those to prefer to an image read in place, and the others. None for other blocks."""
+    block = draft.block(label)
+    image = pointwise_image(block)
+    if image is None or (pixels := _pixels(block)) < 2:
+        return [], []
+    (filters,) = (access for access in block.reads if access is not image)
+    constant = filters.buffer in draft.schedule.program.constants
+    over_pixels = Alternative("by vectors over rows of pixels", partial(_pointwise, label=label, image=image))
+    by_filters = Alternative(
+        "by vectors of filters, pixels packed", partial(_pointwise_by_filters, label=label, constant=constant)
+    )
+    o, lanes = block.axes[1].size, draft.lanes(label)
+    rows, vectors = product_tile(draft.machine, o, pixels, lanes)
+    fills = -(-pixels // (vectors * lanes)) * vectors * lanes <= IDLE[constant] * pixels
+    if tapped_dimensions(block):
+        return ([over_pixels], []) if fills and o * taps_of(block) >= FEWEST_TILES * rows else ([], [over_pixels])
+    first, second, step = (over_pixels, by_filters, rows) if fills else (by_filters, over_pixels, lanes)
+    return ([first], [second]) if o >= FEWEST_TILES * step else ([], [first, second])
+
+
+def _pixels(block: Block) -> int:
+    """The pixels of a channel of the result, along the dimensions without taps."""
+    return prod(axis.size for axis in block.axes[2 + tapped_dimensions(block) : block.spatial])
+
+
+def _pointwise(draft: Draft, label: str, image: Access) -> Sequence[str]:
+    s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
+    epilogue = draft.handle(after)
+    lanes = min(draft.lanes(label), _pixels(block))
+    tiles, before = _pointwise_tiles(draft, block, lanes), _producer(draft, image)
+    along_taps = s.program.buffers[image.buffer].shape[1 : 2 + tapped_dimensions(block)]
+    together = 4 * prod(along_taps) * 2 * lanes <= draft.machine.l2_bytes // 2
+    done = pointwise(s, s.get_block(label), epilogue, tiles, lanes, together)
+    if together and before is not None:
+        s.inline(s.get_block(before.label))
+    draft.parallel(done.images, done.panels)
+    return labels(block, after, before if together else None)
+
+
+def _producer(draft: Draft, image: Access) -> Block | None:
+    """The elementwise block that computes the image, for this alone: a copy reads each pixel once. None where there is
+    no such block, and where a function in it would be computed for idle lanes too."""
+    producer = draft.producer(image.buffer)
+    return producer if producer and draft.is_temporary(producer.label) and not is_costly(producer) else None
+
+
+def _pointwise_tiles(draft: Draft, block: Block, lanes: int) -> PointwiseTiles:
+    """The open choices: the search begins at the register tile of least work."""
+    machine, pixels, o = draft.machine, _pixels(block), block.axes[1].size
+    preferred, vectors = product_tile(machine, o, pixels, lanes)
+    fitting = {r for v in range(1, 5) for r in rows_of(machine, v) if r <= o}
+    rows = draft.choose([r for r in fitting if r in (2, 3, 4, 6, 7, 8, 10, 12, 14)] or [o], preferred, "rows")
+    counts = range(2, min(4, -(-pixels // lanes)) + 1)
+    return PointwiseTiles(rows, draft.choose(list(counts) or [1], vectors, "vectors"))
+
+
+def _pointwise_by_filters(draft: Draft, label: str, constant: bool) -> Sequence[str]:
+    s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
+    epilogue = draft.handle(after)
+    o, c = block.axes[1].size, block.axes[block.spatial].size
+    lanes = min(draft.lanes(label), o)
+    most = draft.machine.l2_bytes // 4 // (4 * 2 * lanes)
+    pixels, vectors, _ = _register_tile(draft, _pixels(block), -(-o // lanes), c)
+    tiles = ConvolutionTiles(pixels, vectors, draft.choose(evens(c, lanes, min(c, 64), c), min(c, most), "channels"))
+    done = pointwise_by_filters(s, s.get_block(label), epilogue, tiles, lanes, constant)
+    draft.parallel(done.panels, done.rows)
+    return labels(block, after)
+
+
+def _implicit_gemm(draft: Draft, label: str, beforehand: bool) -> Sequence[str]:
     s, block = draft.schedule, draft.block(label)
     readers = [b for b in draft.readers(label) if not b.combiners and b.label in draft.left]
     after = readers[0] if len(readers) == 1 and readers[0].spatial == block.spatial else None
-    share = _share(draft, label)
-    lanes = gcd(share, draft.lanes(label)) if share < block.axes[1].size else min(draft.lanes(label), share)
+    image, filters = image_of(block), block.axes[1].size
+    share = filters if image is None else share_of(image)  # of filters that read the same channels
+    lanes = gcd(share, draft.lanes(label)) if share < filters else min(draft.lanes(label), share)
     epilogue, handle = draft.handle(after), s.get_block(label)
     done = tiled_convolution(s, handle, epilogue, _tiles(draft, block, lanes, share), lanes, beforehand)
     draft.parallel(done.panels, done.rows)
-    return [label, *labels(after)]
+    return labels(block, after)
 
 
-def _apply_by_phases(draft: Draft, label: str, strides: Sequence[int]) -> Sequence[str]:
+def _by_phases(draft: Draft, label: str, strides: Sequence[int]) -> Sequence[str]:
     s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
     o, w, c = (block.axes[axis].size for axis in (1, block.spatial - 1, block.spatial))
     lanes = min(draft.lanes(label), o)
-    vectors, w = -(-o // lanes), -(-w // strides[-1])
-    counts = range(1, min(4, vectors) + 1)
-    pixels, filters = pixel_tile(draft.machine, w, counts, vectors, c * taps_of(block))
-    tiles = ConvolutionTiles(
-        draft.choose(pixels_of(w), pixels, "pixels"), draft.choose(counts[1:] or counts, filters, "vectors"), c
-    )
+    pixels, vectors, _ = _register_tile(draft, -(-w // strides[-1]), -(-o // lanes), c * taps_of(block))
     epilogue = draft.handle(after)
-    done = by_phases(s, s.get_block(label), epilogue, strides, tiles, lanes)
+    done = by_phases(s, s.get_block(label), epilogue, strides, ConvolutionTiles(pixels, vectors, c), lanes)
     draft.parallel(done.panels, done.rows)
-    return [label, *labels(after)]
+    return labels(block, after)
 
 
-def _share(draft: Draft, label: str) -> int:
-    """The filters that read the same channels: all but in a grouped convolution."""
-    image = image_of(draft.block(label))
-    return draft.block(label).axes[1].size if image is None else share_of(image)
+def _register_tile(draft: Draft, w: int, vectors: int, steps: int, multiple: int = 0) -> tuple[Size, Size, int]:
+    """Open choices of the pixels of a row of w, and of the vectors of filters of a register tile, which divide
+    `multiple`; and the preferred count of these vectors."""
+    counts = [n for n in range(1, min(4, vectors) + 1) if multiple % n == 0]
+    pixels, preferred = pixel_tile(draft.machine, w, counts, vectors, steps)
+    chosen = draft.choose(pixels_of(w), pixels, "pixels")
+    return chosen, draft.choose([n for n in counts if n > 1] or [1], preferred, "vectors"), preferred
 
 
 def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTiles:
     """The open choices: what suits registers and L1 is where the search begins."""
     o, w, c = (block.axes[axis].size for axis in (1, block.spatial - 1, block.spatial))
-    machine, taps, vectors = draft.machine, taps_of(block), -(-share // lanes)
-    divisors = [n for n in range(1, min(4, vectors) + 1) if share == o or share % (n * lanes) == 0]
-    pixels, filters = pixel_tile(machine, w, divisors, vectors, c * taps)
-    channels = max(1, min(c, 2 * machine.l1_bytes // 5 // (4 * taps * filters * lanes)))
+    taps, vectors = taps_of(block), -(-share // lanes)
+    divisor = 0 if share == o else share // lanes
+    pixels, filters, preferred = _register_tile(draft, w, vectors, c * taps, divisor)
     run = lanes // gcd(taps, lanes)  # so many channels of a filter are whole vectors, which are transposed at once
     chunks = evens(c, run, min(c, 4), 512)
-    return ConvolutionTiles(
-        draft.choose(pixels_of(w), pixels, "pixels"),
-        draft.choose([n for n in divisors if n > 1] or [1], filters, "vectors"),
-        draft.choose(chunks, _whole(c, chunks, channels), "channels"),
-    )
+    channels = max(1, min(c, 2 * draft.machine.l1_bytes // 5 // (4 * taps * preferred * lanes)))
+    return ConvolutionTiles(pixels, filters, draft.choose(chunks, _whole(c, chunks, channels), "channels"))
 
 
 def _whole(c: int, chunks: Sequence[int], most: int) -> int:

@@ -10,7 +10,8 @@ from compiler.affine.linear import Quotient
 from compiler.program.tree import Access, Block
 from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.implicit_gemm import taps_of
-from compiler.recipes.steps import cut, in_vectors, nest, node_of, own_loops, refusal, target_of
+from compiler.recipes.register_tile import register_tile, vectors_of
+from compiler.recipes.steps import cut, in_vectors, nest, node_of, own_loops, refusal, target_of, unroll_rows
 from compiler.schedule import Handle, Schedule, Size
 
 MOST_UNROLLED = 180
@@ -97,39 +98,34 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
     a filter reads some channels alone. Source: direct depthwise convolution as in XNNPACK and oneDNN; the copy is TVM's
     decompose_padding.
     """
-    loops, spatial = nest(s, block, "by_pixels", fewest=4), node_of(s, block).spatial
+    (images, channel, *loops), spatial = nest(s, block, "by_pixels", fewest=4), node_of(s, block).spatial
     image = image_of(node_of(s, block))
-    if image is None or len(loops) < spatial + 2 or spatial < 3:
+    if image is None or len(loops) < spatial or spatial < 3:
         raise refusal(s, block, "by_pixels", "it is no convolution whose filters read some channels alone")
     if epilogue is None:
         epilogue = s.cache_write(block)
     share, step = share_of(image), image.index[-1].coefficient(spatial - 1) or 1
-    groups, *filters = s.split(loops[1], [None, share]) if share > 1 else [loops[1]]
-    row: list[Handle] = []
-    rows: list[Handle] = []
-    if spatial > 3:
-        rows, row = ([h] for h in s.split(loops[spatial - 2], [None, tiles.rows], tail="pad"))
-    count = [] if tiles.vectors == 1 else [tiles.vectors]
-    pixels, *vectors = s.split(loops[spatial - 1], [None, *count, lanes], tail="pad")
-    access = next(access for access in node_of(s, block).reads if access.buffer == image.buffer)
-    in_one_tile = step == 1 and tiles.unrolled and s.extent(pixels) == 1 and all(s.extent(loop) == 1 for loop in rows)
+    groups, *filters = s.split(channel, [None, share]) if share > 1 else [channel]
+    along, reduction = loops[: spatial - 2], loops[spatial - 2 :]
+    sizes = dict(zip(along[-2:], [[tiles.rows], vectors_of(tiles.vectors, lanes)][-len(along) :], strict=True))
+    tile = register_tile(s, [images, groups, *filters, *along], reduction, along[-2:], sizes, tail="pad")
+    c, *taps = reduction
+    outside = tile.around[-len(sizes) :]
     pad = None
-    if not in_one_tile:
-        pad = s.pad(block, image.buffer) if access.where else s.cache_read(block, image.buffer, "global")
-    outer, (c, *taps) = loops[2 : spatial - 2] if spatial > 3 else [], loops[spatial:]
-    s.reorder(loops[0], groups, *filters, *outer, *rows, pixels, c, *taps, *row, *vectors)
-    s.reverse_compute_at(epilogue, pixels)
+    if step > 1 or not tiles.unrolled or any(s.extent(loop) > 1 for loop in outside):
+        bordered = any(access.where for access in node_of(s, block).reads if access.buffer == image.buffer)
+        pad = s.pad(block, image.buffer) if bordered else s.cache_read(block, image.buffer, "global")
+    s.reverse_compute_at(epilogue, outside[-1])
     if pad is not None:
         s.compute_at(pad, groups)
         if step > 1:
             s.transform_layout(pad, target_of(s, pad), lambda *i: (*i[:-1], i[-1] % step, i[-1] // step))
         _copy_rows(s, pad, step, lanes)
-    epilogue_loops = own_loops(s, epilogue)
-    in_vectors(s, [*epilogue_loops[:-1], *cut(s, epilogue_loops[-1], lanes)])
-    for loop in [c, *taps]:
+    unroll_rows(s, epilogue, lanes)
+    for loop in reduction:
         if s.extent(loop) == 1 or loop is taps[-1] or (tiles.unrolled and loop is not c):
             s.unroll(loop)
-    in_vectors(s, [*row, *vectors])
+    in_vectors(s, tile.tile)
     return groups
 
 

@@ -9,8 +9,18 @@ from functools import partial
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.packing import even, pack_panels
+from compiler.recipes.register_tile import Sizes, accumulate, register_tile, vectors_of
 from compiler.recipes.sizes import step_cycles
-from compiler.recipes.steps import along, by_vectors, in_vectors, node_of, operand_over, refusal, target_of
+from compiler.recipes.steps import (
+    along,
+    by_vectors,
+    in_vectors,
+    node_of,
+    operand_over,
+    other_operand,
+    refusal,
+    target_of,
+)
 from compiler.schedule import Handle, Schedule
 from compiler.types.machines import Machine
 
@@ -126,20 +136,22 @@ def conv_grad_weight(s: Schedule, block: Handle, tiles: GradientTiles = DEFAULT)
 
 def _one_reduction(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
     o, c, r, q, n, h, w = _seven(s, block)
-    a, b = _operands(s, block, 0)
-    count = even(s.extent(o), tiles.nr, tiles.lanes)
-    images, height = _groups(s, block, (a, b), tiles)
+    b = operand_over(s, block, 0)
+    count, lanes = even(s.extent(o), tiles.nr, tiles.lanes), min(tiles.lanes, s.extent(o))
+    images, height = _groups(s, other_operand(s, block, b), b, tiles)
     out = s.cache_write(block, "local")
-    panel, *lanes = by_vectors(s, o, tiles.lanes, count)
-    size = count * s.extent(lanes[-1])
-    r0, r1 = s.split(r, [None, min(tiles.taps, s.extent(r))])
-    n0, n1 = s.split(n, [None, images])
-    h0, h1 = s.split(h, [None, height])
-    s.reorder(n0, h0, panel, c, r0, n1, h1, w, r1, q, *lanes)
+    size = count * lanes
+    sizes: Sizes = {
+        o: vectors_of(count, lanes),
+        r: [min(tiles.taps, s.extent(r))],
+        n: [images],
+        h: [height],
+    }
+    tile = register_tile(s, [n, h, o, c, r], [n, h, w], [r, q, o], sizes)
+    n0, h0, panel, *_ = tile.around
     s.transform_layout(block, target_of(s, block), lambda o, c, r, q: (o // size, c, r, q, o % size))
     pack = pack_panels(s, block, b, 0, size, h0, tiles.lanes)
-    in_vectors(s, [r1, q, *lanes])
-    s.decompose_reduction(block, n0)
+    accumulate(s, block, tile, n0)
     s.prefetch(w, target_of(s, pack), AHEAD)
     _transposed(s, out, count, tiles)
     return Gradient(n0, h0, panel, c)
@@ -152,33 +164,23 @@ def _in_steps(s: Schedule, block: Handle, tiles: GradientTiles) -> Gradient:
         raise refusal(s, block, "conv_grad_weight", _NO_GRADIENT)
     _require_several(s, product)
     c, o, r, q, n = s.get_loops(total)
-    a, b = _operands(s, product, 2)
-    count = even(s.extent(o), tiles.nr, tiles.lanes)
-    images, _ = _groups(s, product, (a, b), tiles)
-    panel, *lanes = by_vectors(s, o, tiles.lanes, count)
-    size = count * s.extent(lanes[-1])
-    n0, n1 = s.split(n, [None, images])
-    s.reorder(n0, panel, c, n1, r, q, *lanes)
+    b = operand_over(s, product, 2)
+    count, lanes = even(s.extent(o), tiles.nr, tiles.lanes), min(tiles.lanes, s.extent(o))
+    images, _ = _groups(s, other_operand(s, product, b), b, tiles)
+    size, vectors = count * lanes, vectors_of(count, lanes)
+    sums = register_tile(s, [n, o, c], [n], [r, q, o], {o: vectors, n: [images]})
+    (n0, panel, c), (n1,) = sums.around, sums.reduction
     s.transform_layout(total, target_of(s, total), lambda c, o, r, q: (c, o // size, r, q, o % size))
     s.compute_at(product, n1)
     s.transform_layout(product, target_of(s, product), lambda n, c, o, r, q: (n, c, r, q, o))
     tap_rows, taps, channels, h, w = (along(s, product, axis, n1) for axis in (3, 4, 2, 5, 6))
-    tile = [*tap_rows, *taps, *by_vectors(s, channels[0], tiles.lanes, count)]
-    s.reorder(*h, *w, *tile)
+    tile = register_tile(s, [], [*h, *w], [*tap_rows, *taps, *channels], {channels[0]: vectors})
     pack = pack_panels(s, product, b, 2, size, n0, tiles.lanes)
-    in_vectors(s, tile)
-    in_vectors(s, [r, q, *lanes])
-    s.decompose_reduction(product, [*h, *w][0])
-    s.decompose_reduction(total, n0)
-    s.prefetch([*h, *w][-1], target_of(s, pack), AHEAD)
+    accumulate(s, product, tile)
+    accumulate(s, total, sums, n0)
+    s.prefetch(tile.reduction[-1], target_of(s, pack), AHEAD)
     _transposed(s, block, count, tiles)
     return Gradient(n0, n1, panel, c)
-
-
-def _operands(s: Schedule, block: Handle, channels: int) -> tuple[str, str]:
-    """A and B, in whatever order they are read: the axis of output channels moves B."""
-    b = operand_over(s, block, channels)
-    return next((name for name in node_of(s, block).sources if name != b), b), b
 
 
 _NO_GRADIENT = "it is no gradient of a convolution's weights: a sum over n, h, w of two operands, or that in steps"
@@ -209,9 +211,9 @@ def _producer(s: Schedule, block: Handle) -> Handle:
     return producers[0]
 
 
-def _groups(s: Schedule, block: Handle, read: tuple[str, ...], tiles: GradientTiles) -> tuple[int, int]:
-    """How many images, and how many rows of their gradient, are worked on at a time."""
-    shapes = [s.program.buffers[name].shape for name in read]
+def _groups(s: Schedule, a: str, b: str, tiles: GradientTiles) -> tuple[int, int]:
+    """The count of images, and of rows of their gradient, in a group of `held` bytes of both operands."""
+    shapes = [s.program.buffers[name].shape for name in (a, b)]
     row = sum(4 * channels * width for _, channels, _, width in shapes)
     count, _, height, _ = shapes[1]
     image = row * height

@@ -1,4 +1,4 @@
-"""The nest of convolutions as products without a matrix of windows: pixels of a row times filters in vectors."""
+"""Convolutions as products without a matrix of windows: register tiles of pixels and filters, either in lanes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd, prod
 
+from compiler.affine.linear import Linear
 from compiler.program.tree import Access, Block
 from compiler.recipes.packing import copy_in_vectors, even
+from compiler.recipes.register_tile import accumulate, register_tile, vectors_of
 from compiler.recipes.steps import (
     around,
     cut,
@@ -24,14 +26,60 @@ from compiler.recipes.steps import (
 )
 from compiler.schedule import Handle, Schedule, Size
 
+LINE = 16
+"""The elements of a cache line, in f32."""
+AT_ONCE = 4
+"""The most lines prefetched at a time: a core has some 16 requests of L1 in flight, and a tile's loads are among
+them."""
+
 
 @dataclass(frozen=True)
 class ImplicitGemm:
-    """The loops of a convolution: over panels of filters, rows of the image, tiles of a row."""
+    """The loops of a scheduled convolution: over panels of filters, rows of the image, tiles of a row."""
 
     panels: Handle
     rows: Handle
     tiles: Handle
+
+
+@dataclass(frozen=True)
+class ConvolutionTiles:
+    """The tiles of an implicit GEMM, constants or parameters: `pixels` of a row and `vectors` of filters of a register
+    tile, and the `channels` of a chunk."""
+
+    pixels: Size
+    vectors: Size
+    channels: Size
+
+
+@dataclass(frozen=True)
+class PointwiseTiles:
+    """The register tile of a product over pixels, constants or parameters: `rows` of filters and `vectors` of pixels. A
+    parameter is taken to be above one."""
+
+    rows: Size
+    vectors: Size
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """The loops over images, and over panels of pixels."""
+
+    images: Handle
+    panels: Handle
+
+
+@dataclass(frozen=True)
+class ConvolutionNest:
+    """The loops of a convolution: over images and filters, along the dimensions of an image, over channels and taps;
+    of a transposed one those over the phases of its strides."""
+
+    images: Handle
+    filters: Handle
+    image: list[Handle]
+    channels: Handle
+    taps: list[Handle]
+    phases: list[Handle] = field(default_factory=list)
 
 
 def implicit_gemm(
@@ -64,49 +112,10 @@ def implicit_gemm(
     (Chetlur et al. 2014) and the direct convolutions of Georganas et al. (SC 2018).
     """
     lanes = gcd(filters, lanes)
-    nest = _nest(s, block)
-    w, c = nest.image[-1], nest.channels
-    tiles = ConvolutionTiles(min(pixels, s.extent(w)), filters // lanes, even(s.extent(c), channels, 1))
+    loops = _nest(s, block)
+    channels = even(s.extent(loops.channels), channels, 1)
+    tiles = ConvolutionTiles(min(pixels, s.extent(loops.image[-1])), filters // lanes, channels)
     return tiled_convolution(s, block, epilogue, tiles, lanes, beforehand)
-
-
-@dataclass(frozen=True)
-class ConvolutionTiles:
-    """The tiles of an implicit GEMM, constants or parameters: `pixels` of a row and `vectors` of filters of a register
-    tile, and the `channels` of a chunk."""
-
-    pixels: Size
-    vectors: Size
-    channels: Size
-
-
-@dataclass(frozen=True)
-class ConvolutionNest:
-    """The loops of a convolution: over images and filters, along the dimensions of an image, over channels and taps;
-    of a transposed one those over the phases of its strides."""
-
-    images: Handle
-    filters: Handle
-    image: list[Handle]
-    channels: Handle
-    taps: list[Handle]
-    phases: list[Handle] = field(default_factory=list)
-
-
-def taps_of(block: Block) -> int:
-    """How many taps a filter of a convolution has for each channel."""
-    return prod(axis.size for axis in block.axes[block.spatial + 1 :])
-
-
-def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
-    """The loops n, o, h, w, c, r, q, or the corresponding ones of another rank."""
-    loops, spatial = nest(s, block, "implicit_gemm", fewest=5), node_of(s, block).spatial
-    if len(loops) != 2 * spatial - 1 or spatial < 3 or len(operands(s, block)) != 2:
-        reason = (
-            f"a convolution has 5, 7 or 9 loops and 2 operands, this has {len(loops)} and {len(operands(s, block))}"
-        )
-        raise refusal(s, block, "implicit_gemm", reason)
-    return ConvolutionNest(loops[0], loops[1], loops[2:spatial], loops[spatial], loops[spatial + 1 :])
 
 
 def tiled_convolution(
@@ -120,11 +129,8 @@ def tiled_convolution(
     """`implicit_gemm` with tiles that are taken as they are, parameters among them; a parameter that counts vectors is
     taken to be above one."""
     loops = _nest(s, block)
-    weights = _weights(s, block)
-    image = other_operand(s, block, weights)
-    if any(access.where for access in node_of(s, block).reads if access.buffer == image):
-        copy_in_vectors(s, s.pad(block, image), lanes)
-    return tiled_nest(s, block, epilogue, loops, sizes, lanes, beforehand)
+    _pad_image(s, block, lanes)
+    return _filters_in_lanes(s, block, epilogue, loops, sizes, lanes, beforehand)
 
 
 def by_phases(
@@ -148,24 +154,121 @@ def by_phases(
     cache. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
     """
     loops = _nest(s, block)
-    image = other_operand(s, block, _weights(s, block))
-    conditional = any(access.where for access in node_of(s, block).reads if access.buffer == image)
-    if conditional:
-        copy_in_vectors(s, s.pad(block, image), lanes)
-    row = s.cache_read(block, image, "local") if len(strides) > 1 and not conditional else None
+    image = _pad_image(s, block, lanes)
+    row = s.cache_read(block, image, "local") if image is not None and len(strides) > 1 else None
     split = [
         s.split(loop, [None, step]) if step > 1 else [loop] for loop, step in zip(loops.image, strides, strict=True)
     ]
-    phases = [pair[1] for pair in split if len(pair) > 1]
-    rows = [pair[0] for pair in split]
-    done = tiled_nest(s, block, epilogue, replace(loops, image=rows, phases=phases), sizes, lanes, True)
+    rows, phases = [pair[0] for pair in split], [pair[1] for pair in split if len(pair) > 1]
+    done = _filters_in_lanes(s, block, epilogue, replace(loops, image=rows, phases=phases), sizes, lanes, True)
     if row is not None:
         s.compute_at(row, rows[-2])
         copy_in_vectors(s, row, lanes)
     return done
 
 
-def tiled_nest(
+def pointwise_by_filters(
+    s: Schedule,
+    block: Handle,
+    epilogue: Handle | None,
+    tiles: ConvolutionTiles,
+    lanes: int = 16,
+    beforehand: bool = False,
+) -> ImplicitGemm:
+    """Schedule a convolution of one tap as `implicit_gemm` with vectors of filters, over the pixels of all rows.
+
+        n { o { h { w { c { C } } } } }  n { o { h { w { D(C) } } } }
+      ->
+        pack X[n, p.0, c, p.1]
+        n { o panels { c chunks { p tiles { C = 0 in the first chunk
+          c { p.1 = pixels unrolled { o = filters / lanes unrolled { lanes vectorized { C } } } }
+          D in the last chunk, transposed in registers } } } }
+
+    The pixels p of an image are h and w fused, so that only the last tile of an image may not be whole, and the tiles
+    lie one behind the other. Requires what `pointwise` does. Source: as there.
+    """
+    loops, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise_by_filters")
+    flat = target_of(s, copy)
+    rank = len(s.program.buffers[flat].shape)
+    order = [0, rank - 1, *range(1, rank - 1), rank]
+    image = s.pack(block, flat, [*(1 for _ in range(rank - 1)), tiles.pixels], order)
+    s.inline(copy)
+    copy_in_vectors(s, image, lanes)
+    return _filters_in_lanes(s, block, epilogue, replace(loops, image=loops.image[-1:]), tiles, lanes, beforehand)
+
+
+def pointwise(
+    s: Schedule,
+    block: Handle,
+    epilogue: Handle | None,
+    tiles: PointwiseTiles,
+    lanes: int = 16,
+    together: bool = True,
+) -> Pointwise:
+    """Schedule a convolution of one tap C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0] as a product over pixels.
+
+        n { o { h { w { c { C } } } } }  n { o { h { w { D(C) } } } }
+      ->
+        pack W[o] in panels of rows
+        n { p.0 { pack X[c, p.1]
+          o.0 { C = 0
+            c { o.1 = rows unrolled { p.1 = vectors unrolled { lanes vectorized { C } } } }
+            D } } }
+
+    The pixels p of an image are h and w fused: a vector may go on in the next row. Pixels are packed a panel at a time,
+    those between the strides left out. `epilogue`, an elementwise consumer of C, works on each tile; without one the
+    tile is copied out. Requires an image without a border, read by all filters alike. Source: GEBP with the packed
+    operand in L1, Goto and van de Geijn 2008.
+
+    The first dimensions of the image, but not the last, may have taps and a border, as filters over time of a video
+    have them: those without taps are fused, and inside of a panel loops run over the others. A panel has all of these
+    if half of L2 holds it, as `together` says.
+    """
+    loops, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise")
+    *tapped, pixel = loops.image
+    weights = next(access for access in node_of(s, block).reads if access.buffer != target_of(s, copy))
+    pack = s.pack(block, weights.buffer, [tiles.rows, *(1 for _ in weights.index[1:])])
+    sizes = {pixel: vectors_of(tiles.vectors, lanes), loops.filters: [tiles.rows]}
+    around, reduction = [loops.images, pixel, *tapped, loops.filters], [loops.channels, *loops.taps]
+    tile = register_tile(s, around, reduction, [loops.filters, pixel], sizes, tail="pad")
+    _, panels, *rows, filters = tile.around
+    copy = _bordered(s, block, copy)
+    s.compute_at(copy, panels if together else [panels, *rows][-1])
+    s.reverse_compute_at(epilogue, filters)
+    for each in (copy, epilogue):
+        *outer, pixels = own_loops(s, each)
+        in_vectors(s, [*(outer[-1:] if each is epilogue else []), *cut(s, pixels, lanes)])
+    copy_in_vectors(s, pack, lanes)
+    accumulate(s, block, tile)
+    return Pointwise(loops.images, panels)
+
+
+def taps_of(block: Block) -> int:
+    """How many taps a filter of a convolution has for each channel."""
+    return prod(axis.size for axis in block.axes[block.spatial + 1 :])
+
+
+def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
+    """The loops n, o, h, w, c, r, q, or the corresponding ones of another rank."""
+    loops, spatial = nest(s, block, "implicit_gemm", fewest=5), node_of(s, block).spatial
+    if len(loops) != 2 * spatial - 1 or spatial < 3 or len(operands(s, block)) != 2:
+        reason = (
+            f"a convolution has 5, 7 or 9 loops and 2 operands, this has {len(loops)} and {len(operands(s, block))}"
+        )
+        raise refusal(s, block, "implicit_gemm", reason)
+    return ConvolutionNest(loops[0], loops[1], loops[2:spatial], loops[spatial], loops[spatial + 1 :])
+
+
+def _pad_image(s: Schedule, block: Handle, lanes: int) -> str | None:
+    """Give the image of a convolution a border where it is read under conditions; else the image's name."""
+    image = other_operand(s, block, _weights(s, block))
+    if not any(access.where for access in node_of(s, block).reads if access.buffer == image):
+        return image
+    copy_in_vectors(s, s.pad(block, image), lanes)
+    return None
+
+
+def _filters_in_lanes(
     s: Schedule,
     block: Handle,
     epilogue: Handle | None,
@@ -174,35 +277,37 @@ def tiled_nest(
     lanes: int,
     beforehand: bool,
 ) -> ImplicitGemm:
-    """The loops of a convolution whose image has no border, tiled."""
+    """The register tiles of a convolution whose image has no border: pixels are broadcast, filters are in lanes."""
     if epilogue is None and target_of(s, block) not in s.program.allocs:
         epilogue = s.cache_write(block)
-    weights, filters = _weights(s, block), s.multiple(sizes.vectors, lanes)
+    weights, panel = _weights(s, block), s.multiple(sizes.vectors, lanes)
     access = next(access for access in node_of(s, block).reads if access.buffer == weights)
     dim = next((d for d, form in enumerate(access.index) if 1 in form.variables()), 0)
-    pack = pack_filters(s, block, access, dim, filters, bool(loops.phases))
-    panels, *columns = s.split(loops.filters, [None, *([] if sizes.vectors == 1 else [sizes.vectors]), lanes])
-    tiles, pixel = s.split(loops.image[-1], [None, sizes.pixels])
-    chunks, c = s.split(loops.channels, [None, sizes.channels])
-    rows = [*loops.image[:-1], tiles]
-    above = [loops.images, panels, chunks, *rows[:-1]]
-    s.reorder(*above, *loops.phases, tiles, c, *loops.taps, pixel, *columns)
+    pack = pack_filters(s, block, access, dim, panel, bool(loops.phases))
+    *rows, pixels = loops.image
+    tile = register_tile(
+        s,
+        [loops.images, loops.filters, loops.channels, *rows, *loops.phases, pixels],
+        [loops.channels, *loops.taps],
+        [pixels, loops.filters],
+        {loops.filters: vectors_of(sizes.vectors, lanes), pixels: [sizes.pixels], loops.channels: [sizes.channels]},
+    )
+    (_, panels, chunks, *_, tiles), c = tile.around, tile.reduction[0]
     if not beforehand:
         s.compute_at(pack, chunks)
     target = target_of(s, block)
     if epilogue is not None:
-        s.reverse_compute_at(epilogue, above[-1] if loops.phases else tiles)
-    s.transform_layout(block, target, tiles=[1, filters, *(1 for _ in rows)])
+        s.reverse_compute_at(epilogue, [chunks, *rows][-1] if loops.phases else tiles)
+    s.transform_layout(block, target, tiles=[1, panel, *(1 for _ in loops.image)])
     if epilogue is not None:
         _transposed(s, epilogue, lanes)
-    in_vectors(s, [pixel, *columns])
-    s.decompose_reduction(block, c)
+    accumulate(s, block, tile)
     _pack_weights(s, pack, lanes)
     if s.extent(chunks) > 1:
-        lines = s.value(filters) * s.extent(c) * prod(map(s.extent, loops.taps)) // LINE
-        asked = target_of(s, pack) if beforehand else weights
-        s.prefetch(chunks, asked, 1, over=_spread(s, [*rows, c, *loops.taps[:-1]], lines))
-    return ImplicitGemm(panels, rows[0], tiles)
+        lines = s.value(panel) * s.extent(c) * prod(map(s.extent, loops.taps)) // LINE
+        prefetched = target_of(s, pack) if beforehand else weights
+        s.prefetch(chunks, prefetched, 1, over=_spread(s, [*rows, tiles, c, *loops.taps[:-1]], lines))
+    return ImplicitGemm(panels, [*rows, tiles][0], tiles)
 
 
 def _weights(s: Schedule, block: Handle) -> str:
@@ -223,15 +328,8 @@ def pack_filters(s: Schedule, block: Handle, weights: Access, dim: int, panel: S
     return s.pack(block, weights.buffer, tiles, order if order != sorted(order) else [])
 
 
-LINE = 16
-"""The elements of a cache line, in f32."""
-AT_ONCE = 4
-"""The most lines to ask for at a time: a core has some 16 requests of L1 under way, and a tile's loads are
-among them."""
-
-
 def _spread(s: Schedule, loops: Sequence[Handle], lines: int) -> Handle:
-    """The outermost of some nested loops that asks for few enough of so many lines in each iteration."""
+    """The outermost of some nested loops each iteration of which prefetches at most AT_ONCE of some lines."""
     iterations = 1
     for loop in loops:
         iterations *= s.extent(loop)
@@ -271,3 +369,103 @@ def _pack_weights(s: Schedule, pack: Handle, lanes: int) -> None:
     outer, vector = s.split(tap, [None, min(lanes, s.extent(tap))])
     s.reorder(*rounds, outer, filters, vector)
     in_vectors(s, [filters, vector])
+
+
+def pointwise_image(block: Block) -> Access | None:
+    """The read of the image by a convolution without taps along its last dimension; None for other blocks. Only
+    dimensions with taps have a border."""
+    spatial = block.spatial
+    if not 3 <= spatial <= 5 or len(block.reads) != 2 or len(block.axes) <= spatial:
+        return None
+    tapped = tapped_dimensions(block)
+    if tapped and (tapped == spatial - 2 or len(block.axes) != 2 * spatial - 1):
+        return None
+    taps = [{spatial + 1 + d} if d < tapped else set() for d in range(spatial - 2)]
+    long = {n for n, axis in enumerate(block.axes) if axis.size > 1}
+    bordered = set[int]().union(*({2 + d, *taps[d]} for d in range(tapped)))
+    moving = [long & axes for axes in ({0}, {spatial}, *({2 + d, *tap} for d, tap in enumerate(taps)))]
+    for image, weights in (block.reads, block.reads[::-1]):
+        steps = [form.coefficient(2 + d) for d, form in enumerate(image.index[2:])]
+        plain = len(image.index) == spatial and all(step is not None and step > 0 for step in steps)
+        level = all(form.constant == 0 for form in image.index[2 + tapped :])
+        inside = all(condition.form.variables() <= bordered for condition in image.where) and not weights.where
+        moved, over = ([long & form.variables() for form in access.index] for access in (image, weights))
+        filters_alone = over[:2] == [{1}, {spatial}] and set().union(*over[2:]) <= bordered
+        if plain and level and inside and moved == moving and filters_alone:
+            return image
+    return None
+
+
+def tapped_dimensions(block: Block) -> int:
+    """How many dimensions of the image of a convolution there are up to the last that has several taps."""
+    taps = [axis.size for axis in block.axes[block.spatial + 1 :]]
+    return max((d + 1 for d, size in enumerate(taps) if size > 1), default=0)
+
+
+def _over_pixels(
+    s: Schedule, block: Handle, epilogue: Handle | None, composite: str
+) -> tuple[ConvolutionNest, Handle, Handle]:
+    """The loops of a convolution of one tap, the last along its image over all pixels without taps; the copy of the
+    image that it reads, and the block behind it, over the same pixels. Raises ScheduleError for other blocks."""
+    node = node_of(s, block)
+    image = pointwise_image(node)
+    if image is None:
+        raise refusal(s, block, composite, "it is no convolution of one tap without a border")
+    loops, spatial = nest(s, block, composite, fewest=node.spatial + 2), node.spatial
+    first = 2 + tapped_dimensions(node)
+    if epilogue is None:
+        epilogue = s.cache_write(block)
+    pad = s.pad(block, image.buffer) if image.where else None
+    copy = _flat_image(s, block, image.buffer if pad is None else target_of(s, pad), image.index, first)
+    if pad is not None:
+        s.inline(pad)
+    target, sizes = target_of(s, block), [axis.size for axis in node.axes[first:spatial]]
+    pixel = _flat(s, block, loops[first:spatial])
+    _flat(s, epilogue, s.get_loops(epilogue)[first - spatial :])
+    _row_major(s, block, target, first, sizes)
+    along = [*loops[2:first], pixel]
+    return ConvolutionNest(loops[0], loops[1], along, loops[spatial], loops[spatial + 1 :]), copy, epilogue
+
+
+def _flat_image(s: Schedule, block: Handle, buffer: str, index: Sequence[Linear], first: int) -> Handle:
+    """A copy of an image, its pixels in one dimension, those between the strides apart; its dimensions before the first
+    one of pixels stay."""
+    steps = [form.coefficient(first + d) or 1 for d, form in enumerate(index[first:])]
+    rank, cut_dims = len(index), [d for d, step in enumerate(steps) if step > 1]
+    inner = range(rank, rank + len(cut_dims))
+    copy = s.pack(block, buffer, [*(1 for _ in range(first)), *steps], [*range(2), *inner, *range(2, rank)])
+    target = target_of(s, copy)
+    shape = s.program.buffers[target].shape
+    _flat(s, copy, s.get_loops(copy)[-len(steps) :])
+    _row_major(s, copy, target, len(shape) - len(steps), shape[len(shape) - len(steps) :])
+    return copy
+
+
+def _bordered(s: Schedule, block: Handle, copy: Handle) -> Handle:
+    """The copy, with zeros beyond the last pixel where a vector runs over."""
+    target = target_of(s, copy)
+    access = next(access for access in node_of(s, block).reads if access.buffer == target)
+    if not access.where:
+        return copy
+    longer = s.pad(block, target)
+    s.inline(copy)
+    return longer
+
+
+def _flat(s: Schedule, block: Handle, loops: list[Handle]) -> Handle:
+    """The loops along an image as one, which binds one axis."""
+    sizes = [s.extent(loop) for loop in loops]
+    loop = fused(s, loops)
+    if sum(size > 1 for size in sizes) > 1:
+        s.join_axes(block)
+    return loop
+
+
+def _row_major(s: Schedule, block: Handle, buffer: str, first: int, sizes: Sequence[int]) -> None:
+    """The dimensions of a buffer from one on as one."""
+    steps = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
+    s.transform_layout(
+        block,
+        buffer,
+        lambda *index: (*index[:first], sum((i * n for i, n in zip(index[first:], steps, strict=True)), 0 * index[0])),
+    )

@@ -27,7 +27,7 @@ def pack_panels(
         name = node.axes[axis].label
         raise refusal(s, block, "pack_panels", f"axis '{name}' does not index '{buffer}' in one dimension")
     tiles = [size if d in dims else 1 for d in range(len(access.index))]
-    return pack(s, block, buffer, tiles, at, lanes)
+    return pack(s, block, buffer, tiles, (), at, lanes)
 
 
 def pack(
@@ -35,9 +35,9 @@ def pack(
     block: Handle,
     buffer: str,
     tiles: Sequence[Size],
+    order: Sequence[int],
     at: Handle | None,
     lanes: int,
-    order: Sequence[int] = (),
 ) -> Handle:
     """Pack an operand by vectors: the part that a loop needs just inside that loop, or the whole beforehand."""
     copy = s.pack(block, buffer, tiles, order)

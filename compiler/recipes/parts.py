@@ -10,9 +10,9 @@ from compiler.analysis.order import step
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.elementwise import vectors_in_turn
+from compiler.recipes.register_tile import register_tile, result_column
 from compiler.recipes.steps import along, at_most, in_vectors, nest, split_loops
 from compiler.recipes.thin import find_thin
-from compiler.recipes.tiles import result_column
 from compiler.schedule import Handle, Schedule, Size
 
 FEW = 8
@@ -74,17 +74,11 @@ def _tile(draft: Draft, block: Handle, column: str | None) -> None:
     (part, *spatial), reduction = split_loops(s, block)
     vector = next((h for h in spatial if s.label(h) == column), None)
     row = next((h for h in reversed(spatial) if h is not vector), None)
-    tile: dict[Handle, tuple[Handle, Handle]] = {}
-    for handle, size in ((row, ROWS), (vector, draft.lanes(label))):
-        if handle is not None:
-            outer, inner = s.split(handle, [None, min(size, s.extent(handle))])
-            tile[handle] = outer, inner
-    outside = [tile[handle][0] if handle in tile else handle for handle in spatial]
-    s.reorder(part, *outside, *reduction, *(inner for _, inner in tile.values()))
-    if row is not None:
-        s.unroll(tile[row][1])
-    if vector is not None:
-        s.vectorize(tile[vector][1])
+    limits = {handle: size for handle, size in ((row, ROWS), (vector, draft.lanes(label))) if handle is not None}
+    sizes = {handle: [min(size, s.extent(handle))] for handle, size in limits.items()}
+    tile = register_tile(s, [part, *spatial], reduction, list(sizes), sizes)
+    for handle, inner in zip(sizes, tile.tile, strict=True):
+        (s.vectorize if handle is vector else s.unroll)(inner)
 
 
 def _add_up(draft: Draft, block: Handle, lanes: int) -> None:

@@ -14,8 +14,20 @@ from compiler.recipes.draft import Alternative, Draft, in_order, labels
 from compiler.recipes.elementwise import elementwise, is_costly
 from compiler.recipes.packing import even, require_sizes
 from compiler.recipes.packing import pack as pack_operand
-from compiler.recipes.sizes import depth, evens, register_tile, rows_of, steps, width
-from compiler.recipes.steps import around, axes_of, cut, in_vectors, nest, node_of, own_loops, refusal, target_of
+from compiler.recipes.register_tile import accumulate, register_tile, vectors_of
+from compiler.recipes.sizes import depth, evens, product_tile, rows_of, steps, width
+from compiler.recipes.steps import (
+    around,
+    axes_of,
+    in_vectors,
+    nest,
+    node_of,
+    operands,
+    own_loops,
+    refusal,
+    target_of,
+    unroll_rows,
+)
 from compiler.schedule import Handle, Schedule, Size
 from compiler.types.elements import element_bytes
 
@@ -163,7 +175,7 @@ def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
     machine = draft.machine
     m, n, k = (axis.size for axis in block.axes[-3:])
     panels = draft.panels.get(block.reads[0].buffer)
-    wanted, vectors = register_tile(machine, m, n, lanes)
+    wanted, vectors = product_tile(machine, m, n, lanes)
     element = machine.vector_bits // (8 * draft.lanes(block.label))
     rows: Size
     if panels is not None:
@@ -287,22 +299,21 @@ def tiled_gebp(
         raise refusal(s, block, "gebp", f"pack='{pack}' names other operands than a and b")
     *outer, m, n, k = nest(s, block, "gebp", fewest=3)
     images = outer[len(outer) - tiles.images :]
-    a, b = _two(s, block)
-    x = _operand(s, block, a, m) if "a" in pack else None
-    y = _operand(s, block, b, n) if "b" in pack else None
-    vectors = [] if tiles.vectors == 1 else [tiles.vectors]
-    jc, jr, *columns = s.split(n, [None, tiles.panels, *vectors, lanes])
-    ic, ir, i = s.split(m, [None, tiles.groups, tiles.rows])
-    pc, k = s.split(k, [None, tiles.depth])
-    s.reorder(jc, pc, *images, ic, jr, ir, k, i, *columns)
-    pack_b = _packed(s, block, y, s.multiple(tiles.vectors, lanes), None if "b" in first else pc, lanes)
-    pack_a = _packed(s, block, x, tiles.rows, None if "a" in first else ic, lanes)
-    in_vectors(s, [i, *columns])
-    init = s.decompose_reduction(block, k)
+    if len(read := operands(s, block)) != 2:
+        raise refusal(s, block, "gebp", f"a matmul has 2 operands, this has {len(read)}")
+    panel = s.multiple(tiles.vectors, lanes)
+    layout_a = _panels(s, block, read[0], m, tiles.rows) if "a" in pack else None
+    layout_b = _panels(s, block, read[1], n, panel) if "b" in pack else None
+    sizes = {n: [tiles.panels, *vectors_of(tiles.vectors, lanes)], m: [tiles.groups, tiles.rows], k: [tiles.depth]}
+    tile = register_tile(s, [n, k, *images, m, n, m], [k], [m, n], sizes)
+    (jc, pc, *images, ic, jr, ir), (k,), (i, *columns) = tile.around, tile.reduction, tile.tile
+    pack_b = layout_b and pack_operand(s, block, read[1], *layout_b, None if "b" in first else pc, lanes)
+    pack_a = layout_a and pack_operand(s, block, read[0], *layout_a, None if "a" in first else ic, lanes)
+    init = accumulate(s, block, tile)
     s.prefetch(ir if s.extent(ir) > 1 else jr, target_of(s, block), 1)
     if pack_b is not None:
         s.prefetch(k, target_of(s, pack_b), AHEAD)
-    return Gebp(jc, pc, images[0] if images else ic, ic, jr, ir, k, i, columns[-1], pack_a, pack_b, init)
+    return Gebp(jc, pc, [*images, ic][0], ic, jr, ir, k, i, columns[-1], pack_a, pack_b, init)
 
 
 def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: Size, lanes: int = 16) -> None:
@@ -319,9 +330,9 @@ def store_packed(s: Schedule, consumer: Handle, product: Gebp, rows: Size, lanes
     s.reverse_compute_at(consumer, product.jr)
     target = target_of(s, consumer)
     s.transform_layout(consumer, target, tiles=[rows, 1])
-    *i, j = own_loops(s, consumer) or [product.jr]
-    if s.label(j) == s.label(product.jr):
+    if not (loops := own_loops(s, consumer)):
         return
+    *i, j = loops
     outer, vector = s.split(j, [None, min(lanes, s.extent(j))])
     s.reorder(outer, *i, vector)
     in_vectors(s, [*i, vector])
@@ -338,55 +349,29 @@ def apply_to_tiles(s: Schedule, consumer: Handle, product: Gebp, lanes: int = 16
     that reads the matmul's result at its own indices.
     """
     s.reverse_compute_at(consumer, product.ir)
-    *i, j = own_loops(s, consumer) or [product.ir]
-    if s.label(j) == s.label(product.ir):
-        return
-    in_vectors(s, [*([] if is_costly(node_of(s, consumer)) else i), *cut(s, j, lanes)])
+    if own_loops(s, consumer):
+        unroll_rows(s, consumer, lanes, 0 if is_costly(node_of(s, consumer)) else None)
 
 
-@dataclass(frozen=True)
-class _Operand:
-    """An operand: the dimension that the rows, or columns, of the result index, and the first that k does."""
+def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: Size) -> tuple[list[Size], list[int]]:
+    """The tiles and the order of dimensions that pack an operand in panels of `size` rows or columns, over which a loop
+    runs: the panels come before the reduction, which runs through each of them.
 
-    buffer: str
-    dim: int
-    first: int
-    rank: int
-
-
-def _two(s: Schedule, block: Handle) -> Sequence[str]:
-    read = node_of(s, block).sources
-    if len(read) != 2:
-        raise refusal(s, block, "gebp", f"a matmul has 2 operands, this has {len(read)}")
-    return read
-
-
-def _operand(s: Schedule, block: Handle, buffer: str, loop: Handle) -> _Operand:
-    """An operand of a matmul, as a loop over rows or columns indexes it."""
+    B[k, n] in panels of 32 columns is B.pack[n / 32][k][32]: tiles 1, 32; order 1, 0, 2.
+    """
     node = node_of(s, block)
     number = next(node_around.number for handle, node_around in around(s, block) if s.label(handle) == s.label(loop))
     reduced = {n for n, axis in enumerate(node.axes) if axis.is_reduce}
     axes = {n for n, form in enumerate(node.bindings) if number in form.variables()}
-    access = next(a for a in node.reads if a.buffer == buffer)
-    dims = [d for d, form in enumerate(access.index) if form.variables() & axes]
-    depths = [d for d, form in enumerate(access.index) if form.variables() & reduced]
+    index = next(access.index for access in node.reads if access.buffer == buffer)
+    dims = [d for d, form in enumerate(index) if form.variables() & axes]
+    depths = [d for d, form in enumerate(index) if form.variables() & reduced]
     if len(dims) != 1 or not depths:
         reason = f"'{buffer}' is not indexed by loop '{s.label(loop)}' in one dimension and by the reduction"
         raise refusal(s, block, "gebp", reason)
-    return _Operand(buffer, dims[0], depths[0], len(access.index))
-
-
-def _packed(
-    s: Schedule, block: Handle, operand: _Operand | None, size: Size, at: Handle | None, lanes: int
-) -> Handle | None:
-    """Pack an operand in panels of that many rows or columns, each with the reduction running through it: the part that
-    a loop needs just inside it, or the whole beforehand. Nothing if no operand is to be packed."""
-    if operand is None:
-        return None
-    tiles = [size if d == operand.dim else 1 for d in range(operand.rank)]
-    order = [d for d in range(operand.rank + (s.value(size) > 1)) if d != operand.dim]
-    order.insert(min(operand.dim, operand.first), operand.dim)
-    return pack_operand(s, block, operand.buffer, tiles, at, lanes, order)
+    order = [d for d in range(len(index) + (s.value(size) > 1)) if d != dims[0]]
+    order.insert(min(dims[0], depths[0]), dims[0])
+    return [size if d == dims[0] else 1 for d in range(len(index))], order
 
 
 def _depth(extent: int, tile: int, lanes: int) -> int:

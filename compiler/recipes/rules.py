@@ -19,9 +19,9 @@ from compiler.recipes.gradient import taps_in_registers
 from compiler.recipes.moving import as_written, pooling, transposes
 from compiler.recipes.parts import partial_sums, sums_in_parts
 from compiler.recipes.product import packed_product
+from compiler.recipes.register_tile import tiled_reduction
 from compiler.recipes.rows import normalised_rows
 from compiler.recipes.thin import thin_product
-from compiler.recipes.tiles import tiled_reduction
 from compiler.recipes.winograd import transformed_tiles
 from compiler.support.plugins import Extended
 

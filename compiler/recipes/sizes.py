@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from compiler.types.machines import Machine
 
 
-def register_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, int]:
+def product_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, int]:
     """Rows, and vectors of columns, of the register tile with the least work for a product of m rows and n columns.
 
     Candidates keep rows * vectors accumulators, the vectors of a row of B and one broadcast in registers, and have rows

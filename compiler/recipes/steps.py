@@ -140,6 +140,13 @@ def in_vectors(s: Schedule, loops: Sequence[Handle]) -> None:
     s.vectorize(loops[-1])
 
 
+def unroll_rows(s: Schedule, block: Handle, lanes: int, rows: int | None = None) -> None:
+    """Vectorize the innermost loop of an elementwise block on a register tile, and unroll the loops over `rows`, as
+    many of the others, all by default."""
+    *others, lane = own_loops(s, block)
+    in_vectors(s, [*others[len(others) - min(len(others), rows) if rows is not None else 0 :], *cut(s, lane, lanes)])
+
+
 def cut(s: Schedule, loop: Handle, lanes: int) -> list[Handle]:
     """A loop by vectors: the loop over them, where there are several, and the one over lanes."""
     return s.split(loop, [None, lanes]) if s.extent(loop) > lanes else [loop]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -11,8 +11,9 @@ from compiler.analysis.order import step
 from compiler.program.tree import Access, Block, Program
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.packing import ROWS, require_sizes
+from compiler.recipes.register_tile import accumulate, register_tile, vectors_of
 from compiler.recipes.steps import axes_of, in_vectors, refusal, target_of
-from compiler.schedule import Handle, Schedule
+from compiler.schedule import Handle, Schedule, Size
 
 FEW = 4
 """The most vectors that a matrix is streamed for; for more it is multiplied in panels, unless it would be packed in
@@ -156,15 +157,15 @@ def dots(s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: T
     Source: the kernels of BLIS for dotxf, Van Zee and van de Geijn 2015.
     """
     k, before = _around(s, block, long, short, tile)
-    heads, tiled = _tiled(s, [(long, tile.rows), (short, tile.columns)])
-    chunk, lane = s.split(k, [None, min(tile.depth, s.extent(k))])
-    s.reorder(*before, *heads, chunk, *tiled, lane)
-    partial = s.rfactor(block, lane)
+    outer = [long] if short is None else [long, short]
+    sizes = _cut(s, {long: tile.rows, **({} if short is None else {short: tile.columns}), k: tile.depth})
+    tiled = register_tile(s, [*before, *outer], [k], [*outer, k], sizes)
+    partial = s.rfactor(block, tiled.tile[-1])
     s.transform_layout(partial, target_of(s, partial), lambda lane, *dims: (*dims, lane))
-    *_, chunk = (around := s.get_loops(partial))[: -len(tiled) - 1]
-    in_vectors(s, around[-len(tiled) - 1 :])
+    *_, chunk = (around := s.get_loops(partial))[: -len(tiled.tile)]
+    in_vectors(s, around[-len(tiled.tile) :])
     s.decompose_reduction(partial, chunk)
-    for loop in s.get_loops(block)[-len(tiled) - 1 :]:
+    for loop in s.get_loops(block)[-len(tiled.tile) :]:
         s.unroll(loop)
     return s.get_loops(block)[0]
 
@@ -184,18 +185,14 @@ def streams(
     outermost loop. Requires one loop over the reduction, the innermost one. Source: the kernels of BLIS for axpyf.
     """
     k, before = _around(s, block, long, short, tile)
-    vector = min(lanes, s.extent(long))
-    panel, *columns = s.split(long, [None, *([tile.rows] if tile.rows > 1 else []), vector])
-    heads, rows = _tiled(s, [(short, tile.columns)])
+    rows = [] if short is None else [short]
+    sizes = {long: vectors_of(tile.rows, min(lanes, s.extent(long))), **_cut(s, dict.fromkeys(rows, tile.columns))}
     if resident:
-        s.reorder(*before, panel, *heads, k, *rows, *columns)
-        in_vectors(s, [*rows, *columns])
-        s.decompose_reduction(block, k)
+        accumulate(s, block, register_tile(s, [*before, long, *rows], [k], [*rows, long], sizes))
     else:
-        chunk, step = s.split(k, [None, min(tile.depth, s.extent(k))])
-        s.reorder(*before, chunk, panel, *heads, step, *rows, *columns)
-        in_vectors(s, [step, *rows, *columns])
-        s.decompose_reduction(block, chunk)
+        sizes |= _cut(s, {k: tile.depth})
+        tiled = register_tile(s, [*before, k, long, *rows], [], [k, *rows, long], sizes)
+        accumulate(s, block, tiled, tiled.around[len(before)])
     return s.get_loops(block)[0]
 
 
@@ -211,7 +208,6 @@ def _around(
     return k, [loop for loop in spatial if s.label(loop) not in taken]
 
 
-def _tiled(s: Schedule, loops: Sequence[tuple[Handle | None, int]]) -> tuple[list[Handle], list[Handle]]:
-    """Loops split by the sizes of a tile: those over tiles, and those inside one."""
-    pairs = [s.split(loop, [None, min(size, s.extent(loop))]) for loop, size in loops if loop is not None]
-    return [outer for outer, _ in pairs], [inner for _, inner in pairs]
+def _cut(s: Schedule, sizes: Mapping[Handle, int]) -> dict[Handle, list[Size]]:
+    """The sizes of loops in a register tile, at most their extents."""
+    return {loop: [min(size, s.extent(loop))] for loop, size in sizes.items()}

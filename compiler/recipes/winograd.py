@@ -9,6 +9,7 @@ from itertools import chain
 
 from compiler.program.tree import Access, Block, Program
 from compiler.recipes.draft import Alternative, Draft
+from compiler.recipes.register_tile import accumulate, register_tile
 from compiler.recipes.sizes import step_cycles
 from compiler.recipes.steps import by_axis, in_vectors, inside, target_of
 from compiler.schedule import Handle, Schedule, Size
@@ -231,8 +232,5 @@ def _multiply(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, at: Han
     s.transform_layout(product, target_of(s, s.get_block(blocks.filter)), tiles=[1, 1, 1, panel], order=[0, 1, 3, 2, 4])
     i, j, down, across, (k,), (c,) = by_axis(s, product, at)
     x = s.fuse(*down, *across) if down and across else [*down, *across][0]
-    x0, x1 = s.split(x, [None, tiles.tiles])
-    k0, k1, k2 = s.split(k, [None, tiles.vectors, lanes])
-    s.reorder(*i, *j, k0, x0, c, x1, k1, k2)
-    in_vectors(s, [x1, k1, k2])
-    s.decompose_reduction(product, c)
+    tile = register_tile(s, [*i, *j, k, x], [c], [x, k], {x: [tiles.tiles], k: [tiles.vectors, lanes]})
+    accumulate(s, product, tile)

@@ -12,9 +12,10 @@ import compiler
 from compiler import te
 from compiler.autotune.task import SearchTask
 from compiler.recipes import convolution as rule
+from compiler.recipes.convolution import by_preference
 from compiler.recipes.draft import Alternative, Draft
-from compiler.recipes.pointwise import by_preference
 from compiler.recipes.rules import RULES
+from compiler.recipes.sizes import evens
 from compiler.space.derivation import preferred
 from compiler.types.machines import host
 from tests.sample import some
@@ -250,7 +251,7 @@ def test_the_image_of_a_grouped_convolution_is_no_weight() -> None:
 
 @pytest.mark.parametrize(("channels", "chunk"), [(512, 16), (200, 8), (67, 24)])
 def test_chunks_divide_the_channels_where_they_can(channels: int, chunk: int) -> None:
-    chunks = rule.evens(channels, 8, 4, 512)
+    chunks = evens(channels, 8, 4, 512)
     assert rule._whole(channels, chunks, 24) == chunk
 
 
