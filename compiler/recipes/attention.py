@@ -28,11 +28,12 @@ from compiler.recipes.steps import (
 from compiler.schedule import Handle, Schedule, Size
 
 BLOCKS = 5
-"""The least blocks of an attention: scores, their maximum, powers, their sum, and the result."""
+"""The fewest blocks of an attention: scores, their maximum, powers, their sum, and the result."""
 
 
 def shared_rows(draft: Draft, label: str) -> Iterator[Alternative]:
-    """The last product, the softmax that it weighs with, and the product of the scores, for some rows at a time."""
+    """The second product of an attention, its softmax and its first product, computed for some rows of queries at a
+    time."""
     if len(draft.left) < BLOCKS or draft.left[-1] != label or not is_product(draft.block(label)):
         return
     length, depth = draft.block(label).axes[-1].size, draft.block(label).axes[-2].size
@@ -45,8 +46,8 @@ def shared_rows(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _price(draft: Draft, vectors: int, depth: int) -> tuple[float, float]:
-    """Cycles of a sum over so many vectors of depth in register tiles of some vectors, what fills up the last tile
-    counted, and its loads."""
+    """Estimate the cycles, and the loads, of a sum over `depth` vectors in register tiles of some vectors, with the
+    padding of the last tile."""
     rows = _rows(draft, vectors)
     sums, loads = rows * vectors, rows + vectors
     filled = -(-depth // vectors) * vectors / depth
@@ -54,7 +55,7 @@ def _price(draft: Draft, vectors: int, depth: int) -> tuple[float, float]:
 
 
 def _rows(draft: Draft, vectors: int) -> int:
-    """The most rows of queries in a register tile of some vectors."""
+    """Return the largest number of query rows in a register tile of some vectors."""
     return (draft.machine.registers - 1) // vectors - 1
 
 
@@ -70,14 +71,14 @@ def _apply(draft: Draft, label: str, usual: AttentionTiles, vectors: int, groupe
 
 
 AHEAD = 8
-"""How many keys ahead the second product asks for its rows of V."""
+"""The prefetch distance of the rows of V, in keys."""
 
 
 @dataclass(frozen=True)
 class AttentionTiles:
     """The register tile of both products, `mr` queries by `nr` keys or columns of the result, in vectors of `lanes`;
-    and how many such row panels of scores are made at a time, so that they share each panel of keys. `mr` and `group`
-    may be parameters, and are then taken as they are; a parameter counts more than one."""
+    and the row panels of scores in a `group`, which share each panel of keys. `mr` and `group` may be parameters, which
+    must be above one."""
 
     mr: Size = 6
     nr: int = 64
@@ -85,7 +86,7 @@ class AttentionTiles:
     group: Size = 1
 
     def over(self, queries: int) -> AttentionTiles:
-        """The tiles for so many queries: constants are evened out, and no larger than there is need for."""
+        """Limit constant tiles to a number of queries, and even out the groups."""
         if not isinstance(self.mr, int) or not isinstance(self.group, int):
             return self
         groups = even(queries, self.group * self.mr, self.mr)
@@ -93,7 +94,7 @@ class AttentionTiles:
 
 
 def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
-    """Tiles for keys and values of [length, depth] in f32, with 32 vector registers.
+    """Return the tiles for keys and values of [length, depth] in f32, with 32 vector registers.
 
     6 x 4 vectors, or 5 x 5, or 4 x 6, whichever divides the depth in the fewest panels: mr * n accumulators, n vectors
     of the second operand and one element of the first, which is 10 loads in 24 multiply-adds. Row panels are grouped
@@ -106,7 +107,8 @@ def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
 
 @dataclass(frozen=True)
 class Softmax:
-    """The blocks before the second product; `logits` are those between the scores and the maximum that make results."""
+    """The blocks before the second product; `logits` are blocks between the scores and the maximum whose results are
+    outputs."""
 
     scores: Handle
     logits: list[Handle]
@@ -118,7 +120,7 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Attention:
-    """The outer loops that the blocks of a scheduled attention share: over the heads, and over groups of queries."""
+    """The outer loops of a scheduled attention: over heads, and over groups of queries."""
 
     heads: list[Handle]
     group: Handle
@@ -177,7 +179,7 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
 
 
 def _blocks(s: Schedule, block: Handle) -> Softmax:
-    """The blocks before the second product; other elementwise blocks between them are inlined."""
+    """Return the blocks before the second product; inline other elementwise blocks between them."""
     weights = _only(s, block, [h for h in s.get_producers(block) if not _reduces(s, h)], "one block of weights")
     _inline_before(s, weights)
     total = _only(s, block, [h for h in s.get_producers(weights) if _reduces(s, h)], "one sum in the weights")
@@ -197,7 +199,7 @@ def _blocks(s: Schedule, block: Handle) -> Softmax:
 
 
 def _inline_before(s: Schedule, block: Handle) -> None:
-    """Inline the elementwise blocks between a block and the reduction that it needs: a difference, a reciprocal."""
+    """Inline the elementwise blocks between a block and a reduction it depends on: a difference, a reciprocal."""
     for producer in s.get_producers(block):
         node = node_of(s, producer)
         reads_reduction = any(_reduces(s, before) for before in s.get_producers(producer))
@@ -206,7 +208,8 @@ def _inline_before(s: Schedule, block: Handle) -> None:
 
 
 def _stages(s: Schedule, softmax: Softmax) -> list[Handle]:
-    """The blocks between the products that work on some rows at a time, in order. Results of reductions are copies."""
+    """Return the blocks computed for some rows between the products, in order. An output of a reduction is written by a
+    copy."""
     stages: list[Handle] = []
     for block in (softmax.scores, *softmax.logits, softmax.largest, softmax.powers, softmax.total, softmax.weights):
         is_result = makes_result(s, node_of(s, block))
@@ -218,8 +221,8 @@ def _stages(s: Schedule, softmax: Softmax) -> list[Handle]:
 
 
 def _for_rows(s: Schedule, stage: Handle, block: Handle, rows: Handle, tiles: AttentionTiles) -> Handle:
-    """Compute a stage for the rows of one iteration; a stage that makes a result shares the loops of the second product
-    down to the given one over rows."""
+    """Compute a stage for the rows of one iteration; a stage that writes an output shares the loops of the second
+    product."""
     if not makes_result(s, node_of(s, stage)):
         s.compute_at(stage, rows)
         return rows
@@ -230,7 +233,7 @@ def _for_rows(s: Schedule, stage: Handle, block: Handle, rows: Handle, tiles: At
 
 
 def _add_single_loops(s: Schedule, stage: Handle, shape: Sequence[int]) -> None:
-    """Give a nest loops of one iteration where the shape of heads and rows has ones: a copy has none there."""
+    """Add loops of one iteration to a copy for the extents of one in the shape of heads and rows."""
     for n, size in enumerate(shape):
         loops = nest(s, stage, "attention")
         if size == 1 and n == len(loops):
@@ -240,7 +243,7 @@ def _add_single_loops(s: Schedule, stage: Handle, shape: Sequence[int]) -> None:
 
 
 def _in_vectors(s: Schedule, softmax: Softmax, stages: Sequence[Handle], rows: Handle, lanes: int) -> None:
-    """The stages of all rows of an iteration by vectors; the powers and their sum share a loop."""
+    """Vectorize the stages of all rows of an iteration; merge the loops of the powers and their sum."""
     vectors: dict[Handle, Handle | None] = {}
     for stage in stages:
         vectors[stage] = (_over_lanes if _reduces(s, stage) else _by_vectors)(s, stage, rows, lanes)
@@ -250,7 +253,7 @@ def _in_vectors(s: Schedule, softmax: Softmax, stages: Sequence[Handle], rows: H
 
 
 def _require_loops(s: Schedule, block: Handle, scores: Handle) -> None:
-    """The first product keeps its loops over keys and over the depth where it is computed for some rows only."""
+    """Refuse scores of one key or depth one, which have no such loop when computed for some rows only."""
     for axis in node_of(s, scores).axes[-2:]:
         if axis.size == 1:
             reason = f"axis '{axis.label}' of the scores has one element: there is nothing to tile"
@@ -268,7 +271,7 @@ def _reduces(s: Schedule, block: Handle) -> bool:
 
 
 def _scores(s: Schedule, block: Handle, head: Handle | None, group: Handle, tiles: AttentionTiles) -> None:
-    """The first product by register tiles, with both operands packed; a panel of keys serves all rows of a group."""
+    """Tile the first product in registers, with both operands packed; the rows of a group share a panel of keys."""
     *_, m, n, d = range(len(node_of(s, block).axes))
     keys = operand_over(s, block, n)
     queries = other_operand(s, block, keys)
@@ -282,7 +285,7 @@ def _scores(s: Schedule, block: Handle, head: Handle | None, group: Handle, tile
 
 
 def _by_vectors(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle:
-    """A block's rows and columns as vectors of all rows, the same columns of each: the loop over the vectors."""
+    """Vectorize the columns of a block for all rows of an iteration together; return the loop over vectors."""
     *row, column = inside(s, block, rows)
     vectors, lane = by_vectors(s, column, lanes)
     s.reorder(vectors, *row, lane)
@@ -291,7 +294,8 @@ def _by_vectors(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle:
 
 
 def _over_lanes(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle | None:
-    """A reduction of each row as one vector of partial results a row, combined at the end: the loop over the vectors.
+    """Reduce each row in a vector of partial results, combined at the end; return the loop over vectors, None for a row
+    of one vector.
 
     Each row is a chain of its own, so that several are under way. A single vector is left as it is.
     """

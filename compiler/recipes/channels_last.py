@@ -1,4 +1,4 @@
-"""Convolutions whose results have channels last: filters in lanes, pixels of a row in a register tile."""
+"""Convolutions with channels last: filters in lanes, pixels of a row in a register tile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from math import prod
 
 from compiler.affine.linear import Linear, Quotient
 from compiler.analysis.order import step
-from compiler.program.tree import Access
+from compiler.program.tree import Access, Block
 from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.implicit_gemm import pack_filters
 from compiler.recipes.packing import copy_in_vectors
@@ -23,7 +23,7 @@ MOST_UNROLLED = 80
 """The most multiplications of a depthwise tile with all taps unrolled: more code is no faster, and slow to compile."""
 
 FEWEST = 4
-"""The fewest filters that are worth a vector."""
+"""The fewest filters for vectors of filters."""
 
 
 @dataclass(frozen=True)
@@ -39,23 +39,15 @@ class LastWindow:
     strides: Mapping[int, int]
 
 
-@dataclass(frozen=True)
-class LastTiles:
-    """The register tile of a convolution, constants or parameters: pixels of a row, vectors of filters."""
-
-    pixels: Size
-    vectors: Size
-
-
 def filters_in_lanes(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A convolution whose filters lie side by side in its result, with taps along its rows: dense or depthwise."""
+    """A convolution, dense or depthwise, with a result contiguous along filters and taps along its rows."""
     window = _window(draft, label)
     if window is not None:
         yield Alternative("filters in lanes", partial(_apply, label=label, window=window))
 
 
 def _window(draft: Draft, label: str) -> LastWindow | None:
-    """The reads of such a convolution; None for other blocks."""
+    """Return the reads of such a convolution; None for other blocks."""
     block, program = draft.block(label), draft.schedule.program
     if block.combiners != ("add",) or block.table is not None or len(block.reads) != 2 or block.spatial < 3:
         return None
@@ -77,48 +69,43 @@ def _window(draft: Draft, label: str) -> LastWindow | None:
 
 
 def _slides(form: Linear, axis: int) -> bool:
-    """Whether an index moves along an axis and a tap, or along the axis divided by a stride."""
+    """Return whether an index has an axis and a tap, or the axis divided by a stride."""
     divided = any(isinstance(atom, Quotient) and not atom.is_mod for atom, _ in form.terms)
     return axis in form.variables() and (divided or (bool(form.coefficient(axis)) and len(form.variables()) > 1))
 
 
 def _strides(image: Access, pixels: int) -> dict[int, int]:
-    """By how much axes along the image are divided: the strides of a transposed convolution."""
+    """Map axes along the image to the strides that divide them in a transposed convolution."""
     atoms = [atom for form in image.index for atom, _ in form.terms if isinstance(atom, Quotient) and not atom.is_mod]
     return {axis: atom.divisor for atom in atoms for axis in atom.form.variables() if axis < pixels}
 
 
 def _apply(draft: Draft, label: str, window: LastWindow) -> Sequence[str]:
     s, after = draft.schedule, draft.consumer(label)
-    handle, tiles, lanes = s.get_block(label), _tiles(draft, label, window), _lanes(draft, label)
+    block = draft.block(label)
+    lanes = min(draft.lanes(label), block.axes[block.spatial - 1].size)
+    handle, sizes = s.get_block(label), _tiles(draft, block, window, lanes)
     epilogue = s.cache_write(handle) if after is None else s.get_block(after.label)
-    draft.parallel(*channels_last(s, handle, epilogue, window, tiles, lanes))
+    draft.parallel(*channels_last(s, handle, epilogue, window, sizes, lanes))
     return [label, *labels(after)]
 
 
-def _lanes(draft: Draft, label: str) -> int:
-    """The lanes of a vector of filters: of few filters, all of them."""
-    block = draft.block(label)
-    return min(draft.lanes(label), block.axes[block.spatial - 1].size)
-
-
-def _tiles(draft: Draft, label: str, window: LastWindow) -> LastTiles:
-    """The open choices. Of a depthwise convolution at most a quarter of the registers are sums: the elements that two
-    tiles read count for both."""
-    block, lanes = draft.block(label), _lanes(draft, label)
+def _tiles(draft: Draft, block: Block, window: LastWindow, lanes: int) -> tuple[Size, Size]:
+    """Add the choices. Of a depthwise convolution at most a quarter of the registers are accumulators: neighbouring
+    tiles read common elements twice."""
     width, count = block.axes[block.spatial - 2].size, -(-block.axes[block.spatial - 1].size // lanes)
     taps = prod(axis.size for axis in block.axes[block.spatial :])
     if window.is_depthwise:
         options = range(1, min(width, draft.machine.registers // 4) + 1)
         best = min(options, key=lambda pixels: -(-width // pixels) * (pixels + 2))
-        return LastTiles(draft.choose(options, best, "pixels"), 1)
+        return draft.choose(options, best, "pixels"), 1
     counts = range(1, min(4, count) + 1)
     pixels, vectors = pixel_tile(draft.machine, width, counts, count, taps)
-    return LastTiles(draft.choose(pixels_of(width), pixels, "pixels"), draft.choose(counts, vectors, "vectors"))
+    return draft.choose(pixels_of(width), pixels, "pixels"), draft.choose(counts, vectors, "vectors")
 
 
 def channels_last(
-    s: Schedule, block: Handle, epilogue: Handle, window: LastWindow, tiles: LastTiles, lanes: int
+    s: Schedule, block: Handle, epilogue: Handle, window: LastWindow, sizes: tuple[Size, Size], lanes: int
 ) -> list[Handle]:
     """Schedule a convolution by tiles of some pixels of a row and some filters, in vectors.
 
@@ -134,18 +121,19 @@ def channels_last(
     and D follows for all of them. Gives the loop over panels of filters, and, of a dense one, that over rows. Source:
     `implicit_gemm`, whose results are transposed in registers; these are not.
     """
+    pixel_count, vectors = sizes
     pad = s.pad(block, window.image.buffer) if window.image.where else None
     if pad is not None and not window.is_depthwise:
         copy_in_vectors(s, pad, lanes)
-    pack_filters(s, block, window.weights, window.filters, s.multiple(tiles.vectors, lanes), taps_first=True)
+    pack_filters(s, block, window.weights, window.filters, s.multiple(vectors, lanes), taps_first=True)
     spatial = node_of(s, block).spatial
     loops = by_axis(s, block)
     phases = [] if window.is_depthwise else _split_phases(s, loops, window.strides)
     *outer, row, pixels, filters = chain(*loops[:spatial])
     channels, *taps = chain(*loops[spatial:])
     reduction = [channels, *taps] if window.is_depthwise else [*taps, channels]
-    sizes = {pixels: [tiles.pixels], filters: vectors_of(tiles.vectors, lanes)}
-    tile = register_tile(s, [*outer, filters, row, *phases, pixels], reduction, [pixels, filters], sizes)
+    levels = {pixels: [pixel_count], filters: vectors_of(vectors, lanes)}
+    tile = register_tile(s, [*outer, filters, row, *phases, pixels], reduction, [pixels, filters], levels)
     panel, inside = tile.around[len(outer)], tile.around[-1]
     if pad is not None and window.is_depthwise:
         s.compute_at(pad, panel)
@@ -153,7 +141,7 @@ def channels_last(
     s.reverse_compute_at(epilogue, row if phases else inside)
     unroll_rows(s, epilogue, lanes, 0 if phases else None)
     if window.is_depthwise:
-        is_small = s.value(tiles.pixels) * prod(map(s.extent, reduction)) <= MOST_UNROLLED
+        is_small = s.value(pixel_count) * prod(map(s.extent, reduction)) <= MOST_UNROLLED
         for tap in reduction if is_small else reduction[-1:]:
             s.unroll(tap)
     in_vectors(s, tile.tile)
@@ -161,7 +149,7 @@ def channels_last(
 
 
 def _split_phases(s: Schedule, loops: list[list[Handle]], strides: Mapping[int, int]) -> list[Handle]:
-    """Split the loops along the image by the strides of a transposed convolution; gives the loops over phases."""
+    """Split the loops along the image by the strides of a transposed convolution; return the loops over phases."""
     phases = []
     for axis, stride in sorted(strides.items()):
         if stride > 1 and loops[axis]:

@@ -1,4 +1,4 @@
-"""Which register tiles a convolution gets, and their sizes: implicit GEMM, products over pixels, phases of strides."""
+"""The alternatives of a convolution and their sizes: implicit GEMM, products over pixels, phases of strides."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from compiler.recipes.sizes import evens, pixel_tile, pixels_of, product_tile, r
 from compiler.schedule import Size
 
 IDLE = {True: 1.2, False: 1.1}
-"""By how much the lanes of all vectors of pixels may exceed the pixels, by whether the filters never change: beyond,
-filters go into the lanes. Vectors of pixels want them packed, which each call does where they change."""
+"""The largest ratio of lanes to pixels for pixels in lanes, for constant filters and for others, which each call has to
+pack; above it filters are in lanes."""
 FEWEST_TILES = 5
-"""The fewest register tiles that read the pixels that have been packed."""
+"""The fewest register tiles for which packing a panel of pixels pays."""
 
 
 def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -60,8 +60,8 @@ def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alternative]]:
-    """The ways of C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0] over packed pixels, with vectors of pixels or of
-    filters: those to prefer to an image read in place, and the others. None for other blocks."""
+    """Return the alternatives of C[n, o, h, w] += X[n, c, h*S, w*S] * W[o, c, 0, 0] with packed pixels, in lanes or
+    broadcast: those better than reading the image in place, and those worse. Both are empty for other blocks."""
     block = draft.block(label)
     image = pointwise_image(block)
     if image is None or (pixels := _pixels(block)) < 2:
@@ -82,7 +82,7 @@ def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alt
 
 
 def _pixels(block: Block) -> int:
-    """The pixels of a channel of the result, along the dimensions without taps."""
+    """Return the pixels of a channel of the result, along the dimensions without taps."""
     return prod(axis.size for axis in block.axes[2 + tapped_dimensions(block) : block.spatial])
 
 
@@ -101,14 +101,14 @@ def _pointwise(draft: Draft, label: str, image: Access) -> Sequence[str]:
 
 
 def _producer(draft: Draft, image: Access) -> Block | None:
-    """The elementwise block that computes the image, for this alone: a copy reads each pixel once. None where there is
-    no such block, and where a function in it would be computed for idle lanes too."""
+    """Return the elementwise block that computes the image for this convolution only: it can be part of the copy, which
+    reads each pixel once. None for a costly one: the copy has idle lanes too."""
     producer = draft.producer(image.buffer)
     return producer if producer and draft.is_temporary(producer.label) and not is_costly(producer) else None
 
 
 def _pointwise_tiles(draft: Draft, block: Block, lanes: int) -> PointwiseTiles:
-    """The open choices: the search begins at the register tile of least work."""
+    """Add the choices of `pointwise`; the default is the register tile of least work."""
     machine, pixels, o = draft.machine, _pixels(block), block.axes[1].size
     preferred, vectors = product_tile(machine, o, pixels, lanes)
     fitting = {r for v in range(1, 5) for r in rows_of(machine, v) if r <= o}
@@ -155,8 +155,8 @@ def _by_phases(draft: Draft, label: str, strides: Sequence[int]) -> Sequence[str
 
 
 def _register_tile(draft: Draft, w: int, vectors: int, steps: int, multiple: int = 0) -> tuple[Size, Size, int]:
-    """Open choices of the pixels of a row of w, and of the vectors of filters of a register tile, which divide
-    `multiple`; and the preferred count of these vectors."""
+    """Add the choices of pixels, for rows of w, and of vectors of filters, divisors of `multiple`; return both and the
+    preferred vectors."""
     counts = [n for n in range(1, min(4, vectors) + 1) if multiple % n == 0]
     pixels, preferred = pixel_tile(draft.machine, w, counts, vectors, steps)
     chosen = draft.choose(pixels_of(w), pixels, "pixels")
@@ -164,7 +164,7 @@ def _register_tile(draft: Draft, w: int, vectors: int, steps: int, multiple: int
 
 
 def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTiles:
-    """The open choices: what suits registers and L1 is where the search begins."""
+    """Add the choices of an implicit GEMM; the defaults fit registers and L1."""
     o, w, c = (block.axes[axis].size for axis in (1, block.spatial - 1, block.spatial))
     taps, vectors = taps_of(block), -(-share // lanes)
     divisor = 0 if share == o else share // lanes
@@ -176,13 +176,13 @@ def _tiles(draft: Draft, block: Block, lanes: int, share: int) -> ConvolutionTil
 
 
 def _whole(c: int, chunks: Sequence[int], most: int) -> int:
-    """The largest chunk up to `most` that c is a multiple of, so that the loops that pack it have no ragged end; `most`
-    where that is much shorter."""
+    """Return the largest chunk up to `most` that divides c, so that the packing loops have no remainder; `most` itself
+    if that is four times as long or more."""
     return max((n for n in chunks if n <= most < 4 * n and c % n == 0), default=most)
 
 
 def strides_of_phases(block: Block) -> list[int]:
-    """The strides along the image of a block that `by_phases` takes; none for other blocks."""
+    """Return the strides along the image of a transposed convolution; empty for other blocks."""
     spatial = block.spatial
     image = next((a for a in block.reads if any(map(_quotient, a.index[2:]))), None)
     if image is None or not 3 <= spatial <= 5 or len(block.axes) != 2 * spatial - 1 or len(image.index) != spatial:
@@ -195,5 +195,5 @@ def strides_of_phases(block: Block) -> list[int]:
 
 
 def _quotient(form: Linear) -> int:
-    """The divisor in a form; 0 if the form has none."""
+    """Return the divisor of an index with a floordiv; 0 without one. The index (h + 1) floordiv 2 - r has 2."""
     return next((atom.divisor for atom, _ in form.terms if not isinstance(atom, int) and not atom.is_mod), 0)

@@ -15,16 +15,16 @@ from compiler.recipes.steps import cut, in_vectors, nest, node_of, own_loops, re
 from compiler.schedule import Handle, Schedule, Size
 
 MOST_UNROLLED = 180
-"""The most multiplications of a register tile with all its taps unrolled, so that rows of the result share what they
-load: more code takes longer to compile. A tile that holds the whole image may have twice as many: it is read as it lies
-then, without a copy. With a stride half as many: rows share less."""
+"""The most multiplications of a register tile with all taps unrolled, so that rows of the result share loads: more code
+compiles slowly. Twice as many for a tile of a complete image, which is read in place, without a copy; half as many with
+a stride: rows share less."""
 ROLLED = 1.3
-"""What a loop over the taps costs, by measurement: 1.15 to 1.6 times the time of the same tile with all unrolled."""
+"""The relative time of a loop over taps, against unrolled ones: 1.15 to 1.6 by measurement."""
 
 
 def vectors_of_pixels(draft: Draft, label: str) -> Iterator[Alternative]:
-    """C[n, o, h, w] += X[n, o floordiv M + c, h.., w..] * W[o, c, r, q], where fewer filters than a vector has lanes
-    read the same channels."""
+    """C[n, o, h, w] += X[n, o floordiv M + c, h.., w..] * W[o, c, r, q], with M below the lanes of a vector: pixels are
+    in lanes."""
     block = draft.block(label)
     if block.combiners != ("add",) or block.table is not None:
         return
@@ -35,7 +35,7 @@ def vectors_of_pixels(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _pixels(block: Block) -> int:
-    """The pixels of a row of the result."""
+    """Return the pixels of a row of the result."""
     return int(block.axes[block.spatial - 1].size)
 
 
@@ -48,7 +48,7 @@ def _apply(draft: Draft, label: str) -> Sequence[str]:
 
 
 def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
-    """At most a quarter of the registers are accumulators, of rows that have no vector left over."""
+    """Add the choices of `by_pixels`. At most a quarter of the registers are accumulators, whole rows of vectors."""
     count, most = -(-_pixels(block) // lanes), max(1, draft.machine.registers // 4)
     vectors = max(n for n in range(1, min(count, most) + 1) if count % n == 0)
     height = block.axes[block.spatial - 2].size if block.spatial > 3 else 1
@@ -57,7 +57,7 @@ def _tiles(draft: Draft, block: Block, lanes: int) -> PixelTiles:
     unrolled = MOST_UNROLLED if dense else MOST_UNROLLED // 2
 
     def cost(rows: int) -> float:
-        """Rows that are computed, each with its share of a tile's start, and dearer where taps are in a loop."""
+        """Rows with padding, each with its share of a tile's start; more if the taps are a loop."""
         rolled = taps * rows * vectors > unrolled
         return -(-height // rows) * rows * (1 + 1 / (rows * vectors)) * (ROLLED if rolled else 1)
 
@@ -130,8 +130,8 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
 
 
 def image_of(block: Block) -> Access | None:
-    """The read of a convolution's image by a block whose filters, the second axis, read some channels each; None for
-    other blocks."""
+    """Return the read of the image by a convolution whose filters, axis 1, read different channels; None for other
+    blocks."""
     last = block.spatial - 1
     images = [access for access in block.reads if access.index and last in access.index[-1].variables()]
     if block.spatial < 3 or len(images) != 1 or len(block.reads) != 2 or len(images[0].index) != block.spatial:
@@ -143,13 +143,13 @@ def image_of(block: Block) -> Access | None:
 
 
 def share_of(image: Access) -> int:
-    """How many filters read the same channels."""
+    """Return the number of filters that read the same channels."""
     divided = [atom for atom, _ in image.index[1].terms if isinstance(atom, Quotient) and not atom.is_mod]
     return divided[0].divisor if divided else 1
 
 
 def _copy_rows(s: Schedule, copy: Handle, step: int, lanes: int) -> None:
-    """Copy rows with a border by vectors: the border on the left, whole vectors without a mask, and the end."""
+    """Vectorize a copy of rows with a border: the left border, vectors without a mask, and the end."""
     source = node_of(s, copy).reads[0]
     width = s.program.buffers[source.buffer].shape[-1]
     border = -min(0, source.index[-1].constant)
@@ -168,9 +168,9 @@ def _copy_rows(s: Schedule, copy: Handle, step: int, lanes: int) -> None:
 
 
 def _pieces(left: int, inner_end: int, end: int, lanes: int) -> list[int]:
-    """Where to cut a row whose columns lie apart: after the border on the left; vectors, then shorter and shorter ones,
-    up to the column that is the last in each part; and where the last part ends. Lanes with a mask would be gathered
-    one by one."""
+    """Return the positions to cut a row with separate columns of each remainder: after the left border, after whole
+    vectors, then after ever shorter ones, up to the shortest remainder's end, and at the longest one's end. Masked
+    lanes would be gathered one by one."""
     at = left + max(0, inner_end - left) // lanes * lanes
     cuts = [left, at]
     while at < inner_end:
@@ -180,7 +180,7 @@ def _pieces(left: int, inner_end: int, end: int, lanes: int) -> list[int]:
 
 
 def _partitioned(s: Schedule, loop: Handle, positions: list[int]) -> list[Handle]:
-    """A loop cut at the positions that are inside it."""
+    """Partition a loop at the positions inside it."""
     pieces = []
     for position in sorted(set(positions), reverse=True):
         if 0 < position < s.extent(loop):
@@ -190,4 +190,4 @@ def _partitioned(s: Schedule, loop: Handle, positions: list[int]) -> list[Handle
 
 
 FEW = 8
-"""The most vectors of a row that are copied by unrolled code."""
+"""The most vectors of a row in an unrolled copy."""

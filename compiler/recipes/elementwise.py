@@ -1,4 +1,4 @@
-"""Elementwise blocks: by vectors, inlined into what reads them, or computed for a row of that."""
+"""Elementwise blocks: vectorized, inlined into their readers, or computed for a row of a reader."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from compiler.schedule import Handle, Schedule, Size
 from compiler.types.elements import element_bytes
 
 INSTRUCTIONS = (math.AbsFOp, math.AbsIOp, math.CopySignOp, math.FmaOp)
-"""Mathematical functions that are an instruction or two."""
+"""Mathematical functions of one or two instructions."""
 
 
 def vectors(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A block without a reduction, on its own: its innermost loop by vectors; inlined into what reads it.
+    """An elementwise block: inlined into its reader, or vectorized along its innermost loop.
 
     Mathematical functions one of the other are not inlined but computed for a row: a processor looks ahead as far as
     some vectors of one function, not over two, one behind the other.
@@ -44,20 +44,20 @@ def vectors(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _joins_for_a_sum(draft: Draft, label: str) -> bool:
-    """Whether a block takes each element from one of several arrays, as a concatenation does, and a reduction reads it:
-    inlined, it would choose in each step of a product."""
+    """Return whether a reduction reads a block that selects between arrays, such as a concatenation: inlined, the
+    selection would be made in each step of the reduction."""
     reads = draft.block(label).reads
     joins = len(reads) > 1 and any(access.where for access in reads)
     return joins and any(reader.combiners for reader in draft.readers(label))
 
 
 def _in_place(draft: Draft, label: str) -> bool:
-    """Whether the one elementwise block that reads a temporary does so at its own indices."""
+    """Return whether the only reader of a temporary is elementwise, at the same indices."""
     return draft.is_temporary(label) and draft.consumer(label) is not None and len(draft.block(label).axes) > 1
 
 
 def _before(draft: Draft, label: str) -> Sequence[str]:
-    """Compute a block for a row of what reads it, just before that."""
+    """Compute a block for a row of its reader, just before the row."""
     s, block = draft.schedule, draft.schedule.get_block(label)
     reader = s.get_block(draft.readers(label)[0].label)
     s.compute_at(block, s.get_loops(reader)[-2])
@@ -66,7 +66,7 @@ def _before(draft: Draft, label: str) -> Sequence[str]:
 
 
 def chains(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A block without a reduction or a mathematical function that one other such block reads: inlined into that."""
+    """An elementwise block without mathematical functions and with a single reader of that kind: inlined."""
     block, readers = draft.block(label), draft.readers(label)
     if block.combiners or block.table is not None or is_costly(block) or len(readers) != 1:
         return
@@ -95,7 +95,8 @@ def _by_vectors(draft: Draft, label: str, streamed: bool) -> Sequence[str]:
 
 
 def streamed_ways(draft: Draft, label: str) -> list[bool]:
-    """Whether results go past the caches: what reads them next finds them in L3, where they fit into that."""
+    """Return the ways to store a result, with nontemporal stores or without, the better first: a result that fits L3 is
+    found there by its readers."""
     buffer = draft.schedule.program.buffers[draft.block(label).writes[0].buffer]
     bytes = prod(buffer.shape) * element_bytes(buffer.element)
     if bytes <= draft.machine.l2_bytes or buffer.name in draft.schedule.program.allocs:
@@ -104,24 +105,24 @@ def streamed_ways(draft: Draft, label: str) -> list[bool]:
 
 
 def vectors_in_turn(draft: Draft, extent: int, lanes: int) -> Size:
-    """How many vectors are computed one behind the other: as many as add little to the last ones, 4 at most."""
+    """Add the choice of vectors computed one after another; the default is at most 4, with little padding."""
     count = -(-extent // lanes)
     padded = {v: -(-count // v) * v for v in (1, 2, 3, 4)}
     least_padded = min(padded[v] for v in (2, 3, 4))
-    wanted = max((v for v, size in padded.items() if v <= count and 10 * size <= 11 * least_padded), default=1)
-    return draft.choose([v for v in (2, 3, 4, 6, 8, 12, 16) if v <= count] or [1], wanted, "vectors")
+    preferred = max((v for v, size in padded.items() if v <= count and 10 * size <= 11 * least_padded), default=1)
+    return draft.choose([v for v in (2, 3, 4, 6, 8, 12, 16) if v <= count] or [1], preferred, "vectors")
 
 
 def is_cut(draft: Draft, label: str) -> bool:
-    """Whether a block reads several elements for each of its results, and another moves these under conditions, as a
-    pad does: under those conditions each of them would be read."""
+    """Return whether a block of several operands is read under conditions by a block such as a pad: inlined, each
+    operand would be read under them."""
     block, written = draft.block(label), {access.buffer for access in draft.block(label).writes}
     reads = [a for reader in draft.readers(label) if not reader.combiners for a in reader.reads]
     return len(block.reads) > 1 and any(access.where for access in reads if access.buffer in written)
 
 
 def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) -> None:
-    """Run the innermost loop of a block by vectors, some of them one behind the other.
+    """Vectorize the innermost loop of a block, some vectors unrolled.
 
         j = 1024 { D(j) }                        // 16 lanes, 4 vectors
       ->
@@ -138,7 +139,7 @@ def elementwise(s: Schedule, block: Handle, lanes: int = 16, vectors: Size = 4) 
 
 
 def units_outside(s: Schedule, block: Handle) -> list[Handle]:
-    """Run the loops of one iteration around a block outside the others, if the innermost is one; gives the loops.
+    """Move the loops of one iteration outside if the innermost loop is one; return all loops.
 
       i = 20 { j = 30 { k = 1 { D(i, j, k) } } }
     ->
@@ -153,17 +154,17 @@ def units_outside(s: Schedule, block: Handle) -> list[Handle]:
 
 
 def is_costly(node: Block) -> bool:
-    """Whether a block's body has a mathematical function, which is not computed twice."""
+    """Return whether a block computes a mathematical function, which is not to be recomputed."""
     return any(kind.name.startswith("math.") for kind in _kinds(node))
 
 
 def is_long(node: Block) -> bool:
-    """Whether a block's body has a mathematical function of many instructions, one after the other."""
+    """Return whether a block computes a mathematical function of many dependent instructions."""
     return any(kind.name.startswith("math.") and kind not in INSTRUCTIONS for kind in _kinds(node))
 
 
 def _kinds(node: Block) -> Iterator[type[Operation]]:
-    """The operations of a block's body."""
+    """Iterate over the operations of a block's body."""
     pending = list(node.body)
     while pending:
         scalar = pending.pop()

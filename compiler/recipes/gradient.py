@@ -25,7 +25,7 @@ from compiler.schedule import Handle, Schedule
 from compiler.types.machines import Machine
 
 AGAIN = 1.2
-"""The cost of one pass through the pixels for each row of taps."""
+"""The relative cost of a step if each row of taps has a pass of its own through the pixels."""
 
 
 def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -50,8 +50,8 @@ def taps_in_registers(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _by_cycles(machine: Machine, block: Block, lanes: int) -> list[tuple[int, int]]:
-    """Rows of taps, one or all of up to three, of sums in steps all, and vectors of output channels, of register tiles:
-    those that fit the registers first, and the least cycles first. A step loads the taps' elements and the vectors."""
+    """Order the register tiles, rows of taps and vectors of output channels: those that fit the registers first, fewest
+    cycles first. Sums in steps have all rows of taps, others one or up to three."""
     in_one = len(block.axes) == 7
     rows, columns, channels = block.axes[2].size, block.axes[3].size, block.axes[0].size
 
@@ -67,8 +67,8 @@ def _by_cycles(machine: Machine, block: Block, lanes: int) -> list[tuple[int, in
 
 
 def _is_gradient(block: Block) -> bool:
-    """Whether the channels of both operands, their second dimension, are the first two axes of the result: those of a
-    convolution itself are its images and filters."""
+    """Return whether the first two axes of the result are the channels, dimension 1, of the operands; those of a
+    convolution are its images and filters."""
     channels = [access.index[1].variables() for access in block.reads if len(access.index) == 4]
     return len(channels) == 2 and {0} in channels and any(1 in axes for axes in channels)
 
@@ -83,7 +83,7 @@ def _apply(draft: Draft, label: str, tiles: GradientTiles) -> Sequence[str]:
 @dataclass(frozen=True)
 class GradientTiles:
     """The register tile: `taps` rows of the filter with all its columns, for one input channel, and `nr` output
-    channels in vectors of `lanes`; `held` bytes of both operands are worked on at a time.
+    channels in vectors of `lanes`; `held` is the bytes of both operands in a group of images or rows.
 
     3 rows of a 3 x 3 filter and 32 channels have 18 accumulators of 16 lanes and ask for 11 loads in 18 multiply-adds;
     only the extent of the output channels is rounded up.
@@ -108,7 +108,7 @@ class Gradient:
 DEFAULT = GradientTiles()
 
 AHEAD = 8
-"""How many pixels ahead the packed operand is asked for."""
+"""The prefetch distance of the packed operand, in pixels."""
 
 
 def conv_grad_weight(s: Schedule, block: Handle, tiles: GradientTiles = DEFAULT) -> Gradient:
@@ -187,7 +187,7 @@ _NO_GRADIENT = "it is no gradient of a convolution's weights: a sum over n, h, w
 
 
 def _seven(s: Schedule, block: Handle) -> list[Handle]:
-    """The loops o, c, r, q, n, h, w."""
+    """Return the loops o, c, r, q, n, h, w."""
     loops = s.get_loops(block)
     if len(loops) != 7 or node_of(s, block).spatial != 4:
         raise refusal(s, block, "conv_grad_weight", _NO_GRADIENT)
@@ -195,7 +195,8 @@ def _seven(s: Schedule, block: Handle) -> list[Handle]:
 
 
 def _require_several(s: Schedule, block: Handle) -> None:
-    """P keeps the loops over output channels and pixels where it is computed for one image and input channel."""
+    """Refuse products of one output channel or one pixel: these have no such loop once computed for one image and input
+    channel."""
     _, _, o, _, _, h, w = node_of(s, block).axes
     for several in ((o,), (h, w)):
         if all(axis.size == 1 for axis in several):
@@ -223,7 +224,7 @@ def _groups(s: Schedule, a: str, b: str, tiles: GradientTiles) -> tuple[int, int
 
 
 def _transposed(s: Schedule, block: Handle, count: int, tiles: GradientTiles) -> None:
-    """The copy to E by vectors of output channels, the taps of each channel transposed to one run."""
+    """Vectorize the copy to E along output channels, which are transposed to runs of taps in registers."""
     o, c, r, q = (along(s, block, axis) for axis in range(4))
     if not o:  # one output channel: the loop over it is gone
         return

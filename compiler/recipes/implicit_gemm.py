@@ -126,8 +126,7 @@ def tiled_convolution(
     lanes: int = 16,
     beforehand: bool = False,
 ) -> ImplicitGemm:
-    """`implicit_gemm` with tiles that are taken as they are, parameters among them; a parameter that counts vectors is
-    taken to be above one."""
+    """`implicit_gemm` with given tiles, which may be parameters; a parameter for vectors must be above one."""
     loops = _nest(s, block)
     _pad_image(s, block, lanes)
     return _filters_in_lanes(s, block, epilogue, loops, sizes, lanes, beforehand)
@@ -141,7 +140,7 @@ def by_phases(
     sizes: ConvolutionTiles,
     lanes: int = 16,
 ) -> ImplicitGemm:
-    """Schedule a transposed convolution as the convolutions that the phases of its strides are.
+    """Schedule a transposed convolution as one convolution for each phase of its strides.
 
         n { o { h { w { c { r { C[n, o, h, w] += X[n, c, h / S - r, ..] * W[c, o, h % S + r*S, ..] } } } } } }
       ->
@@ -244,12 +243,12 @@ def pointwise(
 
 
 def taps_of(block: Block) -> int:
-    """How many taps a filter of a convolution has for each channel."""
+    """Return the taps of a filter for each channel."""
     return prod(axis.size for axis in block.axes[block.spatial + 1 :])
 
 
 def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
-    """The loops n, o, h, w, c, r, q, or the corresponding ones of another rank."""
+    """Return the loops n, o, h, w, c, r, q of a convolution, or those of another rank."""
     loops, spatial = nest(s, block, "implicit_gemm", fewest=5), node_of(s, block).spatial
     if len(loops) != 2 * spatial - 1 or spatial < 3 or len(operands(s, block)) != 2:
         reason = (
@@ -260,7 +259,7 @@ def _nest(s: Schedule, block: Handle) -> ConvolutionNest:
 
 
 def _pad_image(s: Schedule, block: Handle, lanes: int) -> str | None:
-    """Give the image of a convolution a border where it is read under conditions; else the image's name."""
+    """Copy the image of a convolution with a border if it is read under conditions; else return its name."""
     image = other_operand(s, block, _weights(s, block))
     if not any(access.where for access in node_of(s, block).reads if access.buffer == image):
         return image
@@ -277,7 +276,7 @@ def _filters_in_lanes(
     lanes: int,
     beforehand: bool,
 ) -> ImplicitGemm:
-    """The register tiles of a convolution whose image has no border: pixels are broadcast, filters are in lanes."""
+    """Schedule a convolution without conditions by register tiles: pixels are broadcast, filters are in lanes."""
     if epilogue is None and target_of(s, block) not in s.program.allocs:
         epilogue = s.cache_write(block)
     weights, panel = _weights(s, block), s.multiple(sizes.vectors, lanes)
@@ -311,8 +310,8 @@ def _filters_in_lanes(
 
 
 def _weights(s: Schedule, block: Handle) -> str:
-    """The operand that each filter reads for itself: the image of a grouped convolution depends on the filter's group
-    alone."""
+    """Return the operand indexed by the filter itself; the image of a grouped convolution is indexed by its group
+    only."""
     indexed_by_filter = [
         access.buffer for access in node_of(s, block).reads if any(form.coefficient(1) for form in access.index)
     ]
@@ -320,8 +319,8 @@ def _weights(s: Schedule, block: Handle) -> str:
 
 
 def pack_filters(s: Schedule, block: Handle, weights: Access, dim: int, panel: Size, taps_first: bool) -> Handle:
-    """Pack weights in panels of filters, which are one dimension; the panels come first, then channels and taps, or the
-    other way round."""
+    """Pack weights in panels of filters, the dimension `dim`; in a panel channels come before taps, or after with
+    `taps_first`."""
     tiles = [panel if d == dim else 1 for d in range(len(weights.index))]
     others = [d for d in range(len(tiles)) if d != dim]
     order = [dim, *(others[1:] + others[:1] if taps_first else others), len(tiles)]
@@ -329,7 +328,8 @@ def pack_filters(s: Schedule, block: Handle, weights: Access, dim: int, panel: S
 
 
 def _spread(s: Schedule, loops: Sequence[Handle], lines: int) -> Handle:
-    """The outermost of some nested loops each iteration of which prefetches at most AT_ONCE of some lines."""
+    """Return the outermost of nested loops whose iterations prefetch at most AT_ONCE of all `lines`; the last if none
+    do."""
     iterations = 1
     for loop in loops:
         iterations *= s.extent(loop)
@@ -339,7 +339,8 @@ def _spread(s: Schedule, loops: Sequence[Handle], lines: int) -> Handle:
 
 
 def _transposed(s: Schedule, block: Handle, lanes: int) -> None:
-    """An elementwise block over filters, rows, and pixels: vectors of filters, pixels of each side by side."""
+    """Vectorize an elementwise block along filters; it is contiguous along pixels, which are unrolled: LLVM transposes
+    both in registers."""
     loops = own_loops(s, block)
     if len(loops) == 1:
         s.vectorize(loops[0])
@@ -355,7 +356,7 @@ def _transposed(s: Schedule, block: Handle, lanes: int) -> None:
 
 
 def _pack_weights(s: Schedule, pack: Handle, lanes: int) -> None:
-    """The nest that packs: channels and taps, which lie side by side, as one loop of vectors, transposed."""
+    """Vectorize the packing of weights along channels and taps, one fused loop, with a transpose in registers."""
     node = node_of(s, pack)
     *_, filters = s.get_loops(pack)
     axes = set().union(*(form.variables() for form in node.reads[0].index[1:]))
@@ -372,8 +373,8 @@ def _pack_weights(s: Schedule, pack: Handle, lanes: int) -> None:
 
 
 def pointwise_image(block: Block) -> Access | None:
-    """The read of the image by a convolution without taps along its last dimension; None for other blocks. Only
-    dimensions with taps have a border."""
+    """Return the read of the image by a convolution without taps along its last dimension; None for other blocks. Only
+    dimensions with taps may have a border."""
     spatial = block.spatial
     if not 3 <= spatial <= 5 or len(block.reads) != 2 or len(block.axes) <= spatial:
         return None
@@ -397,7 +398,7 @@ def pointwise_image(block: Block) -> Access | None:
 
 
 def tapped_dimensions(block: Block) -> int:
-    """How many dimensions of the image of a convolution there are up to the last that has several taps."""
+    """Count the dimensions of an image up to the last one with several taps: 1 for the taps 3 x 1 x 1."""
     taps = [axis.size for axis in block.axes[block.spatial + 1 :]]
     return max((d + 1 for d, size in enumerate(taps) if size > 1), default=0)
 
@@ -405,8 +406,8 @@ def tapped_dimensions(block: Block) -> int:
 def _over_pixels(
     s: Schedule, block: Handle, epilogue: Handle | None, composite: str
 ) -> tuple[ConvolutionNest, Handle, Handle]:
-    """The loops of a convolution of one tap, the last along its image over all pixels without taps; the copy of the
-    image that it reads, and the block behind it, over the same pixels. Raises ScheduleError for other blocks."""
+    """Fuse the loops over pixels without taps. Return the loops of the convolution, the fused one last along its image;
+    a copy of the image with such pixels; and the epilogue. Raises ScheduleError for other blocks."""
     node = node_of(s, block)
     image = pointwise_image(node)
     if image is None:
@@ -428,8 +429,7 @@ def _over_pixels(
 
 
 def _flat_image(s: Schedule, block: Handle, buffer: str, index: Sequence[Linear], first: int) -> Handle:
-    """A copy of an image, its pixels in one dimension, those between the strides apart; its dimensions before the first
-    one of pixels stay."""
+    """Copy an image with its dimensions from `first` on as one; only the pixels that a stride reads."""
     steps = [form.coefficient(first + d) or 1 for d, form in enumerate(index[first:])]
     rank, cut_dims = len(index), [d for d, step in enumerate(steps) if step > 1]
     inner = range(rank, rank + len(cut_dims))
@@ -442,7 +442,7 @@ def _flat_image(s: Schedule, block: Handle, buffer: str, index: Sequence[Linear]
 
 
 def _bordered(s: Schedule, block: Handle, copy: Handle) -> Handle:
-    """The copy, with zeros beyond the last pixel where a vector runs over."""
+    """Return a copy extended by zeros if vectors run over its last pixel; else the copy."""
     target = target_of(s, copy)
     access = next(access for access in node_of(s, block).reads if access.buffer == target)
     if not access.where:
@@ -453,7 +453,7 @@ def _bordered(s: Schedule, block: Handle, copy: Handle) -> Handle:
 
 
 def _flat(s: Schedule, block: Handle, loops: list[Handle]) -> Handle:
-    """The loops along an image as one, which binds one axis."""
+    """Fuse the loops along an image, and the axes that they bind."""
     sizes = [s.extent(loop) for loop in loops]
     loop = fused(s, loops)
     if sum(size > 1 for size in sizes) > 1:
@@ -462,7 +462,7 @@ def _flat(s: Schedule, block: Handle, loops: list[Handle]) -> Handle:
 
 
 def _row_major(s: Schedule, block: Handle, buffer: str, first: int, sizes: Sequence[int]) -> None:
-    """The dimensions of a buffer from one on as one."""
+    """Make one dimension of the dimensions of a buffer from `first` on."""
     steps = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
     s.transform_layout(
         block,

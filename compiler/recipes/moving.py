@@ -1,4 +1,4 @@
-"""Blocks that move elements: transposes by blocks in registers, windows apart from their borders."""
+"""Blocks that move elements: transposes in registers, and pooling windows separate from borders."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from compiler.program.body import Read
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.elementwise import is_costly, is_cut
-from compiler.recipes.steps import around, contiguous, in_vectors, nest, node_of, refusal, split_loops
+from compiler.recipes.steps import along, contiguous, in_vectors, nest, node_of, refusal, split_loops
 from compiler.schedule import Handle, Schedule
 from compiler.types.elements import element_bytes
 
 WHOLE = 8
-"""The fewest lanes of a vector of bytes or half words for which we vectorize; LLVM does not."""
+"""The fewest lanes of bytes or half words to vectorize; LLVM does not vectorize them itself."""
 WINDOW = 32
-"""The most elements of a window that are read one behind the other, without a loop."""
+"""The most elements of an unrolled window."""
 
 
 def transposes(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A block that reads along one axis and writes along another: by blocks that are transposed in registers."""
+    """A block with contiguous reads along one axis and contiguous writes along another: transposed in registers."""
     block, lanes = draft.block(label), draft.lanes(label)
     turned = turned_axes(block, lanes)
     if turned is not None and not any(_frays(draft, block, axis, lanes) for axis in turned):
@@ -32,7 +32,7 @@ def transposes(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _frays(draft: Draft, block: Block, axis: int, lanes: int) -> bool:
-    """Whether much of an axis is left after whole vectors, which comes from beyond L2 once more."""
+    """Return whether the remainder after whole vectors is a large share of an axis, in an array larger than L2."""
     buffer = draft.schedule.program.buffers[block.writes[0].buffer]
     beyond = prod(buffer.shape) * element_bytes(buffer.element) > draft.machine.l2_bytes
     return beyond and block.axes[axis].size % lanes > 0 and block.axes[axis].size < 4 * lanes
@@ -44,7 +44,7 @@ def _transposed(draft: Draft, label: str) -> Sequence[str]:
 
 
 def pooling(draft: Draft, label: str) -> Iterator[Alternative]:
-    """Small windows that slide over one operand, as pooling has them: apart from those at the borders."""
+    """A reduction of small sliding windows: those inside the operand are separate from those at its border."""
     block = draft.block(label)
     if not block.combiners or not block.has_init or len(block.combiners) > 1 or not block.spatial or block.guard:
         return
@@ -55,7 +55,7 @@ def pooling(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _slides(block: Block, form: Linear) -> bool:
-    """Whether an index is of an axis of the results and one of the reduction together."""
+    """Return whether an index depends on axes of the result and of the reduction."""
     spatial = {axis < block.spatial for axis in form.variables()}
     return len(spatial) == 2
 
@@ -70,8 +70,8 @@ def _windows(draft: Draft, label: str) -> Sequence[str]:
 
 
 def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A block that reads backwards, by steps or, where it moves elements, under conditions along its innermost loop,
-    and one that has not two vectors along that: LLVM shuffles what masks and gathers would take apart."""
+    """A block that reads backwards, with a stride or, as a copy, under conditions along its innermost loop, or has less
+    than two vectors there: LLVM's shuffles take fewer instructions than masks and gathers."""
     block, readers = draft.block(label), draft.readers(label)
     if block.combiners or block.table is not None or not block.axes:
         return
@@ -102,7 +102,7 @@ def _in_parallel(draft: Draft, label: str) -> Sequence[str]:
 
 
 def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
-    """Transpose by blocks in registers: read by vectors along the source, written by vectors along the target.
+    """Transpose in registers: vectors are loaded along the source and stored along the target.
 
         i { j { T[i, j] = A[j, i] } }            // 8 lanes
       ->
@@ -116,28 +116,19 @@ def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
     turned = turned_axes(node_of(s, block), lanes)
     if turned is None:
         raise refusal(s, block, "transposed", "it does not read along one axis and write along another")
-    loops = nest(s, block, "transposed", fewest=2)
-    by_axis = _loops_by_axis(s, block)
-    target, source = (by_axis[axis] for axis in turned)
+    nest(s, block, "transposed", fewest=2)
+    target, source = (along(s, block, axis)[-1] for axis in turned)
     _without_rests(s, block, {s.label(target), s.label(source)}, lanes)
-    loops = nest(s, block, "transposed", fewest=2)
-    by_axis = _loops_by_axis(s, block)
-    target, source = (by_axis[axis] for axis in turned)
+    target, source = (along(s, block, axis)[-1] for axis in turned)
     names = [s.label(target), s.label(source)]
-    outer = [h for h in loops if s.label(h) not in names]
+    outer = [h for h in s.get_loops(block) if s.label(h) not in names]
     (far, *near), (wide, *vector) = (s.split(h, [None, *_tile(s.extent(h), lanes)]) for h in (target, source))
     s.reorder(*outer, wide, far, *vector[:-1], *near[:-1], near[-1], vector[-1])
     in_vectors(s, [near[-1], vector[-1]])
 
 
-def _loops_by_axis(s: Schedule, block: Handle) -> dict[int, Handle]:
-    """The loop that binds each axis of a block."""
-    bindings = node_of(s, block).bindings
-    return {n: h for n, form in enumerate(bindings) for h, loop in around(s, block) if loop.number in form.variables()}
-
-
 def _without_rests(s: Schedule, block: Handle, names: set[str], lanes: int) -> None:
-    """Split the remainder after whole vectors off two loops, into nests of their own."""
+    """Split the remainder after whole vectors off two loops, as separate nests."""
     loops = s.get_loops(block)
     for depth in reversed(range(len(loops))):
         loop = loops[depth]
@@ -153,8 +144,8 @@ def _tile(extent: int, lanes: int) -> list[int]:
 
 
 def turned_axes(node: Block, lanes: int) -> tuple[int, int] | None:
-    """The axis along which a block writes and the one along which it reads, by one element each; None where these are
-    not two."""
+    """Return the axis of contiguous writes and that of contiguous reads of a block; None if they are the same or
+    missing."""
     if node.combiners or node.table is not None or not node.writes[0].index:
         return None
     steps = [n for n, axis in enumerate(node.axes) if axis.size >= lanes]
@@ -169,7 +160,7 @@ def turned_axes(node: Block, lanes: int) -> tuple[int, int] | None:
 
 
 def windows(s: Schedule, block: Handle) -> None:
-    """Reduce each small window in a register; windows that reach over a border are separate nests.
+    """Unroll the reduction of each window; windows that reach over a border are separate nests.
 
         i = 56 { r = 3 { T[i] max= A[2i + r - 1] if 0 <= 2i + r - 1 else -inf } }
       ->
@@ -198,8 +189,8 @@ def windows(s: Schedule, block: Handle) -> None:
 
 
 def interior(node: Block, axis: int) -> tuple[int, int]:
-    """The values of an axis, from the first to before the last, for which all conditions of reads that depend on it
-    hold; as long a run as there is."""
+    """Return the longest range of an axis, half open, in which all conditions of reads that depend on it hold. For 0 <=
+    2*i + r - 1 < 112 with r < 3 and i < 56 it is (1, 56)."""
     conditions = [c for access in node.reads for c in access.where if axis in c.form.variables()]
     holds = [all(c.always({**node.axis_ranges, axis: (n, n)}) for c in conditions) for n in range(node.axes[axis].size)]
     runs = [list(run) for all_hold, run in groupby(range(len(holds)), key=holds.__getitem__) if all_hold]

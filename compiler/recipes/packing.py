@@ -1,4 +1,4 @@
-"""Operands copied in panels, by vectors, transposed in registers where they must be."""
+"""Packing of operands in panels, by vectors, with transposes in registers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pack(
     at: Handle | None,
     lanes: int,
 ) -> Handle:
-    """Pack an operand by vectors: the part that a loop needs just inside that loop, or the whole beforehand."""
+    """Pack an operand by vectors: for each iteration of the loop `at` its part, or all of it beforehand."""
     copy = s.pack(block, buffer, tiles, order)
     if at is not None:
         s.compute_at(copy, at)
@@ -50,8 +50,8 @@ def pack(
 
 
 def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
-    """Run the nest of a copy by vectors: along the innermost loop where that is contiguous in source and target, else
-    along a loop that is contiguous in the source, each row's vectors transposed into the target's.
+    """Vectorize a copy: along the innermost loop if that is contiguous in source and target, else along a loop that is
+    contiguous in the source, with a transpose in registers.
 
         r = 8 { T[k, r] = A[r, k] }              // k = 64 around it, 16 lanes
       ->
@@ -76,8 +76,8 @@ def copy_in_vectors(s: Schedule, block: Handle, lanes: int) -> None:
 
 
 def _read_rows_together(s: Schedule, block: Handle) -> None:
-    """Fill all panels from a few rows before the next ones are read: the reads are then as many streams, which the
-    processor fetches ahead, instead of one piece of each row of the whole operand.
+    """Fill all panels from ROWS rows before the next rows are read: the reads are ROWS streams, which the processor
+    prefetches, instead of one piece of each row of the operand.
 
         n.0 { k { n.1 { T[n.0, k, n.1] = B[k, 64*n.0 + n.1] } } }
       ->
@@ -93,11 +93,11 @@ def _read_rows_together(s: Schedule, block: Handle) -> None:
 
 
 ROWS = 8
-"""How many rows are read side by side: a processor follows at least as many streams."""
+"""The rows that are read together: a processor prefetches at least as many streams."""
 MOST_ROWS = 32
 """The most rows that are transposed in registers at once."""
 FEW = 4
-"""The most vectors that stand one behind the other."""
+"""The most vectors of a row that are unrolled."""
 
 
 def require_sizes(s: Schedule, block: Handle, composite: str, **sizes: int) -> None:
@@ -108,7 +108,8 @@ def require_sizes(s: Schedule, block: Handle, composite: str, **sizes: int) -> N
 
 
 def even(extent: int, tile: int, register: int) -> int:
-    """How many register tiles a cache tile has, so that all cache tiles but the last are alike and it is no less."""
+    """Return the number of register tiles in each of the fewest cache tiles of at most `tile`, evened out. even(100,
+    48, 8): 13 register tiles in 3 cache tiles of 5, 5 and 3; returns 5."""
     count = -(-extent // register)
     groups = -(-count // max(1, tile // register))
     return -(-count // groups)

@@ -16,19 +16,19 @@ from compiler.recipes.thin import find_thin
 from compiler.schedule import Handle, Schedule, Size
 
 FEW = 8
-"""Register tiles for each thread below which the threads are better kept busy by parts of the reduction."""
+"""The register tiles of a thread below which threads take parts of the reduction instead."""
 ROWS = 8
-"""Rows of such a register tile, at most."""
+"""The most rows of such a register tile."""
 PARTS = 8
 """The most parts for each thread."""
 LEAST = 256
-"""The least iterations of the outermost loop of a reduction that is cut into parts."""
+"""The fewest iterations of the outermost reduction loop to split in parts."""
 SHORT = 48
-"""The most vectors of a sum whose partial sums cost more to combine than they hide."""
+"""The most vectors of a sum for which combining partial sums costs more than the latency it hides."""
 
 
 def sums_in_parts(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A long reduction into few results: cut into parts that run side by side, each with results of its own (rfactor).
+    """A long reduction to few results: split in parts that run on threads, each with its own results (rfactor).
 
     Source: the rule AddRfactor of Ansor (Zheng et al., OSDI 2020); split-K of the BLAS.
     """
@@ -46,7 +46,7 @@ def sums_in_parts(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _has_vectors(draft: Draft, block: Block) -> bool:
-    """Whether an operand of the sums lies side by side along results, as a product's does; sums of rows have none."""
+    """Return whether an operand is contiguous along results, as in a product; sums of rows have none."""
     program, axes = draft.schedule.program, range(len(block.axes))
     summed = [access for access in block.reads if any(step(program, access, d) != 0 for d in axes[block.spatial :])]
     return any(step(program, access, d) == 1 for access in summed for d in axes[: block.spatial])
@@ -69,7 +69,7 @@ def _apply(draft: Draft, label: str) -> Sequence[str]:
 
 
 def _tile(draft: Draft, block: Handle, column: str | None) -> None:
-    """A register tile of partial results within the loop over parts, outside the reduction: rows of vectors."""
+    """Tile the partial results of a part in registers: rows of vectors."""
     s, label = draft.schedule, draft.schedule.label(block)
     (part, *spatial), reduction = split_loops(s, block)
     vector = next((h for h in spatial if s.label(h) == column), None)
@@ -82,7 +82,7 @@ def _tile(draft: Draft, block: Handle, column: str | None) -> None:
 
 
 def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
-    """The sum of the parts, by vectors where the last loop over results is their direction."""
+    """Add up the parts, by vectors if the last loop over results is contiguous."""
     s = draft.schedule
     spatial, reduction = split_loops(s, block)
     column = result_column(s, block, spatial)
@@ -94,7 +94,7 @@ def _add_up(draft: Draft, block: Handle, lanes: int) -> None:
 
 
 def partial_sums(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A reduction into vectors of partial results along the loop in which what it reads lies side by side."""
+    """A reduction in vectors of partial results, along the loop in which its operands are contiguous."""
     block = draft.block(label)
     if not block.combiners or len(block.combiners) != 1:
         return

@@ -35,13 +35,13 @@ MOST_ROWS = 14
 MOST_DEPTH = 1024
 FEW_ROWS = 16
 AGAIN = 0.15
-"""What reading A once more for a round of panels costs, in panels: 0.05 to 0.35 of one, by measurement."""
+"""The cost of reading A again for a round of panels, in panels: 0.05 to 0.35 by measurement."""
 SHARE = 2
-"""A B that fills more than one part in so many of L2 is read once for all rows of an image, not once for each."""
+"""A B larger than 1 / SHARE of L2 is read once for all rows of an image, not once for each."""
 PAGE, WAYS = 4096, 6
-"""The bytes of a way of L1, whose lines are of different sets, and the rows of A that stay in a set beside B and C."""
+"""The bytes of a way of L1, and the rows of A that stay in one set beside B and C."""
 SHORT = 4
-"""The least products of a sum that are worth setting a register tile to zero and storing it."""
+"""The fewest products of a sum for which clearing and storing a register tile pays."""
 
 
 def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -67,8 +67,8 @@ def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
 
 @dataclass(frozen=True)
 class Packing:
-    """Which operands of a product are packed, which of these whole beforehand, and whether panels of several register
-    tiles are packed together."""
+    """The `packed` operands of a product; those packed beforehand, `first`; and whether several panels of A are packed
+    together, in `groups`."""
 
     packed: str
     first: str = ""
@@ -80,8 +80,8 @@ class Packing:
 
 
 def is_product(block: Block) -> bool:
-    """Whether a block adds up products over its last axis k, of one operand that m moves, its last axis but two, and
-    one that n moves, the last but one; m or n may be one element, which moves nothing."""
+    """Return whether a block adds up products over its last axis k of an operand indexed by m, its last axis but two,
+    and one by n, the last but one; m or n may have one element."""
     if block.combiners != ("add",) or len(block.axes) < 3 or block.table is not None:
         return False
     m, n, k = len(block.axes) - 3, len(block.axes) - 2, len(block.axes) - 1
@@ -95,14 +95,14 @@ def is_product(block: Block) -> bool:
 
 
 def _in_rows(draft: Draft, block: Block) -> bool:
-    """Whether results are rows of several columns, which a single row reads as they lie."""
+    """Return whether the result has several columns, and a single row reads contiguous rows of B."""
     m, n = len(block.axes) - 3, len(block.axes) - 2
     along = block.axes[m].size > 1 or step(draft.schedule.program, block.reads[1], n) == 1
     return block.axes[n].size > 1 and along
 
 
 def _packs(draft: Draft, label: str) -> list[Packing]:
-    """The packings, the most promising first; constants are packed first, which costs the calls nothing.
+    """Return the packings, the best first; constants are packed beforehand, at no cost to the calls.
 
     Rows of A are read as they lie: a register tile broadcasts few of them, which stay in L1 for all panels of B.
     """
@@ -122,7 +122,7 @@ def _packs(draft: Draft, label: str) -> list[Packing]:
 
 
 def _epilogues(draft: Draft, label: str) -> list[str]:
-    """The ways to schedule the consumer of a product."""
+    """Return the ways to schedule the consumer of a product."""
     consumer = draft.consumer(label)
     if consumer is None:
         return [""]
@@ -153,15 +153,15 @@ def _apply(draft: Draft, label: str, packing: Packing, way: str) -> Sequence[str
 
 
 def _conflicts(draft: Draft, block: Block) -> bool:
-    """Whether more rows of A lie in one set of L1 than it has ways for: they are copied for a round of tiles."""
+    """Return whether more rows of A than WAYS map to one set of L1: they are copied for each round of tiles."""
     apart = step(draft.schedule.program, block.reads[0], len(block.axes) - 3)
     element = element_bytes(draft.schedule.program.buffers[block.reads[0].buffer].element)
     return block.axes[-3].size > WAYS and apart is not None and apart > 0 and apart * element % PAGE == 0
 
 
 def _images(draft: Draft, block: Block) -> int:
-    """How many axes just outside the rows are over rows of A too, for which a B that L2 has no room for is read once:
-    such as the rows of an image."""
+    """Count the axes just outside m that A depends on and B does not, such as the rows of an image; 0 unless B is too
+    large for L2 and is read once for all of them."""
     b, m = block.reads[1], len(block.axes) - 3
     element = element_bytes(draft.schedule.program.buffers[b.buffer].element)
     if SHARE * prod(axis.size for axis in block.axes[-2:]) * element <= draft.machine.l2_bytes:
@@ -171,11 +171,11 @@ def _images(draft: Draft, block: Block) -> int:
 
 
 def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
-    """The open choices of a packed product: register tile, depth, panels, groups."""
+    """Add the choices of a packed product: register tile, depth, panels, groups."""
     machine = draft.machine
     m, n, k = (axis.size for axis in block.axes[-3:])
     panels = draft.panels.get(block.reads[0].buffer)
-    wanted, vectors = product_tile(machine, m, n, lanes)
+    preferred_rows, vectors = product_tile(machine, m, n, lanes)
     element = machine.vector_bits // (8 * draft.lanes(block.label))
     rows: Size
     if panels is not None:
@@ -183,29 +183,31 @@ def _tiles(draft: Draft, block: Block, lanes: int, groups: bool) -> GebpTiles:
         vectors = max(1, min(4, -(-n // lanes), (machine.registers - 1) // (draft.schedule.value(panels) + 1)))
     else:
         fitting = {r for v in range(1, 5) for r in rows_of(machine, v) if r <= min(m, MOST_ROWS)}
-        rows = draft.choose([r for r in fitting if r in (2, 3, 4, 6, 7, 8, 10, 12, 14, wanted)] or [1], wanted, "rows")
+        rows = draft.choose(
+            [r for r in fitting if r in (2, 3, 4, 6, 7, 8, 10, 12, 14, preferred_rows)] or [1], preferred_rows, "rows"
+        )
     chosen = draft.choose(range(2, min(4, -(-n // lanes)) + 1) or [1], vectors, "vectors")
     kc = depth(machine, draft.schedule.value(rows), element)
     deep = draft.choose(evens(k, lanes, min(k, 4 * lanes), MOST_DEPTH), kc, "depth")
     count = -(-n // (lanes * draft.schedule.value(chosen)))
     columns = width(machine, draft.schedule.value(deep), element) // (lanes * draft.schedule.value(chosen))
-    wanted_panels = panels_in_round(count, columns)
-    across = draft.choose([*steps(count), wanted_panels], wanted_panels, "panels")
-    around: Size = draft.choose([g for g in (2, 4, 8, 16) if g * wanted <= m], 8, "groups") if groups else 1
+    preferred_panels = panels_in_round(count, columns)
+    across = draft.choose([*steps(count), preferred_panels], preferred_panels, "panels")
+    row_tiles: Size = draft.choose([g for g in (2, 4, 8, 16) if g * preferred_rows <= m], 8, "groups") if groups else 1
     if not groups and m <= FEW_ROWS and panels is None:  # a panel of B is read once, for all rows
-        around = -(-m // draft.schedule.value(rows))
-    return GebpTiles(rows, chosen, deep, across, around, 0 if panels is not None else _images(draft, block))
+        row_tiles = -(-m // draft.schedule.value(rows))
+    return GebpTiles(rows, chosen, deep, across, row_tiles, 0 if panels is not None else _images(draft, block))
 
 
 def panels_in_round(count: int, fitting: int) -> int:
-    """How many panels of B make a round, of a count of which so many take half of L2: panels that the last round lacks
-    are computed too, and each round reads A again. Up to seven eighths of L2 cost nothing, by measurement."""
+    """Return the panels of B in a round, of `count` panels of which `fitting` take half of L2. Padding of the last
+    round is computed too, and each round reads A again. Up to seven eighths of L2 cost nothing, by measurement."""
     most = max(1, min(count, 7 * fitting // 4))
     return min(range(1, most + 1), key=lambda panels: (-(-count // panels) * (panels + AGAIN), -panels))
 
 
 def _parallel(draft: Draft, block: Handle, done: Gebp) -> None:
-    """Panels of columns are packed, and rows computed, side by side; a batch runs as a whole on each thread."""
+    """Run packing of B along its panels, and rows, on the threads; of a batch the batch."""
     s = draft.schedule
     outer = s.get_loops(block)[0]
     if s.label(outer) != s.label(done.jc):
@@ -221,7 +223,7 @@ def _parallel(draft: Draft, block: Handle, done: Gebp) -> None:
 
 
 AHEAD = 8
-"""How many iterations ahead the micro-kernel asks for B: the latency of L2, and some."""
+"""The prefetch distance of B in the micro-kernel, in iterations: the latency of L2, and some."""
 
 
 @dataclass(frozen=True)
@@ -278,8 +280,8 @@ def gebp(
 @dataclass(frozen=True)
 class GebpTiles:
     """The tiles of a packed matmul, constants or parameters: `rows` and `vectors` of columns of a register tile,
-    `depth` of a cache tile along k, and how many register tiles it has along n (`panels`) and along m (`groups`).
-    `images` is how many loops just outside m are over rows of A too, which a cache tile of B stays for."""
+    `depth` of a cache tile along k, and its register tiles along n (`panels`) and m (`groups`). `images` counts the
+    loops just outside m that A depends on and B does not: they run inside those over cache tiles of B."""
 
     rows: Size
     vectors: Size
@@ -292,9 +294,8 @@ class GebpTiles:
 def tiled_gebp(
     s: Schedule, block: Handle, tiles: GebpTiles, lanes: int = 16, pack: str = "ab", first: str = ""
 ) -> Gebp:
-    """`gebp` with tiles that are taken as they are, parameters among them; a parameter that counts vectors, panels or
-    groups is taken to be above one. Operands in `first` are packed whole, before all else: right for constants, and
-    where they stay in a cache."""
+    """`gebp` with given tiles, which may be parameters; a parameter for vectors, panels or groups must be above one.
+    Operands in `first` are packed beforehand: best for constants, and for operands that fit a cache."""
     if not set(pack) <= set("ab"):
         raise refusal(s, block, "gebp", f"pack='{pack}' names other operands than a and b")
     *outer, m, n, k = nest(s, block, "gebp", fewest=3)
@@ -354,8 +355,8 @@ def apply_to_tiles(s: Schedule, consumer: Handle, product: Gebp, lanes: int = 16
 
 
 def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: Size) -> tuple[list[Size], list[int]]:
-    """The tiles and the order of dimensions that pack an operand in panels of `size` rows or columns, over which a loop
-    runs: the panels come before the reduction, which runs through each of them.
+    """Return the tiles and the order of dimensions to pack an operand in panels of `size` rows or columns, those of
+    `loop`: panels come before the reduction, which runs through each.
 
     B[k, n] in panels of 32 columns is B.pack[n / 32][k][32]: tiles 1, 32; order 1, 0, 2.
     """
@@ -375,6 +376,6 @@ def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: Size) -
 
 
 def _depth(extent: int, tile: int, lanes: int) -> int:
-    """The length of k in a cache tile: evened out, and whole vectors where it is cut at all."""
+    """Return the length of k in a cache tile: evened out, in whole vectors if k is split."""
     depth = even(extent, tile, 1)
     return depth if depth == extent or depth < lanes else min(extent, -(-depth // lanes) * lanes)

@@ -1,5 +1,5 @@
-"""Register tiles: rows of accumulators times vectors, over a reduction. The nest that products and convolutions share,
-and the rule that makes one of any reduction."""
+"""Register tiles: rows of accumulators times vectors, over a reduction. The loop nest of products and convolutions, and
+a rule for any reduction."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Sizes: TypeAlias = Mapping[Handle, Sequence[Size]]
 
 @dataclass(frozen=True)
 class RegisterTile:
-    """The loops around a register tile, those of the reduction that runs through it, and those of the tile, whose last
-    one is along the lanes. All are in order, outermost first."""
+    """The loops around a register tile, of its reduction, and of the tile, the last of which is over lanes; outermost
+    first."""
 
     around: list[Handle]
     reduction: list[Handle]
@@ -63,19 +63,19 @@ def register_tile(
 
 
 def accumulate(s: Schedule, block: Handle, tile: RegisterTile, at: Handle | None = None) -> Handle:
-    """Unroll and vectorize a register tile, and clear it before a loop, the reduction by default; gives the block that
-    clears it."""
+    """Unroll and vectorize a register tile, and clear it before the reduction, or before the loop `at`. Return the
+    block that clears it."""
     in_vectors(s, tile.tile)
     return s.decompose_reduction(block, at or tile.reduction[0])
 
 
 def vectors_of(vectors: Size, lanes: Size) -> list[Size]:
-    """The sizes of a loop's levels in a register tile: vectors, where there are several, and lanes."""
+    """Return the sizes of the inner levels of a vectorized loop: the vectors, if there are several, and the lanes."""
     return [lanes] if vectors == 1 else [vectors, lanes]
 
 
 def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A reduction over some axes for each of some others: register tiles of results, with the reduction cut or not.
+    """Register tiles of any reduction over some axes for each of some others, with the reduction split or not.
 
     The loop along which results lie side by side becomes vectors; the two loops around it are tiled and unrolled. A
     consumer is computed on finished tiles. Source: multi-level tiling of Ansor (OSDI 2020), S spatial and R reduce.
@@ -118,6 +118,6 @@ def _tiled(draft: Draft, label: str, cut: bool) -> Sequence[str]:
 
 
 def result_column(s: Schedule, block: Handle, spatial: Sequence[Handle]) -> Handle | None:
-    """The loop along which the results of a block lie side by side."""
+    """Return the loop along which the result of a block is contiguous."""
     labels = side_by_side(s, block, node_of(s, block).writes[0])
     return next((h for h in spatial if s.label(h) in labels), None)

@@ -1,4 +1,4 @@
-"""Blocks that work along rows, such as softmax, norms and statistics: all that a row needs just before it."""
+"""Softmax, norms, statistics and other blocks along rows: the producers of a row are computed just before it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from compiler.schedule import Handle, Schedule, Size
 from compiler.types.elements import element_bytes
 
 LINE = 16
-"""The elements of a cache line, if they are of four bytes."""
+"""The elements of a cache line, in f32."""
 STEPS = 4
-"""The most steps of a reduction that are unrolled whole."""
+"""The most steps of a reduction that are all unrolled."""
 
 
 def normalised_rows(draft: Draft, label: str) -> Iterator[Alternative]:
-    """All that a block needs of one row just before that row, with what else works along the same rows.
+    """A block along rows with its producers along the same rows, computed row by row.
 
     Where rows lie side by side, some of them together, by vectors across them.
     """
@@ -43,7 +43,7 @@ def normalised_rows(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def region(draft: Draft, label: str) -> Rows | None:
-    """The blocks that are left whose rows a block shares, if it is the last of them."""
+    """Return the rows of the unscheduled blocks that end in a block; None unless it is the last of its rows."""
     program, left = draft.schedule.program, list(draft.left)
     while label in left:
         rows = rows_of(program, left[-1], left)
@@ -54,8 +54,8 @@ def region(draft: Draft, label: str) -> Rows | None:
 
 
 def _columns(draft: Draft, rows: Rows) -> int:
-    """The rows that are computed together where these lie side by side: even pieces of as many as let what is stored of
-    them stay in half of L2, a multiple of a vector, and a cache line at least; 0 where rows do not lie so."""
+    """Return the rows to compute together if rows are contiguous side by side, such as the columns of a matrix: even
+    pieces that fit half of L2, multiples of a vector, at least a cache line; 0 otherwise."""
     block, lanes = draft.block(rows.anchor), draft.lanes(rows.anchor)
     members = [draft.block(label) for label in rows.axes]
     long = [n for n in rows.axes[rows.anchor] if step(draft.schedule.program, block.writes[0], n) == 1]
@@ -72,18 +72,20 @@ def _columns(draft: Draft, rows: Rows) -> int:
     vectors = -(-block.axes[last].size // lanes)
     pieces = -(-vectors * lanes // most)
     columns = -(-vectors // pieces) * lanes
-    kept = any(member.table is not None for member in members) or _touched(draft, rows) <= 2 * draft.machine.l2_bytes
-    return 0 if pieces > 1 and kept else columns
+    stays_cached = (
+        any(member.table is not None for member in members) or _touched(draft, rows) <= 2 * draft.machine.l2_bytes
+    )
+    return 0 if pieces > 1 and stays_cached else columns
 
 
 def _lie_so(draft: Draft, block: Block, axis: int) -> bool:
-    """Whether what a block reads lies side by side along an axis, wherever it moves along that."""
+    """Return whether all reads of a block have stride 0 or 1 along an axis."""
     return all(step(draft.schedule.program, access, axis) in (0, 1) for access in block.reads)
 
 
 def _scattered(draft: Draft, rows: Rows, columns: int) -> bool:
-    """Whether rows are better left apart: what is read of one lies scattered, or one block alone reads much of it, in
-    pieces, so that nothing is gained from the others."""
+    """Return whether rows are better scheduled block by block: reads of a row are scattered, or one block reads most of
+    it, in pieces, and gains nothing from the others."""
     members = [draft.block(label) for label in rows.axes]
     wide = [block for block in members if _is_wide(block, rows.axes[block.label])]
     if columns:
@@ -92,30 +94,30 @@ def _scattered(draft: Draft, rows: Rows, columns: int) -> bool:
 
 
 def _torn(draft: Draft, rows: Rows, columns: int) -> bool:
-    """Whether a column of several blocks has parts of cache lines alone, and L2 does not keep these for the next;
-    of bytes and half words, LLVM has more in a vector."""
+    """Return whether columns of several blocks cover parts of cache lines that L2 does not keep for the next columns,
+    or are narrower than LLVM's vectors of bytes and half words."""
     element = element_bytes(draft.schedule.program.buffers[draft.block(rows.anchor).writes[0].buffer].element)
     beyond = _touched(draft, rows) > draft.machine.l2_bytes
     return columns * element < 4 * LINE and (beyond or not draft.masks(rows.anchor))
 
 
 def _touched(draft: Draft, rows: Rows) -> int:
-    """The bytes of all that the blocks of some rows read and write."""
+    """Return the bytes that the blocks of some rows read and write."""
     buffers, members = draft.schedule.program.buffers, [draft.block(label) for label in rows.axes]
     names = {access.buffer for block in members for access in (*block.reads, *block.writes)}
     return sum(prod(buffers[name].shape) * element_bytes(buffers[name].element) for name in names)
 
 
 def _is_even(draft: Draft, rows: Rows) -> bool:
-    """Whether vectors divide the columns of a reduction, and it converts nothing."""
+    """Return whether the columns of a reduction are whole vectors, of one element type."""
     block, buffers = draft.block(rows.anchor), draft.schedule.program.buffers
     elements = {buffers[access.buffer].element for access in (*block.reads, *block.writes)}
     return block.axes[rows.axes[rows.anchor][-1]].size % draft.lanes(rows.anchor) == 0 and len(elements) == 1
 
 
 def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
-    """Whether rows are of few vectors, or columns of few elements, and all of them together stay in L3: what passes
-    from one block to the next is found there, and LLVM takes several short rows at once."""
+    """Return whether rows of few vectors, or columns of few elements, stay in L3 altogether: blocks find each other's
+    results there, and LLVM vectorizes across short rows."""
     members, lanes = [draft.block(label) for label in rows.axes], draft.lanes(rows.anchor)
     row_lengths = [
         prod(x.size for n, x in enumerate(block.axes) if n not in rows.axes[block.label]) for block in members
@@ -131,12 +133,12 @@ def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
 
 
 def _is_wide(block: Block, rows: Sequence[int]) -> bool:
-    """Whether a block reads or writes more than an element of each row."""
+    """Return whether a block reads or writes several elements of a row."""
     return any(axis.size > 1 for n, axis in enumerate(block.axes) if n not in rows)
 
 
 def _in_row(draft: Draft, block: Block, rows: Sequence[int], all_of_row: bool) -> bool:
-    """Whether what a block reads of a row lies side by side along one of its other axes; all of it, if it is to be
+    """Return whether the reads of a row are contiguous along another axis of the block; without gaps if
     `all_of_row`."""
     row_extents = {n: axis.size for n, axis in enumerate(block.axes) if n not in rows and axis.size > 1}
     for access in block.reads:
@@ -169,7 +171,7 @@ def by_rows(
     columns: int = 0,
     factored: bool = True,
 ) -> Handle:
-    """Compute all that a block needs of one row just before that row, by vectors, with rows between in the cache.
+    """Schedule a block row by row with its producers, vectorized; intermediate rows stay in the cache.
 
         i { max }  i { exp }  i { sum }  i { j { D } }
       ->
@@ -204,7 +206,7 @@ def by_rows(
 
 
 def _inlined(s: Schedule, rows: Rows) -> dict[str, tuple[int, ...]]:
-    """Inline producers that are cheaper to recompute than to read; returns the axes of the remaining blocks."""
+    """Inline producers that are cheaper to recompute than to read; return the axes of the other blocks."""
     for label in list(rows.axes)[:-1]:
         if _is_cheap(s, s.program.blocks[label], rows.axes[label]):
             s.inline(s.get_block(label))
@@ -212,8 +214,8 @@ def _inlined(s: Schedule, rows: Rows) -> dict[str, tuple[int, ...]]:
 
 
 def _is_cheap(s: Schedule, block: Block, rows: Sequence[int]) -> bool:
-    """Whether a temporary is better computed where it is read: it has one reader that reads it once, or it is computed
-    from one element and values that a row shares."""
+    """Return whether a temporary is cheaper to recompute: it is read once, or computed from one element and values
+    shared by the row."""
     if makes_result(s, block) or block.combiners or block.table is not None or is_costly(block):
         return False
     written = {access.buffer for access in block.writes}
@@ -226,7 +228,8 @@ def _is_cheap(s: Schedule, block: Block, rows: Sequence[int]) -> bool:
 
 
 def _copied(s: Schedule, axes: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """Reduce into a temporary where a reduction makes a result; the axes of the blocks, the copies among them."""
+    """Reduce into temporaries where reductions write outputs; return the axes of all blocks, those of the copies
+    too."""
     done: dict[str, tuple[int, ...]] = {}
     for label, numbers in axes.items():
         done[label] = numbers
@@ -239,7 +242,8 @@ def _copied(s: Schedule, axes: dict[str, tuple[int, ...]]) -> dict[str, tuple[in
 
 
 def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> int:
-    """Run the loops of a block over rows outside, those over some columns together innermost; how many are outside."""
+    """Order the loops of a block: those over rows, then the others, then that over `columns` rows together; return how
+    many are outside."""
     handle, node = s.get_block(label), s.program.blocks[label]
     by_number = {loop.number: loop_handle for loop_handle, loop in around(s, handle)}
     by_axis = {n: by_number[number] for n, form in enumerate(node.bindings) for number in form.variables()}
@@ -249,15 +253,15 @@ def _rows_first(s: Schedule, label: str, rows: Sequence[int], columns: int) -> i
     inner = [loop for n, loop in by_axis.items() if n not in rows]
     if columns:
         *outer, last = outer
-        several, together = s.split(last, [None, at_most(columns, s.extent(last))])
-        outer, inner = [*outer, several], [*inner, together]
+        outer_rows, inner_rows = s.split(last, [None, at_most(columns, s.extent(last))])
+        outer, inner = [*outer, outer_rows], [*inner, inner_rows]
     if len(outer) + len(inner) > 1:
         s.reorder(*outer, *inner)
     return len(outer)
 
 
 def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, factored: bool) -> None:
-    """Vectorize a block along the row, for one row."""
+    """Vectorize a block along a row."""
     loops = inside(s, block, row)
     if not loops:
         return
@@ -272,14 +276,14 @@ def _along(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, f
 
 
 def _is_shuffled(node: Block) -> bool:
-    """Whether a block moves elements under conditions, or from places that a table says: LLVM does so with fewer
-    instructions than masks and gathers."""
+    """Return whether a block moves elements under conditions or by a table: LLVM's shuffles take fewer instructions
+    than masks and gathers."""
     moves = len(node.reads) == 1 and isinstance(node.body[0], Read)
     return node.table is not None or (moves and bool(node.reads[0].where))
 
 
 def _contiguous_last(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
-    """Order the loops of a reduction as the dimensions of its operand with the most of them."""
+    """Order the loops of a reduction by the dimensions of its operand of the highest rank."""
     node = node_of(s, block)
     if not node.combiners or len(loops) < 2:
         return loops
@@ -300,14 +304,14 @@ def _contiguous_last(s: Schedule, block: Handle, loops: list[Handle]) -> list[Ha
 
 
 def _as_one(s: Schedule, block: Handle, loops: list[Handle]) -> list[Handle]:
-    """Fuse the innermost loops of a block if they access neighbouring dimensions in order."""
+    """Fuse the innermost loops of a block while they index adjacent dimensions in order."""
     while len(loops) > 1 and _adjacent(s, block, loops[-2], loops[-1]):
         loops = [*loops[:-2], s.fuse(*loops[-2:])]
     return loops
 
 
 def _adjacent(s: Schedule, block: Handle, outer: Handle, inner: Handle) -> bool:
-    """Whether two loops bind an axis each, which index dimensions side by side wherever they index any."""
+    """Return whether two loops bind an axis each that index adjacent dimensions in every access they index."""
     node = node_of(s, block)
     if node.table is not None or node.guard:
         return False
@@ -337,7 +341,7 @@ def _is_pair(access: Access, uses: Sequence[int], first: int, second: int, shape
 
 
 def _across(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, column: int) -> None:
-    """Vectorize a block across some columns; of a reduction, unroll some steps."""
+    """Vectorize a block across columns; unroll some steps of a reduction."""
     loops, last = inside(s, block, row), along(s, block, column, row)[-1]
     outer = [loop for loop in loops if s.label(loop) != s.label(last)]
     if len(loops) > 1:
@@ -356,7 +360,8 @@ def _across(s: Schedule, block: Handle, row: Handle, lanes: int, vectors: Size, 
 
 
 def place(s: Schedule, label: str, row: Handle, block: Handle) -> Handle:
-    """Compute a producer of a block for one row; one that makes a result shares the loop over rows, which is given."""
+    """Compute a producer of a block for one row; one that writes an output shares the loop over rows. Return that
+    loop."""
     handle = s.get_block(label)
     if makes_result(s, s.program.blocks[label]):
         return shared_row(s, handle, block, row)
@@ -365,12 +370,12 @@ def place(s: Schedule, label: str, row: Handle, block: Handle) -> Handle:
 
 
 def makes_result(s: Schedule, node: Block) -> bool:
-    """Whether a block writes a result of the function, which others may read as well."""
+    """Return whether a block writes an output of the function."""
     return any(access.buffer not in s.program.allocs for access in node.writes)
 
 
 def shared_row(s: Schedule, producer: Handle, block: Handle, row: Handle) -> Handle:
-    """Merge the loops of a producer with a block's, from the outside in, down to the rows; returns the last merged
+    """Merge the loops of a producer with those of a block, outermost first, down to `row`; return the last merged
     loop."""
     inner = s.label(row)
     for mine, theirs in zip(s.get_loops(producer), s.get_loops(block), strict=False):

@@ -1,6 +1,6 @@
 """The rules of each family of machines: from a program to scripts with open choices, which are its search space.
 
-They are tried in order, each on the blocks that are left, in the order of the program.
+They are tried in order, each on the unscheduled blocks, in program order.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Sizes that a machine's caches and registers suggest: where a search begins, and the options that it has."""
+"""Sizes derived from the caches and registers of a machine: the defaults of choices, and their options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compiler.types.machines import Machine
 
 
 def product_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, int]:
-    """Rows, and vectors of columns, of the register tile with the least work for a product of m rows and n columns.
+    """Return the rows, and the vectors of columns, of the register tile with the least work for an m x n product.
 
     Candidates keep rows * vectors accumulators, the vectors of a row of B and one broadcast in registers, and have rows
     that nearly fill a power of two, since that many are transposed where A is packed. Padding counts as work, and so do
@@ -28,7 +28,7 @@ def product_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, int
 
 
 def rows_of(machine: Machine, vectors: int) -> range:
-    """The rows of register tiles with so many vectors that fit the registers."""
+    """Return the possible numbers of rows of a register tile with so many vectors."""
     return range(2, min((machine.registers - vectors - 1) // vectors, 14) + 1)
 
 
@@ -38,19 +38,19 @@ LOAD, LATENCY = 0.58, 4
 
 
 def step_cycles(sums: int, loads: int) -> float:
-    """Cycles of a step of a register tile: limited by multiplications, two a cycle, by loads, somewhat fewer, or by the
-    latency of a sum."""
+    """Estimate the cycles of one reduction step of a register tile: limited by multiplications, two a cycle, by loads,
+    or by the latency of a dependent sum."""
     return max(sums / 2, LOAD * loads, LATENCY)
 
 
 def pixels_of(w: int) -> range:
-    """The pixels that a register tile of a row of w may have."""
+    """Return the possible numbers of pixels in a register tile, for rows of w pixels."""
     return range(min(FEWEST_PIXELS, w), min(w, MOST_PIXELS) + 1)
 
 
 def pixel_tile(machine: Machine, w: int, counts: Sequence[int], vectors: int, steps: int) -> tuple[int, int]:
-    """Pixels of a row of w, and vectors of filters, of which there are so many in all, of the register tile of a
-    convolution that takes the least cycles.
+    """Return the pixels and the vectors of filters, one of `counts`, of the register tile with the fewest cycles for
+    rows of w pixels and `vectors` vectors of filters.
 
     There are so many steps; a tile's sums are loaded and stored. What fills up the last tile counts.
     """
@@ -67,18 +67,18 @@ def pixel_tile(machine: Machine, w: int, counts: Sequence[int], vectors: int, st
 
 
 def depth(machine: Machine, rows: int, bytes: int = 4) -> int:
-    """The length of a reduction in a cache tile: so many rows take half of L1."""
+    """Return the reduction length of a cache tile: so many rows of it fill half of L1."""
     return max(64, machine.l1_bytes // (2 * bytes * rows) // 64 * 64)
 
 
 def width(machine: Machine, depth: int, bytes: int = 4) -> int:
-    """The columns of a packed block of so many rows: it takes half of L2."""
+    """Return the columns of a packed block of `depth` rows that fills half of L2."""
     return max(1, machine.l2_bytes // (2 * bytes * depth))
 
 
 def evens(extent: int, step: int, shortest: int, longest: int) -> list[int]:
-    """The lengths of even pieces of an extent, multiples of `step` where it is cut, between two bounds; the whole where
-    it is no longer than the upper one, or there is no other."""
+    """Return the lengths of even pieces of an extent between two bounds, rounded up to multiples of `step`; and the
+    extent itself if it is within the upper bound or nothing else is. evens(100, 8, 16, 64) is 24, 32, 40, 56."""
     pieces = {-(-extent // parts) for parts in range(2, extent // max(1, shortest) + 1)}
     cuts = {-(-piece // step) * step for piece in pieces}
     sizes = sorted(size for size in cuts if shortest <= size <= longest and size < extent)
@@ -86,5 +86,5 @@ def evens(extent: int, step: int, shortest: int, longest: int) -> list[int]:
 
 
 def steps(most: int, options: Sequence[int] = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)) -> list[int]:
-    """The counts among the options up to a bound, and the bound itself where none is."""
+    """Return the options up to a bound; the bound itself if there are none."""
     return [option for option in options if option <= most] or [max(1, most)]

@@ -1,4 +1,4 @@
-"""The composite `contiguous`, for any block; and queries and steps that recipes share."""
+"""The composite `contiguous`, for any block; and queries and steps shared by recipes."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def contiguous(s: Schedule, block: Handle) -> None:
 
 
 def panels(extent: int, tile: int, register: int) -> list[int]:
-    """A cache tile as a number of register tiles, no more than the extent needs, and the register tile."""
+    """Return the number of register tiles in a cache tile, at most as many as the extent has, and the size of one."""
     return [min(tile // register, -(-extent // register)), register]
 
 
 def nest(s: Schedule, block: Handle, composite: str, fewest: int = 1) -> list[Handle]:
-    """The loops around a block, outermost first. Raises ScheduleError where there are fewer than `fewest`."""
+    """Return the loops around a block, outermost first. Raises ScheduleError for fewer than `fewest`."""
     loops = s.get_loops(block)
     if len(loops) < fewest:
         raise refusal(s, block, composite, f"it has {len(loops)} loops, not {fewest}")
@@ -40,7 +40,7 @@ def nest(s: Schedule, block: Handle, composite: str, fewest: int = 1) -> list[Ha
 
 
 def matmul_nest(s: Schedule, block: Handle, composite: str) -> list[Handle]:
-    """The loops m, n, k of a matmul. Raises ScheduleError where there are not three, or not two operands."""
+    """Return the loops m, n, k of a matmul. Raises ScheduleError unless there are three loops and two operands."""
     loops, read = nest(s, block, composite), operands(s, block)
     if len(loops) != 3 or len(read) != 2:
         reason = f"a matmul has 3 loops and 2 operands, this has {len(loops)} and {len(read)}"
@@ -49,52 +49,51 @@ def matmul_nest(s: Schedule, block: Handle, composite: str) -> list[Handle]:
 
 
 def operands(s: Schedule, block: Handle) -> tuple[str, ...]:
-    """The names of the buffers that a block reads, in the order of its operands."""
+    """Return the names of the buffers that a block reads, in the order of its operands."""
     return node_of(s, block).sources
 
 
 def operand_over(s: Schedule, block: Handle, axis: int) -> str:
-    """The name of the first buffer that a block reads at an index that depends on an axis, whatever the order of its
-    operands; the last operand where none does."""
+    """Return the first buffer that a block reads at an index of some axis; the last operand if there is none."""
     node = node_of(s, block)
     over = [access.buffer for access in node.reads if any(axis in form.variables() for form in access.index)]
     return over[0] if over else node.sources[-1]
 
 
 def other_operand(s: Schedule, block: Handle, buffer: str) -> str:
-    """The name of the other operand of a block that reads a buffer; the same where it reads no other."""
+    """Return the first operand of a block other than `buffer`; `buffer` if there is no other."""
     return next((name for name in operands(s, block) if name != buffer), buffer)
 
 
 def target_of(s: Schedule, block: Handle) -> str:
-    """The name of the first buffer that a block writes."""
+    """Return the name of the first buffer that a block writes."""
     return node_of(s, block).writes[0].buffer
 
 
 def node_of(s: Schedule, block: Handle) -> Block:
-    """A block of the program as it is now."""
+    """Return a block of the program in its current state."""
     return s.program.blocks[s.label(block)]
 
 
 def refusal(s: Schedule, block: Handle, composite: str, reason: str) -> ScheduleError:
-    """The error of a composite that does not take a block."""
+    """Return the error of a composite for a block that it does not take."""
     return ScheduleError(reason, composite, f"block '{s.label(block)}'")
 
 
 def around(s: Schedule, block: Handle) -> list[tuple[Handle, Loop]]:
-    """The loops around a block, outermost first, each with its handle."""
+    """Return the loops around a block, outermost first, each with its handle."""
     return list(zip(s.get_loops(block), s.program.enclosing(s.label(block)), strict=True))
 
 
 def split_loops(s: Schedule, block: Handle) -> tuple[list[Handle], list[Handle]]:
-    """The loops around a block that bind axes of results, and those that bind the reduction alone."""
+    """Return the loops around a block that bind axes of the result, and those that bind reduce axes only."""
     numbers = node_of(s, block).loops_of(reduce=False)
     loops = around(s, block)
     return [h for h, loop in loops if loop.number in numbers], [h for h, loop in loops if loop.number not in numbers]
 
 
 def side_by_side(s: Schedule, block: Handle, access: Access) -> set[str]:
-    """The labels of the loops around a block along which one of its accesses steps by one element."""
+    """Return the labels of the loops around a block along which an access has stride 1."""
     if not access.index:
         return set()
     form = node_of(s, block).at(access.index[-1], s.program.ranges)
@@ -102,31 +101,31 @@ def side_by_side(s: Schedule, block: Handle, access: Access) -> set[str]:
 
 
 def axes_of(access: Access) -> set[int]:
-    """The axes of a block that move one of its accesses."""
+    """Return the axes of a block that an access depends on."""
     return set().union(*(form.variables() for form in access.index))
 
 
 def own_loops(s: Schedule, block: Handle) -> list[Handle]:
-    """The loops around a block that are around no other."""
+    """Return the loops around a block that contain no other block."""
     label = s.label(block)
     return [handle for handle, loop in around(s, block) if [b.label for b in blocks_in(loop)] == [label]]
 
 
 def inside(s: Schedule, block: Handle, at: Handle) -> list[Handle]:
-    """The loops around a block that are inside another loop around it, outermost first."""
+    """Return the loops around a block that are inside the loop `at`, outermost first."""
     loops = s.get_loops(block)
     return loops[[s.label(loop) for loop in loops].index(s.label(at)) + 1 :]
 
 
 def along(s: Schedule, block: Handle, axis: int, at: Handle | None = None) -> list[Handle]:
-    """The loops around a block, inside another loop, that bind one of its axes, outermost first."""
+    """Return the loops around a block that bind one of its axes, inside the loop `at`, outermost first."""
     numbers = node_of(s, block).bindings[axis].variables()
     names = {loop.label for loop in s.program.enclosing(s.label(block)) if loop.number in numbers}
     return [loop for loop in (s.get_loops(block) if at is None else inside(s, block, at)) if s.label(loop) in names]
 
 
 def by_axis(s: Schedule, block: Handle, at: Handle | None = None) -> list[list[Handle]]:
-    """For each axis of a block the loops that bind it, inside another loop, outermost first."""
+    """Return for each axis of a block the loops that bind it, inside the loop `at`, outermost first."""
     handles = {s.label(loop): loop for loop in (s.get_loops(block) if at is None else inside(s, block, at))}
     loops = [loop for loop in s.program.enclosing(s.label(block)) if loop.label in handles]
     bindings = [form.variables() for form in node_of(s, block).bindings]
@@ -134,26 +133,27 @@ def by_axis(s: Schedule, block: Handle, at: Handle | None = None) -> list[list[H
 
 
 def in_vectors(s: Schedule, loops: Sequence[Handle]) -> None:
-    """Unroll a nest around its innermost loop, and vectorize that one."""
+    """Vectorize the last of some nested loops, and unroll the others."""
     for loop in loops[:-1]:
         s.unroll(loop)
     s.vectorize(loops[-1])
 
 
 def unroll_rows(s: Schedule, block: Handle, lanes: int, rows: int | None = None) -> None:
-    """Vectorize the innermost loop of an elementwise block on a register tile, and unroll the loops over `rows`, as
-    many of the others, all by default."""
+    """Vectorize the innermost loop of an elementwise block, and unroll the `rows` loops around it, by default all that
+    contain no other block."""
     *others, lane = own_loops(s, block)
     in_vectors(s, [*others[len(others) - min(len(others), rows) if rows is not None else 0 :], *cut(s, lane, lanes)])
 
 
 def cut(s: Schedule, loop: Handle, lanes: int) -> list[Handle]:
-    """A loop by vectors: the loop over them, where there are several, and the one over lanes."""
+    """Split a loop by vectors; a loop of one vector stays as it is."""
     return s.split(loop, [None, lanes]) if s.extent(loop) > lanes else [loop]
 
 
 def by_vectors(s: Schedule, loop: Handle, lanes: int, count: int = 1) -> list[Handle]:
-    """Split a loop in panels of `count` vectors of at most that many lanes: the loops over panels, vectors, lanes.
+    """Split a loop into panels of `count` vectors of at most `lanes` lanes: return the loops over panels, vectors,
+    lanes.
 
     The loop over the vectors of a panel is left out where there is one.
     """
@@ -162,10 +162,10 @@ def by_vectors(s: Schedule, loop: Handle, lanes: int, count: int = 1) -> list[Ha
 
 
 def fused(s: Schedule, loops: Sequence[Handle]) -> Handle:
-    """Some nested loops as one."""
+    """Fuse nested loops; a single one stays as it is."""
     return s.fuse(*loops) if len(loops) > 1 else loops[0]
 
 
 def at_most(size: Size, limit: int) -> Size:
-    """A size that is no larger than a limit; a parameter is taken as it is."""
+    """Limit a constant size; a parameter stays as it is."""
     return min(size, limit) if isinstance(size, int) else size

@@ -1,8 +1,9 @@
-"""Composites for declared intrinsics (`compiler/intrinsics`): matmuls packed in groups."""
+"""Composites for declared intrinsics (`compiler/intrinsics`): matmuls packed in groups of k."""
 
 from __future__ import annotations
 
 from compiler.intrinsics import find
+from compiler.recipes.register_tile import register_tile
 from compiler.recipes.steps import (
     cut,
     in_vectors,
@@ -43,23 +44,18 @@ def quantised_gebp(
     a, b = operands(s, block)
     v_count = min(vectors, -(-s.extent(n) // lanes))
     count, _ = panels(s.extent(n), nc, lanes * v_count)
-    jc, jr, v, j = s.split(n, [None, count, v_count, lanes])
     mr = min(mr, s.extent(m))
-    ic, ir, i = s.split(m, [None, *panels(s.extent(m), mc, mr)])
     steps = -(-s.extent(k) // group)
-    if steps * group <= kc:
-        pc = None
-        k, g = s.split(k, [None, group])
-        s.reorder(jc, ic, jr, ir, k, i, v, j, g)
-    else:
-        blocks = -(-steps * group // kc)
-        pc, k, g = s.split(k, [None, -(-steps // blocks), group])
-        s.reorder(jc, pc, ic, jr, ir, k, i, v, j, g)
+    blocks = -(-steps * group // kc)
+    depth = [-(-steps // blocks)] if blocks > 1 else []
+    sizes = {n: [count, v_count, lanes], m: panels(s.extent(m), mc, mr), k: [*depth, group]}
+    tile = register_tile(s, [n, *([k] if depth else []), m, n, m], [k], [m, n, k], sizes)
+    (*outer, ic, _, ir), (k,), (i, v, j, _) = tile.around, tile.reduction, tile.tile
     pack_b = s.pack(block, b, [group, lanes * v_count], [1, 0, 3, 2])
-    s.compute_at(pack_b, pc if pc is not None else jc)
+    s.compute_at(pack_b, outer[-1])
     pack_a = s.pack(block, a, [mr, group] if mr > 1 else [1, group])
     s.compute_at(pack_a, ic)
-    _tile(s, block, pc, ir, k, v_count * lanes, lanes)
+    _tile(s, block, outer[1] if depth else None, ir, k, v_count * lanes, lanes)
     s.unroll(i)
     s.unroll(v)
     s.tensorize(j, intrinsic)
@@ -68,7 +64,7 @@ def quantised_gebp(
 
 
 def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, size: int, lanes: int) -> None:
-    """Let the sums of a register tile, `size` columns wide, lie apart while k runs."""
+    """Store the sums of a register tile of `size` columns in a separate buffer while k runs."""
     if pc is None:
         out = s.cache_write(block)
         s.reverse_compute_at(out, ir)
@@ -85,7 +81,7 @@ def _tile(s: Schedule, block: Handle, pc: Handle | None, ir: Handle, k: Handle, 
 
 
 def _interleaved(s: Schedule, pack: Handle) -> None:
-    """Let a block that packs groups of k do so by shuffles, as far as it is not padded; else group by group."""
+    """Pack groups of k by shuffles; group by group if there is padding."""
     columns, group = s.get_loops(pack)[-2:]
     lanes = 16
     name = {4: "interleave.i8x4", 2: "interleave.bf16x2"}[s.extent(group)]
@@ -96,7 +92,7 @@ def _interleaved(s: Schedule, pack: Handle) -> None:
 
 
 def _vectors(s: Schedule, copy: Handle, lanes: int) -> None:
-    """Copy a matrix vector by vector; a single column has no loop of its own, and is left as it is."""
+    """Vectorize a copy of a matrix; leave one of a single column, which has no loop, as it is."""
     last = s.program.enclosing(s.label(copy))[-1]
     if last.number in node_of(s, copy).bindings[1].variables() and last.kind == "serial":
         s.vectorize(cut(s, s.get_loops(copy)[-1], lanes)[-1])
@@ -128,12 +124,10 @@ def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, colum
         reason = f"{rows} x {columns} tiles of sums and those of the operands are more than 8"
         raise refusal(s, block, "tile_gebp", reason)
     a, b = operands(s, block)
-    count, size = panels(s.extent(n), nc, 16 * columns)
-    jc, jr, j, jj = s.split(n, [None, count, size // 16, 16])
-    count, size = panels(s.extent(m), mc, 16 * rows)
-    ic, ir, i, ii = s.split(m, [None, count, size // 16, 16])
-    k, kk, kp = s.split(k, [None, 16, 2])
-    s.reorder(jc, ic, jr, ir, k, i, j, ii, jj, kk, kp)
+    across, down = panels(s.extent(n), nc, 16 * columns), panels(s.extent(m), mc, 16 * rows)
+    sizes = {n: [across[0], columns, 16], m: [down[0], rows, 16], k: [16, 2]}
+    tile = register_tile(s, [n, m, n, m], [k], [m, n, m, n, k], sizes)
+    (jc, ic, _, ir), (k,), (i, j, ii, *_) = tile.around, tile.reduction, tile.tile
     pack_b = s.pack(block, b, [32, 16])
     s.compute_at(pack_b, jc)
     s.transform_layout(block, operands(s, block)[1], lambda k, n, p, q: (n, k, p // 2, q, p % 2))
@@ -160,7 +154,7 @@ def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, colum
 
 
 def _tensorize_tiles(s: Schedule, block: Handle, around: Handle, intrinsic: str) -> None:
-    """Let a nest inside a loop go tile by tile, each of them an intrinsic."""
+    """Replace the tiles of a nest inside a loop by an intrinsic each."""
     loops = inside(s, block, around)
     if intrinsic == "tile.store.f32":
         (i, ii), (j, jj) = (s.split(loop, [None, 16]) for loop in loops)

@@ -16,17 +16,14 @@ from compiler.recipes.steps import axes_of, in_vectors, refusal, target_of
 from compiler.schedule import Handle, Schedule, Size
 
 FEW = 4
-"""The most vectors that a matrix is streamed for; for more it is multiplied in panels, unless it would be packed in
-vain: see `packed_product`."""
-SHORT = 4
-"""The most columns of a result, in parts of a vector, for which rows are multiplied with columns."""
+"""The most vectors of a thin product; for more, `packed_product` packs the matrix."""
 
 
 @dataclass(frozen=True)
 class Thin:
-    """A thin product: the numbers of its axes and of its matrix among the operands. `long` is an axis of the matrix
-    alone, `short` that of the vectors, None for one vector; `along` says whether the matrix is contiguous along the
-    reduction, and `level` whether the vectors are; `few` is how many vectors there are."""
+    """A thin product: `matrix` is the operand with more elements, `long` an axis of it alone, `short` the axis of the
+    vectors, None for one vector. `along`: the matrix is contiguous along the reduction; `level`: the vectors are;
+    `few`: the number of vectors."""
 
     matrix: int
     long: int
@@ -60,7 +57,7 @@ def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def find_thin(program: Program, block: Block) -> Thin | None:
-    """What makes a block a thin product; None where it is none."""
+    """Return the description of a thin product; None for other blocks."""
     if block.combiners != ("add",) or len(block.reads) != 2 or block.table is not None or not block.has_init:
         return None
     if [axis.is_reduce for axis in block.axes].count(True) != 1 or any(access.where for access in block.reads):
@@ -83,7 +80,7 @@ def find_thin(program: Program, block: Block) -> Thin | None:
 
 
 def _steps(program: Program, block: Block, access: Access) -> dict[int, int | None]:
-    """The axes of several elements that move an access, each with the elements that it steps by."""
+    """Map the axes of several elements that an access depends on to its strides, in elements."""
     return {axis: step(program, access, axis) for axis in sorted(axes_of(access)) if block.axes[axis].size > 1}
 
 
@@ -101,7 +98,7 @@ def _dots(draft: Draft, label: str, thin: Thin) -> Sequence[str]:
 
 
 def _turned(draft: Draft, label: str, thin: Thin) -> None:
-    """Copy the vectors of a thin product, so that each is contiguous along the reduction."""
+    """Copy the vectors of a thin product to a layout contiguous along the reduction."""
     s, block = draft.schedule, draft.block(label)
     access, k = block.reads[1 - thin.matrix], len(block.axes) - 1
     handle = s.get_block(label)
@@ -199,7 +196,7 @@ def streams(
 def _around(
     s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: ThinTile
 ) -> tuple[Handle, list[Handle]]:
-    """The loop over the reduction, and those around a block that are in no tile."""
+    """Return the loop over the reduction, and the loops that are in no tile."""
     require_sizes(s, block, "thin product", rows=tile.rows, columns=tile.columns, depth=tile.depth)
     *spatial, k = s.get_loops(block)
     taken = {s.label(loop) for loop in (long, short) if loop is not None}
@@ -209,5 +206,5 @@ def _around(
 
 
 def _cut(s: Schedule, sizes: Mapping[Handle, int]) -> dict[Handle, list[Size]]:
-    """The sizes of loops in a register tile, at most their extents."""
+    """Return the sizes of a register tile, limited by the extents of its loops."""
     return {loop: [min(size, s.extent(loop))] for loop, size in sizes.items()}

@@ -15,18 +15,18 @@ from compiler.recipes.steps import by_axis, in_vectors, inside, target_of
 from compiler.schedule import Handle, Schedule, Size
 
 MOST, FEWEST = 14, 7
-"""Tiles of a register tile at most, and those worked on together at least, as long as a row has them."""
+"""The most tiles of a register tile, and the fewest of a block, if a row has as many."""
 PANEL = 2.7
-"""Cycles in which L2 gives a vector of the filters' panel, about."""
+"""The approximate cycles of loading a vector of the filters' panel from L2."""
 NEAR = 1.05
-"""Fewer rows at once are better where they cost no more than this factor: the transformed tiles stay in L1 and L2."""
+"""Fewer rows in a block are preferred up to this cost ratio: transformed tiles stay in L1 and L2."""
 
 
 @dataclass(frozen=True)
 class WinogradBlocks:
-    """The labels of the blocks of a convolution by Winograd's transforms, see `alternatives.transforms.convolved`. The
-    results are the copy into the result's layout, and elementwise blocks on it. `reads_last` and `gives_last` tell
-    whether the image and the result have their channels last."""
+    """The labels of the blocks of a convolution by Winograd's transforms, see `alternatives.transforms.convolved`.
+    `results` are the copy to the layout of the result and elementwise blocks on it. `reads_last`, `gives_last`: the
+    image and the result have channels last."""
 
     border: str
     columns: str
@@ -41,14 +41,14 @@ class WinogradBlocks:
 
     @property
     def row(self) -> int:
-        """The axis of the result's rows, from its last axis."""
+        """The axis of the result's rows, counted from its last axis."""
         return -3 if self.gives_last else -2
 
 
 @dataclass(frozen=True)
 class WinogradTiles:
-    """Rows of tiles, and tiles of a row, that are worked on together; tiles and vectors of filters of a register tile,
-    the former perhaps an open choice."""
+    """The rows of tiles, and tiles of a row, of a block; the tiles and vectors of filters of a register tile. `tiles`
+    may be an open choice."""
 
     rows: int
     columns: int
@@ -64,7 +64,7 @@ def transformed_tiles(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _blocks(draft: Draft, label: str) -> WinogradBlocks | None:
-    """The blocks around the products of transformed tiles; None where they are others."""
+    """Return the blocks around the products of transformed tiles; None for other blocks."""
     program, product = draft.schedule.program, draft.block(label)
     sizes = [axis.size for axis in product.axes]
     if product.combiners != ("add",) or product.spatial != 5 or len(sizes) != 6 or sizes[0] != sizes[1]:
@@ -90,23 +90,23 @@ def _blocks(draft: Draft, label: str) -> WinogradBlocks | None:
 
 
 def _read_of(block: Block, writer: Block) -> Access:
-    """How a block reads what another one writes."""
+    """Return the access of a block to the result of another."""
     return next(access for access in block.reads if access.buffer == writer.writes[0].buffer)
 
 
 def _is_last(block: Block, access: Access) -> bool:
-    """Whether the last axis of a block is what the last index of an access moves along."""
+    """Return whether the last index of an access is the last axis of the block."""
     return access.index[-1].variables() == {block.spatial - 1}
 
 
 def _writers(program: Program, block: Block) -> list[str]:
-    """The blocks that alone write a temporary that a block reads."""
-    every = (program.writers[name] for name in block.sources if name in program.allocs)
-    return [writers[0].label for writers in every if len(writers) == 1]
+    """Return the labels of the only writers of temporaries that a block reads."""
+    writers_of_sources = (program.writers[name] for name in block.sources if name in program.allocs)
+    return [writers[0].label for writers in writers_of_sources if len(writers) == 1]
 
 
 def _readers(draft: Draft, block: Block) -> Iterator[Block]:
-    """All blocks that depend on a block, in the order of the program."""
+    """Iterate over the blocks that depend on a block, in program order."""
     written = {block.writes[0].buffer}
     for label, other in draft.schedule.program.blocks.items():
         if written & set(other.sources) and label in draft.left:
@@ -128,30 +128,30 @@ def _apply(draft: Draft, blocks: WinogradBlocks) -> Sequence[str]:
 
 
 def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles:
-    """Tiles of whole rows where half of L2 holds a row transformed, else of part of one; the register tile of the least
-    cycles, which divides what is worked on together where that is not one row. An image has `down` rows of tiles."""
+    """Choose the block of tiles, whole rows if half of L2 holds a transformed row, and the register tile of the fewest
+    cycles, a divisor of the block unless that is one row. An image has `down` rows of tiles."""
     _, points, _, across, filters, channels = (axis.size for axis in product.axes)
     machine, vectors = draft.machine, 2 if filters > lanes else 1
     fitting = machine.l2_bytes // (2 * 4 * points**2 * (channels + filters))
     columns = max(n for n in range(1, across + 1) if across % n == 0 and n <= max(fitting, FEWEST))
     largest, fewest = max(fitting, 2 * FEWEST), min(draft.threads, down)
-    together = [n for n in range(1, down + 1) if down % n == 0 and n * columns <= largest and down // n >= fewest]
+    row_counts = [n for n in range(1, down + 1) if down % n == 0 and n * columns <= largest and down // n >= fewest]
     most = min((machine.registers - vectors - 1) // vectors, MOST)
 
     def cycles(rows: int, tile: int) -> float:
-        """For each tile and filter, in vectors."""
+        """Cycles of a tile and filter, in vectors."""
         step = max(step_cycles(tile * vectors, tile + vectors), PANEL * vectors)
         return -(-rows * columns // tile) * step / (rows * columns)
 
     fitted = [
         (rows, tile)
-        for rows in together or [1]
+        for rows in row_counts or [1]
         for tile in range(1, min(most, rows * columns) + 1)
         if rows * columns % tile == 0 or (rows == 1 and columns == across)
     ]
     least = min(cycles(*each) for each in fitted)
-    near = [each for each in fitted if cycles(*each) <= NEAR * least]
-    rows, best = min(near, key=lambda each: (each[0], cycles(*each)))
+    near_best = [each for each in fitted if cycles(*each) <= NEAR * least]
+    rows, best = min(near_best, key=lambda each: (each[0], cycles(*each)))
     options = [tile for r, tile in fitted if r == rows and 2 * tile >= best]
     return WinogradTiles(rows, columns, draft.choose(options, best, "tiles"), vectors)
 
@@ -159,7 +159,7 @@ def _tiles(draft: Draft, product: Block, down: int, lanes: int) -> WinogradTiles
 def winograd(
     s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, m: int, lanes: int
 ) -> tuple[Handle, Handle, Handle]:
-    """Schedule a convolution by Winograd's transforms, in blocks of rows of tiles; gives the loops over rows of the
+    """Schedule a convolution by Winograd's transforms, in blocks of rows of tiles. Return the loops over rows of the
     border copy, and over rows and columns of blocks.
 
         border; columns; input; product; rows; output; result
@@ -203,7 +203,7 @@ def winograd(
 
 
 def _transform_back(s: Schedule, blocks: WinogradBlocks, at: Handle) -> None:
-    """The results of each tile, for a vector of filters, from its rows."""
+    """Compute the results of each tile from its rows, for a vector of filters."""
     rows, output = map(s.get_block, (blocks.rows, blocks.output))
     s.compute_at(output, at)
     down, across, p, q, k = by_axis(s, output, at)
@@ -215,7 +215,7 @@ def _transform_back(s: Schedule, blocks: WinogradBlocks, at: Handle) -> None:
 
 
 def _transform(s: Schedule, blocks: WinogradBlocks, at: Handle, lanes: int) -> None:
-    """The transformed tiles, for a vector of channels, from their columns."""
+    """Compute the transformed tiles from their columns, for a vector of channels."""
     columns, input = map(s.get_block, (blocks.columns, blocks.input))
     s.compute_at(input, at)
     i, j, down, across, (c,) = by_axis(s, input, at)
@@ -227,7 +227,7 @@ def _transform(s: Schedule, blocks: WinogradBlocks, at: Handle, lanes: int) -> N
 
 
 def _multiply(s: Schedule, blocks: WinogradBlocks, tiles: WinogradTiles, at: Handle, lanes: int) -> None:
-    """The products of transformed tiles by panels of filters."""
+    """Tile the products of transformed tiles in registers, with packed panels of filters."""
     product, panel = s.get_block(blocks.product), tiles.vectors * lanes
     s.transform_layout(product, target_of(s, s.get_block(blocks.filter)), tiles=[1, 1, 1, panel], order=[0, 1, 3, 2, 4])
     i, j, down, across, (k,), (c,) = by_axis(s, product, at)

@@ -1,4 +1,4 @@
-"""The recipes of GPUs.
+"""Recipes for GPUs.
 
 threads.py    reductions by tiles on blocks and threads, the rest spread over threads: tile_on_threads, spread
 rows.py       softmax and norms, a row for each block of threads: rows_on_threads

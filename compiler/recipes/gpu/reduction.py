@@ -22,17 +22,17 @@ from compiler.schedule import Handle, Schedule, Size
 MOST_THREADS = 1024
 """The most threads of a block."""
 LEAST = 2 * WARP
-"""Iterations of a reduction from which on several threads share it."""
+"""The fewest iterations of a reduction for several threads."""
 EACH = 4
-"""Iterations of a thread below which a reduction is cut into no more parts."""
+"""The fewest iterations of a thread in a part of a reduction."""
 FEW, LONG = 1024, 1024
-"""Results of a product, and the length of its reduction, below and above which threads share a result."""
+"""The most results of a product, and the shortest reduction, for several threads to share a result."""
 
 
 @dataclass(frozen=True)
 class Extents:
-    """What there is of a reduction: results, iterations for each, and the longest of its axes; `column` is the axis of
-    results that lie side by side in what is read, None where a reduction runs along rows, by the axis `row`."""
+    """The extents of a reduction: results, iterations of each, and the longest reduce axis. `column` is the axis of
+    results contiguous in the largest operand, None if the reduction is contiguous, along the axis `row`."""
 
     results: int
     rounds: int
@@ -42,7 +42,7 @@ class Extents:
 
     @classmethod
     def of(cls, block: Block) -> Extents:
-        """Those of a block with a reduction."""
+        """Return the extents of a block with a reduction."""
         sizes = [axis.size for axis in block.axes]
         spatial_extents, along = sizes[: block.spatial], sizes[block.spatial :]
         last = _neighbours(block)
@@ -52,7 +52,7 @@ class Extents:
 
 
 def _neighbours(block: Block) -> set[int]:
-    """The axes that move the last index of the operand that most axes move."""
+    """Return the axes in the last index of the operand indexed by the most axes."""
     moving = {n for n, axis in enumerate(block.axes) if axis.size > 1}
     reads = [access for access in block.reads if access.index]
     if not reads:
@@ -62,13 +62,13 @@ def _neighbours(block: Block) -> set[int]:
 
 
 def _streams(block: Block) -> bool:
-    """Whether no element of some operand is used twice: it takes as long to read as there are iterations."""
+    """Return whether each element of some operand is used once, so that reading it takes as long as all iterations."""
     moving = {n for n, axis in enumerate(block.axes) if axis.size > 1}
     return any(not moving - axes_of(access) for access in block.reads)
 
 
 def products_of_few(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A product that takes as long as reading its larger operand, as of a matrix and a vector; or of few results."""
+    """A product limited by the reads of its larger operand, such as a matrix times a vector, or one of few results."""
     block = draft.block(label)
     if not block.has_init or not block.spatial or not reuses(block):
         return
@@ -78,8 +78,8 @@ def products_of_few(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def reduced_together(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A reduction whose results are computed by several threads: of one block, or of several blocks, whose partial
-    results another kernel adds up; with an elementwise epilogue."""
+    """A reduction with several threads for each result: of one block, or of several, whose partial results another
+    kernel adds up; with an elementwise epilogue."""
     block = draft.block(label)
     if not block.has_init or block.table is not None:
         return
@@ -99,19 +99,20 @@ def reduced_together(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _part(draft: Draft, block: Block, extents: Extents) -> int:
-    """The part of the longest axis of a reduction that a block takes, so that all multiprocessors have blocks."""
+    """Return the part of the longest reduce axis for one block of threads, such that all multiprocessors have
+    blocks."""
     if extents.column is None:
-        blocks, together = extents.results, THREADS
+        blocks, sharing = extents.results, THREADS
     else:
         size = block.axes[extents.column].size
-        blocks, together = extents.results // size * -(-size // WARP), THREADS // WARP
-    parts = min(2 * draft.gpu.multiprocessors // blocks, extents.rounds // (EACH * together), extents.longest)
+        blocks, sharing = extents.results // size * -(-size // WARP), THREADS // WARP
+    parts = min(2 * draft.gpu.multiprocessors // blocks, extents.rounds // (EACH * sharing), extents.longest)
     return _even(-(-extents.longest // parts)) if parts > 1 else extents.longest
 
 
 def _even(length: int) -> int:
-    """A length that is hardly greater, which threads share evenly: a part of such a length has a guard of its own, and
-    two, one in the other, are hard sets."""
+    """Round a length up to a multiple of a power of two, at most a quarter of it: parts then need no nested
+    guards, which isl solves slowly. _even(100) is 112."""
     grain = 1
     while 8 * grain <= length and grain < MOST_THREADS:
         grain *= 2
@@ -141,7 +142,7 @@ def _apply(draft: Draft, label: str, extents: Extents, length: int, after: Block
 
 
 def _reduced(draft: Draft, handle: Handle, epilogue: Handle | None, by_columns: bool) -> None:
-    """Reduce by the threads of blocks, as many as have work."""
+    """Reduce by as many threads of a block as have work."""
     s = draft.schedule
     results, reduced = split_loops(s, handle)
     if by_columns:
@@ -158,7 +159,7 @@ DIMENSIONS = ("thread_z", "thread_y", "thread_x")
 
 
 def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warps: Size = 8) -> Handle:
-    """Reduce each result by a block of threads: a part each, which are then added up as `rows_on_threads` does.
+    """Reduce each result by a block of threads: a part each, added up as in `rows_on_threads`.
 
         i { k { C[i] += A[i, k] } }  i { D }
       ->
@@ -182,9 +183,8 @@ def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warp
 
 
 def _summed_together(s: Schedule, block: Handle, row: Handle, along: Sequence[Handle]) -> None:
-    """Reduce over several short loops by the threads of a block, along as many dimensions as there are loops: fused
-    loops would make hard sets for isl. Partial sums are combined along one dimension after another, the outermost
-    first."""
+    """Reduce over several short loops, each along a dimension of the threads of a block: fused loops would be hard for
+    isl. Partial sums are combined along one dimension after another, the outermost first."""
     if prod(map(s.extent, along)) <= WARP:
         return
     tile, rounds = _thread_tile(s, along)
@@ -201,8 +201,8 @@ def _summed_together(s: Schedule, block: Handle, row: Handle, along: Sequence[Ha
 
 
 def _thread_tile(s: Schedule, along: Sequence[Handle]) -> tuple[list[Handle], list[Handle]]:
-    """The loops over threads, at most three, outermost first, and the loops that each thread runs. The innermost loops
-    are taken whole while there are threads, the next one in part."""
+    """Return the loops over threads, at most three, and the loops inside a thread. The innermost loops are over
+    threads, the next in part, until a block has THREADS."""
     tile: list[Handle] = []
     rounds: list[Handle] = []
     threads = THREADS
@@ -259,8 +259,8 @@ def reduce_columns(
 
 
 def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
-    """Cut the longest loop of a reduction into parts of some length, whose results are combined by another nest, which
-    is another kernel.
+    """Split the longest loop of a reduction in parts of some length; another nest, a kernel of its own, combines their
+    results.
 
         i { k { C[i] += A[i, k] } }
       ->
@@ -277,8 +277,7 @@ def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
 
 
 def _results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[list[Handle], list[Handle]]:
-    """The loops over results, and the loops of the reduction. Raises ScheduleError unless the loops over results come
-    first."""
+    """Return the loops over results and those of the reduction. Raises ScheduleError unless the former come first."""
     results, reduced = split_loops(s, block)
     order = [loop.label for loop in s.program.enclosing(s.label(block))]
     if not node_of(s, block).has_init or not reduced or [*map(s.label, (*results, *reduced))] != order:
@@ -287,7 +286,7 @@ def _results_and_reduction(s: Schedule, block: Handle, composite: str) -> tuple[
 
 
 def _finished(s: Schedule, block: Handle, epilogue: Handle | None) -> Handle:
-    """The block that takes finished results, which lie in shared memory: the epilogue, or a copy."""
+    """Return the block that reads finished results from shared memory: the epilogue, or a copy."""
     if epilogue is None:
         return s.cache_write(block, "shared")
     s.set_scope(block, "shared")

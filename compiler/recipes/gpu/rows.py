@@ -1,4 +1,4 @@
-"""Rows on GPUs: a row for each block of threads, with all that it needs, sums over it among that."""
+"""Rows on GPUs: a block of threads for each row, with the producers of the row, reductions among them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from compiler.recipes.steps import fused, inside, nest, node_of
 from compiler.schedule import Handle, Schedule, Size
 
 FEW = 4
-"""How many threads add up the parts of a row's sum after those of a warp."""
+"""The threads that add up partial sums after those of a warp."""
 LONG = 1 << 16
-"""The length of rows that are split over several blocks if there are few rows."""
+"""The shortest rows to split over several blocks if there are few rows."""
 
 
 def rows_on_blocks(draft: Draft, label: str) -> Iterator[Alternative]:
-    """All that a block needs of a row, sums over it among that, in one kernel: a block of threads for each row."""
+    """A block along rows with its producers in one kernel: a block of threads for each row."""
     block = draft.block(label)
     if block.combiners or len(block.axes) < 2 or block.axes[-1].size < 2 * draft.gpu.warp:
         return
@@ -42,7 +42,7 @@ def _is_tiled(block: Block) -> bool:
 
 
 def _needed(draft: Draft, label: str) -> list[str]:
-    """The remaining blocks whose results only a block and such blocks need, in the order of the program."""
+    """Return the unscheduled blocks whose only readers are a block and other such blocks, in program order."""
     needed = {label}
     for name in reversed(draft.left):
         readers = {reader.label for reader in draft.readers(name)}
@@ -60,9 +60,8 @@ def _rows(draft: Draft, label: str, needed: Sequence[str]) -> Sequence[str]:
 
 
 def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequence[str] | None = None) -> Handle:
-    """Compute all that a block needs of one row just before that row, a row for each block of a GPU, its elements on
-    the block's threads; sums over a row in parts, one a thread, which the threads of a warp add up by shuffles, and
-    one thread then for all warps.
+    """Schedule a block row by row with its producers, a block of threads for each row. Reductions have a part for each
+    thread; a warp combines its parts by shuffles, and one thread those of the warps.
 
         i { max }  i { exp }  i { sum }  i { j { D } }
       ->
@@ -98,8 +97,8 @@ def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequenc
 
 
 def sum_row(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
-    """Reduce a row by the threads of a block: each thread a part, then the threads of a warp, then the warps. Each
-    thread has several elements; a row of a warp's threads or fewer is reduced by one warp."""
+    """Reduce a row by the threads of a block: several elements by each thread, then by warps, then over the warps. A
+    row of at most a warp's threads is reduced by one warp."""
     node = node_of(s, block)
     inner = s.get_loops(block)[-1]
     if s.extent(inner) <= WARP:
@@ -128,13 +127,13 @@ def sum_row(s: Schedule, block: Handle, row: Handle, warps: Size) -> None:
 
 
 def add_by_fewer(s: Schedule, block: Handle) -> None:
-    """Add up the parts of a sum by ever fewer threads: a warp, a few, one."""
+    """Add up partial results by a warp, then FEW threads, then one."""
     for threads in (WARP, FEW):
         _added_by(s, block, threads)
 
 
 def _added_by(s: Schedule, block: Handle, threads: int) -> None:
-    """Let so many threads of a block each add up some of the parts of a sum, if there are more parts than that."""
+    """Add up the partial results of a sum by some threads, if there are more results than threads."""
     loop = s.get_loops(block)[-1]
     if s.extent(loop) <= threads:
         return

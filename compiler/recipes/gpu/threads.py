@@ -1,4 +1,4 @@
-"""Blocks on the threads of GPUs: reductions by tiles with operands in shared memory, results spread over threads."""
+"""Blocks on the threads of GPUs: tiled reductions with operands in shared memory, and results spread over threads."""
 
 from __future__ import annotations
 
@@ -16,24 +16,20 @@ from compiler.schedule import Handle, Schedule, Size
 from compiler.support.errors import ScheduleError
 
 WARP, THREADS = 32, 256
-"""The threads of a warp, and of a block where a search begins."""
-
-
+"""The threads of a warp, and the default of a block."""
 MOST_ELEMENTS = 16
 """The most results of a thread along one axis."""
 MOST_PANEL = 64
-"""The most that is fetched at once along one reduce axis."""
+"""The most elements of a panel along one reduce axis."""
 WIDE = 4
-"""The elements that a thread fetches at once."""
-
-
+"""The elements of a vector that a thread fetches."""
 TILE = 64
-"""Results of a thread where a search begins, if there are enough for all multiprocessors."""
+"""The default results of a thread, if there are enough for all multiprocessors."""
 
 
 def tiled_on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A reduction whose operands are used by several results: multi-level tiles, S S S R R S R S, for blocks, virtual
-    threads and threads; operands fetched together into shared memory; what comes after on finished tiles.
+    """A reduction with reuse of operands: multi-level tiles, S S S R R S R S, for blocks, virtual threads and threads;
+    operands in shared memory; the epilogue on finished tiles.
 
     Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020).
     """
@@ -58,46 +54,46 @@ def _tiled(draft: Draft, label: str, after: Block | None, vector: int, twice: bo
     handle = s.get_block(label)
     loops = s.get_loops(handle)
     spatial, reduce = loops[: block.spatial], loops[block.spatial :]
-    wanted = _wanted(draft, [s.extent(loop) for loop in spatial])
-    cuts = [_cut(draft, loop, *sizes) for loop, sizes in zip(spatial, wanted, strict=True)]
+    preferred = _preferred_tiles(draft, [s.extent(loop) for loop in spatial])
+    cuts = [_cut(draft, loop, *sizes) for loop, sizes in zip(spatial, preferred, strict=True)]
     panels = [_panel(draft, s.extent(loop)) for loop in reduce]
     epilogue = draft.handle(after)
     tile_on_threads(s, handle, epilogue, ThreadTiles(cuts, panels, vector, twice, padded=twice))
     return [label, *labels(after)]
 
 
-def _wanted(draft: Draft, extents: Sequence[int]) -> list[tuple[int, int]]:
-    """For each axis the threads, and the elements of a thread, with which a search begins: neighbouring threads along
-    the last axes, as many elements as leave work for all multiprocessors."""
+def _preferred_tiles(draft: Draft, extents: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the default threads and elements of a thread for each axis: neighbouring threads along the last axes, and
+    as many elements as leave work for all multiprocessors."""
     machine = draft.gpu
     elements = min(TILE, max(1, prod(extents) // (machine.multiprocessors * THREADS)))
     threads = THREADS
-    wanted: list[tuple[int, int]] = []
+    preferred: list[tuple[int, int]] = []
     for extent in reversed(extents):
         across = max(d for d in _divisors(extent) if d <= min(threads, 32))
         each = max(d for d in _divisors(extent // across) if d * d <= max(1, elements) or d <= min(elements, 8))
         threads, elements = max(1, threads // across), max(1, elements // each)
-        wanted.insert(0, (across, each))
-    return wanted
+        preferred.insert(0, (across, each))
+    return preferred
 
 
 def _cut(draft: Draft, loop: Handle, threads: int, elements: int) -> tuple[Size, Size, Size]:
-    """Virtual threads, threads and elements of a thread along an axis: all ways that cut it evenly; of one with large
-    prime factors powers of two, which pad it."""
+    """Add the choices of virtual threads, threads and elements along an axis: all even splits; powers of two, with
+    padding, for an extent with large prime factors."""
     s = draft.schedule
     extent = s.extent(loop)
     if extent == 1:
         return 1, 1, 1
     if _is_smooth(extent):
-        wanted = (extent // (threads * elements), 1, threads, elements)
-        _, virtual, across, each = s.sample_perfect_tile(loop, 4, min(extent, MOST_ELEMENTS), decision=wanted)
+        preferred = (extent // (threads * elements), 1, threads, elements)
+        _, virtual, across, each = s.sample_perfect_tile(loop, 4, min(extent, MOST_ELEMENTS), decision=preferred)
         return virtual, across, each
     padded = draft.choose([n for n in (1, 2, 4, 8, 16, 32) if n <= extent], 8, "threads")
     return 1, padded, draft.choose([n for n in (1, 2, 4, 8) if n <= extent], 2, "elements")
 
 
 def _panel(draft: Draft, extent: int) -> Size:
-    """How much of a reduction is fetched at once."""
+    """Add the choice of a reduce axis' elements to fetch at once."""
     sizes = [d for d in _divisors(extent) if d <= MOST_PANEL]
     if not _is_smooth(extent):
         sizes = [n for n in (4, 8, 16, 32) if n <= extent] or [extent]
@@ -109,12 +105,12 @@ def _divisors(number: int) -> list[int]:
 
 
 def _is_smooth(number: int) -> bool:
-    """Whether a number has no prime factor above 7: it then divides some power of 2 * 3 * 5 * 7."""
+    """Return whether a number has no prime factor above 7. It then divides a power of 210."""
     return pow(210, number.bit_length(), number) == 0
 
 
 def on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
-    """The results of a block spread over threads, a sum each; without a reduction also several at a time."""
+    """A block with its results spread over threads; without a reduction also four for each thread."""
     block = draft.block(label)
     if not block.spatial or prod(axis.size for axis in block.axes if not axis.is_reduce) < 2:
         yield Alternative("on one thread", lambda draft: [label], optional=False)
@@ -127,8 +123,8 @@ def on_threads(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _inlined(draft: Draft, label: str) -> Sequence[str]:
-    """Inline a block, not into a copy that would then compute what no equation of the program is: one of several
-    results, or an element under a condition. Such a schedule could not be proved."""
+    """Inline a block; refuse copies that would then compute no equation of the program, such as one of several results:
+    they cannot be proved."""
     readers = [reader.label for reader in draft.readers(label)]
     done = inlined(draft, label)
     for reader in map(draft.block, readers):
@@ -145,7 +141,7 @@ def _spread(draft: Draft, label: str, vector: int) -> Sequence[str]:
 
 
 def reuses(block: Block) -> bool:
-    """Whether several results need one element of an operand."""
+    """Return whether several results read one element of an operand."""
     spatial = {n for n, axis in enumerate(block.axes) if not axis.is_reduce and axis.size > 1}
     return any(spatial - axes_of(access) for access in block.reads)
 
@@ -158,8 +154,8 @@ def cooperative_fetch(
     threads: Size | tuple[Size, Size],
     vector: int = 1,
 ) -> Handle:
-    """Let the threads of a GPU block copy the elements of a buffer that a loop's iteration reads, a vector each at a
-    time.
+    """Copy the part of a buffer that a loop's iteration reads to shared memory, by all threads of a block, a vector
+    each at a time.
 
         k.0 { C reads A }
       ->
@@ -181,7 +177,8 @@ def cooperative_fetch(
 
 
 def spread_on_threads(s: Schedule, results_loop: Handle, threads: Size | tuple[Size, Size], vector: int) -> None:
-    """Run a loop by the threads of a block, along x or along y and x, side by side, a vector each at a time."""
+    """Bind a loop to the threads of a block, along x, or y and x, neighbours next to each other, a vector each at a
+    time."""
     sizes = threads if isinstance(threads, tuple) else (threads,)
     _, *bound = s.split(results_loop, [None, *sizes, *([vector] if vector > 1 else [])])
     if vector > 1:
@@ -193,7 +190,7 @@ def spread_on_threads(s: Schedule, results_loop: Handle, threads: Size | tuple[S
 @dataclass(frozen=True)
 class ThreadTiles:
     """Tiles of a reduction on a GPU: for each spatial axis virtual threads, threads and elements of a thread; for each
-    reduce axis how much is fetched at once; and how many elements a thread fetches at once of each operand.
+    reduce axis the elements of a panel; and the elements in a thread's fetch of each operand.
 
     twice: operands have two buffers, and the next are fetched while these are used.
     padded: the rows of fetched tiles are longer than they need be, so that they begin in different banks.
@@ -242,10 +239,10 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     if tiles.twice:
         outer = [fused(s, outer)]
     s.reverse_compute_at(out, blocks[-1])
-    together = s.product(*(across for _, across, _ in tiles.spatial))
+    thread_count = s.product(*(across for _, across, _ in tiles.spatial))
     padded = {target_of(s, pad) for pad in pads}
     fetches = [
-        cooperative_fetch(s, block, name, outer[-1], together, 1 if name in padded else tiles.vector)
+        cooperative_fetch(s, block, name, outer[-1], thread_count, 1 if name in padded else tiles.vector)
         for name in node_of(s, block).sources
     ]
     for pad in pads:
@@ -266,14 +263,15 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
 
 
 def pad_rows(s: Schedule, fetch: Handle, vector: int) -> None:
-    """Let the rows of a fetched tile begin in different banks of shared memory, and vectors where they may."""
+    """Pad the rows of a fetched tile, so that they begin in different banks of shared memory and at multiples of a
+    vector."""
     buffer = s.program.buffers[target_of(s, fetch)]
     if len(buffer.shape) > 1 and buffer.shape[-1] > 1:
         s.storage_align(fetch, len(buffer.shape) - 2, 2 * vector, vector)
 
 
 def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> None:
-    """Fetch the operands of the next round during this one; the loop over rounds has one more.
+    """Fetch the operands of the next round during this one; the loop over rounds has one more iteration.
 
     r { fetch A.shared;  C }  ->  r { fetch A.shared[r mod 2] of round r;  C of round r - 1 }
     """
@@ -286,12 +284,13 @@ def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> None:
 
 
 def _padded(s: Schedule, block: Handle) -> list[Handle]:
-    """Copies with a border of the operands that a block reads under conditions."""
+    """Copy the operands read under conditions with a border."""
     return [s.pad(block, access.buffer) for access in node_of(s, block).reads if access.where]
 
 
 def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handle:
-    """The loop over threads of the epilogue on a block's tile: each thread works on its own elements."""
+    """Distribute the epilogue of a tile like the tile, so that each thread has its own elements; return the loop over
+    threads."""
     tile_loops, bindings = around(s, out)[depth:], node_of(s, out).bindings
     by_axis = [next((h for h, loop in tile_loops if loop.number in form.variables()), None) for form in bindings]
     cuts = [
@@ -309,7 +308,7 @@ def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handl
 
 
 def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> Handle:
-    """Run a block on a GPU, its results spread over threads: a block of threads computes neighbouring results.
+    """Spread the results of a block over the threads of a GPU: a block of threads computes neighbouring results.
 
         i { j { r { D } } }
       ->

@@ -1,4 +1,4 @@
-"""Products on the tensor cores of GPUs: warps multiply MMA tiles of narrow floats."""
+"""Products on the tensor cores of GPUs: warps multiply MMA tiles of f16, bf16 and tf32."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from compiler.intrinsics.warp import COLUMNS, LANES, ROWS
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.gpu.threads import cooperative_fetch, overlapped, pad_rows, spread_on_threads
+from compiler.recipes.register_tile import register_tile
 from compiler.recipes.steps import fused, nest, node_of, operands, refusal, target_of
 from compiler.schedule import Handle, Schedule, Size
 
@@ -28,8 +29,8 @@ MOST_WARPS, MOST_MATRICES, MOST_PANEL = 4, 8, 4
 
 
 def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
-    """A matmul of f16 or bf16, summed up in f32: warps multiply MMA tiles, which lie in registers; panels are
-    fetched by all threads, also a round ahead; what comes after is done on finished tiles.
+    """A matmul of f16 or bf16 with sums in f32 on tensor cores: fragments in registers, panels in shared memory, also
+    fetched a round ahead, and the epilogue on finished tiles.
 
     Source: CUTLASS; MetaSchedule's multi-level tiling with tensor intrinsics (Shao et al., NeurIPS 2022).
     """
@@ -51,12 +52,12 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
 
 
 def _adds_up(block: Block) -> bool:
-    """Whether it multiplies matrices, or many of them, and adds up along the last axis alone."""
+    """Return whether a block is a matmul, or a batch of them, whose only reduce axis is the last."""
     return _lies_along_k(block) is not None and block.spatial == len(block.axes) - 1
 
 
 def _lies_along_k(block: Block) -> bool | None:
-    """Whether the second operand of a product A[m, k] * B[k, n] or B[n, k], or of many, lies along k; None for other
+    """Return whether the second operand of a matmul is contiguous along k, B[n, k]; False for B[k, n]; None for other
     blocks."""
     order = [[form.variables() for form in access.index] for access in block.reads]
     *many, m, n, k = [{axis} for axis in range(len(block.axes))]
@@ -76,30 +77,30 @@ def _apply(draft: Draft, label: str, after: Block | None, twice: bool) -> Sequen
     return [label, *labels(after)]
 
 
-def _cut(draft: Draft, loop: Handle, edge: int, wanted: int) -> tuple[Size, Size]:
-    """The warps of a block and the MMA tiles of a warp along an axis, powers of two that divide it. Each is more
-    than one if it can be: a loop of one iteration would be missing in the nest that clears the sums."""
+def _cut(draft: Draft, loop: Handle, edge: int, preferred: int) -> tuple[Size, Size]:
+    """Add the choices of the warps of a block and the MMA tiles of a warp along an axis, powers of two that divide it.
+    Each is above one if possible: a loop of one iteration would be missing in the nest that clears the sums."""
     matrices = draft.schedule.extent(loop) // edge
     warps = _powers(matrices, MOST_WARPS)
     matrices_each = _powers(matrices // warps[-1], MOST_MATRICES)
-    return draft.choose(warps, 2, "warps"), draft.choose(matrices_each, wanted, "matrices")
+    return draft.choose(warps, 2, "warps"), draft.choose(matrices_each, preferred, "matrices")
 
 
 def _powers(number: int, most: int) -> list[int]:
-    """The powers of two that divide a number, but one."""
+    """Return the powers of two, from 2 to `most`, that divide a number; 1 if there are none."""
     return [1 << bits for bits in range(1, most.bit_length()) if number % (1 << bits) == 0] or [1]
 
 
 KINDS: dict[type[Attribute], str] = {Float16Type: "f16", BFloat16Type: "bf16", Float32Type: "tf32"}
-"""The dtypes of operands, as the intrinsics are named."""
+"""The names of dtypes in intrinsics."""
 ROW_BITS = 128
-"""The bits of a row that a thread names when matrices are loaded: rows begin at multiples of that."""
+"""The bits of a row that a thread addresses in ldmatrix: rows begin at multiples."""
 
 
 @dataclass(frozen=True)
 class WarpTiles:
-    """Tiles of a matmul on tensor cores: the warps of a block and the MMA tiles of a warp, along m and n; how many MMA
-    tiles along k are fetched at once; how many elements a thread fetches at once.
+    """Tiles of a matmul on tensor cores: the warps of a block and the MMA tiles of a warp, along m and n; the MMA tiles
+    along k of a panel; the elements in a thread's fetch.
 
     twice: operands have two buffers, and the next are fetched while these are used.
     """
@@ -112,7 +113,7 @@ class WarpTiles:
 
 
 def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: WarpTiles) -> None:
-    """Schedule a matmul C[m, n] += A[m, k] * B[k, n], or with B[n, k], or many, for the tensor cores of a GPU.
+    """Schedule a matmul C[m, n] += A[m, k] * B[k, n], or with B[n, k], or a batch, for the tensor cores of a GPU.
 
         m { n { k { C } } }  m { n { D } }
       ->
@@ -136,10 +137,10 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     depth = next(axis.extent for axis in multiply.axes if axis.label == "k")
     names = operands(s, block)
     _check_even(s, block, (m, n, k), tiles, depth)
-    m0, m1, m2, m3 = s.split(m, [None, tiles.warps[0], tiles.matrices[0], ROWS])
-    n0, n1, n2, n3 = s.split(n, [None, tiles.warps[1], tiles.matrices[1], COLUMNS])
-    k0, k1, k2 = s.split(k, [None, tiles.panel, depth])
-    s.reorder(m0, n0, k0, m1, n1, k1, m2, n2, m3, n3, k2)
+    (warps_m, warps_n), (matrices_m, matrices_n) = tiles.warps, tiles.matrices
+    sizes = {m: [warps_m, matrices_m, ROWS], n: [warps_n, matrices_n, COLUMNS], k: [tiles.panel, depth]}
+    tile = register_tile(s, [m, n, k, m, n], [k], [m, n, m, n, k], sizes)
+    (m0, n0, k0, m1, n1), (k1,), (m2, n2, m3, *_) = tile.around, tile.reduction, tile.tile
     threads = (s.product(*tiles.warps), LANES)
     if epilogue is not None:
         s.set_scope(block, "shared")
@@ -158,8 +159,8 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
     clear = s.decompose_reduction(block, k0)
     _on_warps(s, _alike(s, clear, (m1, n1)), _alike(s, clear, (m2, n2)), _alike(s, clear, (m3,))[0], "mma.zero.f32")
     i, j = s.get_loops(store)[-2:]
-    i1, i2, i3 = s.split(i, [tiles.warps[0], None, ROWS])
-    j1, j2, j3 = s.split(j, [tiles.warps[1], None, COLUMNS])
+    i1, i2, i3 = s.split(i, [warps_m, None, ROWS])
+    j1, j2, j3 = s.split(j, [warps_n, None, COLUMNS])
     s.reorder(i1, j1, i2, j2, i3, j3)
     _on_warps(s, (i1, j1), (i2, j2), i3, "mma.store.f32")
     if epilogue is not None:
@@ -173,8 +174,8 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
 
 
 def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
-    """The kind of a matmul's operands, and whether the second operand lies along k. Raises ScheduleError for any other
-    block."""
+    """Return the dtype of a matmul's operands by its name in intrinsics, and whether B is contiguous along k. Raises
+    ScheduleError for other blocks."""
     node = node_of(s, block)
     elements = [s.program.buffers[access.buffer].element for access in node.reads]
     is_transposed = _lies_along_k(node)
@@ -188,14 +189,14 @@ def _kind(s: Schedule, block: Handle) -> tuple[str, bool]:
 
 
 def _at_once(s: Schedule, block: Handle) -> int:
-    """How many elements of all that a block touches a thread can have at once, whose lanes it computes with."""
+    """Return the elements of a thread's vector in an elementwise block: 4 of 32 bits, else 2."""
     node = node_of(s, block)
     touched = [s.program.buffers[access.buffer].element for access in (*node.reads, *node.writes)]
     return 4 if all(getattr(element, "bitwidth", 64) == 32 for element in touched) else 2
 
 
 def _check_even(s: Schedule, block: Handle, loops: Sequence[Handle], tiles: WarpTiles, depth: int) -> None:
-    """Raise ScheduleError where tiles that are known do not divide the extents."""
+    """Raise ScheduleError for constant tiles that do not divide the extents."""
     sizes = [(*pair, edge) for *pair, edge in zip(tiles.warps, tiles.matrices, (ROWS, COLUMNS), strict=True)]
     for loop, tile in zip(loops, [*sizes, (tiles.panel, depth)], strict=True):
         divisor = prod(size for size in tile if isinstance(size, int))
@@ -205,7 +206,7 @@ def _check_even(s: Schedule, block: Handle, loops: Sequence[Handle], tiles: Warp
 
 
 def _load(s: Schedule, block: Handle, position: int, at: Handle, size: int, intrinsic: str, along_k: bool) -> None:
-    """Load the part of an operand that an iteration needs into fragments, by MMA tiles; `along_k`: its rows lie along
+    """Load the part of an operand that an iteration reads to fragments, by MMA tiles; `along_k`: its rows are along
     k."""
     load = s.cache_read(block, operands(s, block)[position], "fragment")
     s.compute_at(load, at)
@@ -226,13 +227,13 @@ _LAYOUTS: dict[tuple[int, bool], Callable[..., tuple[AffineExpr, ...]]] = {
 
 
 def _alike(s: Schedule, block: Handle, loops: Sequence[Handle]) -> list[Handle]:
-    """The loops around a block that are called as some others are, as far as there are such."""
+    """Return the loops around a block with the labels of other loops, where they exist."""
     by_label = {s.label(loop): loop for loop in s.get_loops(block)}
     return [by_label[s.label(loop)] for loop in loops if s.label(loop) in by_label]
 
 
 def _on_warps(s: Schedule, warps: Sequence[Handle], matrices: Sequence[Handle], matrix: Handle, intrinsic: str) -> None:
-    """Let warps run a nest, several MMA tiles each."""
+    """Bind loops to warps, unroll those over MMA tiles, and tensorize one tile."""
     if warps:
         s.bind(fused(s, warps), "thread_y")
     for loop in matrices:
