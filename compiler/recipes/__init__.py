@@ -29,52 +29,40 @@ The loops and blocks that a composite names in its result stay addressable. All 
 is refused; earlier steps stay applied. Tile sizes above a loop's extent are cut to it.
 """
 
-from compiler.recipes.attention import Attention as Attention
-from compiler.recipes.attention import AttentionTiles as AttentionTiles
-from compiler.recipes.attention import attention as attention
-from compiler.recipes.attention import attention_tiles as attention_tiles
-from compiler.recipes.depthwise import PixelTiles as PixelTiles
-from compiler.recipes.depthwise import by_pixels as by_pixels
-from compiler.recipes.elementwise import elementwise as elementwise
-from compiler.recipes.gpu.reduction import in_parts as in_parts
-from compiler.recipes.gpu.reduction import reduce_columns as reduce_columns
-from compiler.recipes.gpu.reduction import reduce_rows as reduce_rows
-from compiler.recipes.gpu.rows import rows_on_threads as rows_on_threads
-from compiler.recipes.gpu.threads import ThreadTiles as ThreadTiles
-from compiler.recipes.gpu.threads import cooperative_fetch as cooperative_fetch
-from compiler.recipes.gpu.threads import spread as spread
-from compiler.recipes.gpu.threads import tile_on_threads as tile_on_threads
-from compiler.recipes.gpu.warp import WarpTiles as WarpTiles
-from compiler.recipes.gpu.warp import tile_on_warps as tile_on_warps
-from compiler.recipes.gradient import Gradient as Gradient
-from compiler.recipes.gradient import GradientTiles as GradientTiles
-from compiler.recipes.gradient import conv_grad_weight as conv_grad_weight
-from compiler.recipes.implicit_gemm import ConvolutionTiles as ConvolutionTiles
-from compiler.recipes.implicit_gemm import PointwiseTiles as PointwiseTiles
-from compiler.recipes.implicit_gemm import by_phases as by_phases
-from compiler.recipes.implicit_gemm import implicit_gemm as implicit_gemm
-from compiler.recipes.implicit_gemm import pointwise as pointwise
-from compiler.recipes.implicit_gemm import pointwise_by_filters as pointwise_by_filters
-from compiler.recipes.implicit_gemm import tiled_convolution as tiled_convolution
-from compiler.recipes.moving import transposed as transposed
-from compiler.recipes.moving import windows as windows
-from compiler.recipes.packing import copy_in_vectors as copy_in_vectors
-from compiler.recipes.packing import even as even
-from compiler.recipes.packing import pack_panels as pack_panels
-from compiler.recipes.parts import row_reduction as row_reduction
-from compiler.recipes.product import Gebp as Gebp
-from compiler.recipes.product import GebpTiles as GebpTiles
-from compiler.recipes.product import apply_to_tiles as apply_to_tiles
-from compiler.recipes.product import gebp as gebp
-from compiler.recipes.product import store_packed as store_packed
-from compiler.recipes.product import tiled_gebp as tiled_gebp
-from compiler.recipes.rows import by_rows as by_rows
-from compiler.recipes.steps import contiguous as contiguous
-from compiler.recipes.steps import operands as operands
-from compiler.recipes.tensor import quantised_gebp as quantised_gebp
-from compiler.recipes.tensor import tile_gebp as tile_gebp
-from compiler.recipes.thin import ThinTile as ThinTile
-from compiler.recipes.thin import dots as dots
-from compiler.recipes.thin import streams as streams
+from compiler.recipes.attention import Attention, AttentionTiles, attention, attention_tiles
+from compiler.recipes.depthwise import PixelTiles, by_pixels
+from compiler.recipes.elementwise import elementwise
+from compiler.recipes.gpu.reduction import in_parts, reduce_columns, reduce_rows
+from compiler.recipes.gpu.rows import rows_on_threads
+from compiler.recipes.gpu.threads import ThreadTiles, cooperative_fetch, spread, tile_on_threads
+from compiler.recipes.gpu.warp import WarpTiles, tile_on_warps
+from compiler.recipes.gradient import Gradient, GradientTiles, conv_grad_weight
+from compiler.recipes.implicit_gemm import (
+    ConvolutionTiles,
+    PointwiseTiles,
+    by_phases,
+    implicit_gemm,
+    pointwise,
+    pointwise_by_filters,
+    tiled_convolution,
+)
+from compiler.recipes.moving import transposed, windows
+from compiler.recipes.packing import copy_in_vectors, even, pack_panels
+from compiler.recipes.parts import row_reduction
+from compiler.recipes.product import Gebp, GebpTiles, apply_to_tiles, gebp, store_packed, tiled_gebp
+from compiler.recipes.rows import by_rows
+from compiler.recipes.steps import contiguous, operands
+from compiler.recipes.tensor import quantised_gebp, tile_gebp
+from compiler.recipes.thin import ThinTile, dots, streams
 
-__all__ = sorted(name for name, value in globals().items() if callable(value))
+# fmt: off
+__all__ = [
+    "Attention", "AttentionTiles", "ConvolutionTiles", "Gebp", "GebpTiles", "Gradient", "GradientTiles",
+    "PixelTiles", "PointwiseTiles", "ThinTile", "ThreadTiles", "WarpTiles", "apply_to_tiles", "attention",
+    "attention_tiles", "by_phases", "by_pixels", "by_rows", "contiguous", "conv_grad_weight", "cooperative_fetch",
+    "copy_in_vectors", "dots", "elementwise", "even", "gebp", "implicit_gemm", "in_parts", "operands",
+    "pack_panels", "pointwise", "pointwise_by_filters", "quantised_gebp", "reduce_columns", "reduce_rows",
+    "row_reduction", "rows_on_threads", "spread", "store_packed", "streams", "tile_gebp", "tile_on_threads",
+    "tile_on_warps", "tiled_convolution", "tiled_gebp", "transposed", "windows",
+]
+# fmt: on

@@ -61,7 +61,9 @@ def _window(draft: Draft, label: str) -> LastWindow | None:
     moving = [form.variables() for form in weights.index]
     filters = [d for d, axes in enumerate(moving) if k in axes]
     along = step(program, images[0], k)
-    strides = _strides(images[0], k)
+    atoms = [atom for form in images[0].index for atom, _ in form.terms]
+    quotients = [atom for atom in atoms if isinstance(atom, Quotient) and not atom.is_mod]
+    strides = {axis: atom.divisor for atom in quotients for axis in atom.form.variables() if axis < k}
     phased = {axis for axis, stride in strides.items() if stride > 1}
     if len(filters) != 1 or along not in (0, 1) or any(axes & set(range(k)) - phased for axes in moving):
         return None
@@ -72,12 +74,6 @@ def _slides(form: Linear, axis: int) -> bool:
     """Return whether an index has an axis and a tap, or the axis divided by a stride."""
     divided = any(isinstance(atom, Quotient) and not atom.is_mod for atom, _ in form.terms)
     return axis in form.variables() and (divided or (bool(form.coefficient(axis)) and len(form.variables()) > 1))
-
-
-def _strides(image: Access, pixels: int) -> dict[int, int]:
-    """Map axes along the image to the strides that divide them in a transposed convolution."""
-    atoms = [atom for form in image.index for atom, _ in form.terms if isinstance(atom, Quotient) and not atom.is_mod]
-    return {axis: atom.divisor for atom in atoms for axis in atom.form.variables() if axis < pixels}
 
 
 def _apply(draft: Draft, label: str, window: LastWindow) -> Sequence[str]:

@@ -90,21 +90,16 @@ def _pointwise(draft: Draft, label: str, image: Access) -> Sequence[str]:
     s, block, after = draft.schedule, draft.block(label), draft.consumer(label)
     epilogue = draft.handle(after)
     lanes = min(draft.lanes(label), _pixels(block))
-    tiles, before = _pointwise_tiles(draft, block, lanes), _producer(draft, image)
+    tiles, before = _pointwise_tiles(draft, block, lanes), draft.producer(image.buffer)
     along_taps = s.program.buffers[image.buffer].shape[1 : 2 + tapped_dimensions(block)]
     together = 4 * prod(along_taps) * 2 * lanes <= draft.machine.l2_bytes // 2
     done = pointwise(s, s.get_block(label), epilogue, tiles, lanes, together)
-    if together and before is not None:
+    if before is not None and not (together and draft.is_temporary(before.label) and not is_costly(before)):
+        before = None  # a copy of all pixels would compute it for idle lanes too
+    if before is not None:
         s.inline(s.get_block(before.label))
     draft.parallel(done.images, done.panels)
-    return labels(block, after, before if together else None)
-
-
-def _producer(draft: Draft, image: Access) -> Block | None:
-    """Return the elementwise block that computes the image for this convolution only: it can be part of the copy, which
-    reads each pixel once. None for a costly one: the copy has idle lanes too."""
-    producer = draft.producer(image.buffer)
-    return producer if producer and draft.is_temporary(producer.label) and not is_costly(producer) else None
+    return labels(block, after, before)
 
 
 def _pointwise_tiles(draft: Draft, block: Block, lanes: int) -> PointwiseTiles:

@@ -33,7 +33,8 @@ def vectors(draft: Draft, label: str) -> Iterator[Alternative]:
         yield Alternative("as it is", lambda draft: [label], optional=False)
         return
     readers = draft.readers(label)
-    if len(readers) == 1 and is_long(block) and is_long(readers[0]) and _in_place(draft, label):
+    in_place = draft.is_temporary(label) and draft.consumer(label) is not None and len(block.axes) > 1
+    if in_place and is_long(block) and is_long(readers[0]):
         yield Alternative("by vectors, for a row", partial(_before, label=label), optional=False)
     moved = is_cut(draft, label) or _joins_for_a_sum(draft, label)
     if readers and (len(readers) == 1 or not is_costly(block)) and not moved:
@@ -49,11 +50,6 @@ def _joins_for_a_sum(draft: Draft, label: str) -> bool:
     reads = draft.block(label).reads
     joins = len(reads) > 1 and any(access.where for access in reads)
     return joins and any(reader.combiners for reader in draft.readers(label))
-
-
-def _in_place(draft: Draft, label: str) -> bool:
-    """Return whether the only reader of a temporary is elementwise, at the same indices."""
-    return draft.is_temporary(label) and draft.consumer(label) is not None and len(draft.block(label).axes) > 1
 
 
 def _before(draft: Draft, label: str) -> Sequence[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from math import prod
 
-from compiler.affine.linear import Linear
 from compiler.analysis.order import step
 from compiler.program.body import Read
 from compiler.program.tree import Block
@@ -28,7 +27,7 @@ def transposes(draft: Draft, label: str) -> Iterator[Alternative]:
     block, lanes = draft.block(label), draft.lanes(label)
     turned = turned_axes(block, lanes)
     if turned is not None and not any(_frays(draft, block, axis, lanes) for axis in turned):
-        yield Alternative("transposed", partial(_transposed, label=label))
+        yield Alternative("transposed", partial(_in_parallel, label=label, schedule=partial(transposed, lanes=lanes)))
 
 
 def _frays(draft: Draft, block: Block, axis: int, lanes: int) -> bool:
@@ -38,11 +37,6 @@ def _frays(draft: Draft, block: Block, axis: int, lanes: int) -> bool:
     return beyond and block.axes[axis].size % lanes > 0 and block.axes[axis].size < 4 * lanes
 
 
-def _transposed(draft: Draft, label: str) -> Sequence[str]:
-    transposed(draft.schedule, draft.schedule.get_block(label), draft.lanes(label))
-    return _in_parallel(draft, label)
-
-
 def pooling(draft: Draft, label: str) -> Iterator[Alternative]:
     """A reduction of small sliding windows: those inside the operand are separate from those at its border."""
     block = draft.block(label)
@@ -50,14 +44,8 @@ def pooling(draft: Draft, label: str) -> Iterator[Alternative]:
         return
     if len(block.reads) != 1 or prod(axis.size for axis in block.axes[block.spatial :]) > WINDOW:
         return
-    if any(_slides(block, form) for form in block.reads[0].index):
+    if any(len({axis < block.spatial for axis in form.variables()}) == 2 for form in block.reads[0].index):
         yield Alternative("windows", partial(_windows, label=label))
-
-
-def _slides(block: Block, form: Linear) -> bool:
-    """Return whether an index depends on axes of the result and of the reduction."""
-    spatial = {axis < block.spatial for axis in form.variables()}
-    return len(spatial) == 2
 
 
 def _windows(draft: Draft, label: str) -> Sequence[str]:
@@ -86,16 +74,12 @@ def as_written(draft: Draft, label: str) -> Iterator[Alternative]:
     under = any(last in c.form.variables() for access in block.reads for c in access.where)
     shuffled = not steps <= {0, 1, None} or (moves and (under or None in steps))
     if short or (shuffled and (steps <= {-1, 0, 1} or not is_costly(block))):
-        yield Alternative("as written", partial(_as_written, label=label))
+        yield Alternative("as written", partial(_in_parallel, label=label, schedule=contiguous))
 
 
-def _as_written(draft: Draft, label: str) -> Sequence[str]:
-    contiguous(draft.schedule, draft.schedule.get_block(label))
-    return _in_parallel(draft, label)
-
-
-def _in_parallel(draft: Draft, label: str) -> Sequence[str]:
-    """Run the outermost loop of a block on the threads, if there are several."""
+def _in_parallel(draft: Draft, label: str, schedule: Callable[[Schedule, Handle], None]) -> Sequence[str]:
+    """Schedule a block by a composite, and run its outermost loop on the threads, if there are several."""
+    schedule(draft.schedule, draft.schedule.get_block(label))
     if draft.threads > 1:
         draft.parallel(draft.schedule.get_loops(draft.schedule.get_block(label))[0])
     return [label]
@@ -122,7 +106,9 @@ def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
     target, source = (along(s, block, axis)[-1] for axis in turned)
     names = [s.label(target), s.label(source)]
     outer = [h for h in s.get_loops(block) if s.label(h) not in names]
-    (far, *near), (wide, *vector) = (s.split(h, [None, *_tile(s.extent(h), lanes)]) for h in (target, source))
+    (far, *near), (wide, *vector) = (
+        s.split(h, [None, *([2] if s.extent(h) % (2 * lanes) == 0 else []), lanes]) for h in (target, source)
+    )
     s.reorder(*outer, wide, far, *vector[:-1], *near[:-1], near[-1], vector[-1])
     in_vectors(s, [near[-1], vector[-1]])
 
@@ -137,10 +123,6 @@ def _without_rests(s: Schedule, block: Handle, names: set[str], lanes: int) -> N
             s.partition(loop, in_vectors)
             for outer in reversed(s.get_loops(block)[:depth]):
                 s.distribute(outer, block)
-
-
-def _tile(extent: int, lanes: int) -> list[int]:
-    return [2, lanes] if extent % (2 * lanes) == 0 else [lanes]
 
 
 def turned_axes(node: Block, lanes: int) -> tuple[int, int] | None:

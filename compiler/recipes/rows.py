@@ -64,7 +64,8 @@ def _columns(draft: Draft, rows: Rows) -> int:
         return 0
     if not draft.masks(rows.anchor) and block.axes[last].size % lanes:
         return 0
-    if not all(_lie_so(draft, member, rows.axes[member.label][-1]) for member in members):
+    reads = ((access, rows.axes[member.label][-1]) for member in members for access in member.reads)
+    if any(step(draft.schedule.program, access, axis) not in (0, 1) for access, axis in reads):
         return 0
     count = prod(block.axes[n].size for n in rows.axes[rows.anchor])
     length = max(prod(axis.size for axis in member.axes[: member.spatial]) // count for member in members)
@@ -78,16 +79,12 @@ def _columns(draft: Draft, rows: Rows) -> int:
     return 0 if pieces > 1 and stays_cached else columns
 
 
-def _lie_so(draft: Draft, block: Block, axis: int) -> bool:
-    """Return whether all reads of a block have stride 0 or 1 along an axis."""
-    return all(step(draft.schedule.program, access, axis) in (0, 1) for access in block.reads)
-
-
 def _scattered(draft: Draft, rows: Rows, columns: int) -> bool:
     """Return whether rows are better scheduled block by block: reads of a row are scattered, or one block reads most of
     it, in pieces, and gains nothing from the others."""
     members = [draft.block(label) for label in rows.axes]
-    wide = [block for block in members if _is_wide(block, rows.axes[block.label])]
+    inner = {block.label: set(range(len(block.axes))).difference(rows.axes[block.label]) for block in members}
+    wide = [block for block in members if any(block.axes[n].size > 1 for n in inner[block.label])]
     if columns:
         return _torn(draft, rows, columns) if len(wide) > 1 else not _is_even(draft, rows)
     return any(not _in_row(draft, block, rows.axes[block.label], len(wide) < 2) for block in wide)
@@ -130,11 +127,6 @@ def _is_small(draft: Draft, rows: Rows, columns: int) -> bool:
         and max(row_lengths) <= (4 if columns else 8 * lanes)
         and _touched(draft, rows) <= draft.machine.l3_bytes
     )
-
-
-def _is_wide(block: Block, rows: Sequence[int]) -> bool:
-    """Return whether a block reads or writes several elements of a row."""
-    return any(axis.size > 1 for n, axis in enumerate(block.axes) if n not in rows)
 
 
 def _in_row(draft: Draft, block: Block, rows: Sequence[int], all_of_row: bool) -> bool:

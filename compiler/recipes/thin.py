@@ -105,12 +105,11 @@ def _turned(draft: Draft, label: str, thin: Thin) -> None:
     s.cache_read(handle, access.buffer)
     deep = [k in form.variables() for form in access.index]
     copy = draft.block(label).reads[1 - thin.matrix].buffer
-    s.transform_layout(handle, copy, lambda *index: _last(index, deep))
-
-
-def _last(index: Sequence[object], last: Sequence[bool]) -> tuple[object, ...]:
-    pairs = list(zip(index, last, strict=True))
-    return (*(i for i, is_last in pairs if not is_last), *(i for i, is_last in pairs if is_last))
+    s.transform_layout(
+        handle,
+        copy,
+        lambda *index: [i for last in (False, True) for i, is_k in zip(index, deep, strict=True) if is_k == last],
+    )
 
 
 def _streams(draft: Draft, label: str, thin: Thin, resident: bool) -> Sequence[str]:

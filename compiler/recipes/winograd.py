@@ -83,15 +83,11 @@ def _blocks(draft: Draft, label: str) -> WinogradBlocks | None:
         return None
     _, input, columns, border = (block.label for block in before)
     rows, output, *results = (block.label for block in after)
-    reads_last, gives_last = _is_last(before[-1], before[-1].reads[0]), _is_last(after[2], _read_of(after[2], after[1]))
+    output_read = next(access for access in after[2].reads if access.buffer == after[1].writes[0].buffer)
+    reads_last, gives_last = _is_last(before[-1], before[-1].reads[0]), _is_last(after[2], output_read)
     return WinogradBlocks(
         border, columns, input, filters[0], label, rows, output, tuple(results), reads_last, gives_last
     )
-
-
-def _read_of(block: Block, writer: Block) -> Access:
-    """Return the access of a block to the result of another."""
-    return next(access for access in block.reads if access.buffer == writer.writes[0].buffer)
 
 
 def _is_last(block: Block, access: Access) -> bool:

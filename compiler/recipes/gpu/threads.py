@@ -225,7 +225,7 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
     if len(loops) != count + len(tiles.reduce):
         reason = f"it has {len(loops)} loops, and there are tiles for {count + len(tiles.reduce)}"
         raise refusal(s, block, "tile_on_threads", reason)
-    pads = _padded(s, block)
+    pads = [s.pad(block, access.buffer) for access in node_of(s, block).reads if access.where]
     if epilogue is None:
         out = s.cache_write(block, "local")
     else:
@@ -281,11 +281,6 @@ def overlapped(s: Schedule, panel: Handle, fetches: Sequence[Handle]) -> None:
             s.annotate(innermost, ASYNC, 1)
         s.double_buffer(fetch)
     s.software_pipeline(panel, [*(0 for _ in fetches), 1])
-
-
-def _padded(s: Schedule, block: Handle) -> list[Handle]:
-    """Copy the operands read under conditions with a border."""
-    return [s.pad(block, access.buffer) for access in node_of(s, block).reads if access.where]
 
 
 def _finished(s: Schedule, out: Handle, tiles: ThreadTiles, depth: int) -> Handle:

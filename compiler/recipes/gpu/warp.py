@@ -38,7 +38,9 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     program = draft.schedule.program
     elements = {type(program.buffers[access.buffer].element) for access in block.reads}
     sizes = [axis.size for axis in block.axes]
-    if len(elements) != 1 or not elements <= FIRST.keys() or len(sizes) < 3 or not _adds_up(block):
+    if len(elements) != 1 or not elements <= FIRST.keys() or len(sizes) < 3 or block.spatial != len(sizes) - 1:
+        return
+    if _lies_along_k(block) is None:
         return
     (element,) = elements
     even = sizes[-3] % ROWS == sizes[-2] % COLUMNS == sizes[-1] % DEPTH == 0
@@ -49,11 +51,6 @@ def on_warps(draft: Draft, label: str) -> Iterator[Alternative]:
     for twice in (True, False):
         name = f"on tensor cores{', a round ahead' if twice else ''}{with_}"
         yield Alternative(name, partial(_apply, label=label, after=after, twice=twice))
-
-
-def _adds_up(block: Block) -> bool:
-    """Return whether a block is a matmul, or a batch of them, whose only reduce axis is the last."""
-    return _lies_along_k(block) is not None and block.spatial == len(block.axes) - 1
 
 
 def _lies_along_k(block: Block) -> bool | None:
