@@ -97,8 +97,8 @@ def attention_tiles(length: int, depth: int, lanes: int = 16) -> AttentionTiles:
     """Return the tiles for keys and values of [length, depth] in f32, with 32 vector registers.
 
     6 x 4 vectors, or 5 x 5, or 4 x 6, whichever divides the depth in the fewest panels: mr * n accumulators, n vectors
-    of the second operand and one element of the first, which is 10 loads in 24 multiply-adds. Row panels are grouped
-    where the keys and values of a head do not fit into half of an L2 of 2 MiB.
+    of the second operand and one element of the first, which is 10 loads in 24 multiply-adds. Row panels are grouped if
+    the keys and values of a head exceed half of an L2 of 2 MiB.
     """
     vectors = -(-depth // lanes)
     columns = max(4, even(depth, 6 * lanes, lanes)) if vectors > 4 else 4
@@ -141,13 +141,14 @@ def attention(s: Schedule, block: Handle, tiles: AttentionTiles | None = None) -
                 n.0 { weights[mr, lanes] = exp / sum
                   n.1 { mr x nr multiply-adds of weights and V } } } } } }
 
-    `block` is the second product; tiles not given come from `attention_tiles`. The scale, a mask and other elementwise
+    `block` is the second product; default tiles are those of `attention_tiles`. The scale, a mask and other elementwise
     computes between the scores and the softmax are recomputed where they are read. Only `lanes` columns of the weights
     exist at a time: the divisions of the next columns run while the multiply-adds of these are under way. The columns
-    of the result are evened out over their panels. Nothing is reassociated but the sums.
+    of the result are evened out over their panels. Only sums are reassociated.
 
-    Blocks on the way may make results of the function: they are written for the rows of one iteration, and read there.
-    Results of reductions are copies. Weights are then made of whole rows, before the second product.
+    Blocks between the products may be outputs of the function: they are written, and read, for the rows of one
+    iteration; outputs of reductions are copies. Weights that are an output are computed for whole rows before the
+    second product.
 
     Requires the blocks of a softmax over the last axis (a maximum, a block of powers, their sum, their quotients)
     between two products, the loops of `block` as written: heads, if there are any, m, e, n. Source: Dao et al.,
@@ -297,7 +298,7 @@ def _over_lanes(s: Schedule, block: Handle, rows: Handle, lanes: int) -> Handle 
     """Reduce each row in a vector of partial results, combined at the end; return the loop over vectors, None for a row
     of one vector.
 
-    Each row is a chain of its own, so that several are under way. A single vector is left as it is.
+    Rows are independent chains, several of which are in flight.
     """
     *row, column = inside(s, block, rows)
     if s.extent(column) <= lanes:

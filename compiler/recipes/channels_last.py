@@ -112,10 +112,10 @@ def channels_last(
           r { q { c { w.1 = pixels unrolled { k.1 = vectors unrolled { k.2 = lanes vectorized { C } } } } } }
           D } } } }
 
-    A depthwise one has no c; its X gets a border for a vector of channels at a time, inside k.0, and its taps are
-    unrolled: of the last row alone where all are too much code. A transposed one is one for each phase of its strides,
-    and D follows for all of them. Gives the loop over panels of filters, and, of a dense one, that over rows. Source:
-    `implicit_gemm`, whose results are transposed in registers; these are not.
+    A depthwise convolution has no c; its X is padded inside k.0, for a vector of channels, and its taps are unrolled,
+    only those of a row if all are too much code. A transposed one has a nest for each phase of its strides, and D after
+    all of them. Returns the loop over panels of filters, and that over rows of a dense one. Source: `implicit_gemm`,
+    without its transposes in registers.
     """
     pixel_count, vectors = sizes
     pad = s.pad(block, window.image.buffer) if window.image.where else None

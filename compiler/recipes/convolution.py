@@ -36,9 +36,9 @@ def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
     """C[n, o, h, w] += X[n, c, h.., w..] * W[o, c, r, q], of one to three dimensions: pixels of a row times filters in
     vectors.
 
-    There is no matrix of windows. The elementwise block that reads the result is computed tile by tile. Weights are
-    packed a chunk of channels at a time, or all of them first. Those of one tap also have the ways of `pointwise`,
-    before the others where these are better. A transposed one with a stride is one for each phase of it.
+    There is no matrix of windows. The epilogue is computed on finished tiles. Weights are packed by chunks of channels,
+    or beforehand. A convolution of one tap has the alternatives of `by_preference` too; a transposed one with a stride
+    only that of `by_phases`.
     """
     block = draft.block(label)
     if block.combiners != ("add",) or len(block.reads) != 2 or block.table is not None:

@@ -92,11 +92,11 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
             c { r { q unrolled { h.1 = rows unrolled { w.1 = vectors unrolled { lanes vectorized { C } } } } } }
             D } } } } }
 
-    No condition is left inside, and all loads are of neighbours: with a stride S, columns of one remainder lie side by
-    side. `epilogue`, an elementwise consumer, works on each tile; without one the tile is copied out. The image has one
-    to three dimensions. Gives the loop over groups of filters. Requires loops in the order of `te.nn.conv2d`, and that
-    a filter reads some channels alone. Source: direct depthwise convolution as in XNNPACK and oneDNN; the copy is TVM's
-    decompose_padding.
+    The reduction has no conditions and only contiguous loads: with a stride S, columns of one remainder mod S are
+    adjacent. `epilogue`, an elementwise consumer, is applied to each tile; without one the tile is copied out. The
+    image has one to three dimensions. Returns the loop over groups of filters. Requires loops in the order of
+    `te.nn.conv2d`, and filters that read different channels. Source: direct depthwise convolution as in XNNPACK and
+    oneDNN; the copy is TVM's decompose_padding.
     """
     (images, channel, *loops), spatial = nest(s, block, "by_pixels", fewest=4), node_of(s, block).spatial
     image = image_of(node_of(s, block))

@@ -23,8 +23,8 @@ INSTRUCTIONS = (math.AbsFOp, math.AbsIOp, math.CopySignOp, math.FmaOp)
 def vectors(draft: Draft, label: str) -> Iterator[Alternative]:
     """An elementwise block: inlined into its reader, or vectorized along its innermost loop.
 
-    Mathematical functions one of the other are not inlined but computed for a row: a processor looks ahead as far as
-    some vectors of one function, not over two, one behind the other.
+    A mathematical function of another one is not inlined; the inner one is computed for a row before: out-of-order
+    execution overlaps vectors of one function, not of two dependent ones.
     """
     block = draft.block(label)
     if block.combiners or block.table is not None:
@@ -91,8 +91,8 @@ def _by_vectors(draft: Draft, label: str, streamed: bool) -> Sequence[str]:
 
 
 def streamed_ways(draft: Draft, label: str) -> list[bool]:
-    """Return the ways to store a result, with nontemporal stores or without, the better first: a result that fits L3 is
-    found there by its readers."""
+    """Return the ways to store a result, True for nontemporal stores, the better first: readers find a result that fits
+    L3 there."""
     buffer = draft.schedule.program.buffers[draft.block(label).writes[0].buffer]
     bytes = prod(buffer.shape) * element_bytes(buffer.element)
     if bytes <= draft.machine.l2_bytes or buffer.name in draft.schedule.program.allocs:

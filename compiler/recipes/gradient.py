@@ -85,8 +85,8 @@ class GradientTiles:
     """The register tile: `taps` rows of the filter with all its columns, for one input channel, and `nr` output
     channels in vectors of `lanes`; `held` is the bytes of both operands in a group of images or rows.
 
-    3 rows of a 3 x 3 filter and 32 channels have 18 accumulators of 16 lanes and ask for 11 loads in 18 multiply-adds;
-    only the extent of the output channels is rounded up.
+    3 rows of a 3 x 3 filter and 32 channels take 18 accumulators of 16 lanes and 11 loads for 18 multiply-adds; only
+    output channels are padded.
     """
 
     taps: int = 3
@@ -121,11 +121,11 @@ def conv_grad_weight(s: Schedule, block: Handle, tiles: GradientTiles = DEFAULT)
           o.0 { c { r.0 { n.1 { h.1 { w { taps x q x nr multiply-adds to E.local } } } } } } } }
         o.0 { c { E = E.local, vectors of o transposed to runs of r and q } }
 
-    An element of A is one tap for each of its neighbours: it is read where it stands, without a copy of its windows.
-    A group of images, or of rows of one image, is as large as `held` bytes of A and B.
+    An element of A is read in place for each tap, without a copy of windows. A group of images, or of rows of one
+    image, is as large as `held` bytes of A and B.
 
-    The same for the sum in steps: P[n, c, o, r, q] over h and w, S[c, o, r, q] over n, E[o, c, r, q] = S[c, o, r, q].
-    P is then one register tile, added to S when its pixels are through.
+    A sum in steps is scheduled alike: P[n, c, o, r, q] over h and w, S[c, o, r, q] over n, E[o, c, r, q] = S[c, o, r,
+    q]. P is one register tile, which is added to S after its pixels.
 
     `block` writes the result; its loops are as written. In steps, several output channels and several pixels are
     required. Source: register tiles as in BLIS; the direct convolution of Georganas et al., SC 2018, whose update pass
@@ -213,7 +213,7 @@ def _producer(s: Schedule, block: Handle) -> Handle:
 
 
 def _groups(s: Schedule, a: str, b: str, tiles: GradientTiles) -> tuple[int, int]:
-    """The count of images, and of rows of their gradient, in a group of `held` bytes of both operands."""
+    """Return the images, and the rows of their gradient, in a group of `held` bytes of both operands."""
     shapes = [s.program.buffers[name].shape for name in (a, b)]
     row = sum(4 * channels * width for _, channels, _, width in shapes)
     count, _, height, _ = shapes[1]

@@ -103,10 +103,9 @@ def implicit_gemm(
             c { r { s { w = pixels unrolled { o = filters / lanes unrolled { lanes vectorized { C } } } } } }
             D in the last chunk, transposed in registers } } } } }
 
-    The image gets a border where it is read under conditions; C lies in panels of filters; `epilogue`, an elementwise
-    consumer of C, writes the result. The weights of the next chunk are prefetched, a few lines at a time, so that the
-    loads of the tile do not wait behind them. With `beforehand` all weights are packed first, as is right for constant
-    ones.
+    The image gets a border where it is read under conditions; C is stored in panels of filters; `epilogue`, an
+    elementwise consumer of C, writes the result. The weights of the next chunk are prefetched, a few lines at a time,
+    so that the loads of the tile are not delayed. With `beforehand` all weights are packed first, best for constants.
 
     Requires the loops of `te.nn.conv1d`, `conv2d` or `conv3d` in their order. Source: implicit GEMM as in cuDNN
     (Chetlur et al. 2014) and the direct convolutions of Georganas et al. (SC 2018).
@@ -147,10 +146,10 @@ def by_phases(
         pad X;  pack W
         n { o panels { h / S { copy X[:, h / S];  h % S { w % S { w / S tiles { c { r { C } } } } };  D } } }
 
-    A phase is the outputs with one remainder along each dimension; all of them meet the same taps. `strides` are the
-    strides along the image; sizes and lanes as of `implicit_gemm`, of which this is a form; D runs on the rows of an h
-    / S. An image without a border is copied a row at a time, since the lines of its channels may lie in one set of the
-    cache. Requires the loops of `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
+    A phase is the outputs with equal remainders along each dimension: they have the same taps. `strides` are those
+    along the image; sizes and lanes are as in `implicit_gemm`; D is applied to the rows of one h / S. An image without
+    a border is copied row by row, since the lines of its channels may share a cache set. Requires the loops of
+    `te.nn.conv2d_transpose`. Source: sub-pixel convolution, Shi et al. 2016.
     """
     loops = _nest(s, block)
     image = _pad_image(s, block, lanes)
@@ -183,8 +182,8 @@ def pointwise_by_filters(
           c { p.1 = pixels unrolled { o = filters / lanes unrolled { lanes vectorized { C } } } }
           D in the last chunk, transposed in registers } } } }
 
-    The pixels p of an image are h and w fused, so that only the last tile of an image may not be whole, and the tiles
-    lie one behind the other. Requires what `pointwise` does. Source: as there.
+    The pixels p of an image are h and w fused, so that only the last tile of an image is partial, and tiles are
+    contiguous. Requirements and source as in `pointwise`.
     """
     loops, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise_by_filters")
     flat = target_of(s, copy)
@@ -214,14 +213,14 @@ def pointwise(
             c { o.1 = rows unrolled { p.1 = vectors unrolled { lanes vectorized { C } } } }
             D } } }
 
-    The pixels p of an image are h and w fused: a vector may go on in the next row. Pixels are packed a panel at a time,
-    those between the strides left out. `epilogue`, an elementwise consumer of C, works on each tile; without one the
+    The pixels p of an image are h and w fused: a vector may continue in the next row. Pixels are packed by panels,
+    without those that strides skip. `epilogue`, an elementwise consumer of C, is applied to each tile; without one the
     tile is copied out. Requires an image without a border, read by all filters alike. Source: GEBP with the packed
     operand in L1, Goto and van de Geijn 2008.
 
-    The first dimensions of the image, but not the last, may have taps and a border, as filters over time of a video
-    have them: those without taps are fused, and inside of a panel loops run over the others. A panel has all of these
-    if half of L2 holds it, as `together` says.
+    The first dimensions of the image, but not the last, may have taps and a border, such as filters over the time of a
+    video: only dimensions without taps are fused. With `together` a panel has all pixels along the others, best if it
+    fits half of L2.
     """
     loops, copy, epilogue = _over_pixels(s, block, epilogue, "pointwise")
     *tapped, pixel = loops.image
@@ -462,7 +461,7 @@ def _flat(s: Schedule, block: Handle, loops: list[Handle]) -> Handle:
 
 
 def _row_major(s: Schedule, block: Handle, buffer: str, first: int, sizes: Sequence[int]) -> None:
-    """Make one dimension of the dimensions of a buffer from `first` on."""
+    """Flatten the dimensions of a buffer from `first` on, in row-major order."""
     steps = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
     s.transform_layout(
         block,

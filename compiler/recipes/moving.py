@@ -92,10 +92,10 @@ def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
       ->
         i.0 { j.0 { i.1 = 2 { j.1 = 2 { j.2 = 8 unrolled { i.2 = 8 vectorized { T[i, j] = A[j, i] } } } } } }
 
-    Two vectors by two are whole cache lines on both sides. Requires a block without a reduction whose loops bind an
-    axis each: one axis steps by one element in the target, another in every operand that depends on it, both at least
-    one vector long. Source: transposes of 8 x 8 in registers, as oneDNN's reorders do them; the pass transpose-scatters
-    makes the shuffles.
+    Blocks of two by two vectors cover whole cache lines of both sides. Requires a block without a reduction whose loops
+    bind an axis each: one has stride 1 in the target, another in every operand indexed by it, both at least a vector
+    long. Source: transposes of 8 x 8 in registers, as oneDNN's reorders do them; the pass transpose-scatters makes the
+    shuffles.
     """
     turned = turned_axes(node_of(s, block), lanes)
     if turned is None:
@@ -148,9 +148,9 @@ def windows(s: Schedule, block: Handle) -> None:
       ->
         i = 1 { r unrolled { ... } }   i = 55 { r unrolled { T[i + 1] max= A[2i + r + 1] } }
 
-    Each spatial loop is cut where conditions of reads begin and cease to hold, so that most windows are read without
-    them; their elements are unrolled, and LLVM takes several windows side by side. Requires a reduction whose loops
-    bind an axis each. Source: Halide's loop partitioning.
+    Each loop over results is partitioned at the bounds of the conditions of reads, so that most windows are read
+    without them; their elements are unrolled, and LLVM vectorizes across windows. Requires a reduction whose loops bind
+    an axis each. Source: Halide's loop partitioning.
     """
     node = node_of(s, block)
     if not node.combiners:

@@ -47,8 +47,8 @@ SHORT = 4
 def packed_product(draft: Draft, label: str) -> Iterator[Alternative]:
     """C[.., m, n] += A[.., m, k] * B[.., k, n]: register tiles, cache tiles, each operand packed or not.
 
-    An elementwise consumer is applied to finished tiles; where another product reads it as rows, it is stored in the
-    panels of that one.
+    An elementwise consumer is applied to finished tiles; if it is the first operand of another product, it is stored
+    packed.
     """
     block = draft.block(label)
     if not is_product(block) or not _in_rows(draft, block):
@@ -104,7 +104,7 @@ def _in_rows(draft: Draft, block: Block) -> bool:
 def _packs(draft: Draft, label: str) -> list[Packing]:
     """Return the packings, the best first; constants are packed beforehand, at no cost to the calls.
 
-    Rows of A are read as they lie: a register tile broadcasts few of them, which stay in L1 for all panels of B.
+    A is mostly read in place: a register tile broadcasts few rows, which stay in L1 for all panels of B.
     """
     block = draft.block(label)
     m, n, k = (axis.size for axis in block.axes[-3:])
@@ -260,8 +260,8 @@ def gebp(
               k { i = mr unrolled { j = nr / lanes unrolled { lanes vectorized { C += A.pack * B.pack } } } } } } } } }
 
     The panels are padded with zeros where m or n is no multiple of mr or nr; guards keep the padding out of C. Cache
-    tiles are evened out, so that the last is no smaller than it must be. mc = mr packs a row panel of A just before
-    it is used. The next tile of C, and B some iterations of k ahead, are prefetched.
+    tiles are evened out. mc = mr packs a row panel of A just before it is used. The next tile of C, and B some
+    iterations of k ahead, are prefetched.
 
     Requires loops m, n, k around the block, innermost in that order, A its first operand and B its second; `lanes`
     elements are a vector; `pack` names the operands to pack. Source: Goto and van de Geijn 2008; BLIS, Van Zee and van

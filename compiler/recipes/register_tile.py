@@ -44,8 +44,8 @@ def register_tile(
         n.0 { k.0 { m.0 { n.1 = 4 { m.1 = 8 { k.1 = 256 { m.2 = 6 { n.2 = 2 { n.3 = 16 { C } } } } } } } } }
 
     A split loop is named once for each of its levels, the outermost first; its last mention takes the levels that are
-    left. Callers then move what the block reads and what reads it, and end with `accumulate`. Source: multi-level tiles
-    as in Ansor (OSDI 2020) and TVM's MultiLevelTiling.
+    left. Callers then move the copies of operands and the epilogue, and end with `accumulate`. Source: multi-level
+    tiles as in Ansor (OSDI 2020) and TVM's MultiLevelTiling.
     """
     levels = {loop: s.split(loop, [None, *inner], tail=tail) for loop, inner in sizes.items()}
     mentions = Counter((*around, *reduction, *tile))
@@ -77,8 +77,8 @@ def vectors_of(vectors: Size, lanes: Size) -> list[Size]:
 def tiled_reduction(draft: Draft, label: str) -> Iterator[Alternative]:
     """Register tiles of any reduction over some axes for each of some others, with the reduction split or not.
 
-    The loop along which results lie side by side becomes vectors; the two loops around it are tiled and unrolled. A
-    consumer is computed on finished tiles. Source: multi-level tiling of Ansor (OSDI 2020), S spatial and R reduce.
+    The loop along which the result is contiguous is vectorized; the last two others over the result are unrolled.
+    Source: multi-level tiling of Ansor (OSDI 2020), S spatial and R reduce.
     """
     block = draft.block(label)
     if not block.combiners or block.table is not None or all(axis.size == 1 for axis in block.axes[: block.spatial]):

@@ -26,7 +26,7 @@ STEPS = 4
 def normalised_rows(draft: Draft, label: str) -> Iterator[Alternative]:
     """A block along rows with its producers along the same rows, computed row by row.
 
-    Where rows lie side by side, some of them together, by vectors across them.
+    Rows that are contiguous side by side are computed several together, by vectors across them.
     """
     rows = region(draft, label)
     if rows is None or not any(draft.block(member).combiners for member in rows.axes):
@@ -169,13 +169,12 @@ def by_rows(
       ->
         i { max of a row;  exp of a row;  sum of a row;  j { D } }
 
-    What belongs to the rows is `rows_of` the block, among the blocks in `within`. Cheap producers are inlined. Those
-    whose values are results themselves share the loop over rows; of a reduction a copy does. The other axes run
-    inside a row, as one loop where they lie side by side. With `columns`, rows lie side by side: so many of them are
-    computed together, by vectors across them. A mathematical function takes one vector at a time: more are no faster,
-    and more of the last ones are in vain. `factored` reductions along a row have vectors of partial results, the
-    others are left to LLVM. With `streamed`, the block's results go past the caches. Gives the loop over rows. Requires
-    rows, and producers that can be computed for one. Source: the row-wise fusion of XLA, and of Milakov and
+    The producers are those of `rows_of`, among the blocks in `within`. Cheap ones are inlined. Outputs share the loop
+    over rows; outputs of reductions are written by copies. Other axes are inside a row, fused if contiguous. With
+    `columns`, so many rows are computed together, by vectors across them. Mathematical functions are computed by single
+    vectors: more are no faster, and add padding. `factored` reductions along a row have vectors of partial results;
+    others are left to LLVM. With `streamed`, results are stored by nontemporal stores. Returns the loop over rows.
+    Requires rows, and producers that can be computed for one. Source: the row-wise fusion of XLA, and of Milakov and
     Gimelshein's softmax (2018).
     """
     rows = rows_of(s.program, s.label(block), s.program.blocks if within is None else within)

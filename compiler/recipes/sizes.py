@@ -10,9 +10,9 @@ from compiler.types.machines import Machine
 def product_tile(machine: Machine, m: int, n: int, lanes: int) -> tuple[int, int]:
     """Return the rows, and the vectors of columns, of the register tile with the least work for an m x n product.
 
-    Candidates keep rows * vectors accumulators, the vectors of a row of B and one broadcast in registers, and have rows
-    that nearly fill a power of two, since that many are transposed where A is packed. Padding counts as work, and so do
-    loads beyond one for each two multiplications, which is what the ports take; and so does leaving no register free.
+    Candidates have registers for rows * vectors accumulators, the vectors of a row of B and one broadcast; their rows
+    nearly fill a power of two, the unit of transposes when A is packed. The work includes padding, loads beyond one for
+    two multiplications, the ratio of the ports, and a penalty for leaving no register free.
     """
     tiles = []
     for vectors in range(1, 5):
@@ -52,7 +52,7 @@ def pixel_tile(machine: Machine, w: int, counts: Sequence[int], vectors: int, st
     """Return the pixels and the vectors of filters, one of `counts`, of the register tile with the fewest cycles for
     rows of w pixels and `vectors` vectors of filters.
 
-    There are so many steps; a tile's sums are loaded and stored. What fills up the last tile counts.
+    A tile takes `steps` reduction steps, and loads and stores its sums. Padding of the last tile counts as work.
     """
 
     def cycles(tile: tuple[int, int]) -> float:

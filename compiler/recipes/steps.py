@@ -17,7 +17,7 @@ def contiguous(s: Schedule, block: Handle) -> None:
       ->
         m { k { l { C[m, l] += A[m, k] * B[k, l] } } }
 
-    Leaves a block that is not alone in its nest or reads its target, and a block whose best loop is a reduction.
+    Blocks that share their nest or read their target, and those whose best loop is a reduction, stay as they are.
     Source: the pass reorder-contiguous.
     """
     handles = {loop.number: handle for handle, loop in around(s, block)}
@@ -155,7 +155,7 @@ def by_vectors(s: Schedule, loop: Handle, lanes: int, count: int = 1) -> list[Ha
     """Split a loop into panels of `count` vectors of at most `lanes` lanes: return the loops over panels, vectors,
     lanes.
 
-    The loop over the vectors of a panel is left out where there is one.
+    The loop over vectors is left out for a count of one.
     """
     vector = min(lanes, s.extent(loop))
     return s.split(loop, [None, *([count] if count > 1 else []), vector])

@@ -31,10 +31,10 @@ def quantised_gebp(
             jr { ir { k { i = mr unrolled { v unrolled { j = 16 tensorized { g = 4 { C.tile += A.pack * B.pack } } } } }
                       C = C.tile } } } } }
 
-    A group that m, n or k ends in is filled with zeros; the tile is stored as far as C goes. Where kc covers k there is
-    no pc, and the tile starts from zero; otherwise it is loaded and stored for each pc. Requires loops m, n, k around
-    the block in that order, A its first operand and B its second, of the intrinsic's dtypes. Source: BLIS, Van Zee and
-    van de Geijn 2015; FBGEMM, Khudia et al. 2021.
+    Remainders of m, n and k are padded with zeros, and the tile is stored without padding. If kc covers k, there is no
+    pc and the tile starts from zero; else it is loaded and stored for each pc. Requires loops m, n, k around the block
+    in that order, A its first operand and B its second, of the intrinsic's dtypes. Source: BLIS, Van Zee and van de
+    Geijn 2015; FBGEMM, Khudia et al. 2021.
     """
     declared = find(intrinsic)
     if declared.form != "dot":
@@ -110,10 +110,10 @@ def tile_gebp(s: Schedule, block: Handle, mc: int, nc: int, rows: int = 2, colum
                       k { i unrolled { j unrolled { C.fragment += A.pack * B.pack, tensorized } } }
                       C.local = C.fragment, tensorized; C = C.local } } } }
 
-    Tiles that m, n or k ends in are filled with zeros; C.local is stored as far as C goes. Requires loops m, n, k
-    around the block in that order, m and n of at least 16, A its first operand and B its second, and at most 8 tiles:
-    rows * columns + rows + columns.
-    Source: Intel 64 and IA-32 Architectures Optimization Reference Manual, chapter on AMX; oneDNN's brgemm.
+    Remainders of m, n and k are padded with zeros; C.local is stored without padding. Requires loops m, n, k around the
+    block in that order, m and n of at least 16, A its first operand and B its second, and at most 8 tiles: rows *
+    columns + rows + columns. Source: Intel 64 and IA-32 Architectures Optimization Reference Manual, chapter on AMX;
+    oneDNN's brgemm.
     """
     m, n, k = matmul_nest(s, block, "tile_gebp")
     if min(s.extent(m), s.extent(n)) < 16:

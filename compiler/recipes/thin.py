@@ -34,8 +34,8 @@ class Thin:
 
 
 def thin_product(draft: Draft, label: str) -> Iterator[Alternative]:
-    """C[.., n, m] += W[.., n, k] * x[.., m, k] for few m: as sums of vectors along k where the matrix is contiguous
-    there, else rows of the matrix added to results. Nothing is packed but the vectors, where they must be."""
+    """C[.., n, m] += W[.., n, k] * x[.., m, k] for few m: sums of vectors along k if the matrix is contiguous there,
+    else multiples of its rows added to results. The matrix is not packed."""
     block = draft.block(label)
     thin = find_thin(draft.schedule.program, block)
     if thin is None:
@@ -148,9 +148,9 @@ def dots(s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: T
         n.0 { k.0 { n.1 = 4 unrolled { k.1 = 8 vectorized { C.rf[n, k.1] += W * x } } }
               n.1 = 4 unrolled { k.1 = 8 unrolled { C[n] += C.rf[n, k.1] } } }
 
-    `long` is the loop over rows of the matrix, `short` that over vectors, if there are several. LLVM makes shuffles and
-    additions of the last sums. Gives the outermost loop. Requires one loop over the reduction, the innermost one.
-    Source: the kernels of BLIS for dotxf, Van Zee and van de Geijn 2015.
+    `long` is the loop over rows of the matrix, `short` that over vectors, if there are several. LLVM makes shuffles of
+    the last sums. Returns the outermost loop. Requires one loop over the reduction, the innermost one. Source: the
+    kernels of BLIS for dotxf, Van Zee and van de Geijn 2015.
     """
     k, before = _around(s, block, long, short, tile)
     outer = [long] if short is None else [long, short]
@@ -169,16 +169,16 @@ def dots(s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: T
 def streams(
     s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: ThinTile, lanes: int, resident: bool = False
 ) -> Handle:
-    """Multiply few vectors with a matrix that is contiguous along the results: `depth` rows of the matrix at a time
-    are added to the results, each of them a stream that the processor fetches ahead.
+    """Multiply few vectors with a matrix that is contiguous along the results: `depth` rows of the matrix at a time are
+    added to the results, each of them a stream that the processor fetches ahead.
 
         n { k { C[n] += x[k] * W[k, n] } }       // depth 8, 8 lanes, 2 vectors of them
       ->
         C = 0;  k.0 { n.0 { k.1 = 8 unrolled { n.1 = 2 unrolled { n.2 = 8 vectorized { C += x * W } } } } }
 
-    With `resident`, for a matrix that is in a cache, the reduction runs inside a tile whose results stay in registers.
-    `long` is the loop along which the matrix is contiguous, `short` that over vectors, if there are several. Gives the
-    outermost loop. Requires one loop over the reduction, the innermost one. Source: the kernels of BLIS for axpyf.
+    With `resident`, for a matrix that fits a cache, the reduction is inside a tile whose results stay in registers.
+    `long` is the loop along which the matrix is contiguous, `short` that over vectors, if there are several. Returns
+    the outermost loop. Requires one loop over the reduction, the innermost one. Source: the kernels of BLIS for axpyf.
     """
     k, before = _around(s, block, long, short, tile)
     rows = [] if short is None else [short]

@@ -165,10 +165,10 @@ def reduce_rows(s: Schedule, block: Handle, epilogue: Handle | None = None, warp
       ->
         i block_x { C.rf[k.1] thread_y, thread_x { k.0 { += A } };  C.rf.1 thread_y, tensorized;  C;  D }
 
-    Neighbouring threads take neighbouring iterations of the innermost loop of the reduction; where that is short, of
-    several. A result without loops gets one of one iteration. Gives the loop over results. Without an epilogue a copy
-    stores the result. Requires a reduction with an implicit init whose loops over results come first, and an epilogue
-    that reads it alone, at its own indices.
+    Neighbouring threads take neighbouring iterations of the innermost reduction loop; of several loops if it is short.
+    A result without loops gets one of one iteration. Returns the loop over results. Without an epilogue a copy stores
+    the result. Requires a reduction with an implicit init whose loops over results come first, and an epilogue that
+    reads it alone, at its own indices.
     """
     result_loops, along = _results_and_reduction(s, block, "reduce_rows")
     result_loops = result_loops or [s.add_unit_loop(along[0])]
@@ -234,7 +234,7 @@ def reduce_columns(
                       j.1 thread_x { D } }
 
     `threads` are the threads for one result, and the neighbouring results of a block, along the innermost loop over
-    results. Gives the loop over blocks. Requires what `reduce_rows` does, and a loop over results.
+    results. Returns the loop over blocks. Requires what `reduce_rows` does, and a loop over results.
     """
     result_loops, along = _results_and_reduction(s, block, "reduce_columns")
     if not result_loops:
@@ -267,7 +267,7 @@ def in_parts(s: Schedule, block: Handle, length: int) -> Handle:
         k.0 { i { k.1 = length { C.rf[k.0, i] += A } } }
         i { k.0 { C[i] += C.rf[k.0, i] } }
 
-    Gives the block of the parts. Requires what `reduce_rows` does. Source: split-K of the BLAS.
+    Returns the block of the parts. Requires what `reduce_rows` does. Source: split-K of the BLAS.
     """
     result_loops, along = _results_and_reduction(s, block, "in_parts")
     longest = max(along, key=s.extent)

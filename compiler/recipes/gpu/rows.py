@@ -70,9 +70,9 @@ def rows_on_threads(s: Schedule, block: Handle, warps: Size = 8, needed: Sequenc
                     sum.rf thread_y, thread_x;  sum.rf.1 thread_y, tensorized;  sum
                     j { D } thread_y, thread_x }
 
-    Gives the loop over rows. Intermediate values are shared by the block. `needed` are the blocks that are computed
-    with it, in the order of the program; all others by default. Sums other than add, max and min of f32 are combined by
-    ever fewer threads: a warp, a few, one. Requires what `by_rows` does.
+    Returns the loop over rows. Intermediate values are in shared memory. `needed` are the producers, in program order;
+    all other blocks by default. Reductions other than add, max and min of f32 are combined by a warp, then FEW threads,
+    then one. Requires what `by_rows` does.
     """
     *outer, row, _ = nest(s, block, "rows_on_threads", fewest=2)
     last = s.label(block)

@@ -163,10 +163,9 @@ def cooperative_fetch(
               i.0 { i.1 = threads thread_x { i.2 = vector vectorized { A.shared[...] = A[...] } } }
               C reads A.shared }
 
-    Gives the block that copies; a single element is left to be copied as it is. Two numbers of threads are those along
-    y and x. Requires that `block` reads the buffer inside `at_loop`, that no loop bound to threads is around that, and
-    that nothing there writes the buffer.
-    Source: TVM's cooperative fetching (MetaSchedule's multi-level tiling with reuse), CUTLASS's threadblock iterators.
+    Returns the block that copies. A pair of thread counts is along y and x. Requires that `block` reads the buffer
+    inside `at_loop`, that no loop bound to threads is around that, and that nothing there writes the buffer. Source:
+    TVM's cooperative fetching (MetaSchedule's multi-level tiling with reuse), CUTLASS's threadblock iterators.
     """
     fetch = s.cache_read(block, buffer, "shared")
     s.compute_at(fetch, at_loop)
@@ -192,8 +191,8 @@ class ThreadTiles:
     """Tiles of a reduction on a GPU: for each spatial axis virtual threads, threads and elements of a thread; for each
     reduce axis the elements of a panel; and the elements in a thread's fetch of each operand.
 
-    twice: operands have two buffers, and the next are fetched while these are used.
-    padded: the rows of fetched tiles are longer than they need be, so that they begin in different banks.
+    twice: operands are double-buffered, the next panel is fetched during this one. padded: rows of fetched tiles are
+    padded to begin in different banks.
     """
 
     spatial: Sequence[tuple[Size, Size, Size]]
@@ -214,11 +213,11 @@ def tile_on_threads(s: Schedule, block: Handle, epilogue: Handle | None, tiles: 
             s.2 thread_x { r.1 { s.1 vthread { s.3 unrolled { C += A.shared * B.shared } } } } }
           s.2 thread_x { s.1 vthread { s.3 unrolled { D = f(C) } } } }
 
-    A virtual thread's elements lie as far apart as all threads' together, so that neighbours read neighbouring words.
-    With `twice` panels are fetched a round ahead, by asynchronous copies that the next barrier waits for. Without an
-    epilogue the results are copied from registers. Padded reads are fetched with their padding, an element at a time.
-    Requires a reduction whose spatial loops come first, a tile for each axis, and an epilogue that reads it alone, at
-    its own indices. Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020), CUTLASS.
+    Virtual threads are apart by the elements of all threads, so that neighbours read neighbouring words. With `twice`
+    panels are fetched a round ahead, by asynchronous copies until the next barrier. Without an epilogue the results are
+    copied from registers. Reads under conditions are fetched with a border, an element at a time. Requires a reduction
+    whose spatial loops come first, a tile for each axis, and an epilogue that reads it alone, at its own indices.
+    Source: multi-level tiling on GPUs of Ansor (Zheng et al., OSDI 2020), CUTLASS.
     """
     loops = s.get_loops(block)
     count = len(tiles.spatial)
@@ -309,8 +308,8 @@ def spread(s: Schedule, block: Handle, threads: Size = 256, vector: int = 1) -> 
       ->
         i_j.0 block_x { i_j.1 = threads thread_x { i_j.2 = vector vectorized { r { D } } } }
 
-    Gives the loop over threads. Requires loops over results that come first and are perfectly nested; several elements
-    of a thread are for a block that reduces nothing. Elsewhere: Halide gpu_tile, TVM's default GPU schedule.
+    Returns the loop over threads. Requires loops over results that come first and are perfectly nested; `vector` above
+    one requires a block without a reduction. Elsewhere: Halide gpu_tile, TVM's default GPU schedule.
     """
     results_loop = fused(s, split_loops(s, block)[0])
     outer, thread, *lanes = s.split(

@@ -99,7 +99,7 @@ class WarpTiles:
     """Tiles of a matmul on tensor cores: the warps of a block and the MMA tiles of a warp, along m and n; the MMA tiles
     along k of a panel; the elements in a thread's fetch.
 
-    twice: operands have two buffers, and the next are fetched while these are used.
+    twice: operands are double-buffered, the next panel is fetched during this one.
     """
 
     warps: tuple[Size, Size]
@@ -122,11 +122,11 @@ def tile_on_warps(s: Schedule, block: Handle, epilogue: Handle | None, tiles: Wa
           warp thread_y { C.shared = C.fragment, tensorized }
           thread_y { thread_x { D = f(C.shared) } } }
 
-    f16 and bf16 are summed up in f32; f32 is taken as tf32, where floating point is fast, and B must lie along k. Rows
-    of fetched tiles are padded, so that they begin in different banks. With `twice` panels are fetched a round ahead.
-    Without an epilogue the sums are stored where they belong. Requires loops m, n, k around the block in that order,
-    around them those over whole matmuls; extents that the tiles divide; and an epilogue that reads C alone, at its own
-    indices. Source: CUTLASS; NVIDIA's PTX ISA, mma and ldmatrix.
+    f16 and bf16 are summed up in f32; f32 is converted to tf32 under fast floating point, with B contiguous along k.
+    Rows of fetched tiles are padded to begin in different banks. With `twice` panels are fetched a round ahead. Without
+    an epilogue the sums are stored directly. Requires loops m, n, k around the block in that order, inside those of a
+    batch; extents that the tiles divide; and an epilogue that reads C alone, at its own indices. Source: CUTLASS;
+    NVIDIA's PTX ISA, mma and ldmatrix.
     """
     *many, m, n, k = nest(s, block, "tile_on_warps", fewest=3)
     kind, is_transposed = _kind(s, block)
