@@ -186,7 +186,7 @@ def _layer(network: str, name: str) -> te.Function:
 
 def _chosen(patterns: Sequence[str]) -> Iterator[Case]:
     """The cases whose names match one of some patterns; all without any."""
-    return (case for case in cases() if not patterns or any(fnmatch(case.name, pattern) for pattern in patterns))
+    return (case for case in cases() if not patterns or any(fnmatch(case.label, f"{pattern}*") for pattern in patterns))
 
 
 def corpus(patterns: Sequence[str] = ()) -> dict[str, str]:
@@ -246,7 +246,9 @@ def main() -> int:
     way = parser.add_mutually_exclusive_group(required=True)
     way.add_argument("--write", metavar="PATH", type=Path, help="write the corpus to a file")
     way.add_argument("--compare", metavar="PATH", type=Path, help="compare with a file that --write made")
-    parser.add_argument("programs", nargs="*", help="names with wildcards, such as 'convolution/*'; all by default")
+    parser.add_argument(
+        "programs", nargs="*", help="cases with wildcards, such as 'convolution/*, avx2'; all by default"
+    )
     options = parser.parse_args()
     scripts = corpus(options.programs)
     if options.write is not None:
