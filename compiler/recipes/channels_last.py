@@ -16,7 +16,7 @@ from compiler.recipes.implicit_gemm import pack_filters
 from compiler.recipes.packing import copy_in_vectors
 from compiler.recipes.register_tile import register_tile, vectors_of
 from compiler.recipes.sizes import pixel_tile, pixels_of
-from compiler.recipes.steps import by_axis, in_vectors, node_of, unroll_rows
+from compiler.recipes.steps import by_axis, in_vectors, node_of, vectorize_rows
 from compiler.schedule import Handle, Schedule, Size
 
 MOST_UNROLLED = 80
@@ -135,7 +135,7 @@ def channels_last(
         s.compute_at(pad, panel)
         copy_in_vectors(s, pad, lanes)
     s.reverse_compute_at(epilogue, row if phases else inside)
-    unroll_rows(s, epilogue, lanes, 0 if phases else None)
+    vectorize_rows(s, epilogue, lanes, not phases)
     if window.is_depthwise:
         is_small = s.value(pixel_count) * prod(map(s.extent, reduction)) <= MOST_UNROLLED
         for tap in reduction if is_small else reduction[-1:]:

@@ -94,10 +94,10 @@ def _pointwise(draft: Draft, label: str, image: Access) -> Sequence[str]:
     along_taps = s.program.buffers[image.buffer].shape[1 : 2 + tapped_dimensions(block)]
     together = 4 * prod(along_taps) * 2 * lanes <= draft.machine.l2_bytes // 2
     done = pointwise(s, s.get_block(label), epilogue, tiles, lanes, together)
-    if before is not None and not (together and draft.is_temporary(before.label) and not is_costly(before)):
-        before = None  # a copy of all pixels would compute it for idle lanes too
-    if before is not None:
+    if before is not None and together and draft.is_temporary(before.label) and not is_costly(before):
         s.inline(s.get_block(before.label))
+    else:
+        before = None  # costly functions would be computed for idle lanes too
     draft.parallel(done.images, done.panels)
     return labels(block, after, before)
 

@@ -11,7 +11,7 @@ from compiler.program.tree import Access, Block
 from compiler.recipes.draft import Alternative, Draft, labels
 from compiler.recipes.implicit_gemm import taps_of
 from compiler.recipes.register_tile import register_tile, vectors_of
-from compiler.recipes.steps import cut, in_vectors, nest, node_of, own_loops, refusal, target_of, unroll_rows
+from compiler.recipes.steps import cut, in_vectors, nest, node_of, own_loops, refusal, target_of, vectorize_rows
 from compiler.schedule import Handle, Schedule, Size
 
 MOST_UNROLLED = 180
@@ -121,7 +121,7 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
         if step > 1:
             s.transform_layout(pad, target_of(s, pad), lambda *i: (*i[:-1], i[-1] % step, i[-1] // step))
         _copy_rows(s, pad, step, lanes)
-    unroll_rows(s, epilogue, lanes)
+    vectorize_rows(s, epilogue, lanes)
     for loop in reduction:
         if s.extent(loop) == 1 or loop is taps[-1] or (tiles.unrolled and loop is not c):
             s.unroll(loop)

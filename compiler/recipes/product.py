@@ -26,7 +26,7 @@ from compiler.recipes.steps import (
     own_loops,
     refusal,
     target_of,
-    unroll_rows,
+    vectorize_rows,
 )
 from compiler.schedule import Handle, Schedule, Size
 from compiler.types.elements import element_bytes
@@ -302,14 +302,14 @@ def tiled_gebp(
     images = outer[len(outer) - tiles.images :]
     if len(read := operands(s, block)) != 2:
         raise refusal(s, block, "gebp", f"a matmul has 2 operands, this has {len(read)}")
-    panel = s.multiple(tiles.vectors, lanes)
-    layout_a = _panels(s, block, read[0], m, tiles.rows) if "a" in pack else None
-    layout_b = _panels(s, block, read[1], n, panel) if "b" in pack else None
+    panels_a = _panels(s, block, read[0], m, s.value(tiles.rows)) if "a" in pack else None
+    panels_b = _panels(s, block, read[1], n, s.value(tiles.vectors) * lanes) if "b" in pack else None
     sizes = {n: [tiles.panels, *vectors_of(tiles.vectors, lanes)], m: [tiles.groups, tiles.rows], k: [tiles.depth]}
     tile = register_tile(s, [n, k, *images, m, n, m], [k], [m, n], sizes)
     (jc, pc, *images, ic, jr, ir), (k,), (i, *columns) = tile.around, tile.reduction, tile.tile
-    pack_b = layout_b and pack_operand(s, block, read[1], *layout_b, None if "b" in first else pc, lanes)
-    pack_a = layout_a and pack_operand(s, block, read[0], *layout_a, None if "a" in first else ic, lanes)
+    columns_b = s.multiple(tiles.vectors, lanes)
+    pack_b = _packed(s, block, panels_b, columns_b, None if "b" in first else pc, lanes)
+    pack_a = _packed(s, block, panels_a, tiles.rows, None if "a" in first else ic, lanes)
     init = accumulate(s, block, tile)
     s.prefetch(ir if s.extent(ir) > 1 else jr, target_of(s, block), 1)
     if pack_b is not None:
@@ -350,16 +350,22 @@ def apply_to_tiles(s: Schedule, consumer: Handle, product: Gebp, lanes: int = 16
     that reads the matmul's result at its own indices.
     """
     s.reverse_compute_at(consumer, product.ir)
-    if own_loops(s, consumer):
-        unroll_rows(s, consumer, lanes, 0 if is_costly(node_of(s, consumer)) else None)
+    vectorize_rows(s, consumer, lanes, not is_costly(node_of(s, consumer)))
 
 
-def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: Size) -> tuple[list[Size], list[int]]:
-    """Return the tiles and the order of dimensions to pack an operand in panels of `size` rows or columns, those of
-    `loop`: panels come before the reduction, which runs through each.
+@dataclass(frozen=True)
+class _Panels:
+    """An operand to pack in panels along the dimension `dim`: its name, rank, and the order of packed dimensions."""
 
-    B[k, n] in panels of 32 columns is B.pack[n / 32][k][32]: tiles 1, 32; order 1, 0, 2.
-    """
+    buffer: str
+    rank: int
+    dim: int
+    order: list[int]
+
+
+def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: int) -> _Panels:
+    """Return the panels of an operand, of `size` rows or columns, those of `loop`: they come before the reduction,
+    which runs through each. B[k, n] in panels of 32 columns is B.pack[n / 32][k][32]: order 1, 0, 2."""
     node = node_of(s, block)
     number = next(node_around.number for handle, node_around in around(s, block) if s.label(handle) == s.label(loop))
     reduced = {n for n, axis in enumerate(node.axes) if axis.is_reduce}
@@ -370,9 +376,19 @@ def _panels(s: Schedule, block: Handle, buffer: str, loop: Handle, size: Size) -
     if len(dims) != 1 or not depths:
         reason = f"'{buffer}' is not indexed by loop '{s.label(loop)}' in one dimension and by the reduction"
         raise refusal(s, block, "gebp", reason)
-    order = [d for d in range(len(index) + (s.value(size) > 1)) if d != dims[0]]
+    order = [d for d in range(len(index) + (size > 1)) if d != dims[0]]
     order.insert(min(dims[0], depths[0]), dims[0])
-    return [size if d == dims[0] else 1 for d in range(len(index))], order
+    return _Panels(buffer, len(index), dims[0], order)
+
+
+def _packed(
+    s: Schedule, block: Handle, panels: _Panels | None, size: Size, at: Handle | None, lanes: int
+) -> Handle | None:
+    """Pack an operand, if it has panels, for each iteration of the loop `at`, or beforehand."""
+    if panels is None:
+        return None
+    tiles = [size if d == panels.dim else 1 for d in range(panels.rank)]
+    return pack_operand(s, block, panels.buffer, tiles, panels.order, at, lanes)
 
 
 def _depth(extent: int, tile: int, lanes: int) -> int:

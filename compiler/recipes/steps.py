@@ -139,11 +139,10 @@ def in_vectors(s: Schedule, loops: Sequence[Handle]) -> None:
     s.vectorize(loops[-1])
 
 
-def unroll_rows(s: Schedule, block: Handle, lanes: int, rows: int | None = None) -> None:
-    """Vectorize the innermost loop of an elementwise block, and unroll the `rows` loops around it, by default all that
-    contain no other block."""
-    *others, lane = own_loops(s, block)
-    in_vectors(s, [*others[len(others) - min(len(others), rows) if rows is not None else 0 :], *cut(s, lane, lanes)])
+def vectorize_rows(s: Schedule, block: Handle, lanes: int, unrolled: bool = True) -> None:
+    """Vectorize the innermost loop of an elementwise block, and unroll its other own loops if `unrolled`."""
+    if loops := own_loops(s, block):  # one element has none
+        in_vectors(s, [*(loops[:-1] if unrolled else []), *cut(s, loops[-1], lanes)])
 
 
 def cut(s: Schedule, loop: Handle, lanes: int) -> list[Handle]:
