@@ -87,6 +87,11 @@ class Node:
     values: its inputs, None where one is left out; `states` makes an array a tensor.
     outputs: which of its outputs are used.
     read: the attributes that the handler has asked for.
+
+    >>> A = te.placeholder((4,), name="A")
+    >>> node = strata.frontends.Node("Elu", "y", 6, {"alpha": 0.5}, [A], [True], lambda array, name: A)
+    >>> node.tensor(0), node.attribute("alpha", 1.0), node.has(1)
+    (<Tensor A: f32[4]>, 0.5, False)
     """
 
     operator: str

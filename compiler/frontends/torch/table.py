@@ -27,6 +27,9 @@ class Call:
     name: of the node, which the tensor has, too.
     shapes, dtypes: of the results; a dtype is None where te has none.
     common: the dtype to which torch promotes the arguments.
+
+    >>> strata.frontends.Call("linear", ((4, 2),), ("f32",), "f32").shapes
+    ((4, 2),)
     """
 
     name: str
