@@ -37,7 +37,7 @@ class GroupedModule:
     has no unchanged functions. hashes: the canonical hashes of the groups, by their names.
 
     >>> A = te.placeholder((4,), name="A")
-    >>> cut = strata.driver.whole(te.function("f", [A], te.nn.exp(A, name="B")), single=True)
+    >>> cut = strata.driver.group_program(te.function("f", [A], te.nn.exp(A, name="B")), single=True)
     >>> list(cut.hashes), list(cut.names)
     (['group_0'], ['f', 'group_0'])
     """
@@ -55,7 +55,7 @@ def grouped_module(x: object, rules: Sequence[Rule] = RULES) -> ModuleOp:
     groups, which are verified. Raises InputError and Refusal as `grouping.group`.
 
     >>> A, W = te.placeholder((4, 8), name="A"), te.placeholder((8, 4), name="W")
-    >>> module = strata.graph.grouped(te.function("f", [A, W], [te.nn.matmul(A, W), te.nn.sum(A, axis=0)]))
+    >>> module = strata.graph.grouped_module(te.function("f", [A, W], [te.nn.matmul(A, W), te.nn.sum(A, axis=0)]))
     >>> [function.sym_name.data for function in strata.dialects.functions(module)]
     ['f', 'group_0', 'group_1']
     """
@@ -71,7 +71,7 @@ def group_program(
     they are cut into groups; if it replaces one, all call groups.
 
     >>> A = te.placeholder((4,), name="A")
-    >>> cut = strata.driver.whole(te.function("f", [A], te.nn.exp(A, name="B")), single=True)
+    >>> cut = strata.driver.group_program(te.function("f", [A], te.nn.exp(A, name="B")), single=True)
     >>> [function.sym_name.data for function in strata.dialects.functions(cut.module)]
     ['f', 'group_0']
     """

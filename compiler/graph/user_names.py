@@ -44,7 +44,7 @@ def program_with_user_names(program: Program, names: Provenance, arguments: Mapp
 
     >>> A = te.placeholder((4,), name="A")
     >>> task = SearchTask(te.function("f", [A], te.nn.exp(A, name="B")), threads=1)
-    >>> program = strata.graph.spelled(task.schedule.program, task.provenance, {"a0": "A", "map0": "B"})
+    >>> program = strata.graph.program_with_user_names(task.schedule.program, task.provenance, {"a0": "A", "map0": "B"})
     >>> list(program.buffers), list(program.blocks)
     (['A', 'B'], ['B'])
     """
@@ -69,7 +69,7 @@ def script_with_user_names(script: ModuleOp, names: Provenance) -> ModuleOp:
     >>> task = SearchTask(te.function("f", [A], te.nn.exp(A, name="B")), threads=1)
     >>> s = Schedule(task.module)
     >>> s.parallel(s.get_loops("map0")[0])
-    >>> print(strata.schedule.as_python(strata.graph.renamed(s.script, task.provenance)))
+    >>> print(strata.schedule.as_python(strata.graph.script_with_user_names(s.script, task.provenance)))
     def schedule(s):
         B = s.get_block('B')
         i0, = s.get_loops(B)
