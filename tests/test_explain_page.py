@@ -8,7 +8,7 @@ import pytest
 
 from compiler import recipes
 from compiler.explain import profile
-from compiler.explain.profile import choose
+from compiler.explain.profile import choose_loops
 from tests.unit.explain.test_explain import needs_fma, schedule
 from tools import document
 from tools.explain_page import PAGE, ROOT, blocks, run, shape
@@ -24,7 +24,7 @@ RUNS = 1000
 @pytest.fixture
 def any_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops are timed as on the machine where the page was written: a fast one times fewer, a slow one more."""
-    monkeypatch.setattr(profile, "choose", lambda actual, budget: choose(actual, RUNS))
+    monkeypatch.setattr(profile, "choose_loops", lambda actual, budget: choose_loops(actual, RUNS))
 
 
 @pytest.mark.usefixtures("any_speed")

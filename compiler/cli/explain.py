@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from compiler.bench.workload import Workload
     from compiler.driver.parts.groups import Group, GroupedProgram
-    from compiler.explain.explanation import Draw, Explanation
-    from compiler.explain.profile import Probe
+    from compiler.explain.explanation import Explanation, InputSource
+    from compiler.explain.profile import PeakProbe
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,13 +79,13 @@ def _explain(given: object, workload: Workload | None, options: argparse.Namespa
     """Explain one program."""
     from compiler.explain.builds import builds
     from compiler.explain.data import as_data, loop_data
-    from compiler.explain.explanation import explain, numbered
+    from compiler.explain.explanation import explain, loop_numbered
 
     built = builds(given, options.policy, options.function, options.schedule, options.threads)
     static = options.static or options.loop is not None
     explanation = explain(built) if static else explain(built, _inputs(options, workload), options.calls, _probe())
     if options.loop is not None:
-        numbered(explanation, options.loop)
+        loop_numbered(explanation, options.loop)
     if options.json:
         loop = options.loop
         print(json.dumps(as_data(explanation) if loop is None else loop_data(explanation.codes[loop - 1]), indent=1))
@@ -189,7 +189,7 @@ def _scripted(x: object, options: argparse.Namespace) -> object:
     return module
 
 
-def _probe() -> Probe:
+def _probe() -> PeakProbe:
     """The rate of floating-point operations that the machine reaches beside the program."""
     from compiler.targets.cpu.ceilings import Arithmetic
 
@@ -197,7 +197,7 @@ def _probe() -> Probe:
     return lambda seconds: ceiling.probe(seconds).rate
 
 
-def _inputs(options: argparse.Namespace, workload: Workload | None) -> Draw:
+def _inputs(options: argparse.Namespace, workload: Workload | None) -> InputSource:
     """How inputs are drawn: as the workload has them, or as `strata run` does."""
     chosen = randbits(32) if options.seed is None else options.seed
     if workload is not None:

@@ -1,10 +1,10 @@
-"""The generated code of a program, and its cost: for people only, no rule, feature or search reads it.
+"""The generated code of a program, and its cost, for people: no rule, feature or search reads it.
 
-builds.py      the program at the levels that are explained, and builds of it with marks
+builds.py      the program at several levels, and builds with marks
 nests.py       the loops of the low level as a tree, with the blocks and the work of the loop program
-code.py        the innermost loops of the machine code, counted and estimated
-profile.py     seconds by loop, from a build that reads the clock around the outer ones
+code.py        the innermost loops of the machine code, with counts and estimates
+profile.py     seconds by loop, from a build with clock reads around the outer loops
 temporaries.py the arena and its buffers
-explanation.py all of it
+explanation.py `Explanation`: the results of all of these
 text.py        as tables; data.py as JSON
 """

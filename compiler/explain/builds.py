@@ -1,4 +1,4 @@
-"""The program at the levels that are explained, and builds of it with marks."""
+"""The program at several levels, and builds of it with marks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from compiler.types.machines import host
 
 @dataclass(frozen=True)
 class Builds:
-    """A program as it is built: `kernel` without marks, `module` just before it becomes LLVM IR.
+    """A program and its builds: `kernel` without marks, `module` at the low level, before emission.
 
-    program: the loops as they were lowered, inits of reductions written out; None where a file began below them.
+    program: the loops as lowered, with inits of reductions as nests; None if a file began at a lower level.
     """
 
     kernel: Kernel
@@ -37,13 +37,13 @@ class Builds:
 
     @property
     def function(self) -> FuncOp:
-        """The function that is explained."""
+        """The explained function."""
         return find_function(self.module, self.kernel.name)
 
     @cached_property
     def marked(self) -> Kernel:
         """The same machine code, with the loop of each instruction in its assembly."""
-        return self.timed(())
+        return self.with_timed_loops(())
 
     @property
     def assembly(self) -> str:
@@ -52,18 +52,20 @@ class Builds:
         assert isinstance(library, Library)
         return library.commented
 
-    def timed(self, loops: Collection[int]) -> Kernel:
-        """A build that measures the loops of these numbers."""
+    def with_timed_loops(self, loops: Collection[int]) -> Kernel:
+        """Build with clock reads around the loops of these numbers."""
         name, fixed = self.kernel.name, self.kernel.fixed
         return load(self.module, host(), name, fixed=fixed, emission=lambda m, machine: emit_marked(m, machine, loops))
 
 
 def builds(
-    x: object, policy: str = "contract", name: str | None = None, schedule: object = None, threads: int = 1
+    program: object, policy: str = "contract", name: str | None = None, schedule: object = None, threads: int = 1
 ) -> Builds:
-    """Build what `compiler.build` takes, or one of its groups by name, for so many threads. Raises what that does, and
-    InputError for a program of several groups."""
-    kernel = build(module_in_groups(x, name), threads=threads, policy=policy, name=name, schedule=schedule, error=0)
+    """Build a program of `compiler.build`, or one of its groups by name, for a thread count. Raises what `build` does,
+    and InputError for a program of several groups."""
+    kernel = build(
+        module_in_groups(program, name), threads=threads, policy=policy, name=name, schedule=schedule, error=0
+    )
     if any(group.name != kernel.name for group in kernel.groups):
         names = ", ".join(group.name for group in kernel.groups)
         raise InputError(f"@{kernel.name} calls groups, each with loops of its own: name one of {names}")

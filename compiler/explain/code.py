@@ -1,4 +1,4 @@
-"""The innermost loops of the machine code: their loops of the program, their instructions, their speed limits."""
+"""The innermost loops of the machine code: their source loops, instruction counts and cycle estimates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from compiler.explain.builds import Builds
-from compiler.explain.nests import LoopNest, every, paths
+from compiler.explain.nests import LoopNest, paths, preorder
 from compiler.lowering.low_to_llvm.signature import symbol
 from compiler.support.errors import TargetError
 from compiler.targets.cpu.assembly import AssemblyFunction, MachineLoop, parse_assembly
@@ -18,12 +18,12 @@ from compiler.types.machines import Machine, host
 
 
 @dataclass(frozen=True)
-class Code:
+class LoopCode:
     """An innermost loop of the machine code.
 
-    number: its place among them, from 1. label: of its first block. depth: how many machine loops there are around
-    it, itself included. path: the loops of the program around what it repeats, outermost first, that one last.
-    unrolled: the loops inside that one whose bodies it contains. text: its assembly.
+    number: its position among them, from 1. label: of its first block. depth: the number of machine loops around it,
+    itself included. path: its source loop, the last, and the loops around that, outermost first. unrolled: loops
+    inside the source loop whose bodies it contains. percent: of peak. text: its assembly.
     """
 
     number: int
@@ -40,7 +40,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Outside:
-    """Instructions outside the innermost machine loops that are of one loop of the program, or of none."""
+    """Instructions outside the innermost machine loops with one source loop, or none."""
 
     nest: LoopNest | None
     instructions: int
@@ -48,45 +48,43 @@ class Outside:
 
 @dataclass(frozen=True)
 class MachineCode:
-    """The innermost machine loops of a function in the order of the assembly, and the instructions outside, most
-    first."""
+    """The innermost machine loops in the order of the assembly, and the instructions outside, by count."""
 
-    loops: tuple[Code, ...]
+    loops: tuple[LoopCode, ...]
     outside: tuple[Outside, ...]
 
 
 def machine_code(b: Builds, loop_nests: Sequence[LoopNest]) -> MachineCode:
-    """Take the machine code of the explained function apart.
-
-    Raises TargetError for a machine whose assembly is not x86.
-    """
+    """Analyse the machine code of the explained function. Raises TargetError for assembly other than x86."""
     machine = host()
     assembly = b.assembly
     if not is_x86(assembly):
         raise TargetError(f"the assembly of {machine.cpu} is not that of x86, which is all that can be explained")
-    around, main_symbol = paths(loop_nests), symbol(b.kernel.name)
-    made: list[Code] = []
+    paths_by_number, main_symbol = paths(loop_nests), symbol(b.kernel.name)
+    codes: list[LoopCode] = []
     outside: Counter[int] = Counter()
     for function in parse_assembly(assembly):
         if function.name != main_symbol and not function.name.startswith(f"{main_symbol}."):
             continue
         for loop in function.innermost:
-            path = around.get(loop.owner, ())
-            made.append(_code(len(made) + 1, function, loop, path, machine))
+            path = paths_by_number.get(loop.owner, ())
+            codes.append(_code(len(codes) + 1, function, loop, path, machine))
         outside.update(i.loop for i in function.outside)
-    elsewhere = [Outside(around[n][-1] if n in around else None, count) for n, count in outside.most_common()]
-    return MachineCode(tuple(made), tuple(elsewhere))
+    outside_counts = [
+        Outside(paths_by_number[n][-1] if n in paths_by_number else None, count) for n, count in outside.most_common()
+    ]
+    return MachineCode(tuple(codes), tuple(outside_counts))
 
 
 def is_x86(assembly: str) -> bool:
-    """Whether registers are written as x86 has them."""
+    """Return whether assembly has x86 registers."""
     return any(name in assembly for name in ("%rsp", "%rdi", "%rsi", "%rax", "%xmm", "retq"))
 
 
-def alike(codes: Sequence[Code]) -> list[list[Code]]:
-    """Neighbours that repeat the same loop by the same arithmetic and stores, together: copies of one."""
+def group_copies(codes: Sequence[LoopCode]) -> list[list[LoopCode]]:
+    """Group adjacent machine loops with the same source loop, arithmetic and stores: copies of one."""
 
-    def key(code: Code) -> object:
+    def key(code: LoopCode) -> object:
         c = code.census
         owner = code.path[-1].number if code.path else 0
         return owner, c.width, c.flops, c.fma, c.stores - c.stack_stores, c.shuffles, c.gathers, c.calls
@@ -96,11 +94,11 @@ def alike(codes: Sequence[Code]) -> list[list[Code]]:
 
 def _code(
     number: int, function: AssemblyFunction, loop: MachineLoop, path: tuple[LoopNest, ...], machine: Machine
-) -> Code:
+) -> LoopCode:
     counted, estimated = function.count_instructions(loop), estimate(loop.instructions)
-    inside = {n.number: n for n in every(path[-1].inner)} if path else {}
+    inside = {n.number: n for n in preorder(path[-1].inner)} if path else {}
     present = {i.loop for i in loop.instructions}
-    return Code(
+    return LoopCode(
         number=number,
         function=function.name,
         label=loop.label,

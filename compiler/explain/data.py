@@ -1,11 +1,11 @@
-"""An explanation as data for JSON: times in seconds, sizes in bytes, loops by their numbers."""
+"""An explanation as JSON data: times in seconds, sizes in bytes, loops by number."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, replace
 from typing import Any, TypeAlias
 
-from compiler.explain.code import Code
+from compiler.explain.code import LoopCode
 from compiler.explain.explanation import Explanation
 from compiler.explain.nests import LoopNest
 from compiler.explain.profile import Profile
@@ -15,7 +15,7 @@ Json: TypeAlias = dict[str, Any]  # texts, numbers, lists and objects by their n
 
 
 def as_data(e: Explanation) -> Json:
-    """Everything that is known: `loops` are the machine's, `nests` the program's, `outside` by their numbers."""
+    """Return all results: `loops` are machine loops, `nests` source loops, `outside` instructions by source loop."""
     machine, p = host(), e.profile
     return {
         "function": e.kernel.name,
@@ -33,8 +33,8 @@ def as_data(e: Explanation) -> Json:
     }
 
 
-def loop_data(code: Code) -> Json:
-    """A machine loop; `path` leads through the loops of the program to the one that it repeats."""
+def loop_data(code: LoopCode) -> Json:
+    """Return a machine loop; `path` is its source loop, with the loops around it."""
     bare = asdict(replace(code, path=(), unrolled=()))
     return {
         **bare,
@@ -47,7 +47,7 @@ def loop_data(code: Code) -> Json:
 
 
 def _nest(nest: LoopNest, profile: Profile | None) -> Json:
-    """A loop and its inner loops; `seconds` and `runs` are per call, where the loop was measured."""
-    spent = None if profile is None else profile.loops.get(nest.number)
-    times = {} if spent is None else {"seconds": spent.seconds, "runs": spent.runs}
+    """Return a loop with its inner loops; a measured loop has `seconds` and `runs` per call."""
+    loop_time = None if profile is None else profile.loops.get(nest.number)
+    times = {} if loop_time is None else {"seconds": loop_time.seconds, "runs": loop_time.runs}
     return asdict(replace(nest, inner=())) | times | {"inner": [_nest(inner, profile) for inner in nest.inner]}

@@ -1,4 +1,4 @@
-"""`Explanation`: everything that is found out about a program."""
+"""`Explanation`: all results about the code of a program."""
 
 from __future__ import annotations
 
@@ -6,41 +6,41 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compiler.explain.builds import Builds
-from compiler.explain.code import Code, Outside, machine_code
+from compiler.explain.code import LoopCode, Outside, machine_code
 from compiler.explain.nests import LoopNest, nests
-from compiler.explain.profile import Probe, Profile, profile
+from compiler.explain.profile import PeakProbe, Profile, profile
 from compiler.explain.temporaries import Temporaries, temporaries
 from compiler.support.errors import InputError
 from compiler.support.text import counted
 from compiler.targets.arguments import Array
 from compiler.targets.cpu import Kernel
 
-Draw = Callable[[Kernel], Sequence[Array]]
-"""Gives the inputs on which a kernel is run."""
+InputSource = Callable[[Kernel], Sequence[Array]]
+"""A function that creates the inputs of a kernel."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What there is to say about a program; `profile` is None where it was not run."""
+    """The results; `profile` is None if the program was not run."""
 
     kernel: Kernel
     nests: tuple[LoopNest, ...]
-    codes: tuple[Code, ...]
+    codes: tuple[LoopCode, ...]
     outside: tuple[Outside, ...]
     profile: Profile | None
     temporaries: Temporaries
 
 
-def explain(b: Builds, draw: Draw | None = None, calls: int = 5, probe: Probe | None = None) -> Explanation:
-    """Look at the code of a program and, with `draw`, run it; TargetError where its assembly is not that of x86."""
+def explain(b: Builds, draw: InputSource | None = None, calls: int = 5, probe: PeakProbe | None = None) -> Explanation:
+    """Analyse the code of a program and, with `draw`, run it. Raises TargetError for assembly other than x86."""
     loop_nests = nests(b.module, b.function, b.program)
     code = machine_code(b, loop_nests)
     measured = None if draw is None or not loop_nests else profile(b, loop_nests, draw(b.kernel), calls, probe)
     return Explanation(b.kernel, loop_nests, code.loops, code.outside, measured, temporaries(b))
 
 
-def numbered(e: Explanation, number: int) -> Code:
-    """The machine loop of a number. Raises InputError for an unknown number."""
+def loop_numbered(e: Explanation, number: int) -> LoopCode:
+    """Return the machine loop of a number. Raises InputError for an unknown number."""
     if number > len(e.codes):
         raise InputError(f"there is no loop {number}: the machine code has {counted(len(e.codes), 'innermost loop')}")
     return e.codes[number - 1]

@@ -1,4 +1,4 @@
-"""The loops of the low level as a tree, each with its blocks and its work as the loop program tells them."""
+"""The loops of the low level as a tree, with the blocks and the work of the loop program."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ from compiler.program.tree import Program, blocks_in
 class LoopNest:
     """A loop and its inner loops.
 
-    number: as marks count the loops of a module, from 1. name: of its variable.
-    blocks: the labels of its blocks or, where the loop program is not known, the buffers that it writes.
-    trips: how often its body runs, at most; None where nothing tells it. exact: whether it is always as often.
-    flops: floating-point operations of all its runs in one call. bytes: what one run touches. None where not known.
+    number: from 1, in the order of `loops_of`. name: of its variable. blocks: the labels of its blocks or, without a
+    loop program, the buffers that it writes. trips: the largest trip count; None if it is unknown. exact: whether the
+    trip count is constant. flops: of all its runs in one call. bytes: the footprint of one run. None if unknown.
     """
 
     number: int
@@ -41,23 +40,23 @@ class LoopNest:
 
 
 def nests(module: ModuleOp, function: FuncOp, program: Program | None) -> tuple[LoopNest, ...]:
-    """The outermost loops of a low-level function of a module; `program` is the loop program that it came from."""
-    places = {op: place for place, op in enumerate(loops_of(module), start=1)}
-    inside = [op for op in places if function.is_ancestor(op)]
+    """Return the outermost loops of a low-level function; `program` is the loop program that it was lowered from."""
+    numbers = {op: place for place, op in enumerate(loops_of(module), start=1)}
+    function_loops = [op for op in numbers if function.is_ancestor(op)]
     runs: Counter[tuple[int, ...]] = Counter()
-    for op in inside:
+    for op in function_loops:
         runs[loop_numbers(op)] += _trips(op) or 1
 
     def nest(op: LoopOp) -> LoopNest:
         inner = tuple(map(nest, _loops(op.body.block.ops)))
         trips = _trips(op)
-        made = LoopNest(places[op], _name(op), _written(op), trips, trips is not None, None, None, inner)
+        loop_nest = LoopNest(numbers[op], _name(op), _written(op), trips, trips is not None, None, None, inner)
         loops = [] if program is None else [program.loops[number] for number in loop_numbers(op)]
         if program is None or not loops:
-            return made
+            return loop_nest
         flops = total_flops(program, loops[:1]) * (trips or 1) // runs[loop_numbers(op)]
         return replace(
-            made,
+            loop_nest,
             name=loops[0].label,
             blocks=tuple(block.label for block in blocks_in(loops[0])),
             trips=prod(loop.extent for loop in loops) if trips is None else trips,
@@ -68,24 +67,24 @@ def nests(module: ModuleOp, function: FuncOp, program: Program | None) -> tuple[
     return tuple(map(nest, _loops(function.body.block.ops)))
 
 
-def every(nests: Iterable[LoopNest]) -> Iterator[LoopNest]:
-    """Loops in pre-order."""
+def preorder(nests: Iterable[LoopNest]) -> Iterator[LoopNest]:
+    """Yield loops in pre-order."""
     for nest in nests:
         yield nest
-        yield from every(nest.inner)
+        yield from preorder(nest.inner)
 
 
-def paths(nests: Iterable[LoopNest], around: tuple[LoopNest, ...] = ()) -> dict[int, tuple[LoopNest, ...]]:
-    """For each loop, by its number, the loops around it and itself, outermost first."""
+def paths(nests: Iterable[LoopNest], outer: tuple[LoopNest, ...] = ()) -> dict[int, tuple[LoopNest, ...]]:
+    """Return the path to each loop, by its number: the loops around it, outermost first, and itself."""
     by_number: dict[int, tuple[LoopNest, ...]] = {}
     for nest in nests:
-        by_number[nest.number] = (*around, nest)
-        by_number |= paths(nest.inner, (*around, nest))
+        by_number[nest.number] = (*outer, nest)
+        by_number |= paths(nest.inner, (*outer, nest))
     return by_number
 
 
 def _loops(ops: Iterable[Operation]) -> Iterator[LoopOp]:
-    """The loops among some ops, and in branches among them."""
+    """Yield the loops among ops, and in branches among them."""
     for op in ops:
         if isinstance(op, LoopOp):
             yield op
@@ -96,16 +95,15 @@ def _loops(ops: Iterable[Operation]) -> Iterator[LoopOp]:
 
 
 def _name(op: LoopOp) -> str:
-    """The name of its variable, of the outermost where it holds a nest, without the number that tells values apart."""
+    """Return the name of a loop's outermost variable, without the suffix of a renamed value."""
     return re.sub(r"(_\d+)+$", "", op.body.block.args[0].name_hint or "loop")
 
 
 def _trips(op: LoopOp) -> int | None:
-    """How often its body runs, where its bounds are constants."""
     if isinstance(op, scf.ForOp):
         return _between(op.lb, op.ub, op.step)
-    each = [_between(*bounds) for bounds in zip(op.lowerBound, op.upperBound, op.step, strict=True)]
-    return None if None in each else prod(trips for trips in each if trips is not None)
+    counts = [_between(*bounds) for bounds in zip(op.lowerBound, op.upperBound, op.step, strict=True)]
+    return None if None in counts else prod(trips for trips in counts if trips is not None)
 
 
 def _between(lower: SSAValue, upper: SSAValue, step: SSAValue) -> int | None:
@@ -121,7 +119,6 @@ def _constant(value: SSAValue) -> int | None:
 
 
 def _written(op: LoopOp) -> tuple[str, ...]:
-    """The names of the buffers that are stored to in a loop."""
     stores = [inner for inner in op.walk() if isinstance(inner, memref.StoreOp | vector.StoreOp | vector.MaskedStoreOp)]
     buffers = [s.memref if isinstance(s, memref.StoreOp) else s.base for s in stores]
     return tuple(dict.fromkeys(buffer.name_hint or "a buffer" for buffer in buffers))

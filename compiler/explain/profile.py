@@ -1,4 +1,4 @@
-"""Seconds by loop: a build that reads the clock around the outer loops, run on random inputs."""
+"""Seconds by loop: a build with clock reads around the outer loops, run on random inputs."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from compiler.explain.nests import LoopNest
 from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, loops_of, profile_at
 from compiler.targets.arguments import Array
 
-OVERHEAD = 0.02
-"""The part of a call that reading the clock may take."""
-READING = 50e-9
-"""Seconds that reading the clock twice takes, and adding up."""
-CALIBRATION = 0.05
-"""Seconds over which the clock is compared with the system's, at least."""
+MAX_OVERHEAD = 0.02
+"""The share of a call that clock reads may take."""
+CLOCK_SECONDS = 50e-9
+"""The seconds of two clock reads and an addition."""
+CALIBRATION_SECONDS = 0.05
+"""The minimum time over which the clock is compared with the system's."""
 
 
-Probe = Callable[[float], float]
-"""Measures the peak of the machine, in floating-point operations per second, for so many seconds."""
+PeakProbe = Callable[[float], float]
+"""A function that measures the machine's peak in floating-point operations per second, over some seconds."""
 
 
 @dataclass(frozen=True)
-class Spent:
-    """The seconds that one call spends in all runs of a loop, and the number of runs."""
+class LoopTime:
+    """The seconds of one call in all runs of a loop, and the number of runs."""
 
     seconds: float
     runs: int
@@ -37,47 +37,47 @@ class Spent:
 
 @dataclass(frozen=True)
 class Profile:
-    """Seconds of a call: `plain` without the clock, `profiled` with it (medians); by number what each loop takes.
+    """Median seconds of a call, `plain` without clock reads and `profiled` with them, and the time of loops by number.
 
-    peak: operations per second of which the machine was capable meanwhile; None where it was not asked.
+    peak: operations per second of the probe beside the calls; None without a probe.
     """
 
     plain: float
     profiled: float
-    loops: dict[int, Spent]
+    loops: dict[int, LoopTime]
     peak: float | None = None
 
 
 def profile(
-    b: Builds, loop_nests: Sequence[LoopNest], inputs: Sequence[Array], calls: int, probe: Probe | None = None
+    b: Builds, loop_nests: Sequence[LoopNest], inputs: Sequence[Array], calls: int, probe: PeakProbe | None = None
 ) -> Profile:
-    """Measure the loops that run seldom enough, in the call of the median duration, all on one thread, whose clock
-    tells which loop it is in; probe the machine beside each.
-
-    A loop is measured if all those around it are, and if the runs of all loops that are measured cost no more than
-    `OVERHEAD`; the outermost are always.
-    """
+    """Measure loops in the call of the median duration, on one thread, with a probe of the machine beside each call. A
+    loop is measured if all loops around it are, and if the clock reads of all measured loops cost no more than
+    `MAX_OVERHEAD`; the outermost loops are measured always."""
     expected = b.kernel.time(*inputs, repeats=3, threads=1).minimum
-    chosen = choose(loop_nests, int(expected * OVERHEAD / READING))
-    kernel = b.timed(chosen)
+    chosen = choose_loops(loop_nests, int(expected * MAX_OVERHEAD / CLOCK_SECONDS))
+    kernel = b.with_timed_loops(chosen)
     profile = profile_at(kernel.library.address(PROFILE), len(loops_of(b.module)))
     clock = ctypes.CFUNCTYPE(ctypes.c_int64)(kernel.library.address(CLOCK))
     out = [np.empty(a.shape, a.dtype) for a in kernel.arguments[len(inputs) :]] or None
     without, within = (bare.bound(*inputs, out=out, threads=1) for bare in (b.kernel, kernel))
     within()
-    plain, profiled, spent, peaks = [], [], [], []
-    began, ticked = time.perf_counter(), clock()
+    plain, profiled, profiles, peaks = [], [], [], []
+    start_seconds, start_ticks = time.perf_counter(), clock()
     for _ in range(calls):
-        without()  # the probe before may have left the caches cold
+        without()  # the former probe may have left the caches cold
         plain.append(_seconds(without))
         profile[:] = 0
         profiled.append(_seconds(within))
-        spent.append(profile.copy())
+        profiles.append(profile.copy())
         peaks += [probe(profiled[-1])] if probe is not None else []
-    time.sleep(max(0.0, began + CALIBRATION - time.perf_counter()))
-    tick = (time.perf_counter() - began) / max(1, clock() - ticked)
-    middle = spent[sorted(range(calls), key=profiled.__getitem__)[(calls - 1) // 2]]
-    loops = {number: Spent(float(middle[number, 0]) * tick, int(middle[number, 1])) for number in sorted(chosen)}
+    time.sleep(max(0.0, start_seconds + CALIBRATION_SECONDS - time.perf_counter()))
+    tick = (time.perf_counter() - start_seconds) / max(1, clock() - start_ticks)
+    median_profile = profiles[sorted(range(calls), key=profiled.__getitem__)[(calls - 1) // 2]]
+    loops = {
+        number: LoopTime(float(median_profile[number, 0]) * tick, int(median_profile[number, 1]))
+        for number in sorted(chosen)
+    }
     return Profile(median(plain), median(profiled), loops, median(peaks) if peaks else None)
 
 
@@ -87,8 +87,8 @@ def _seconds(call: Callable[[], None]) -> float:
     return time.perf_counter() - start
 
 
-def choose(loop_nests: Sequence[LoopNest], budget: int) -> set[int]:
-    """The loops to measure: level by level, as long as their runs add up to no more than the budget."""
+def choose_loops(loop_nests: Sequence[LoopNest], budget: int) -> set[int]:
+    """Choose the loops to measure, level by level, as long as the sum of their runs is within the budget."""
     chosen: set[int] = set()
     level = [(nest, 1) for nest in loop_nests]
     while level:
@@ -103,10 +103,10 @@ def choose(loop_nests: Sequence[LoopNest], budget: int) -> set[int]:
 
 
 def _affordable(level: Sequence[tuple[LoopNest, int]], budget: int) -> list[tuple[LoopNest, int]]:
-    """The loops of a level that run least, as many as the budget allows."""
-    kept, left = list[tuple[LoopNest, int]](), budget
+    """Return the loops of a level with the fewest runs, within the budget."""
+    affordable, remaining = list[tuple[LoopNest, int]](), budget
     for nest, count in sorted(level, key=lambda pair: pair[1]):
-        if count <= left:
-            kept.append((nest, count))
-            left -= count
-    return kept
+        if count <= remaining:
+            affordable.append((nest, count))
+            remaining -= count
+    return affordable

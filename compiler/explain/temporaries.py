@@ -1,4 +1,4 @@
-"""The memory of a kernel's temporaries: the arena, the buffers in it, and those on the stack."""
+"""The temporaries of a kernel: the arena, the buffers in it, and those on the stack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compiler.lowering.low_to_llvm.types import buffer_bytes
 
 @dataclass(frozen=True)
 class Temporary:
-    """A buffer between blocks. `offset` is where its slot begins in the arena; None for one on the stack."""
+    """A buffer between blocks. `offset`: of its slot in the arena; None for a buffer on the stack."""
 
     name: str
     type: str
@@ -25,7 +25,7 @@ class Temporary:
 
 @dataclass(frozen=True)
 class Temporaries:
-    """The arena's size in bytes, and the buffers; those at one offset live one after the other."""
+    """The arena's size in bytes, and the buffers; lifetimes of buffers at one offset are disjoint."""
 
     arena: int
     buffers: tuple[Temporary, ...]
@@ -44,7 +44,7 @@ def temporaries(b: Builds) -> Temporaries:
 
 
 def _in_slots(block: Block, start: int) -> list[Temporary]:
-    """The buffers in the slots of a block, which begin at an offset of the arena."""
+    """Return the buffers in the slots of a block, which begin at an offset of the arena."""
     buffers: list[Temporary] = []
     for slot, offset in zip(slots(block), slot_offsets(block), strict=False):
         views = [use.operation for use in slot.memref.uses if isinstance(use.operation, memref.ViewOp)]

@@ -6,23 +6,23 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
-from compiler.explain.code import Code, alike
+from compiler.explain.code import LoopCode, group_copies
 from compiler.explain.explanation import Explanation
 from compiler.explain.nests import LoopNest
-from compiler.explain.profile import Profile, Spent
+from compiler.explain.profile import LoopTime, Profile
 from compiler.explain.temporaries import Temporaries
 from compiler.support.text import counted, duration
 from compiler.targets.cpu.instructions import InstructionCounts
 from compiler.types.machines import host
 
 COUNTS = ("instr", "FLOP", "fma", "loads", "stores", "stack", "shuffles", "ld/fma", "st/fma", "cycles", "% peak")
-"""The columns of figures in the table of machine loops."""
-MANY = 64
-"""Instructions of one loop outside the innermost machine loops that are worth a word."""
+"""The columns of counts in the table of machine loops."""
+MIN_REPORTED = 64
+"""Source loops with fewer instructions outside of machine loops are not listed."""
 
 
 def title(e: Explanation) -> str:
-    """The function with its arguments, and the machine."""
+    """Return the function with its arguments, and the machine."""
     machine = host()
     arguments = ", ".join(map(str, e.kernel.arguments))
     team = e.kernel.threads or 1
@@ -31,7 +31,7 @@ def title(e: Explanation) -> str:
 
 
 def sections(e: Explanation) -> Iterator[tuple[str, Table]]:
-    """Each table with its heading; `outside` tells the instructions outside the machine loops."""
+    """Yield each table with its heading."""
     yield "Innermost loops of the machine code, one iteration each (cycles: all data in L1)", code_table(e)
     if e.profile is not None:
         yield f"Time by loop: {_duration(e.profile)}", time_table(e, e.profile)
@@ -39,22 +39,22 @@ def sections(e: Explanation) -> Iterator[tuple[str, Table]]:
 
 
 def outside(e: Explanation) -> str:
-    """The instructions in none of the innermost loops, and the loops whose unrolled bodies many of them are."""
+    """Describe the instructions outside of innermost loops, with the source loops of most of them."""
     total = sum(part.instructions for part in e.outside)
-    most = [part for part in e.outside if part.nest is not None and part.instructions >= MANY]
+    most = [part for part in e.outside if part.nest is not None and part.instructions >= MIN_REPORTED]
     parts = [f"{part.instructions} of {_of(part.nest)}" for part in most if part.nest is not None]
     return f"outside of them: {counted(total, 'instruction')}" + (f", {', '.join(parts)}" if parts else "")
 
 
 def code_table(e: Explanation) -> Table:
-    """The machine loops, a row for neighbours that are copies of one."""
+    """Return the table of machine loops, with one row for adjacent copies."""
     table = _table("#", "loop", "vector", *COUNTS, "limit; also", left=3)
-    for group in alike(e.codes):
-        table.add_row(_numbers(group), where(group[0]), group[0].census.width, *_figures(group[0]))
+    for group in group_copies(e.codes):
+        table.add_row(_numbers(group), loop_label(group[0]), group[0].census.width, *_figures(group[0]))
     return table
 
 
-def _figures(code: Code) -> Iterator[str]:
+def _figures(code: LoopCode) -> Iterator[str]:
     c = code.census
     for number in (c.instructions, c.flops, c.fma, c.loads, c.stores, c.stack_loads + c.stack_stores, c.shuffles):
         yield str(number or "-")
@@ -62,26 +62,26 @@ def _figures(code: Code) -> Iterator[str]:
         yield "-" if ratio is None else f"{ratio:.2f}"
     yield f"{code.estimate.cycles:.1f}"
     yield "-" if code.percent is None else f"{code.percent:.0f}"
-    yield "; ".join([code.estimate.limit, *_rarities(c)])
+    yield "; ".join([code.estimate.limit, *_rare_instructions(c)])
 
 
-def _rarities(c: InstructionCounts) -> Iterator[str]:
-    """What a loop seldom has, where it has it."""
+def _rare_instructions(c: InstructionCounts) -> Iterator[str]:
+    """Describe counts that most loops do not have."""
     rare = (("broadcast", c.broadcasts), ("gather", c.gathers), ("scatter", c.scatters), ("division", c.divisions))
-    yield from (counted(number, what) for what, number in rare if number)
+    yield from (counted(number, kind) for kind, number in rare if number)
     if c.branches:
         yield counted(c.branches, "inner branch", "es")
     for name in dict.fromkeys(c.calls):
         yield f"{counted(c.calls.count(name), 'call')} of {name}"
 
 
-def _numbers(group: Sequence[Code]) -> str:
+def _numbers(group: Sequence[LoopCode]) -> str:
     first, last = group[0].number, group[-1].number
     return str(first) if first == last else f"{first}-{last}"
 
 
-def where(code: Code) -> str:
-    """The loop of the program that a machine loop repeats, behind the blocks in it."""
+def loop_label(code: LoopCode) -> str:
+    """Return the blocks and the source loop of a machine loop."""
     if not code.path:
         return f"? {code.label}"
     inside = " ".join(dict.fromkeys(nest.name for nest in code.unrolled))
@@ -92,14 +92,19 @@ def _of(nest: LoopNest) -> str:
     return f"{', '.join(nest.blocks)}: {nest.name}"
 
 
-def details(code: Code) -> Iterator[str]:
-    """The lines on one machine loop."""
+def details(code: LoopCode) -> Iterator[str]:
+    """Yield the lines on one machine loop."""
     c, e = code.census, code.estimate
     path = " / ".join(nest.name for nest in code.path) or "not known"
     yield f"loop {code.number}: {code.label} of {code.function}, in {counted(code.depth - 1, 'other')}"
-    yield f"  repeats {path} ({where(code)})"
+    yield f"  repeats {path} ({loop_label(code)})"
     work = f", {c.flops} FLOP in {c.width}" if c.flops else f", {c.width}" if c.width else ""
-    counts = (counted(c.loads, "load"), counted(c.stores, "store"), counted(c.shuffles, "shuffle"), *_rarities(c))
+    counts = (
+        counted(c.loads, "load"),
+        counted(c.stores, "store"),
+        counted(c.shuffles, "shuffle"),
+        *_rare_instructions(c),
+    )
     yield f"  {counted(c.instructions, 'instruction')}{work}: {', '.join((f'{c.fma} fma', *counts))}"
     if c.fma:
         yield f"  {c.loads_per_fma:.2f} loads and {c.stores_per_fma:.2f} stores for each fma"
@@ -112,7 +117,7 @@ def details(code: Code) -> Iterator[str]:
 
 
 def time_table(e: Explanation, profile: Profile) -> Table:
-    """The loops of the program with their times; loops that run too often are not measured."""
+    """Return the table of source loops with their times; loops that run too often are not measured."""
     table = _table("loop", "blocks", "runs", "time", "%", "GFLOP/s", "% peak", "GB/s", "machine loops", left=2)
     total = sum(profile.loops[nest.number].seconds for nest in e.nests)
     machine = _machine_loops(e.codes)
@@ -132,7 +137,7 @@ def _trips(nest: LoopNest) -> str:
     return nest.name if nest.trips is None else f"{nest.name} {'=' if nest.exact else '<='} {nest.trips}"
 
 
-def _times(nest: LoopNest, spent: Spent, total: float, peak: float | None) -> Iterator[str]:
+def _times(nest: LoopNest, spent: LoopTime, total: float, peak: float | None) -> Iterator[str]:
     seconds = spent.seconds
     yield str(spent.runs)
     yield duration(seconds)
@@ -142,17 +147,16 @@ def _times(nest: LoopNest, spent: Spent, total: float, peak: float | None) -> It
     yield f"{nest.bytes * spent.runs / seconds / 1e9:.1f}" if nest.bytes and seconds else "-"
 
 
-def _machine_loops(codes: Sequence[Code]) -> dict[int, str]:
-    """The numbers of the machine loops that repeat each loop of the program."""
+def _machine_loops(codes: Sequence[LoopCode]) -> dict[int, str]:
     by_nest: dict[int, list[str]] = {}
-    for group in alike(codes):
+    for group in group_copies(codes):
         if group[0].path:
             by_nest.setdefault(group[0].path[-1].number, []).append(f"#{_numbers(group)}")
     return {number: ", ".join(names) for number, names in by_nest.items()}
 
 
 def memory_table(t: Temporaries) -> Table:
-    """The buffers between blocks, and where they are: from the arena's beginning, or on the stack."""
+    """Return the table of buffers between blocks, with their offset in the arena, or on the stack."""
     table = _table("buffer", "elements", "bytes", "at", left=2)
     for buffer in t.buffers:
         table.add_row(
@@ -162,7 +166,7 @@ def memory_table(t: Temporaries) -> Table:
 
 
 def _table(*headings: str, left: int) -> Table:
-    """A table without lines, of whose columns the first `left` and the last are text."""
+    """Create a table without lines; the first `left` columns and the last one are text."""
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(headings):
         text = number < left or number == len(headings) - 1

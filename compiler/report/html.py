@@ -1,4 +1,4 @@
-"""Elements of a page: text from a database is escaped."""
+"""HTML elements of a page; text from a database is escaped."""
 
 from __future__ import annotations
 
@@ -66,40 +66,40 @@ svg text { font: 12px sans-serif; fill: #333 }
 
 
 TEXTS, SENTENCES = ("computes", "limit", "layers"), ("its reason", "mean time by option")
-"""The headings of text columns, and of columns whose lines are broken."""
+"""The headings of text columns, and of columns with line breaks."""
 
 
-def shown(text: str) -> str:
-    """A text as a page may have it, inside an attribute too."""
+def escaped(text: str) -> str:
+    """Escape a text for elements and attributes."""
     return escape(printable(text))
 
 
 def paragraph(text: str) -> str:
     """A paragraph."""
-    return f"<p>{shown(text)}</p>"
+    return f"<p>{escaped(text)}</p>"
 
 
 def figure(picture: str, caption: str) -> str:
     """A picture with its caption."""
-    return f"<figure>{picture}<figcaption>{shown(caption)}</figcaption></figure>"
+    return f"<figure>{picture}<figcaption>{escaped(caption)}</figcaption></figure>"
 
 
 def listing(text: str) -> str:
-    """Text of a program."""
-    return f"<pre>{shown(text)}</pre>"
+    """Return preformatted text."""
+    return f"<pre>{escaped(text)}</pre>"
 
 
-def folded(summary: str, parts: Iterable[str], name: str = "", is_open: bool = False) -> Iterator[str]:
-    """A section that is collapsed at first; a link to its name opens it."""
-    kind, place = (' class="task"', f'<div id="{shown(name)}">') if name else ("", "<div>")
-    yield f"<details{kind}{' open' if is_open else ''}><summary>{shown(summary)}</summary>{place}"
+def collapsible(summary: str, parts: Iterable[str], name: str = "", is_open: bool = False) -> Iterator[str]:
+    """Yield a collapsed section; a link to its name opens it."""
+    kind, place = (' class="task"', f'<div id="{escaped(name)}">') if name else ("", "<div>")
+    yield f"<details{kind}{' open' if is_open else ''}><summary>{escaped(summary)}</summary>{place}"
     yield from parts
     yield "</div></details>"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: its text; a link to a place of the page; a bar from 0 to 1 whose dark part ends at `dark`."""
+    """A cell: text, a link within the page, a bar from 0 to 1 whose dark part ends at `dark`, and a tooltip."""
 
     text: str
     link: str = ""
@@ -109,31 +109,31 @@ class Cell:
 
     def html(self) -> str:
         """The content of the cell."""
-        text = f'<a href="#{shown(self.link)}">{shown(self.text)}</a>' if self.link else shown(self.text)
+        text = f'<a href="#{escaped(self.link)}">{escaped(self.text)}</a>' if self.link else escaped(self.text)
         if self.bar is None:
             return text
         parts = "".join(
             f'<span style="width:{100 * part:.1f}%"></span>' for part in (self.bar, self.dark) if part is not None
         )
-        return f'{text} <span class="bar" title="{shown(self.tip)}">{parts}</span>'
+        return f'{text} <span class="bar" title="{escaped(self.tip)}">{parts}</span>'
 
 
 def table(
     headings: Sequence[str], rows: Iterable[Sequence[Cell | str]], words: int = 1, has_sum: bool = False
 ) -> Iterator[str]:
-    """A table whose first columns are `words`, and its others numbers where TEXTS and SENTENCES do not name them; its
+    """Yield a table whose first `words` columns are text, as are those of TEXTS and SENTENCES; others are numbers. The
     last row may be a sum."""
 
-    def kind(column: int) -> str:
+    def class_of(column: int) -> str:
         if headings[column] in SENTENCES:
             return ' class="words long"'
         return ' class="words"' if column < words or headings[column] in TEXTS else ""
 
-    cells = "".join(f'<th scope="col"{kind(n)}>{shown(text)}</th>' for n, text in enumerate(headings))
+    cells = "".join(f'<th scope="col"{class_of(n)}>{escaped(text)}</th>' for n, text in enumerate(headings))
     yield f'<div class="scroll"><table><thead><tr>{cells}</tr></thead><tbody>'
-    given = list(rows)
-    for number, row in enumerate(given, 1):
+    all_rows = list(rows)
+    for number, row in enumerate(all_rows, 1):
         row_cells = (cell if isinstance(cell, Cell) else Cell(cell) for cell in row)
-        line = ' class="sum"' if has_sum and number == len(given) else ""
-        yield f"<tr{line}>{''.join(f'<td{kind(n)}>{cell.html()}</td>' for n, cell in enumerate(row_cells))}</tr>"
+        line = ' class="sum"' if has_sum and number == len(all_rows) else ""
+        yield f"<tr{line}>{''.join(f'<td{class_of(n)}>{cell.html()}</td>' for n, cell in enumerate(row_cells))}</tr>"
     yield "</tbody></table></div>"

@@ -8,33 +8,33 @@ from dataclasses import dataclass
 from compiler.database.replay import replay
 from compiler.database.summary import ScriptTrials
 from compiler.explain.builds import builds
-from compiler.explain.code import Code, alike
+from compiler.explain.code import LoopCode, group_copies
 from compiler.explain.explanation import explain
 from compiler.opt.diagnostics import SAID
 from compiler.report.tasks import TaskFacts
 
-MOST = 3
-"""Machine loops whose assembly is shown."""
-LONGEST = 6000
-"""Characters of the assembly of a loop."""
+MAX_LOOPS = 3
+"""The machine loops whose assembly is shown."""
+MAX_CHARACTERS = 6000
+"""The characters of a loop's assembly that are shown."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The innermost loops of a script's machine code, copies of one once, or why there are none."""
+    """The innermost loops of a script's machine code, one of each group of copies, or the reason why there are none."""
 
-    loops: Sequence[Code] = ()
+    loops: Sequence[LoopCode] = ()
     reason: str = ""
 
     @property
-    def most_work(self) -> list[Code]:
-        """The loops that do most, in their order: those whose assembly is shown."""
-        most = sorted(self.loops, key=_work, reverse=True)[:MOST]
-        return [code for code in self.loops if code in most]
+    def most_work(self) -> list[LoopCode]:
+        """The loops with most work, in their order: those whose assembly is shown."""
+        selected = sorted(self.loops, key=_work, reverse=True)[:MAX_LOOPS]
+        return [code for code in self.loops if code in selected]
 
 
 def listing(task: TaskFacts, script: ScriptTrials) -> Listing:
-    """The machine loops of a script of a task, built on this machine."""
+    """Build a script of a task on this machine; return its machine loops."""
     if not task.is_of_this_machine:
         return Listing(
             reason=f"the records are of {task.key.machine}, and machine code is made for the machine at hand"
@@ -43,17 +43,17 @@ def listing(task: TaskFacts, script: ScriptTrials) -> Listing:
         explanation = explain(builds(replay(script.first).module, task.key.policy))
     except SAID as error:
         return Listing(reason=f"there is no machine code: {error}")
-    return Listing([copies[0] for copies in alike(explanation.codes)])
+    return Listing([copies[0] for copies in group_copies(explanation.codes)])
 
 
-def _work(code: Code) -> tuple[int, int]:
-    """What orders loops: the operations of the loop of the program, then the machine loop's own."""
+def _work(code: LoopCode) -> tuple[int, int]:
+    """The sort key of loops: the operations of the source loop, then those of the machine loop."""
     return (code.path[-1].flops or 0 if code.path else 0), code.census.flops
 
 
 def shortened(assembly: str) -> str:
-    """The assembly of a loop, without the last lines of a long one."""
-    if len(assembly) <= LONGEST:
+    """Return the assembly of a loop, without the last lines of a long one."""
+    if len(assembly) <= MAX_CHARACTERS:
         return assembly
-    kept = assembly[:LONGEST].rpartition("\n")[0]
+    kept = assembly[:MAX_CHARACTERS].rpartition("\n")[0]
     return f"{kept}\n    ... {assembly.count(chr(10)) - kept.count(chr(10))} more lines"

@@ -1,4 +1,4 @@
-"""`Memory`: the buffers between the calls of a whole program, where the planner puts them, and when they are live."""
+"""`MemoryPlan`: offsets and lifetimes of the buffers between the calls of a whole program."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from compiler.graph.main import BufferCall, Main, size
 
 @dataclass(frozen=True)
 class LiveBuffer:
-    """A buffer: its shape and element, its bytes and their offset in the arena, and the first and the last step that
-    use it."""
+    """A buffer: shape and element, bytes and offset in the arena, and the first and last step that use it."""
 
     name: str
     type: str
@@ -24,11 +23,9 @@ class LiveBuffer:
 
 
 @dataclass(frozen=True)
-class Memory:
-    """The steps of a run, each the name of the group that is called, the buffers, and the bytes of the arena.
-
-    No group counts as writing its result in the place of an input: only its machine code tells which do.
-    """
+class MemoryPlan:
+    """The steps of a run, each the name of a group, the buffers, and the bytes of the arena. Results that groups write
+    in place of an input are not taken into account: only machine code shows them."""
 
     steps: tuple[str, ...]
     buffers: tuple[LiveBuffer, ...]
@@ -36,7 +33,7 @@ class Memory:
 
     @property
     def live(self) -> list[int]:
-        """The bytes of the buffers that are live at each step."""
+        """The bytes of live buffers at each step."""
         changes = [0] * (len(self.steps) + 1)
         for buffer in self.buffers:
             changes[buffer.first] += buffer.size
@@ -45,12 +42,12 @@ class Memory:
 
     @property
     def sum(self) -> int:
-        """The bytes of the buffers if none shared memory."""
+        """The bytes of the buffers without sharing."""
         return sum(buffer.size for buffer in self.buffers)
 
 
-def memory_of(main: Main) -> Memory:
-    """The memory of a run of a main function, planned as for its machine code."""
+def memory_of(main: Main) -> MemoryPlan:
+    """Plan the memory of a main function's run, as for its machine code."""
     used: dict[str, list[int]] = {}
     for number, step in enumerate(main.steps):
         for name in (*step.reads, *step.writes):
@@ -63,4 +60,4 @@ def memory_of(main: Main) -> Memory:
         for b, life, offset in zip(temporaries, lifetimes, arena.offsets, strict=True)
     )
     steps = tuple(step.callee if isinstance(step, BufferCall) else f"copy of {step.source}" for step in main.steps)
-    return Memory(steps, tuple(live), arena.size)
+    return MemoryPlan(steps, tuple(live), arena.size)

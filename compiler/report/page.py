@@ -6,50 +6,49 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from compiler.autotune.tell.forms import sentences
 from compiler.database.outcome import FAILURES, NETWORK
-from compiler.explain.text import where
+from compiler.explain.text import loop_label
 from compiler.report import pictures
-from compiler.report.html import STYLE, Cell, figure, folded, listing, paragraph, shown, table
-from compiler.report.importance import FEWEST, Choices, Importance, choices_of, decisions_of
+from compiler.report.html import STYLE, Cell, collapsible, escaped, figure, listing, paragraph, table
+from compiler.report.importance import MIN_TRIALS, Choices, Importance, choices_of, decisions_of
 from compiler.report.listings import Listing, shortened
 from compiler.report.listings import listing as machine_code
-from compiler.report.programs import ProgramFacts, Report
+from compiler.report.programs import ProgramFacts, TuningReport
 from compiler.report.svg import Drawing
 from compiler.report.tasks import Failure, TaskFacts, is_written
 from compiler.support.text import counted, duration
 
-SHOWN = 10
-"""How many of the best scripts are listed."""
-OPEN = 3
-"""How many tasks are unfolded."""
+MAX_SCRIPTS = 10
+"""The number of best scripts that are listed."""
+MAX_OPEN = 3
+"""The number of tasks that are not collapsed."""
 CODES = 4
-"""Of how many tasks the machine code is shown, unless it is stated."""
-MOST_NAMES = 4
-"""Tasks of no program that the title names."""
-MOST_LAYERS = 2
-"""Layers of a task that the table of tasks names."""
-MOST_LOSSES = 3
-"""Tasks that are named for the time that they take above their bound."""
+"""The default number of tasks with machine code."""
+MAX_NAMES = 4
+"""The title names up to so many tasks without a program."""
+MAX_LAYERS = 2
+"""The layers of a task in the table of tasks."""
+MAX_LOSSES = 3
+"""The tasks that are named for their time above the bound."""
 
 
-def page(report: Report, codes: int = CODES) -> Iterator[str]:
-    """The lines of a page; of as many tasks of each program, those that take most of the time, with machine code."""
+def page(report: TuningReport, codes: int = CODES) -> Iterator[str]:
+    """Yield the lines of a page; the `codes` tasks of each program with most of the time have their machine code."""
     title = _title(report)
     yield "<!DOCTYPE html>"
     yield '<html lang="en"><head><meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>{shown(title)}: tuning</title><style>{STYLE}</style></head><body>"
-    yield f"<h1>Tuning of {shown(title)}</h1>"
+    yield f"<title>{escaped(title)}: tuning</title><style>{STYLE}</style></head><body>"
+    yield f"<h1>Tuning of {escaped(title)}</h1>"
     yield from map(paragraph, report.warnings)
     for number, program in enumerate(report.programs):
         yield from _program(program, f"p{number}", codes)
     yield "</body></html>"
 
 
-def _title(report: Report) -> str:
-    """The names of whole programs, and of other tasks where they are few."""
+def _title(report: TuningReport) -> str:
     programs = [program.name for program in report.programs if program.is_whole]
     tasks = [task.name for program in report.programs if not program.is_whole for task in program.tasks]
-    named = tasks if len(tasks) <= MOST_NAMES else [counted(len(tasks), "task")]
+    named = tasks if len(tasks) <= MAX_NAMES else [counted(len(tasks), "task")]
     return ", ".join(dict.fromkeys((*programs, *named)))
 
 
@@ -60,7 +59,7 @@ def _program(program: ProgramFacts, anchor: str, codes: int) -> Iterator[str]:
         if program.seconds is None
         else f": {duration(program.seconds)} a run{' so far' if program.unmeasured else ''}"
     )
-    yield f"<h2>{shown(heading + time)}</h2>"
+    yield f"<h2>{escaped(heading + time)}</h2>"
     yield paragraph(_where(program))
     if program.is_whole:
         yield paragraph(_summary(program))
@@ -77,7 +76,7 @@ def _program(program: ProgramFacts, anchor: str, codes: int) -> Iterator[str]:
         yield from _failures((program.short(task), failure) for task in program.tasks for failure in task.failures)
     for number, task in enumerate(program.tasks):
         parts = _task(task, number < codes)
-        yield from folded(_headline(program, task), parts, f"{anchor}-{number}", number < OPEN)
+        yield from collapsible(_headline(program, task), parts, f"{anchor}-{number}", number < MAX_OPEN)
 
 
 def _where(program: ProgramFacts) -> str:
@@ -92,26 +91,25 @@ def _summary(program: ProgramFacts) -> str:
     if program.seconds is None:
         return "Nothing was measured."
     calls = sum(task.calls or 0 for task in program.tasks)
-    said = f"The {calls} calls of {len(program.tasks)} groups take {duration(program.seconds)} together."
+    sentence = f"The {calls} calls of {len(program.tasks)} groups take {duration(program.seconds)} together."
     bound = program.bound_seconds
     if bound is not None:
         reached = f"{bound / program.seconds:.0%} of the bound"
-        said += f" At the machine's ceiling they would take {duration(bound)}: the program reaches {reached}."
+        sentence += f" At the machine's ceiling they would take {duration(bound)}: the program reaches {reached}."
     losses = [(loss, program.short(task)) for task in program.tasks if (loss := task.loss) is not None and loss > 0]
-    largest = sorted(losses, reverse=True)[:MOST_LOSSES]
+    largest = sorted(losses, reverse=True)[:MAX_LOSSES]
     names = ", ".join(f"{name} ({duration(loss)})" for loss, name in largest)
-    said += f" Most time above the bound: {names}." if names else ""
+    sentence += f" Most time above the bound: {names}." if names else ""
     unbound = [program.short(task) for task in program.tasks if task.bound is None and task.best is not None]
-    return f"{said} The bound is not known of {', '.join(unbound)}." if unbound else said
+    return f"{sentence} The bound is not known of {', '.join(unbound)}." if unbound else sentence
 
 
 def _forms(program: ProgramFacts) -> Iterator[str]:
-    """The forms of groups that were timed."""
     yield from (paragraph(f"{said[0].upper()}{said[1:]}.") for said in sentences(program.forms))
 
 
 def _overview(program: ProgramFacts, anchor: str) -> Iterator[str]:
-    """The tasks with most of the time first; bars show the time, their dark part what the bound takes of it."""
+    """Yield the table of tasks, most time first; the dark part of a bar is the time at the bound."""
     times = ("all calls", "share", "calls", "one call") if program.is_whole else ("one call",)
     layer = ("layers",) if program.has_layers else ()
     headings = ("task", *times, "of the bound", "gain", "trials", "failed", "computes", *layer)
@@ -148,7 +146,6 @@ def _times(program: ProgramFacts, task: TaskFacts, longest: float) -> Iterator[C
 
 
 def _sum(program: ProgramFacts) -> Sequence[Cell | str]:
-    """The last row of the table of a whole program."""
     assert program.seconds is not None
     calls = str(sum(task.calls or 0 for task in program.tasks))
     bound = "" if program.bound_seconds is None else f"{program.bound_seconds / program.seconds:.0%}"
@@ -166,7 +163,7 @@ def _results(task: TaskFacts) -> Iterator[str]:
     yield task.operator
 
 
-def _layers(task: TaskFacts, most: int = MOST_LAYERS) -> str:
+def _layers(task: TaskFacts, most: int = MAX_LAYERS) -> str:
     """`layer1.0.conv1, layer1.1.conv1 and 2 more`."""
     more = f" and {len(task.layers) - most} more" if len(task.layers) > most else ""
     return ", ".join(task.layers[:most]) + more
@@ -210,7 +207,7 @@ def _headline(program: ProgramFacts, task: TaskFacts) -> str:
 
 def _task(task: TaskFacts, has_code: bool) -> Iterator[str]:
     yield paragraph(_searched(task))
-    if len(task.layers) > MOST_LAYERS:
+    if len(task.layers) > MAX_LAYERS:
         yield paragraph(f"Its calls are of the layers {_layers(task, len(task.layers))}.")
     disturbance = task.disturbance
     if disturbance is not None and disturbance.matters:
@@ -239,7 +236,7 @@ def _searched(task: TaskFacts) -> str:
 
 
 def _choice(task: TaskFacts) -> str:
-    """The script by which the group is built inside its program, where that is not the best one."""
+    """Describe the script of the group inside its program, if it is not the best one."""
     if task.chosen is None or task.best is None or task.chosen.script == task.best.first.script:
         return ""
     what = "the default" if task.chosen.default else "an earlier script"
@@ -247,10 +244,10 @@ def _choice(task: TaskFacts) -> str:
 
 
 def _failures(failures: Iterable[tuple[str, Failure]]) -> Iterator[str]:
-    """Rejected candidates by kind; each with the place of the first of its kind."""
+    """Yield the table of rejected candidates by kind, each with the first of its kind."""
     by_kind: dict[str, list[tuple[str, Failure]]] = {}
-    for place, failure in failures:
-        by_kind.setdefault(failure.kind, []).append((place, failure))
+    for origin, failure in failures:
+        by_kind.setdefault(failure.kind, []).append((origin, failure))
     rows = [
         (
             kind,
@@ -285,7 +282,7 @@ def _importance(choices: Choices) -> Iterator[str]:
     yield "<h3>Importance of choices</h3>"
     if not every:
         yield paragraph(
-            f"Nothing is known with so few trials: {choices.trials} of the best sketch, {FEWEST} are needed."
+            f"Nothing is known with so few trials: {choices.trials} of the best sketch, {MIN_TRIALS} are needed."
         )
         return
     yield paragraph(
@@ -297,30 +294,28 @@ def _importance(choices: Choices) -> Iterator[str]:
 
 def _options(choice: Importance) -> str:
     """`8: 1.2 ms (7 trials), 4: 1.9 ms (3)`, the best first."""
-    said = [f"{option.name}: {duration(option.seconds)} ({option.trials})" for option in choice.options[:SHOWN]]
+    said = [f"{option.name}: {duration(option.seconds)} ({option.trials})" for option in choice.options[:MAX_SCRIPTS]]
     more = len(choice.options) - len(said)
     return ", ".join(said) + (f", {more} more" if more else "")
 
 
 def _ranking(task: TaskFacts) -> Iterator[str]:
-    """The best scripts with their times."""
     if task.best is None or task.seconds is None:
         return
     rows = []
-    for script in task.ranked[:SHOWN]:
+    for script in task.ranked[:MAX_SCRIPTS]:
         disturbance = script.outcome.disturbance
         away = "" if disturbance is None else f"{disturbance.share:.0%}"
         times = script.outcome.cost / task.best.outcome.cost
         samples = str(len(script.outcome.seconds))
         rows.append((str(script.number), duration(task.seconds_of(script)), f"{times:.3f}", samples, away))
-    yield from folded(
+    yield from collapsible(
         f"The {counted(len(rows), 'best script')}" if len(rows) > 1 else "The best script",
         table(("trial", "a call", "times the best", "samples", "off the processor"), rows, words=0),
     )
 
 
 def _scripts(task: TaskFacts, has_code: bool) -> Iterator[str]:
-    """The baseline and the best beside each other: the script, and the loops of the machine code."""
     if task.best is None or task.baseline is None:
         return
     sides = [("Best", task.best)]
@@ -333,7 +328,7 @@ def _scripts(task: TaskFacts, has_code: bool) -> Iterator[str]:
         yield paragraph(f"Its choices: {decided or 'none'}.")
         if has_code:
             yield from _code(machine_code(task, script))
-        yield from folded("Its script", [listing(script.first.script)])
+        yield from collapsible("Its script", [listing(script.first.script)])
         yield "</section>"
     yield "</div>"
 
@@ -345,7 +340,7 @@ def _code(code: Listing) -> Iterator[str]:
     headings = ("machine loop", "instructions", "FLOP", "cycles", "of the peak", "limit")
     rows: Sequence[Sequence[str]] = [
         (
-            where(loop),
+            loop_label(loop),
             str(loop.census.instructions),
             str(loop.census.flops or ""),
             f"{loop.estimate.cycles:.1f}",
@@ -356,4 +351,4 @@ def _code(code: Listing) -> Iterator[str]:
     ]
     yield from table(headings, rows)
     for loop in code.most_work:
-        yield from folded(f"Assembly of {where(loop)}", [listing(shortened(loop.text))])
+        yield from collapsible(f"Assembly of {loop_label(loop)}", [listing(shortened(loop.text))])

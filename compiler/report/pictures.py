@@ -1,4 +1,4 @@
-"""The pictures of a task and of a program; None if there is nothing to draw."""
+"""The drawings of a task and of a program; None if there are no data."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from math import isfinite, sqrt
 from statistics import median
 
-from compiler.report.memory import LiveBuffer, Memory
+from compiler.report.memory import LiveBuffer, MemoryPlan
 from compiler.report.programs import ProgramFacts
-from compiler.report.svg import Axis, Drawing, Point
+from compiler.report.svg import Drawing, PlotAxis, Point
 from compiler.report.tasks import TaskFacts, Trial
 from compiler.support.text import counted, duration
 from compiler.targets.cpu.presence import Disturbance
 
 KIBI, MEBI = 1 << 10, 1 << 20
-NAMED = 3
-"""Tasks that are named in the roofline: those with the most time above the bound."""
-FAR = 6.0
-"""Times of the best beyond which slower scripts stand at the edge: the others are to be told apart."""
+MAX_NAMED = 3
+"""Tasks with a name in the roofline: those with the most time above the bound."""
+MAX_RATIO = 6.0
+"""Scripts slower than so many times the best are drawn at the edge, so that the others can be distinguished."""
 BINS = 60
-"""Bars of the picture of a busy machine, at most."""
+"""The most bars of the disturbances."""
 MOST_POINTS = 300
 """Discs of a picture of trials, about."""
 MOST_BUFFERS = 1500
@@ -27,67 +27,65 @@ MOST_BUFFERS = 1500
 
 
 def roofline(program: ProgramFacts) -> Drawing | None:
-    """Each task at its operations per byte and operations per second, below what the machine can do."""
+    """Draw each task at its operations per byte and operations per second, below the machine's ceilings."""
     bounded = [task for task in program.tasks if task.work is not None and task.bound and task.work.flops]
     arithmetic, bandwidth = (_rate(program, ceiling) for ceiling in ("flops", "bytes"))
     points = [(task, _on_roofline(task, arithmetic, bandwidth)) for task in bounded]
     if not points:
         return None
-    x = Axis.over((at[0] for _, at in points), is_log=True)
+    x = PlotAxis.over((at[0] for _, at in points), is_log=True)
     roof = [(at, top) for at in _ends(x, arithmetic, bandwidth) if (top := _roof(at, arithmetic, bandwidth))]
-    y = Axis.over([*(up for _, up in (*(at for _, at in points), *roof))], True, lambda n: f"{n / 1e9:g}")
+    y = PlotAxis.over([*(up for _, up in (*(at for _, at in points), *roof))], True, lambda n: f"{n / 1e9:g}")
     drawing = Drawing("Operations per second by operations per byte", "FLOP per byte", "GFLOP/s", x, y)
-    drawing.line(roof, f"the machine's ceiling{_said_rates(arithmetic, bandwidth)}")
+    drawing.line(roof, f"the machine's ceiling{_rates_text(arithmetic, bandwidth)}")
     for task, at in points:
         share = program.share(task)
         part = "" if share is None else f", {share:.1%} of the time"
         tip = f"{task.name}: {task.operator}; {duration(task.seconds or 0)} a call{part}, {task.bound:.0%} of the bound"
         drawing.point(at, tip, radius=4 + 14 * sqrt(share or 0.0))
-    for task, at in sorted(points, key=lambda point: -(point[0].loss or 0.0))[:NAMED]:
+    for task, at in sorted(points, key=lambda point: -(point[0].loss or 0.0))[:MAX_NAMED]:
         drawing.word(at, program.short(task), at[0] > sqrt(x.low * x.high))
     return drawing
 
 
 def _rate(program: ProgramFacts, ceiling: str) -> float | None:
-    """What the machine did per second beside the best scripts of the tasks that a ceiling bounds."""
     bests = [t.best for t in program.tasks if t.work is not None and t.work.ceiling == ceiling and t.bound]
     rates = [rate for best in bests if best is not None for rate in best.outcome.rates if rate > 0]
     return median(rates) if rates else None
 
 
 def _roof(intensity: float, arithmetic: float | None, bandwidth: float | None) -> float | None:
-    """The most operations per second at so many operations per byte."""
+    """Return the most operations per second at an intensity in operations per byte."""
     tops = [arithmetic, None if bandwidth is None else bandwidth * intensity]
     return min((top for top in tops if top is not None), default=None)
 
 
 def _on_roofline(task: TaskFacts, arithmetic: float | None, bandwidth: float | None) -> Point:
-    """A task's place: the share of its own ceiling that it reaches."""
+    """Return a task's point: the share of its ceiling that it reaches."""
     assert task.work is not None and task.bound is not None
     at = task.work.intensity
     limit = arithmetic if task.work.ceiling == "flops" else (bandwidth or 0.0) * at
     return at, task.bound * (limit or 0.0)
 
 
-def _ends(x: Axis, arithmetic: float | None, bandwidth: float | None) -> list[float]:
-    """Where the roof begins, bends and ends."""
+def _ends(x: PlotAxis, arithmetic: float | None, bandwidth: float | None) -> list[float]:
     bend = arithmetic / bandwidth if arithmetic and bandwidth else x.low
     return sorted({x.low, min(max(bend, x.low), x.high), x.high})
 
 
-def _said_rates(arithmetic: float | None, bandwidth: float | None) -> str:
+def _rates_text(arithmetic: float | None, bandwidth: float | None) -> str:
     said = [f"{arithmetic / 1e9:.3g} GFLOP/s"] if arithmetic else []
     said += [f"{bandwidth / 1e9:.3g} GB/s"] if bandwidth else []
     return f": {', '.join(said)}" if said else ""
 
 
 def curve(task: TaskFacts) -> Drawing | None:
-    """The time of each script, in the order in which they were tried, and the best so far."""
-    trials = _thinned(task.curve)
+    """Draw the time of each script in the order of trials, and the best so far."""
+    trials = _sampled(task.curve)
     if not trials:
         return None
-    x = Axis.over([trial.number for trial in trials])
-    y = Axis.over([min(trial.seconds, FAR * trials[-1].best) for trial in trials], True, duration)
+    x = PlotAxis.over([trial.number for trial in trials])
+    y = PlotAxis.over([min(trial.seconds, MAX_RATIO * trials[-1].best) for trial in trials], True, duration)
     drawing = Drawing("Time of a call by trial", "trial", "a call", x, y)
     for trial in trials:
         drawing.point((trial.number, trial.seconds), f"trial {trial.number}: {duration(trial.seconds)}")
@@ -98,41 +96,42 @@ def curve(task: TaskFacts) -> Drawing | None:
     return drawing
 
 
-def _thinned(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that are drawn: each best of its moment, and some of the others."""
+def _sampled(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials to draw: each new best, and a sample of the others."""
     step = -(-len(trials) // MOST_POINTS)
     return [trial for n, trial in enumerate(trials) if n % step == 0 or trial.seconds == trial.best]
 
 
 def predicted(task: TaskFacts) -> Drawing | None:
-    """Predicted and measured times of scripts."""
-    predictions = [(t.predicted, t.seconds, t.number) for t in _thinned(task.curve) if t.predicted is not None]
+    """Draw predicted and measured times of scripts."""
+    predictions = [(t.predicted, t.seconds, t.number) for t in _sampled(task.curve) if t.predicted is not None]
     if not predictions:
         return None
-    x = Axis.over([promised for promised, _, _ in predictions], True, duration)
-    furthest = FAR * task.curve[-1].best
-    y = Axis.over([min(measured, furthest) for _, measured, _ in predictions], True, duration)
+    x = PlotAxis.over([predicted_seconds for predicted_seconds, _, _ in predictions], True, duration)
+    limit = MAX_RATIO * task.curve[-1].best
+    y = PlotAxis.over([min(measured_seconds, limit) for _, measured_seconds, _ in predictions], True, duration)
     drawing = Drawing("Measured time by predicted time", "predicted", "measured", x, y)
     low, high = max(x.low, y.low), min(x.high, y.high)
     if low < high:
         drawing.line([(low, low), (high, high)], "measured as predicted", "dashed")
-    for promised, measured, number in predictions:
+    for predicted_seconds, measured_seconds, number in predictions:
         drawing.point(
-            (promised, measured), f"trial {number}: predicted {duration(promised)}, took {duration(measured)}"
+            (predicted_seconds, measured_seconds),
+            f"trial {number}: predicted {duration(predicted_seconds)}, took {duration(measured_seconds)}",
         )
     return drawing
 
 
 def busy(disturbances: Sequence[Disturbance]) -> Drawing | None:
-    """How far the machine was busy with other work, measurement by measurement."""
+    """Draw the disturbance of each measurement."""
     if not disturbances:
         return None
     size = -(-len(disturbances) // BINS)
     bins = [disturbances[start : start + size] for start in range(0, len(disturbances), size)]
     merged = [sum(samples[1:], samples[0]) for samples in bins]
     shares = [min(merged_bin.share, 1.0) if isfinite(merged_bin.share) else 1.0 for merged_bin in merged]
-    y = Axis(0.0, max(0.1, *shares), said="{:.0%}".format)
-    drawing = Drawing("Time off the processor by measurement", "measurement", "off", Axis(0, len(disturbances)), y)
+    y = PlotAxis(0.0, max(0.1, *shares), formatted="{:.0%}".format)
+    drawing = Drawing("Time off the processor by measurement", "measurement", "off", PlotAxis(0, len(disturbances)), y)
     for number, (samples, merged_bin, share) in enumerate(zip(bins, merged, shares, strict=True)):
         first = number * size
         said = f"measurements {first + 1} to {first + len(samples)}: {share:.1%} of the time off the processor"
@@ -141,20 +140,20 @@ def busy(disturbances: Sequence[Disturbance]) -> Drawing | None:
     return drawing
 
 
-def memory(plan: Memory) -> Drawing | None:
-    """The arena over a run: each buffer from the first to the last call that uses it, at its place."""
+def memory(plan: MemoryPlan) -> Drawing | None:
+    """Draw the arena over a run: each buffer at its offset, from the first to the last call that uses it."""
     if not plan.buffers:
         return None
     unit, name = (MEBI, "MiB") if plan.size >= MEBI else (KIBI, "KiB")
-    x, y = Axis(0, len(plan.steps)), Axis(0.0, plan.size / unit)
+    x, y = PlotAxis(0, len(plan.steps)), PlotAxis(0.0, plan.size / unit)
     drawing = Drawing("Memory of temporaries by call", "call", name, x, y)
     for buffer in sorted(plan.buffers, key=lambda buffer: -buffer.size)[:MOST_BUFFERS]:
         low, high = buffer.offset / unit, (buffer.offset + buffer.size) / unit
-        drawing.area((buffer.first, low), (buffer.last + 1, high), _said(buffer, plan))
+        drawing.area((buffer.first, low), (buffer.last + 1, high), _buffer_text(buffer, plan))
     drawing.line([(at, live / unit) for n, live in enumerate(plan.live) for at in (n, n + 1)], "bytes live")
     return drawing
 
 
-def _said(buffer: LiveBuffer, plan: Memory) -> str:
+def _buffer_text(buffer: LiveBuffer, plan: MemoryPlan) -> str:
     first, last = (f"call {at + 1} ({plan.steps[at]})" for at in (buffer.first, buffer.last))
     return f"{buffer.name}: {buffer.type}, {buffer.size / KIBI:.4g} KiB at +{buffer.offset}, from {first} to {last}"

@@ -1,4 +1,4 @@
-"""`Report`: the tasks of a database, grouped by whole program."""
+"""`TuningReport`: the tasks of a database, grouped by whole program."""
 
 from __future__ import annotations
 
@@ -14,136 +14,140 @@ from compiler.database.record import hash_of
 from compiler.driver.parts.groups import GroupedProgram, grouped_program_of
 from compiler.opt.diagnostics import SAID
 from compiler.report.layers import layers
-from compiler.report.memory import Memory, memory_of
+from compiler.report.memory import MemoryPlan, memory_of
 from compiler.report.tasks import TaskFacts
 from compiler.targets.cpu.presence import Disturbance
 
 
 @dataclass(frozen=True)
 class ProgramFacts:
-    """Tasks under one machine, count of threads, policy and timing, those that take most of the time first.
+    """Tasks under one machine, thread count, policy and timing, most time first.
 
-    `memory` is that of the whole program that calls the tasks, `unmeasured` the names of its groups that have no
-    records, `forms` those of its groups that were timed; None and none where no such program is known.
+    memory: of the whole program that calls the tasks; None without one. unmeasured: the names of its groups without
+    records. forms: the measured forms of its groups.
     """
 
     name: str
     key: Key
     tasks: tuple[TaskFacts, ...]
-    memory: Memory | None = None
+    memory: MemoryPlan | None = None
     unmeasured: tuple[str, ...] = ()
     forms: tuple[GroupForm, ...] = ()
 
     @property
     def is_whole(self) -> bool:
-        """Whether the program that calls the tasks is known."""
+        """Whether the tasks are of a whole program."""
         return self.memory is not None
 
     def short(self, task: TaskFacts) -> str:
-        """The name of a task within the program."""
+        """Return the name of a task within the program."""
         return task.name.removeprefix(f"{self.name}.") if self.is_whole else task.name
 
     @cached_property
     def seconds(self) -> float | None:
-        """The time of all calls of all tasks; None where they are not of one program, or nothing was measured."""
+        """The time of all calls of all tasks; None without a whole program or measurements."""
         total = sum(task.together or 0.0 for task in self.tasks)
         return total if self.is_whole and total > 0 and isfinite(total) else None
 
     def share(self, task: TaskFacts) -> float | None:
-        """The part of the program's time that a task takes."""
+        """Return the share of the program's time that a task takes."""
         return None if self.seconds is None or task.together is None else task.together / self.seconds
 
     @property
     def has_layers(self) -> bool:
-        """Whether the layer of any task is known."""
+        """Whether a task has layers."""
         return any(task.layers for task in self.tasks)
 
     @property
     def bound_seconds(self) -> float | None:
-        """The time of a run in which every task reaches the machine's ceiling; None if the bound of a task is not
-        known."""
+        """The time of a run in which every task reaches its bound; None if the bound of a task is unknown."""
         bounds = [task.bound_seconds for task in self.tasks if task.bound_seconds is not None]
         return sum(bounds) if len(bounds) == len(self.tasks) and self.is_whole else None
 
     @property
     def disturbances(self) -> list[Disturbance]:
-        """How far the machine was busy, measurement by measurement."""
+        """The disturbance of each measurement."""
         records = sorted((r for task in self.tasks for r in task.records), key=lambda r: (r.created, r.id))
         return [r.outcome.disturbance for r in records if r.outcome.disturbance is not None]
 
     @property
     def disturbance(self) -> Disturbance | None:
-        """How far the machine was busy while the tasks were measured; None where nobody has looked."""
+        """The disturbance of all measurements; None without data."""
         return together(self.disturbances)
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a page is about: whole programs and tasks alone, and why a whole program is not shown as one."""
+class TuningReport:
+    """The contents of a page: programs, and reasons why a whole program is not shown as one."""
 
     programs: tuple[ProgramFacts, ...]
     warnings: tuple[str, ...] = ()
 
 
-def gather(database: Database, summaries: Sequence[Summary]) -> Report:
-    """The facts of some tasks of a database."""
+def gather(database: Database, summaries: Sequence[Summary]) -> TuningReport:
+    """Collect the facts of tasks of a database."""
     facts = {
         summary.key: TaskFacts.of(summary.names[-1], summary.key, database.records(summary.key))
         for summary in summaries
     }
-    programs, warnings, called = list[ProgramFacts](), list[str](), set[Key]()
-    for kept in database.whole_programs:
+    programs, warnings, program_keys = list[ProgramFacts](), list[str](), set[Key]()
+    for stored_program in database.whole_programs:
         try:
-            of_program = _of_whole(kept, grouped_program_of(kept), facts, database)
+            of_program = _of_whole(stored_program, grouped_program_of(stored_program), facts, database)
         except SAID as error:
-            warnings.append(f"what calls the groups of {kept.name} cannot be read: {error}")
+            warnings.append(f"what calls the groups of {stored_program.name} cannot be read: {error}")
             continue
         programs += of_program
-        called.update(task.key for program in of_program for task in program.tasks)
-    alone: dict[Key, list[TaskFacts]] = {}
+        program_keys.update(task.key for program in of_program for task in program.tasks)
+    other_tasks: dict[Key, list[TaskFacts]] = {}
     for key, task in facts.items():
-        if key not in called:
-            alone.setdefault(replace(key, program=""), []).append(task)
-    programs += [ProgramFacts("", place, _by_time(tasks)) for place, tasks in alone.items()]
-    return Report(tuple(programs), tuple(warnings))
+        if key not in program_keys:
+            other_tasks.setdefault(replace(key, program=""), []).append(task)
+    programs += [ProgramFacts("", shared_key, _by_time(tasks)) for shared_key, tasks in other_tasks.items()]
+    return TuningReport(tuple(programs), tuple(warnings))
 
 
 def _of_whole(
-    kept: WholeProgram, program: GroupedProgram, facts: Mapping[Key, TaskFacts], database: Database
+    stored_program: WholeProgram, program: GroupedProgram, facts: Mapping[Key, TaskFacts], database: Database
 ) -> list[ProgramFacts]:
-    """A whole program for each machine, count of threads, policy and timing under which its groups were tuned; not
-    where the database has groups that are not asked for."""
+    """Return a whole program for each machine, thread count, policy and timing of its groups' records; none if the
+    database has further groups of it."""
     groups = {hash_of(program_of(group.loops)): group for group in program.groups}
-    by_place, layers_by_group = dict[Key, list[TaskFacts]](), layers(program)
+    tasks_by_key, layers_by_group = dict[Key, list[TaskFacts]](), layers(program)
     for key, task in facts.items():
         if key.program in groups:
             group = groups[key.program]
-            layer, name = layers_by_group.get(group.name, ()), f"{kept.name}.{group.name}"
+            layer, name = layers_by_group.get(group.name, ()), f"{stored_program.name}.{group.name}"
             chosen = database.choices(key).get(name)
             named_task = replace(task, name=name, calls=group.occurrences, layers=layer, chosen=chosen)
-            by_place.setdefault(replace(key, program=""), []).append(named_task)
-    memory, timed = memory_of(program.constant_split.main) if by_place else None, database.forms()
+            tasks_by_key.setdefault(replace(key, program=""), []).append(named_task)
+    memory, timed = memory_of(program.constant_split.main) if tasks_by_key else None, database.forms()
     return [
         ProgramFacts(
-            kept.name, place, _by_time(tasks), memory, _unmeasured(kept, program, tasks), _forms(kept, place, timed)
+            stored_program.name,
+            shared_key,
+            _by_time(tasks),
+            memory,
+            _unmeasured(stored_program, program, tasks),
+            _forms(stored_program, shared_key, timed),
         )
-        for place, tasks in by_place.items()
-        if not any(database.records(key) for program in groups if (key := replace(place, program=program)) not in facts)
+        for shared_key, tasks in tasks_by_key.items()
+        if not any(
+            database.records(key) for program in groups if (key := replace(shared_key, program=program)) not in facts
+        )
     ]
 
 
-def _forms(kept: WholeProgram, place: Key, timed: Sequence[Record]) -> tuple[GroupForm, ...]:
-    """The forms of a program's groups on a machine, under a policy."""
-    here = [record for record in timed if replace(record.key, program="", whole="") == place]
-    return chosen_forms(kept.name, here)
+def _forms(stored_program: WholeProgram, shared_key: Key, timed: Sequence[Record]) -> tuple[GroupForm, ...]:
+    records = [record for record in timed if replace(record.key, program="", whole="") == shared_key]
+    return chosen_forms(stored_program.name, records)
 
 
-def _unmeasured(kept: WholeProgram, program: GroupedProgram, tasks: Sequence[TaskFacts]) -> tuple[str, ...]:
+def _unmeasured(stored_program: WholeProgram, program: GroupedProgram, tasks: Sequence[TaskFacts]) -> tuple[str, ...]:
     measured = {task.name for task in tasks if task.best is not None}
-    names = [f"{kept.name}.{group.name}" for group in program.groups]
+    names = [f"{stored_program.name}.{group.name}" for group in program.groups]
     return tuple(name for name in names if name not in measured)
 
 
 def _by_time(tasks: Sequence[TaskFacts]) -> tuple[TaskFacts, ...]:
-    """The tasks, longest time first, unmeasured ones last."""
     return tuple(sorted(tasks, key=lambda task: -1.0 if task.together is None else task.together, reverse=True))

@@ -7,57 +7,59 @@ from dataclasses import dataclass, field
 from math import ceil, floor, isfinite, log10
 from typing import TypeAlias
 
-from compiler.report.html import shown
+from compiler.report.html import escaped
 
 WIDTH, HEIGHT = 440, 270
-"""Of a drawing, in its own units; on a page it is as wide as there is room."""
+"""The size of a drawing in its own units; on a page it is scaled to the width."""
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 26, 42
-"""The margins, in which the numbers of the axes stand."""
-WIDEST = 1e9
+"""The margins, with the numbers of the axes."""
+MAX_LOG_RATIO = 1e9
 """The largest ratio of the ends of a logarithmic axis."""
-WORD = (80, 14)
-"""Of a word, about."""
+LABEL_SIZE = (80, 14)
+"""The approximate size of a label."""
 TICKS = 6
-"""How many numbers stand at an axis, about."""
+"""The approximate number of ticks of an axis."""
 Point: TypeAlias = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Axis:
-    """From the lowest to the highest number, evenly or by their logarithms; `said` puts a number in words."""
+class PlotAxis:
+    """A linear or logarithmic axis; `formatted` converts a number to text."""
 
     low: float
     high: float
     is_log: bool = False
-    said: Callable[[float], str] = "{:g}".format
+    formatted: Callable[[float], str] = "{:g}".format
 
     @classmethod
-    def over(cls, numbers: Iterable[float], is_log: bool = False, said: Callable[[float], str] = "{:g}".format) -> Axis:
-        """The axis that shows some numbers; those that are not positive have no place on a logarithmic one."""
+    def over(
+        cls, numbers: Iterable[float], is_log: bool = False, formatted: Callable[[float], str] = "{:g}".format
+    ) -> PlotAxis:
+        """Create the axis for some numbers; a logarithmic one drops numbers that are not positive."""
         finite = [n for n in numbers if isfinite(n) and (n > 0 or not is_log)] or [1.0]
         low, high = min(finite), max(finite)
         if is_log:
-            low, high = (low / 1.1, high * 1.1) if high / low <= WIDEST else (high / WIDEST, high)
-        return cls(low, high, is_log, said)
+            low, high = (low / 1.1, high * 1.1) if high / low <= MAX_LOG_RATIO else (high / MAX_LOG_RATIO, high)
+        return cls(low, high, is_log, formatted)
 
     def share(self, number: float) -> float:
-        """Where a number is, from 0 to 1; what lies outside is at the end."""
-        low, high, at = self.low, self.high, min(max(number, self.low), self.high)
+        """Return the position of a number, clamped to 0 to 1."""
+        low, high, clamped = self.low, self.high, min(max(number, self.low), self.high)
         if self.is_log:
-            low, high, at = log10(low), log10(high), log10(at)
-        return (at - low) / (high - low) if high > low else 0.0
+            low, high, clamped = log10(low), log10(high), log10(clamped)
+        return (clamped - low) / (high - low) if high > low else 0.0
 
     def ticks(self) -> list[float]:
-        """Round numbers to write at the axis."""
+        """Return round numbers for ticks."""
         if not self.is_log:
             return self._even_ticks()
         powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
         for digits in ((1, 2, 3, 5, 7), (1, 2, 5), (1,)):
-            every = [digit * 10.0**power for power in powers for digit in digits]
-            inside = [number for number in every if self.low <= number <= self.high]
-            if len(inside) <= TICKS:
-                return inside if len(inside) > 2 else self._even_ticks()
-        return inside[:: ceil(len(inside) / TICKS)]
+            candidates = [digit * 10.0**power for power in powers for digit in digits]
+            visible = [number for number in candidates if self.low <= number <= self.high]
+            if len(visible) <= TICKS:
+                return visible if len(visible) > 2 else self._even_ticks()
+        return visible[:: ceil(len(visible) / TICKS)]
 
     def _even_ticks(self) -> list[float]:
         rough = (self.high - self.low) / TICKS
@@ -70,62 +72,64 @@ class Axis:
 
 @dataclass
 class Drawing:
-    """Shapes over two axes. `title` says what is seen, to those who cannot see it as well."""
+    """Shapes over two axes; `title` is the text for screen readers."""
 
     title: str
     across: str
     up: str
-    x: Axis
-    y: Axis
+    x: PlotAxis
+    y: PlotAxis
     _shapes: list[str] = field(default_factory=list)
     _words: list[Point] = field(default_factory=list)
 
     def place(self, point: Point) -> Point:
-        """Where a point is drawn."""
+        """Return the coordinates of a point."""
         across, up = self.x.share(point[0]), self.y.share(point[1])
         return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
 
     def point(self, at: Point, tip: str, radius: float = 3.5) -> None:
-        """A disc with a tooltip."""
+        """Draw a disc with a tooltip."""
         x, y = self.place(at)
         disc = f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">'
-        self._shapes.append(f"{disc}<title>{shown(tip)}</title></circle>")
+        self._shapes.append(f"{disc}<title>{escaped(tip)}</title></circle>")
 
     def line(self, points: Sequence[Point], tip: str, kind: str = "line") -> None:
-        """A line through points."""
+        """Draw a line through points."""
         path = " L".join(f"{x:.1f} {y:.1f}" for x, y in map(self.place, points))
-        self._shapes.append(f'<path class="{kind}" d="M{path}"><title>{shown(tip)}</title></path>')
+        self._shapes.append(f'<path class="{kind}" d="M{path}"><title>{escaped(tip)}</title></path>')
 
     def area(self, corner: Point, opposite: Point, tip: str, kind: str = "area") -> None:
-        """A rectangle between two corners."""
+        """Draw a rectangle between two corners."""
         (x0, y0), (x1, y1) = self.place(corner), self.place(opposite)
         box = f'x="{min(x0, x1):.1f}" y="{min(y0, y1):.1f}" width="{abs(x1 - x0):.1f}" height="{abs(y1 - y0):.1f}"'
-        self._shapes.append(f'<rect class="{kind}" {box}><title>{shown(tip)}</title></rect>')
+        self._shapes.append(f'<rect class="{kind}" {box}><title>{escaped(tip)}</title></rect>')
 
     def word(self, at: Point, text: str, is_left: bool) -> None:
-        """A word below a point, to its left or to its right; none where it would cover another one."""
+        """Draw a label below a point, to its left or right, unless it would overlap another one."""
         x, y = self.place(at)
-        if any(abs(x - other_x) < WORD[0] and abs(y - other_y) < WORD[1] for other_x, other_y in self._words):
+        if any(
+            abs(x - other_x) < LABEL_SIZE[0] and abs(y - other_y) < LABEL_SIZE[1] for other_x, other_y in self._words
+        ):
             return
         self._words.append((x, y))
         anchor = "end" if is_left else "start"
         self._shapes.append(
-            f'<text class="name" x="{x:.1f}" y="{y + 20:.1f}" text-anchor="{anchor}">{shown(text)}</text>'
+            f'<text class="name" x="{x:.1f}" y="{y + 20:.1f}" text-anchor="{anchor}">{escaped(text)}</text>'
         )
 
     def svg(self) -> str:
-        """The drawing as an element of a page."""
-        head = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{shown(self.title)}">'
-        return f"{head}<title>{shown(self.title)}</title>{''.join((*self._axes(), *self._shapes))}</svg>"
+        """Return the drawing as an SVG element."""
+        head = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escaped(self.title)}">'
+        return f"{head}<title>{escaped(self.title)}</title>{''.join((*self._axes(), *self._shapes))}</svg>"
 
     def _axes(self) -> Iterable[str]:
         bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
         for tick in self.x.ticks():
             x = self.place((tick, self.y.low))[0]
-            yield f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{shown(self.x.said(tick))}</text>'
+            yield f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{escaped(self.x.formatted(tick))}</text>'
         for tick in self.y.ticks():
             y = self.place((self.x.low, tick))[1]
             yield f'<path class="grid" d="M{LEFT} {y:.1f} H{right}"/>'
-            yield f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{shown(self.y.said(tick))}</text>'
-        yield f'<text x="{right}" y="{HEIGHT - 8}" text-anchor="end">{shown(self.across)}</text>'
-        yield f'<text x="4" y="14">{shown(self.up)}</text>'
+            yield f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escaped(self.y.formatted(tick))}</text>'
+        yield f'<text x="{right}" y="{HEIGHT - 8}" text-anchor="end">{escaped(self.across)}</text>'
+        yield f'<text x="4" y="14">{escaped(self.up)}</text>'

@@ -1,4 +1,4 @@
-"""`TaskFacts`: what the records of one task say: times, bound, curve, predictions, failures."""
+"""`TaskFacts`: times, bound, curve, predictions and failures of a task, from its records."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from compiler.targets.cpu.ceilings import plausible_share
 from compiler.targets.cpu.presence import Disturbance
 from compiler.types.machines import host
 
-SHORTEST, LONGEST = 1e-12, 1e6
-"""Seconds that a call may take; less and more, which only a file may say, count as these."""
+MIN_SECONDS, MAX_SECONDS = 1e-12, 1e6
+"""The limits of a call's seconds; values of a damaged file are clamped to them."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A script that was measured: its number among the scripts of the task, the seconds of a call, had it been
-    measured beside the best, and what the model promised; `best` is the lowest time so far."""
+    """A measured script: its number among the scripts of the task, the seconds of a call normalised to the best's
+    measurement, the lowest time so far, and the prediction of the model."""
 
     number: int
     seconds: float
@@ -44,7 +44,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Failure:
-    """A kind of failure: how many scripts ended so, and the number and the reason of the first."""
+    """A kind of failure: its number of scripts, and the number and the reason of the first."""
 
     kind: str
     count: int
@@ -54,7 +54,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Work:
-    """The work of one call: floating-point operations, bytes of its arguments, and which of them bounds it."""
+    """The work of one call: floating-point operations, bytes of its arguments, and the ceiling that bounds it."""
 
     flops: int
     bytes: int
@@ -68,9 +68,11 @@ class Work:
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """A task: its name, what its records are comparable under, its scripts as they were tried, and how often a run of
-    its program calls it; None where no program is known. `layers` are those of a network that the calls are of.
-    `chosen` is the record that was chosen inside the program, if one was."""
+    """A task: its name, the key of its records, and its scripts in the order of trials.
+
+    calls: in a run of its program; None without one. layers: of a network, behind the calls. chosen: the record of the
+    script inside the program, if one was chosen.
+    """
 
     name: str
     key: Key
@@ -81,12 +83,12 @@ class TaskFacts:
 
     @classmethod
     def of(cls, name: str, key: Key, records: Sequence[Record]) -> TaskFacts:
-        """The facts of a task with these records."""
+        """Return the facts of a task with these records."""
         return cls(name, key, tuple(by_script(records)))
 
     @cached_property
     def ranked(self) -> list[ScriptTrials]:
-        """The scripts that were measured, the best first."""
+        """The measured scripts, best first."""
         return ranked(self.scripts)
 
     @property
@@ -96,7 +98,7 @@ class TaskFacts:
 
     @cached_property
     def baseline(self) -> ScriptTrials | None:
-        """What the best is compared with: the program as written; the first script measured where that was not."""
+        """The yardstick of the gain: the program as written, else the first measured script."""
         measured = sorted(self.ranked, key=lambda script: script.number)
         return next((script for script in measured if is_written(script)), measured[0] if measured else None)
 
@@ -105,24 +107,24 @@ class TaskFacts:
         return None if self.best is None else Standing(self.best.outcome)
 
     def seconds_of(self, script: ScriptTrials) -> float:
-        """The time of a call under a script, as it stands beside the best."""
+        """Return the time of a call under a script, normalised to the best's measurement."""
         assert self._standing is not None
         seconds = self._standing.seconds_of(script.outcome)
-        return min(max(seconds, SHORTEST), LONGEST) if isfinite(seconds) else LONGEST
+        return min(max(seconds, MIN_SECONDS), MAX_SECONDS) if isfinite(seconds) else MAX_SECONDS
 
     @property
     def seconds(self) -> float | None:
-        """The time of a call under the best."""
+        """The time of a call under the best script."""
         return None if self.best is None else self.seconds_of(self.best)
 
     @property
     def together(self) -> float | None:
-        """The time of all calls of a run; of one call if their number is not known."""
+        """The time of all calls of a run; of one call if their number is unknown."""
         return None if self.seconds is None else (self.calls or 1) * self.seconds
 
     @property
     def gain(self) -> float | None:
-        """How many times as fast as the baseline the best is."""
+        """The speed-up of the best script over the baseline."""
         if self.best is None or self.baseline is None:
             return None
         gain = self.baseline.outcome.cost / self.best.outcome.cost
@@ -143,12 +145,12 @@ class TaskFacts:
 
     @property
     def is_of_this_machine(self) -> bool:
-        """Whether its times are of a machine like this one, whose facts are known."""
+        """Whether its records are of this machine."""
         return self.key.machine == host().name
 
     @cached_property
     def work(self) -> Work | None:
-        """The work of one call; None if this machine cannot tell."""
+        """The work of one call; None for records of another machine."""
         if self.program is None or not self.is_of_this_machine:
             return None
         flops = total_flops(self.program, self.program.body)
@@ -156,7 +158,7 @@ class TaskFacts:
 
     @cached_property
     def bound(self) -> float | None:
-        """The share of the machine's ceiling that the best reaches; None where it is not known."""
+        """The share of the machine's ceiling that the best reaches; None if it is unknown."""
         if self.program is None or self.work is None or self.best is None:
             return None
         return plausible_share(share(self.program, host(), self.best.outcome.cost))
@@ -168,12 +170,12 @@ class TaskFacts:
 
     @property
     def loss(self) -> float | None:
-        """The time of all calls above that."""
+        """The time of all calls above the bound."""
         return None if self.together is None or self.bound_seconds is None else self.together - self.bound_seconds
 
     @cached_property
     def curve(self) -> list[Trial]:
-        """The scripts that were measured, in the order in which they were tried."""
+        """The measured scripts, in the order of trials."""
         measured = sorted(self.ranked, key=lambda script: script.number)
         seconds = [self.seconds_of(script) for script in measured]
         lowest = accumulate(seconds, min)
@@ -183,21 +185,21 @@ class TaskFacts:
         ]
 
     def _predicted(self, script: ScriptTrials) -> float | None:
-        """The seconds that the model promised when a script was first chosen."""
+        """Return the seconds that the model predicted for a script."""
         cost = script.records[0].predicted
         if cost is None or self.best is None or self.seconds is None or cost <= 0:
             return None
-        return min(max(self.seconds * cost / self.best.outcome.cost, SHORTEST), LONGEST)
+        return min(max(self.seconds * cost / self.best.outcome.cost, MIN_SECONDS), MAX_SECONDS)
 
     @property
     def ranking(self) -> Pairs:
-        """How many pairs of scripts the model had in the right order before they were measured."""
+        """The pairs of scripts that the model ordered correctly before they were measured."""
         predictions = [(t.predicted, t.seconds) for t in self.curve if t.predicted is not None]
         return pairs([predicted for predicted, _ in predictions], [seconds for _, seconds in predictions])
 
     @property
     def failures(self) -> Iterator[Failure]:
-        """The kinds of failure, in the order in which they came."""
+        """The kinds of failure, in the order of their first trial."""
         failed: dict[str, list[ScriptTrials]] = {}
         for script in self.scripts:
             if not script.outcome.ok:
@@ -207,17 +209,17 @@ class TaskFacts:
 
     @cached_property
     def records(self) -> list[Record]:
-        """All records, in the order in which they were made."""
+        """All records, in the order of time."""
         return sorted((r for script in self.scripts for r in script.records), key=lambda r: (r.created, r.id))
 
     @property
     def disturbance(self) -> Disturbance | None:
-        """How far the machine was busy with other work; None where nobody has looked."""
+        """The disturbance of all measurements; None without data."""
         return together(record.outcome.disturbance for record in self.records)
 
 
 def is_written(script: ScriptTrials) -> bool:
-    """Whether a script is the program as written: `build` only orders its loops."""
+    """Return whether a script is the program as written: it only orders loops."""
     return _STEPS_AS_WRITTEN.issuperset(_STEP.findall(script.first.script)) and "transform.yield" in script.first.script
 
 

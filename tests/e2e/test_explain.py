@@ -9,7 +9,7 @@ import pytest
 from compiler.bench import workloads
 from compiler.explain.builds import builds
 from compiler.explain.explanation import explain
-from compiler.explain.nests import every
+from compiler.explain.nests import preorder
 
 
 @pytest.mark.parametrize("name", ["mm_exp_mm", "softmax", "conv_7x7", "attention"])
@@ -18,7 +18,7 @@ def test_a_workload(name: str) -> None:
     e = explain(builds(workload.function()), lambda kernel: workload.draw(0), calls=3, probe=lambda seconds: 1e11)
     assert e.codes and all(code.path for code in e.codes)
     named = {block for code in e.codes for block in code.path[-1].blocks}
-    assert named <= {block for nest in every(e.nests) for block in nest.blocks}
+    assert named <= {block for nest in preorder(e.nests) for block in nest.blocks}
     assert e.profile is not None and e.profile.peak == 1e11
     total = sum(e.profile.loops[nest.number].seconds for nest in e.nests)
     assert 0 < total < 2 * e.profile.profiled

@@ -17,11 +17,11 @@ from compiler.__main__ import main
 from compiler.bench.schedules import SCRIPTS
 from compiler.explain import text
 from compiler.explain.builds import Builds, builds
-from compiler.explain.code import alike, is_x86, machine_code
+from compiler.explain.code import group_copies, is_x86, machine_code
 from compiler.explain.data import as_data
 from compiler.explain.explanation import Explanation, explain
-from compiler.explain.nests import LoopNest, every, nests, paths
-from compiler.explain.profile import choose
+from compiler.explain.nests import LoopNest, nests, paths, preorder
+from compiler.explain.profile import choose_loops
 from compiler.explain.temporaries import temporaries
 from compiler.pipeline import parse
 from compiler.schedule import Schedule
@@ -67,7 +67,7 @@ def test_the_loops_of_a_packed_matmul() -> None:
     assert tile.bytes == 4 * (32 * 4 + 32 * 16 + 4 * 16)
     assert shown["n.0 k.0 ax0"].blocks == ("B.pack",) and shown["n.0 k.0 ax0"].flops == 0
     assert shown["n.0 k.0 m.0 n.1 m.1"].blocks == ("matmul.init", "matmul")
-    assert [n.number for n in every(loops)] == list(range(1, len(shown) + 1))
+    assert [n.number for n in preorder(loops)] == list(range(1, len(shown) + 1))
 
 
 def test_loops_in_an_unrolled_loop_share_its_work() -> None:
@@ -75,7 +75,7 @@ def test_loops_in_an_unrolled_loop_share_its_work() -> None:
     m, n, k = s.get_loops(block)
     s.unroll(s.split(m, [None, 4])[1])
     loops = found(builds(s))
-    reducing = [nest for nest in every(loops) if nest.name == "k"]
+    reducing = [nest for nest in preorder(loops) if nest.name == "k"]
     assert len(reducing) == 4 * 1 and {nest.flops for nest in reducing} == {2 * 12**3 // 4}
     assert s.label(n) == "n" and s.label(k) == "k"
 
@@ -83,7 +83,7 @@ def test_loops_in_an_unrolled_loop_share_its_work() -> None:
 def test_a_ragged_loop_runs_at_most_so_often() -> None:
     s, block = schedule(10)
     s.split(s.get_loops(block)[0], [None, 4])
-    inner = next(nest for nest in every(found(builds(s))) if nest.name == "m.1" and "matmul" in nest.blocks)
+    inner = next(nest for nest in preorder(found(builds(s))) if nest.name == "m.1" and "matmul" in nest.blocks)
     assert (inner.trips, inner.exact) == (4, False)
     assert inner.flops == 2 * 10**3
 
@@ -125,7 +125,7 @@ func.func @f(%A: memref<4x6xf32>) {
 def test_a_loop_that_is_named_with_a_number() -> None:
     x = te.placeholder((40, 6), name="X")
     doubled = te.compute((40, 6), lambda i_1, j_1: x[i_1, j_1] + x[i_1, j_1], name="Y")
-    assert [nest.name for nest in every(found(builds(te.function("f", [x], doubled))))] == ["i_1", "j_1"]
+    assert [nest.name for nest in preorder(found(builds(te.function("f", [x], doubled))))] == ["i_1", "j_1"]
 
 
 def loop(number: int, trips: int | None, *inner: LoopNest) -> LoopNest:
@@ -137,7 +137,7 @@ def loop(number: int, trips: int | None, *inner: LoopNest) -> LoopNest:
 )
 def test_the_loops_that_are_measured(budget: int, chosen: set[int]) -> None:
     tree = (loop(1, 10, loop(3, 50, loop(5, 7))), loop(2, 50, loop(4, None, loop(6, 2))))
-    assert choose(tree, budget) == chosen
+    assert choose_loops(tree, budget) == chosen
 
 
 def test_temporaries_share_and_are_named() -> None:
@@ -162,7 +162,7 @@ def test_machine_loops_know_their_loop_and_blocks() -> None:
     assert tile.path[-1].blocks == ("matmul",) and tile.census.flops % (2 * 4 * 16) == 0
     assert tile.census.stack_loads == tile.census.stack_stores == 0
     assert (tile.percent or 0) > 10 and tile.function == "matmul.body"
-    assert [loop.number for group in alike(loops) for loop in group] == list(range(1, len(loops) + 1))
+    assert [loop.number for group in group_copies(loops) for loop in group] == list(range(1, len(loops) + 1))
 
 
 def test_what_is_outside_the_innermost_loops() -> None:
@@ -188,7 +188,7 @@ def test_the_profile_adds_up() -> None:
     (top,) = e.nests
     spent = e.profile.loops
     assert spent[top.number].runs == 1
-    for nest in every(e.nests):
+    for nest in preorder(e.nests):
         inside = [spent[inner.number] for inner in nest.inner if inner.number in spent]
         if inside:
             assert sum(inner.seconds for inner in inside) <= 1.01 * spent[nest.number].seconds
@@ -201,7 +201,7 @@ def test_the_profile_adds_up() -> None:
 def test_tables_have_a_row_for_each_loop() -> None:
     e: Explanation = explain(gebp(), draw, calls=1)
     (_, loops), (_, times), (_, memory) = text.sections(e)
-    assert loops.row_count == len(alike(e.codes)) and times.row_count == len(list(every(e.nests)))
+    assert loops.row_count == len(group_copies(e.codes)) and times.row_count == len(list(preorder(e.nests)))
     assert memory.row_count == len(e.temporaries.buffers) == 2
     assert len(list(text.sections(explain(gebp())))) == 2
 

@@ -24,8 +24,8 @@ from compiler.report.layers import layers
 from compiler.report.memory import memory_of
 from compiler.report.page import page
 from compiler.report.pictures import busy, curve, predicted, roofline
-from compiler.report.programs import Report, gather
-from compiler.report.svg import HEIGHT, WIDTH, Axis, Drawing
+from compiler.report.programs import TuningReport, gather
+from compiler.report.svg import HEIGHT, WIDTH, Drawing, PlotAxis
 from compiler.report.tasks import TaskFacts
 from compiler.schedule import Schedule
 from compiler.space.derivation import as_written
@@ -215,14 +215,14 @@ def test_how_busy_the_machine_was_is_drawn_in_bins() -> None:
 @pytest.mark.parametrize(
     ("axis", "ticks"),
     [
-        (Axis.over([1.0, 8.0]), [2.0, 4.0, 6.0, 8.0]),
-        (Axis.over([3.0]), [3.0]),
-        (Axis.over([0.3, 0.4], True), [0.3, 0.35, 0.4]),
-        (Axis.over([0.9, 120.0], True), [1.0, 10.0, 100.0]),
-        (Axis.over([], True), [0.95, 1.0, 1.05, 1.1]),
+        (PlotAxis.over([1.0, 8.0]), [2.0, 4.0, 6.0, 8.0]),
+        (PlotAxis.over([3.0]), [3.0]),
+        (PlotAxis.over([0.3, 0.4], True), [0.3, 0.35, 0.4]),
+        (PlotAxis.over([0.9, 120.0], True), [1.0, 10.0, 100.0]),
+        (PlotAxis.over([], True), [0.95, 1.0, 1.05, 1.1]),
     ],
 )
-def test_numbers_at_axes_are_round(axis: Axis, ticks: list[float]) -> None:
+def test_numbers_at_axes_are_round(axis: PlotAxis, ticks: list[float]) -> None:
     actual = axis.ticks()
     assert actual == pytest.approx(ticks) and all(0 <= axis.share(tick) <= 1 for tick in actual)
 
@@ -294,7 +294,7 @@ def network(path: Path, **milliseconds: float) -> Path:
     return path
 
 
-def report(path: Path) -> Report:
+def report(path: Path) -> TuningReport:
     with Database(path) as database:
         return gather(database, database.keys())
 
@@ -356,7 +356,7 @@ def test_tasks_stand_below_the_roof_as_their_shares_say(tmp_path: Path) -> None:
 
 
 def test_words_that_would_cover_each_other_are_left_out() -> None:
-    drawing = Drawing("", "", "", Axis(0, 100), Axis(0, 100))
+    drawing = Drawing("", "", "", PlotAxis(0, 100), PlotAxis(0, 100))
     for at, word in (((10, 10), "one"), ((12, 11), "over it"), ((90, 10), "apart")):
         drawing.word(at, word, False)
     assert re.findall('class="name".*?>(.*?)<', drawing.svg()) == ["one", "apart"]
@@ -365,11 +365,11 @@ def test_words_that_would_cover_each_other_are_left_out() -> None:
 def test_groups_without_records_are_named(tmp_path: Path) -> None:
     (program,) = report(network(tmp_path / "net.db", group_1=1.0)).programs
     assert program.unmeasured == ("net.group_0", "net.group_2")
-    text = "\n".join(page(Report((program,))))
+    text = "\n".join(page(TuningReport((program,))))
     assert "Nothing was measured of net.group_0, net.group_2." in text and "net: 1 ms a run so far" in text
     (task,) = program.tasks
     foreign = replace(program, tasks=(replace(task, key=replace(task.key, machine="abacus")),))
-    assert "The bound is not known of group_1." in "\n".join(page(Report((foreign,)), codes=0))
+    assert "The bound is not known of group_1." in "\n".join(page(TuningReport((foreign,)), codes=0))
 
 
 def test_a_group_that_is_asked_for_is_no_program(tmp_path: Path) -> None:
@@ -468,7 +468,7 @@ def test_the_layers_of_a_network_are_named_by_their_weights(tmp_path: Path) -> N
     with Database(network(tmp_path / "net.db", **MILLISECONDS)) as database:
         (program,) = gather(database, database.keys()).programs
     task = replace(program.tasks[0], layers=("a.<b>", "a.c", "a.d"))
-    html = "\n".join(page(Report((replace(program, tasks=(task, *program.tasks[1:])),)), codes=0))
+    html = "\n".join(page(TuningReport((replace(program, tasks=(task, *program.tasks[1:])),)), codes=0))
     assert '<td class="words">a.&lt;b&gt;, a.c and 1 more</td>' in html
     assert "Its calls are of the layers a.&lt;b&gt;, a.c, a.d." in html
     checked = Checked()
