@@ -1,9 +1,9 @@
-"""Instructions that replace small loop nests: what each computes, as data, and whether a nest computes the same.
+"""Instructions that replace small loop nests: their declarations, and the match of a nest with one.
 
-model.py     an instruction: nest, layouts, dtypes, the processor's feature, LLVM's name
-declared.py  the instructions of processors, and all there are by their names
-warp.py      those of a GPU's warps
-fit.py       a nest beside a declaration: which loop is which axis, or one sentence that names what does not fit
+model.py     `Intrinsic`: nest, layouts, dtypes, the processor's feature, LLVM's name
+declared.py  the instructions of processors, and the table of all by name
+warp.py      the instructions of a GPU's warps
+fit.py       match a nest with a declaration: loops to axes, reads to operands, or the mismatch in a sentence
 """
 
 from compiler.intrinsics.declared import INTRINSICS, find

@@ -1,4 +1,4 @@
-"""The declared intrinsics. One more is one more entry, as long as `form` is one that the lowering emits."""
+"""The declared intrinsics. A new one is an entry of the table, if the lowering emits its `form`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from compiler.support.errors import ScheduleError
 
 
 def _dot_u8i8(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> Intrinsic:
-    """32-bit sums of four products each, u8 by i8; the intermediate sum does not saturate."""
+    """32-bit accumulators of four products, u8 by i8; the intermediate sum does not saturate."""
     return Intrinsic(
         name=name,
         axes=(NestAxis("j", bits // 32), NestAxis("k", 4)),
-        reads=(
-            NestOperand(U8, (("k", 1),), "arith.extui"),
-            NestOperand(I8, (("j", 4), ("k", 1)), "arith.extsi"),
-        ),
+        reads=(NestOperand(U8, (("k", 1),), "arith.extui"), NestOperand(I8, (("j", 4), ("k", 1)), "arith.extsi")),
         target=NestOperand(I32, (("j", 1),)),
         features=features,
         mnemonic="vpdpbusd",
@@ -28,14 +25,11 @@ def _dot_u8i8(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> In
 
 
 def _dot_bf16(bits: int, name: str, features: tuple[tuple[str, ...], ...]) -> Intrinsic:
-    """f32 sums of two products each; denormals count as zero, and each step rounds to nearest."""
+    """f32 accumulators of two products; denormals count as zero, and each step rounds to nearest."""
     return Intrinsic(
         name=name,
         axes=(NestAxis("j", bits // 32), NestAxis("k", 2)),
-        reads=(
-            NestOperand(BF16, (("k", 1),), "arith.extf"),
-            NestOperand(BF16, (("j", 2), ("k", 1)), "arith.extf"),
-        ),
+        reads=(NestOperand(BF16, (("k", 1),), "arith.extf"), NestOperand(BF16, (("j", 2), ("k", 1)), "arith.extf")),
         target=NestOperand(F32, (("j", 1),)),
         features=features,
         mnemonic="vdpbf16ps",
@@ -69,12 +63,12 @@ _TILE_BF16 = Intrinsic(
 
 
 def _tile_move(name: str, reads: tuple[NestOperand, ...], target: NestOperand, mnemonic: str) -> Intrinsic:
-    """A tile of f32 cleared, or moved between a register and rows in memory."""
+    """Zero an AMX tile of f32, or move it between a register and rows in memory."""
     return Intrinsic(name, (_ROWS, _COLUMNS), reads, target, (("amx-tile",),), mnemonic, form="tile")
 
 
 def _interleave(name: str, element: Attribute, group: int) -> Intrinsic:
-    """Rows of 16 elements become groups, one element of each row; shuffles, which every processor has."""
+    """Interleave rows of 16 elements to groups with one element of each row, by shuffles."""
     axes = (NestAxis("j", 16), NestAxis("k", group))
     rows = NestOperand(element, (("j", 1), ("k", None)))
     groups = NestOperand(element, (("j", group), ("k", 1)))
@@ -107,7 +101,7 @@ for warps NVIDIA's PTX ISA, "Warp-level matrix instructions"."""
 
 
 def find(name: str) -> Intrinsic:
-    """The intrinsic of a name. Raises ScheduleError for an unknown name, with the names that begin alike.
+    """Return the intrinsic of a name. Raises ScheduleError for an unknown name, with names of the same family.
 
     >>> strata.intrinsics.find("dot.f32.bf16x2").mnemonic
     'vdpbf16ps'

@@ -1,4 +1,4 @@
-"""Whether a nest of loops around one block computes what an intrinsic does: loops to axes, reads to operands."""
+"""Match a nest of loops around one block with an intrinsic: loops to axes, reads to operands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compiler.types.elements import scalar_type
 
 
 class Misfit(Exception):
-    """A nest that computes something else; the message is a sentence about the loop, block or buffer.
+    """A mismatch of a nest and an intrinsic; the message is a sentence about the loop, block or buffer.
 
     >>> raise strata.intrinsics.Misfit("the loop 'j' has 8 iterations, expected 16")
     Traceback (most recent call last):
@@ -29,7 +29,7 @@ class Misfit(Exception):
 
 @dataclass(frozen=True)
 class Reference:
-    """An access of the block: a buffer, and forms over loops."""
+    """An access of the block: a buffer, and its index over loops."""
 
     buffer: str
     element: Attribute
@@ -40,18 +40,18 @@ class Reference:
 
     @property
     def scalar(self) -> Attribute:
-        """The type of its elements' values."""
+        """The signless element type."""
         return scalar_type(self.element)
 
     @property
     def flat(self) -> Linear:
-        """The place in row-major order, in elements."""
+        """The offset in row-major order, in elements."""
         return lin.offset(self.index, self.shape)
 
 
 @dataclass(frozen=True)
 class PerfectNest:
-    """Perfectly nested loops, outermost first, around one block, and whether it accumulates into its target."""
+    """A perfect nest, outermost loop first, around one block; `accumulates` if it adds to its target."""
 
     loops: tuple[Loop, ...]
     label: str
@@ -64,7 +64,8 @@ class PerfectNest:
 
 @dataclass(frozen=True)
 class Fit:
-    """Which loop is each axis, which read each operand, and the steps that were left open, in elements.
+    """The loop of each axis, the read of each operand, and the row distances that the intrinsic leaves open, in
+    elements.
 
     >>> strata.intrinsics.Fit({"j": 0, "k": 1}, (0, 1), {}).loops
     {'j': 0, 'k': 1}
@@ -76,18 +77,17 @@ class Fit:
 
 
 def fit(intrinsic: Intrinsic, nest: PerfectNest) -> Fit:
-    """The match of a nest with the intrinsic. Raises Misfit with the mismatch; if several assignments fail, with the
-    first one's."""
+    """Match a nest with an intrinsic. Raises Misfit with the mismatch, that of the first assignment if several fail."""
     _check_block(intrinsic, nest)
-    first: Misfit | None = None
+    first_misfit: Misfit | None = None
     for loops in _loop_assignments(intrinsic, nest):
         for reads in _read_assignments(intrinsic, nest):
             try:
                 return _check_assignment(intrinsic, nest, loops, reads)
             except Misfit as misfit:
-                first = first or misfit
-    assert first is not None
-    raise first
+                first_misfit = first_misfit or misfit
+    assert first_misfit is not None
+    raise first_misfit
 
 
 def _check_block(intrinsic: Intrinsic, nest: PerfectNest) -> None:
@@ -103,7 +103,7 @@ def _check_block(intrinsic: Intrinsic, nest: PerfectNest) -> None:
 
 
 def _loop_assignments(intrinsic: Intrinsic, nest: PerfectNest) -> list[dict[str, Loop]]:
-    """The assignments of loops to axes of the same extents, the nest's own order first."""
+    """Return the assignments of loops to axes of the same extents, the nest's own order first."""
     if len(nest.loops) != len(intrinsic.axes):
         raise Misfit(f"{len(nest.loops)} nested loops are not the {len(intrinsic.axes)} of '{intrinsic.name}'")
     orders = [
@@ -113,16 +113,16 @@ def _loop_assignments(intrinsic: Intrinsic, nest: PerfectNest) -> list[dict[str,
     ]
     if not orders:
         extents = " x ".join(str(loop.extent) for loop in nest.loops)
-        wanted = " x ".join(str(axis.extent) for axis in intrinsic.axes)
-        raise Misfit(f"loops of {extents} iterations are not the {wanted} of '{intrinsic.name}'")
+        expected_extents = " x ".join(str(axis.extent) for axis in intrinsic.axes)
+        raise Misfit(f"loops of {extents} iterations are not the {expected_extents} of '{intrinsic.name}'")
     return orders
 
 
 def _read_assignments(intrinsic: Intrinsic, nest: PerfectNest) -> list[tuple[int, ...]]:
-    """The assignments of reads to operands under which the body is the intrinsic's."""
+    """Return the assignments of reads to operands for which the body is the intrinsic's."""
     value = nest.values[0]
-    copied = isinstance(value, body.Read) or (not nest.reads and _is_zero(value))
-    if not intrinsic.product and copied and len(nest.reads) == len(intrinsic.reads):
+    is_copy = isinstance(value, body.Read) or (not nest.reads and _is_zero(value))
+    if not intrinsic.product and is_copy and len(nest.reads) == len(intrinsic.reads):
         return [tuple(range(len(nest.reads)))]
     if intrinsic.product and isinstance(value, body.Apply) and value.kind.name == intrinsic.product:
         factors = [_factor(operand) for operand in value.operands]
@@ -138,7 +138,7 @@ def _read_assignments(intrinsic: Intrinsic, nest: PerfectNest) -> list[tuple[int
 
 
 def _factor(node: body.Scalar) -> tuple[int | None, str]:
-    """The read that a factor of the product widens, and its conversion."""
+    """Return the read in a factor of the product, and the op that widens it."""
     if isinstance(node, body.Read):
         return node.position, ""
     if isinstance(node, body.Apply) and len(node.operands) == 1 and isinstance(node.operands[0], body.Read):
@@ -154,7 +154,7 @@ def _is_zero(node: body.Scalar) -> bool:
 
 
 def _yielded_value(intrinsic: Intrinsic) -> str:
-    """The value that an intrinsic's nest yields, in words."""
+    """Describe the value that an intrinsic's nest yields."""
     parts = [f"{_spelled(r.element)} widened by {r.widened}" if r.widened else "what it reads" for r in intrinsic.reads]
     return " times ".join(parts) or "zero"
 
@@ -164,23 +164,23 @@ def _spelled(element: Attribute) -> str:
 
 
 def _check_assignment(intrinsic: Intrinsic, nest: PerfectNest, loops: dict[str, Loop], reads: tuple[int, ...]) -> Fit:
-    """The fit under one assignment, every type and step checked."""
+    """Check every type and step of one assignment; return the fit."""
     open_steps: dict[tuple[int, str], int] = {}
     for number, (operand, reference) in enumerate(_pairs(intrinsic, nest, reads)):
         if reference.element != operand.element:
-            given_type, wanted = _spelled(reference.element), _spelled(operand.element)
-            raise Misfit(f"'{reference.buffer}' holds {given_type}, where '{intrinsic.name}' takes {wanted}")
+            actual_type, expected = _spelled(reference.element), _spelled(operand.element)
+            raise Misfit(f"'{reference.buffer}' holds {actual_type}, where '{intrinsic.name}' takes {expected}")
         if reference.fragment != bool(operand.fragment):
             scope = "a fragment" if operand.fragment else "memory"
             raise Misfit(f"'{reference.buffer}' does not lie in {scope}, where '{intrinsic.name}' has it")
         for axis, loop in loops.items():
-            step, wanted_step = _step(reference, loop), operand.step(axis)
-            if wanted_step is None and step > 0:
+            step, expected_step = _step(reference, loop), operand.step(axis)
+            if expected_step is None and step > 0:
                 open_steps[number, axis] = step
-            elif step != wanted_step:
-                wanted = "a row" if wanted_step is None else str(wanted_step)
-                misstep = f"'{reference.buffer}' steps by {step} along loop '{loop.label}'"
-                raise Misfit(f"{misstep}, where '{intrinsic.name}' steps by {wanted}")
+            elif step != expected_step:
+                expected = "a row" if expected_step is None else str(expected_step)
+                subject = f"'{reference.buffer}' steps by {step} along loop '{loop.label}'"
+                raise Misfit(f"{subject}, where '{intrinsic.name}' steps by {expected}")
     return Fit({axis: loop.number for axis, loop in loops.items()}, reads, open_steps)
 
 

@@ -1,4 +1,4 @@
-"""What an intrinsic is: the nest that it replaces, as data."""
+"""`Intrinsic`: an instruction as the nest that it replaces."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ class NestAxis:
 
 @dataclass(frozen=True)
 class NestOperand:
-    """What lies in a buffer: elements of a type and, along each axis that moves it, the step in elements.
-
-    A step of None is any, the same throughout: the distance of two rows. `widened` is the op that makes a value of it
-    as wide as the sum, or none. What lies in registers is a `fragment`, and its buffer is of that scope: a tile of AMX,
-    or of a product by a warp of a GPU one of its operands a and b or its sums c.
-    """
+    """The layout of an operand: its element type and, along each axis that indexes it, the step in elements. A step of
+    None is any constant: the distance of two rows. widened: the op that extends an element to the type of the
+    accumulator, or "". fragment: the kind of an operand in registers, in a buffer of that scope: an AMX tile, or
+    operand a or b or accumulator c of an MMA; "" for an operand in memory."""
 
     element: Attribute
     steps: tuple[tuple[str, int | None], ...]
@@ -37,7 +35,7 @@ class NestOperand:
     fragment: Literal["", "tile", "a", "b", "c"] = ""
 
     def step(self, axis: str) -> int | None:
-        """The step along an axis, 0 along one that does not move it."""
+        """Return the step along an axis; 0 along an axis that does not index it."""
         return dict(self.steps).get(axis, 0)
 
 
@@ -47,12 +45,10 @@ class Intrinsic:
 
         for j = 16 { for k = 4 { C[j] += extend(A[k]) * extend(B[4*j + k]) } }
 
-    Without a `combiner` the target is set: to the one read or, without reads, to zero. `features` are alternatives,
-    each all of LLVM's feature names that it needs, or the first architecture of GPUs that has it; `llvm` is LLVM's name
-    of it. `form` says how it is emitted: `dot` on vectors in registers, `tile` on two-dimensional registers,
-    `interleave` as shuffles, `matrix` and `sum` by the threads of a warp together. What is not `exact` rounds otherwise
-    than the nest, and is refused where floating point is strict; what is `narrow` takes fewer digits of its operands
-    than they have, and is refused where floating point is not fast.
+    Without a `combiner` the target is set: to the single read, or to zero. features: alternatives, each a set of LLVM
+    features or the first GPU architecture. llvm: the name in LLVM. form: `dot` on vector registers, `tile` on AMX
+    tiles, `interleave` by shuffles, `matrix` and `sum` by a warp. exact: False if rounding differs from the nest's;
+    refused under strict. narrow: whether it drops digits of its operands; refused unless fast.
 
     >>> dot = strata.intrinsics.find("dot.f32.bf16x2")
     >>> [(axis.label, axis.extent) for axis in dot.axes], dot.form, dot.features
@@ -73,17 +69,17 @@ class Intrinsic:
     narrow: bool = False
 
     @property
-    def is_warps(self) -> bool:
+    def runs_on_warp(self) -> bool:
         """Whether the threads of a warp run it together."""
         return self.form in ("matrix", "sum")
 
     def length(self, operand: NestOperand) -> int:
-        """How many elements of an operand's buffer it touches."""
+        """Return the number of elements of an operand."""
         return prod(axis.extent for axis in self.axes if operand.step(axis.label) != 0)
 
     def lacking(self, features: Iterable[str]) -> str:
-        """The features that none of the alternatives is without, in words; nothing where all are there."""
-        present = set(features)
-        if any(present.issuperset(needed) for needed in self.features):
+        """Return the features of all alternatives in words; empty if one alternative is available."""
+        available = set(features)
+        if any(available.issuperset(needed) for needed in self.features):
             return ""
         return " or ".join(" and ".join(needed) for needed in self.features)

@@ -1,4 +1,4 @@
-"""Intrinsics that the threads of a warp run together: products of small matrices on tensor cores, sums by shuffles.
+"""Intrinsics of a GPU's warp: MMA on tensor cores, reductions by shuffles.
 
     mma.f32.f16           c[16, 8] += a[16, 16] * b[16, 8], operands in f16; the same of bf16, and of tf32 with k of 8
     mma.zero.f32          c[16, 8] = 0
@@ -20,14 +20,14 @@ from xdsl.ir import Attribute
 from compiler.intrinsics.model import BF16, F16, F32, Intrinsic, NestAxis, NestOperand
 
 ROWS, COLUMNS, LANES = 16, 8, 32
-"""The sums of a product are a matrix of so many rows and columns; a warp has so many threads."""
+"""The rows and columns of an MMA accumulator, and the threads of a warp."""
 
 _SUMS = NestOperand(F32, (("i", COLUMNS), ("j", 1)), fragment="c")
 _I, _J = NestAxis("i", ROWS), NestAxis("j", COLUMNS)
 
 
 def _mma_family(kind: str, element: Attribute, depth: int, arch: str) -> Iterator[Intrinsic]:
-    """The product of operands of a kind, and how they come to lie in fragments."""
+    """Yield the MMA of an operand kind, and the loads of its fragments."""
     needed, k = ((arch,),), NestAxis("k", depth)
     widened = "" if element == F32 else "arith.extf"
     a = NestOperand(element, (("i", depth), ("k", 1)), widened, "a")
@@ -47,25 +47,25 @@ def _mma_family(kind: str, element: Attribute, depth: int, arch: str) -> Iterato
     )
     rows = NestOperand(element, (("i", None), ("k", 1)))
     yield _tile_transfer(f"mma.load.a.{kind}", (_I, k), rows, NestOperand(element, a.steps, fragment="a"), "ldmatrix")
-    into = NestOperand(element, b.steps, fragment="b")
+    fragment_b = NestOperand(element, b.steps, fragment="b")
     yield _tile_transfer(
-        f"mma.load.b.{kind}.t", (_J, k), NestOperand(element, (("j", None), ("k", 1))), into, "ldmatrix"
+        f"mma.load.b.{kind}.t", (_J, k), NestOperand(element, (("j", None), ("k", 1))), fragment_b, "ldmatrix"
     )
     if element != F32:  # the hardware transposes 16 bits at a time
         yield _tile_transfer(
-            f"mma.load.b.{kind}", (k, _J), NestOperand(element, (("k", None), ("j", 1))), into, "ldmatrix.trans"
+            f"mma.load.b.{kind}", (k, _J), NestOperand(element, (("k", None), ("j", 1))), fragment_b, "ldmatrix.trans"
         )
 
 
 def _tile_transfer(
     name: str, axes: tuple[NestAxis, ...], read: NestOperand, target: NestOperand, mnemonic: str
 ) -> Intrinsic:
-    """A small matrix moved between memory and the registers of a warp."""
+    """Move an MMA tile between memory and the registers of a warp."""
     return Intrinsic(name, axes, (read,), target, (("sm_75",),), mnemonic, form="matrix")
 
 
 def _sum(combiner: str) -> Intrinsic:
-    """A number of each thread of a warp combined."""
+    """Reduce a number of each thread of a warp."""
     parts, total = NestOperand(F32, (("t", 1),)), NestOperand(F32, ())
     return Intrinsic(
         f"warp.{combiner}.f32",
@@ -81,16 +81,16 @@ def _sum(combiner: str) -> Intrinsic:
 
 
 def matrix_shape(intrinsic: Intrinsic, operand: NestOperand) -> tuple[int, int]:
-    """The rows and columns of a fragment."""
+    """Return the rows and columns of a fragment's MMA tile."""
     columns = max(step or 1 for _, step in operand.steps)
     return intrinsic.length(operand) // columns, columns
 
 
 def fragment_vector(intrinsic: Intrinsic, operand: NestOperand) -> VectorType:
-    """One thread's part of a fragment: registers of 32 bits, with one element of tf32 or two narrower ones in each;
-    sums lie in pairs."""
-    each = 1 if operand.fragment != "c" and operand.element == F32 else 2
-    return VectorType(operand.element, [intrinsic.length(operand) // LANES // each, each])
+    """Return the type of one thread's fragment: (registers of 32 bits, elements of a register); accumulators are in
+    pairs."""
+    register_elements = 1 if operand.fragment != "c" and operand.element == F32 else 2
+    return VectorType(operand.element, [intrinsic.length(operand) // LANES // register_elements, register_elements])
 
 
 WARP: tuple[Intrinsic, ...] = (

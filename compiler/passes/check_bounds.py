@@ -1,4 +1,4 @@
-"""check-bounds: refuse accesses at the low level that surely leave their buffers."""
+"""check-bounds: refuse low-level accesses that are certainly out of bounds."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ from compiler.support.errors import LoweringError
 
 @dataclass(frozen=True)
 class CheckBoundsPass(ModulePass):
-    """Refuse a load, store or subview that leaves its buffer whenever the function is called.
+    """Refuse a load, store or subview that is out of bounds in every call of the function.
 
         %c9 = arith.constant 9 : index
-        %x = memref.load %A[%c9] : memref<4xf32>     // refused
+        %x = memref.load %A[%c9] : memref<4xf32>
 
-    Known indices are constants, sums and products of them, and variables of loops with constant bounds. An access is
-    refused if it surely runs and is surely outside in one of its iterations: accesses under an scf.if, in a loop that
-    may be empty, or under a mask pass. Changes nothing. Raises LoweringError, at the access.
+    refused
+
+    Indices are evaluated if they are constants, sums and products of them, or variables of loops with constant bounds.
+    An access is refused if it certainly runs and is out of bounds in one of its iterations: accesses under an scf.if,
+    in a loop that may be empty, or under a mask are accepted. Changes nothing. Raises LoweringError, at the access.
     """
 
     name = "check-bounds"
@@ -47,7 +49,7 @@ class _Checker:
         self.forms = Forms()
 
     def check(self, op: Operation) -> None:
-        """Check the accesses that surely run when an op does."""
+        """Check the accesses that certainly run when an op does."""
         for inner in (inner for region in op.regions for block in list(region.blocks)[:1] for inner in block.ops):
             accessed = access(inner)
             if accessed is not None and accessed.mask is None:
@@ -62,33 +64,36 @@ class _Checker:
         assert isinstance(type, MemRefType)
         shape = type.get_shape()
         for dim, (index, size) in enumerate(zip(access.indices, shape, strict=False)):
-            worst = None if size == DYNAMIC_INDEX else self._outside(index, size)
-            if worst is not None:
-                raise _refusal(access.op, access.buffer, f"index {dim} is {worst}")
+            out_of_bounds_value = None if size == DYNAMIC_INDEX else self._out_of_bounds_value(index, size)
+            if out_of_bounds_value is not None:
+                raise _refusal(access.op, access.buffer, f"index {dim} is {out_of_bounds_value}")
         if len(shape) == 1 and isinstance(type.layout, NoneAttr) and shape[0] != DYNAMIC_INDEX:
-            attained = self._attained(access.indices[0])
-            if attained is not None and attained[1] + access.lanes > shape[0]:
-                raise _refusal(access.op, access.buffer, f"its last lane is at {attained[1] + access.lanes - 1}")
+            attained_range = self._attained_range(access.indices[0])
+            if attained_range is not None and attained_range[1] + access.lanes > shape[0]:
+                raise _refusal(access.op, access.buffer, f"its last lane is at {attained_range[1] + access.lanes - 1}")
 
-    def _outside(self, index: SSAValue, size: int) -> float | None:
-        """A value outside a dimension that an index surely has."""
-        attained, (low, high) = self._attained(index), self.ranges.of(index)
-        worst: list[float] = [end for end in attained or () if not 0 <= end < size]
-        worst += [end for end in (low, high) if (low >= size or high < 0) and not isinf(end)]
-        return worst[0] if worst else None
+    def _out_of_bounds_value(self, index: SSAValue, size: int) -> float | None:
+        """Return a value of an index that is certainly attained and out of bounds; None if there is none."""
+        attained_range, (low, high) = self._attained_range(index), self.ranges.of(index)
+        values: list[float] = [end for end in attained_range or () if not 0 <= end < size]
+        values += [end for end in (low, high) if (low >= size or high < 0) and not isinf(end)]
+        return values[0] if values else None
 
-    def _attained(self, index: SSAValue) -> lin.Range | None:
-        """The least and the most that an index is in some iteration; None where that is not known."""
+    def _attained_range(self, index: SSAValue) -> lin.Range | None:
+        """Return the least and the largest value that an index attains; None if these are not constant. Example: 4*i +
+        j with i < 8 and j < 4 attains 0 and 31."""
         form = self.forms.of(index)
-        values = {atom: self._values(self.forms.values[atom]) for atom, _ in form.terms if isinstance(atom, int)}
+        values = {
+            atom: self._first_and_last(self.forms.values[atom]) for atom, _ in form.terms if isinstance(atom, int)
+        }
         ranges = {atom: span for atom, span in values.items() if span is not None}
         if len(ranges) < len(form.terms):
             return None
         smallest, largest = lin.bounds(form, ranges)
         return (smallest, largest) if smallest >= -(2**63) and largest < 2**63 else None
 
-    def _values(self, variable: SSAValue) -> lin.Range | None:
-        """The first and the last value of a loop's variable, if its bounds and its step are constants."""
+    def _first_and_last(self, variable: SSAValue) -> lin.Range | None:
+        """Return the first and the last value of a loop variable, if bounds and step are constants."""
         if not isinstance(variable, BlockArgument):
             return None
         loop = variable.block.parent_op()
@@ -102,11 +107,13 @@ class _Checker:
 
 
 def _check_view(view: memref.SubviewOp) -> None:
-    """Check a subview of constant offsets, sizes and strides."""
+    """Refuse a subview of constant offsets, sizes and strides that is out of bounds."""
     type = view.source.type
     assert isinstance(type, MemRefType)
-    places = zip(*(_integers(view, name) for name in ("offsets", "sizes", "strides")), type.get_shape(), strict=False)
-    for dim, (offset, count, stride, size) in enumerate(places):
+    dimensions = zip(
+        *(_integers(view, name) for name in ("offsets", "sizes", "strides")), type.get_shape(), strict=False
+    )
+    for dim, (offset, count, stride, size) in enumerate(dimensions):
         if DYNAMIC_INDEX in (offset, count, stride, size) or count < 1:
             continue
         ends = (offset, offset + (count - 1) * stride)
@@ -119,10 +126,10 @@ def _integers(view: memref.SubviewOp, name: str) -> Sequence[int]:
     return view.properties[f"static_{name}"].get_values()  # type: ignore[attr-defined, no-any-return]
 
 
-def _refusal(op: Operation, buffer: SSAValue, said: str) -> LoweringError:
+def _refusal(op: Operation, buffer: SSAValue, reason: str) -> LoweringError:
     function: Operation | None = op
     while function is not None and not isinstance(function, FuncOp):
         function = function.parent_op()
-    where = f"@{function.sym_name.data}: " if function is not None else ""
+    prefix = f"@{function.sym_name.data}: " if function is not None else ""
     name = f"%{buffer.name_hint}, " if buffer.name_hint else ""
-    return LoweringError(f"{where}'{op.name}' leaves {name}{buffer.type}: {said}").at(op)
+    return LoweringError(f"{prefix}'{op.name}' leaves {name}{buffer.type}: {reason}").at(op)

@@ -13,10 +13,10 @@ from compiler.analysis.combiners import check_combiners
 
 @dataclass(frozen=True)
 class CheckCombinersPass(ModulePass):
-    """Test that the region of each joint reduction has the neutral values that it states, and that its order is free.
+    """Test that the combiner region of each joint reduction is commutative and associative, and its identity neutral.
 
-    It is run on values that the op's own body yields for random reads, and on combinations of these: its identity must
-    be neutral on both sides, and it must be commutative and associative (floats up to rounding). Changes nothing.
+    The region runs on values that the op's own body yields for random reads, and on combinations of these; floats are
+    compared up to rounding. Changes nothing.
 
     Raises CombinerError, a VerifyException and a StrataError, at the op, with values for which it fails.
     """

@@ -40,49 +40,52 @@ class DecomposeReductionsPass(ModulePass):
 
 
 def decompose_reductions(program: Program) -> Program:
-    """The program with the init of every reduction as a nest of its own.
-
-    Raises LoweringError for a reduction that writes at an index of a reduce axis.
-    """
+    """Return the program with the init of every reduction as a nest of its own. Raises LoweringError for a reduction
+    that writes at an index of a reduce axis."""
     inits: dict[object, list[Node]] = {}
-    done: set[str] = set()
+    decomposed: set[str] = set()
     labels, number = set(program.blocks), program.fresh_number()
     for block in program.blocks.values():
-        around = program.enclosing(block.label)
-        if not block.has_init or _is_whole_warp_sum(block, around):
+        enclosing_loops = program.enclosing(block.label)
+        if not block.has_init or _is_whole_warp_sum(block, enclosing_loops):
             continue
         spatial = set(range(block.spatial))
         if any(not form.variables() <= spatial for access in block.writes for form in access.index):
             raise LoweringError("a reduction writes at an index that depends on a reduce axis")
-        depth, label = init_depth(block, around), fresh(f"{block.label}.init", labels)
+        depth, label = init_depth(block, enclosing_loops), fresh(f"{block.label}.init", labels)
         labels.add(label)
-        nest = init_nest(program, init_block(program, block, label), around[depth:], number, lanes=True).node
+        nest = init_nest(program, init_block(program, block, label), enclosing_loops[depth:], number, lanes=True).node
         number += len(loops_in(nest))
-        inits.setdefault(around[depth].number if depth < len(around) else block.label, []).append(nest)
-        done.add(block.label)
-    return replace(program, body=_with_inits(program.body, inits, done)) if inits else program
+        inits.setdefault(enclosing_loops[depth].number if depth < len(enclosing_loops) else block.label, []).append(
+            nest
+        )
+        decomposed.add(block.label)
+    return replace(program, body=_with_inits(program.body, inits, decomposed)) if inits else program
 
 
-def _is_whole_warp_sum(block: Block, around: Sequence[Loop]) -> bool:
-    """Whether the threads of a warp sum up all of a reduction at once, and set its target to that: its other loops are
-    each a spatial axis of their own, so that no two of their iterations add to one element."""
-    if not around or not around[-1].intrinsic or find(around[-1].intrinsic).form != "sum":
+def _is_whole_warp_sum(block: Block, enclosing_loops: Sequence[Loop]) -> bool:
+    """Return whether a warp computes a complete reduction at once and sets its target: each outer loop is a spatial
+    axis, so that no two iterations add to one element."""
+    if not enclosing_loops or not enclosing_loops[-1].intrinsic or find(enclosing_loops[-1].intrinsic).form != "sum":
         return False
     spatial = block.bindings[: block.spatial]
-    apart = {loop.number for loop in around if lin.variable(loop.number) in spatial}
-    return block.loops_of(True) - apart == {around[-1].number} and around[-1].number not in apart
+    spatial_loops = {loop.number for loop in enclosing_loops if lin.variable(loop.number) in spatial}
+    return (
+        block.loops_of(True) - spatial_loops == {enclosing_loops[-1].number}
+        and enclosing_loops[-1].number not in spatial_loops
+    )
 
 
 def _with_inits(
-    nodes: Sequence[Node], inits: Mapping[object, Sequence[Node]], done: Collection[str]
+    nodes: Sequence[Node], inits: Mapping[object, Sequence[Node]], decomposed: Collection[str]
 ) -> tuple[Node, ...]:
-    """The nodes with each nest of `inits` before its place, the blocks that are done accumulating."""
-    made: list[Node] = []
+    """Insert each nest of `inits` before its node, and mark decomposed blocks as accumulating."""
+    new_nodes: list[Node] = []
     for node in nodes:
-        made += inits.get(key_of(node), ())
+        new_nodes += inits.get(key_of(node), ())
         if isinstance(node, Loop):
-            node = replace(node, body=_with_inits(node.body, inits, done))
-        elif isinstance(node, Block) and node.label in done:
+            node = replace(node, body=_with_inits(node.body, inits, decomposed))
+        elif isinstance(node, Block) and node.label in decomposed:
             node = replace(node, accumulate=True)
-        made.append(node)
-    return tuple(made)
+        new_nodes.append(node)
+    return tuple(new_nodes)

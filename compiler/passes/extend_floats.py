@@ -1,4 +1,4 @@
-"""extend-floats: arithmetic on bf16, and mathematics on f16, happen in f32; each result is rounded."""
+"""extend-floats: compute arithmetic on bf16, and math on f16, in f32; round each result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compiler.dialects.upstream.walk import ops_in
 
 @dataclass(frozen=True)
 class ExtendFloatsPass(ModulePass):
-    """Compute in f32 what arith, math and vector.reduction compute in bf16; what math and arith.remf do in f16, too.
+    """Compute bf16 ops of arith, math and vector.reduction, and f16 ops of math and arith.remf, in f32.
 
         %c = arith.mulf %a, %b : bf16
       ->
@@ -42,38 +42,38 @@ class ExtendFloatsPass(ModulePass):
 
 
 def _extend(rewriter: PatternRewriter, op: Operation, narrow: tuple[type[Attribute], ...]) -> None:
-    """Put an op on f32 in the place of one on narrow floats."""
+    """Replace an op on narrow floats by one on f32."""
 
     def is_narrow(value: SSAValue) -> bool:
         return isinstance(element_of(value.type), narrow)
 
-    operands = [rewriter.insert(ExtFOp(v, _wide(v.type))).result if is_narrow(v) else v for v in op.operands]
-    wide = type(op).create(
+    operands = [rewriter.insert(ExtFOp(v, _as_f32(v.type))).result if is_narrow(v) else v for v in op.operands]
+    extended = type(op).create(
         operands=operands,
-        result_types=[_wide(narrow_value.type) for narrow_value in op.results],
+        result_types=[_as_f32(narrow_value.type) for narrow_value in op.results],
         properties=dict(op.properties),
         attributes=dict(op.attributes),
     )
-    wide_values = rewriter.insert(wide).results
-    pairs = zip(op.results, wide_values, strict=True)
+    extended_values = rewriter.insert(extended).results
+    pairs = zip(op.results, extended_values, strict=True)
     rounded = [rewriter.insert(TruncFOp(v, old.type)).result if is_narrow(old) else v for old, v in pairs]
     rewriter.replace(op, [], rounded)
 
 
-_STAYING = {kind.name for kind in (*CASTS, SelectOp, ConstantOp, BitcastOp)}
+_EXCLUDED_OPS = {kind.name for kind in (*CASTS, SelectOp, ConstantOp, BitcastOp)}
 
 
 @lru_cache(maxsize=512)
 def _narrow(kind: type[Operation]) -> tuple[type[Attribute], ...]:
-    """The types in which ops of a class do not compute."""
-    if kind.name in _STAYING:
+    """Return the float types that ops of a class do not compute in."""
+    if kind.name in _EXCLUDED_OPS:
         return ()
     if kind.name.startswith("math.") or kind is RemFOp:
         return (BFloat16Type, Float16Type)
     return (BFloat16Type,) if kind.name.startswith("arith.") or kind is ReductionOp else ()
 
 
-def _wide(type: Attribute) -> Attribute:
+def _as_f32(type: Attribute) -> Attribute:
     if not isinstance(element_of(type), BFloat16Type | Float16Type):
         return type
     return VectorType(f32, type.get_shape()) if isinstance(type, VectorType) else f32

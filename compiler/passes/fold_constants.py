@@ -23,7 +23,7 @@ from compiler.passes.lift_constants import MAX_INLINE_BYTES
 from compiler.types.elements import row_of
 
 MAX_POINTS = 1 << 20
-"""The most points of an index space that is evaluated here: a hundredth of a second."""
+"""The largest index space that is evaluated, in points: a hundredth of a second."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,19 @@ class FoldConstantsPass(ModulePass):
             fold_constants(function, self.bytes)
 
 
-def fold_constants(function: FuncOp, most: int = MAX_INLINE_BYTES) -> bool:
-    """Evaluate computes that constants of up to `most` bytes determine in a te function, in place; returns whether
-    anything changed."""
+def fold_constants(function: FuncOp, max_bytes: int = MAX_INLINE_BYTES) -> bool:
+    """Evaluate computes of a te function on constants of up to `max_bytes` bytes, in place; return whether anything
+    changed."""
     folded = False
     for op in list(function.body.block.ops) if function.body.blocks else ():
-        values = fold(op, most) if isinstance(op, te.ComputeOp | te.GatherOp) else None
+        values = fold(op, max_bytes) if isinstance(op, te.ComputeOp | te.GatherOp) else None
         if values is None:
             continue
         for output, value in zip(op.results, values, strict=True):
-            made = te.ConstantOp(value)
-            made.output.name_hint = output.name_hint
-            op.parent_block().insert_op_before(made, op)  # type: ignore[union-attr]
-            output.replace_all_uses_with(made.output)
+            constant = te.ConstantOp(value)
+            constant.output.name_hint = output.name_hint
+            op.parent_block().insert_op_before(constant, op)  # type: ignore[union-attr]
+            output.replace_all_uses_with(constant.output)
         _erase(op)
         folded = True
     if folded:
@@ -67,15 +67,15 @@ def fold_constants(function: FuncOp, most: int = MAX_INLINE_BYTES) -> bool:
     return folded
 
 
-def fold(op: te.ComputeOp | te.GatherOp, most: int = MAX_INLINE_BYTES) -> list[DenseAttr] | None:
-    """The results of an op on constants of up to `most` bytes, by the evaluator; None if an operand is no such
-    constant, a result has more bytes, or the index space more than MOST_POINTS points."""
+def fold(op: te.ComputeOp | te.GatherOp, max_bytes: int = MAX_INLINE_BYTES) -> list[DenseAttr] | None:
+    """Evaluate an op on constants of up to `max_bytes` bytes; None if an operand is not such a constant, a result has
+    more bytes, or the index space has more than MAX_POINTS points."""
     owners = [value.owner for value in op.operands]
     constants = [owner for owner in owners if isinstance(owner, te.ConstantOp)]
     if len(constants) < len(owners) or any(row_of(element_type(value)) is None for value in op.results):
         return None
     types = [value.type for value in (*op.operands, *op.results)]
-    if any(isinstance(type, TensorType) and bytes_of(type) > most for type in types):
+    if any(isinstance(type, TensorType) and bytes_of(type) > max_bytes for type in types):
         return None
     if prod(axis.size for axis in op.axes) > MAX_POINTS:
         return None
@@ -84,9 +84,9 @@ def fold(op: te.ComputeOp | te.GatherOp, most: int = MAX_INLINE_BYTES) -> list[D
 
 
 def _constant_function(op: te.ComputeOp | te.GatherOp, constants: Sequence[te.ConstantOp]) -> ModuleOp:
-    """A function without arguments that gives the results of an op on constants."""
+    """Return a module with a function without arguments that computes an op on constants."""
     copies = {constant.output: constant.clone() for constant in constants}
-    copy = op.clone({value: made.output for value, made in copies.items()})
+    copy = op.clone({value: constant.output for value, constant in copies.items()})
     types = [output.type for output in copy.results]
     body = Block([*copies.values(), copy, ReturnOp(*copy.results)])
     return ModuleOp([FuncOp("alone", FunctionType.from_lists([], types), Region(body))])

@@ -1,4 +1,4 @@
-"""lift-constants: large constants of a te function become arguments that are the same in all calls."""
+"""lift-constants: turn large constants of a te function into arguments with constant elements."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ from compiler.dialects.numbers import Array, array_of
 from compiler.program.names import fresh
 
 MAX_INLINE_BYTES = 4096
-"""A constant of more bytes is large: code has it as an argument, not inside."""
+"""Larger constants become arguments; others are part of the code."""
 
 
 @dataclass(frozen=True)
 class LiftConstantsPass(ModulePass):
-    """Make arguments of the large constants of te functions, which then know the elements of these arguments.
+    """Turn the large constants of te functions into arguments, whose elements are an attribute of the function.
 
         func @f(%X) { %W = te.constant dense_resource<W>; ... %X, %W ... }
       ->
         func @f(%X, %W) attributes {constants = [1], constant_values = [dense_resource<W>]} { ... %X, %W ... }
 
-    Functions that call others, and private ones, stay as they are. Equal constants become one argument. Constants of up
-    to `bytes` bytes stay, and so do splat constants that only computes read. See split-constants for the use of the
-    arguments.
+    Functions that call others, and private ones, are not changed. Equal constants become one argument. Constants of up
+    to `bytes` bytes stay, and so do splat constants that only computes read. split-constants uses the arguments.
     """
 
     name = "lift-constants"
@@ -44,10 +43,9 @@ class LiftConstantsPass(ModulePass):
                 lift_constants(function, self.bytes)
 
 
-def lift_constants(function: FuncOp, most_inline: int = MAX_INLINE_BYTES) -> dict[str, Array]:
-    """Make arguments, behind the others, of a te function's constants of more than `most_inline` bytes, in place.
-
-    Gives the elements of all arguments whose elements the function knows, by the names of the arguments.
+def lift_constants(function: FuncOp, max_inline: int = MAX_INLINE_BYTES) -> dict[str, Array]:
+    """Turn a te function's constants of more than `max_inline` bytes into trailing arguments, in place. Return the
+    elements of all constant arguments, by name.
 
     >>> f = te.function("f", [], te.nn.relu(te.constant(np.arange(2048.0), name="W")))
     >>> arrays = strata.passes.lift_constants(strata.dialects.find_function(f.module))
@@ -58,20 +56,20 @@ def lift_constants(function: FuncOp, most_inline: int = MAX_INLINE_BYTES) -> dic
         return {}
     values: dict[int, DenseAttr | None] = dict.fromkeys(positions(function, "constants"))
     values |= constant_values(function)
-    body, made = function.body.block, dict[DenseAttr, BlockArgument]()
-    taken = {name for value in _values(function) if (name := value.name_hint)}
+    body, lifted = function.body.block, dict[DenseAttr, BlockArgument]()
+    names_in_use = {name for value in _values(function) if (name := value.name_hint)}
     for op in list(body.ops):
-        if not isinstance(op, te.ConstantOp) or bytes_of(op.value.type) <= most_inline or _is_inline_splat(op):
+        if not isinstance(op, te.ConstantOp) or bytes_of(op.value.type) <= max_inline or _is_inline_splat(op):
             continue
-        if op.value not in made:
-            argument = made[op.value] = body.insert_arg(op.value.type, len(body.args))
+        if op.value not in lifted:
+            argument = lifted[op.value] = body.insert_arg(op.value.type, len(body.args))
             values[argument.index] = op.value
             hint, op.output.name_hint = op.output.name_hint or "c", None
-            argument.name_hint = hint if hint in taken else fresh(hint, taken)
-        op.output.replace_all_uses_with(made[op.value])
+            argument.name_hint = hint if hint in names_in_use else fresh(hint, names_in_use)
+        op.output.replace_all_uses_with(lifted[op.value])
         op.detach()
         op.erase()
-    if made:
+    if lifted:
         outputs = list(function.function_type.outputs)
         function.properties["function_type"] = FunctionType.from_lists(body.arg_types, outputs)
         state_constants(function, values)
@@ -79,7 +77,7 @@ def lift_constants(function: FuncOp, most_inline: int = MAX_INLINE_BYTES) -> dic
 
 
 def _is_inline_splat(op: te.ConstantOp) -> bool:
-    """Whether code needs no array of a constant: it is read by computes only, and all elements are one number."""
+    """Return whether a constant needs no array: only computes read it, and all elements are one number."""
     dense = op.value.data
     if not dense.is_splat or not all(isinstance(use.operation, te.ComputeOp) for use in op.output.uses):
         return False
@@ -87,7 +85,7 @@ def _is_inline_splat(op: te.ConstantOp) -> bool:
 
 
 def constant_arrays(function: FuncOp) -> dict[str, Array]:
-    """The elements of the arguments whose elements a function knows, by the names of the arguments; read-only."""
+    """Return the elements of a function's constant arguments, by name; read-only."""
     arguments = function.body.block.args
     return {arguments[n].name_hint or f"arg{n}": array_of(v.data) for n, v in constant_values(function).items()}
 
@@ -98,7 +96,7 @@ def _values(function: FuncOp) -> list[SSAValue]:
 
 
 def has_constants(function: FuncOp) -> bool:
-    """Whether a function at the te or loop level has constants whose elements it knows."""
+    """Return whether a function at the te or loop level has constants, in its body or as arguments."""
     ops = function.body.block.ops if function.body.blocks else ()
-    inside = any(isinstance(op, te.ConstantOp | loop.ConstantOp) for op in ops)
-    return inside or "constant_values" in function.attributes
+    has_ops = any(isinstance(op, te.ConstantOp | loop.ConstantOp) for op in ops)
+    return has_ops or "constant_values" in function.attributes

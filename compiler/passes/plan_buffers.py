@@ -1,6 +1,6 @@
-"""Plan temporaries: buffers whose lifetimes do not meet share a slot; slots never overlap.
+"""plan-buffers: temporaries with disjoint lifetimes share a slot.
 
-An allocation in a parallel loop is planned for the loop's body alone, of which each thread has a copy.
+An allocation in a parallel loop is planned within the loop's body, of which each thread has a copy.
 """
 
 from __future__ import annotations
@@ -14,15 +14,7 @@ from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import memref, scf
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import (
-    IndexType,
-    IntegerAttr,
-    MemRefType,
-    ModuleOp,
-    NoneAttr,
-    i8,
-    i64,
-)
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp, NoneAttr, i8, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -45,13 +37,12 @@ class PlanBuffersPass(ModulePass):
         %slot = memref.alloc() {alignment = 64 : i64} : memref<64xi8>
         %T = memref.view %slot[%c0][] : memref<64xi8> to memref<4x4xf32>
 
-    A lifetime runs from a buffer's first to its last user, views of it included, in ops of the function's top
-    level. Since slots do not overlap, each may be declared noalias; buffers in one slot never live together.
-    In a function that calls others the slots would only be passed on: there all buffers are views of one arena, at
-    offsets such that buffers that live at the same time do not overlap (see `compiler.analysis.arena`).
-    Allocs inside serial loops are hoisted, to the function's top level or to that of the body of the scf.parallel
-    around them, where each thread has a slot of its own; unused ones and deallocs go. Raises LoweringError for
-    buffers that are not static and in row-major order, or are aligned to more than 64 bytes.
+    A lifetime runs from the first to the last user of a buffer or its views, in ops of the function's top level. Slots
+    do not overlap, so that each may be declared noalias; buffers in one slot have disjoint lifetimes. In a function
+    that calls others all buffers are views of one arena, at offsets without overlap of live buffers (see
+    `compiler.analysis.arena`). Allocs inside serial loops are hoisted to the function's top level, or to the body of
+    the scf.parallel around them, where each thread has a slot; unused ones and deallocs are erased. Raises
+    LoweringError for buffers that are not static and row-major, or are aligned to more than 64 bytes.
     """
 
     name = "plan-buffers"
@@ -65,7 +56,7 @@ class PlanBuffersPass(ModulePass):
 
 @dataclass(frozen=True)
 class _PlannedBuffer:
-    """A temporary: its size in bytes, and the positions of its home's ops between which it lives."""
+    """A temporary: its size in bytes, and the positions of its first and last user in the planning block."""
 
     alloc: memref.AllocOp
     size: int
@@ -75,7 +66,7 @@ class _PlannedBuffer:
 
 @dataclass
 class _Slot:
-    """Buffers that share memory, one after the other; `last` is where the latest of them ends."""
+    """Memory that buffers share one after the other; `last` is the position of the last user."""
 
     size: int = 0
     last: int = -1
@@ -92,7 +83,8 @@ def _plan(function: FuncOp) -> None:
 
 
 def _planning_block(op: Operation) -> Block:
-    """The block whose slots an alloc belongs to: the innermost scf.parallel's around it, or the function's."""
+    """Return the block whose slots contain an alloc: the body of the innermost scf.parallel around it, or the
+    function's."""
     parent = op.parent_op()
     while not isinstance(parent, FuncOp | scf.ParallelOp):
         assert parent is not None
@@ -116,27 +108,27 @@ def _plan_block(top: Block, allocs: list[memref.AllocOp]) -> None:
 
 
 def _is_slot(alloc: memref.AllocOp, top: Block) -> bool:
-    """Whether an alloc is a slot of an earlier run of the pass."""
+    """Return whether an alloc is a slot from an earlier run of the pass."""
     users = [use.operation for use in alloc.memref.uses]
-    planned = alloc.alignment == IntegerAttr(SLOT_ALIGNMENT, i64) and alloc.memref.type.element_type == i8
-    return planned and alloc.parent is top and all(isinstance(user, memref.ViewOp) for user in users)
+    has_slot_type = alloc.alignment == IntegerAttr(SLOT_ALIGNMENT, i64) and alloc.memref.type.element_type == i8
+    return has_slot_type and alloc.parent is top and all(isinstance(user, memref.ViewOp) for user in users)
 
 
 def _buffer(alloc: memref.AllocOp, top: Block, order: dict[Operation, int]) -> _PlannedBuffer | None:
-    """The buffer with its lifetime; None if nothing uses it."""
+    """Return a buffer with its lifetime; None if it is unused."""
     size = _bytes(alloc)
     users = list(_users(alloc.memref))
-    places = [order[at_top] for user in users if (at_top := top.find_ancestor_op_in_block(user)) is not None]
-    if not places:
+    user_positions = [order[at_top] for user in users if (at_top := top.find_ancestor_op_in_block(user)) is not None]
+    if not user_positions:
         return None
-    last = len(order) if any(map(_escapes, users)) else max(places)
-    return _PlannedBuffer(alloc, size, min(places), last)
+    last = len(order) if any(map(_escapes, users)) else max(user_positions)
+    return _PlannedBuffer(alloc, size, min(user_positions), last)
 
 
 def _escapes(user: Operation) -> bool:
-    """Whether a user passes the buffer on to where its users are not followed."""
-    carried = any(isinstance(value.type, MemRefType) for value in user.results)
-    return isinstance(user, scf.YieldOp) or (carried and not _is_view(user))
+    """Return whether a user passes a buffer on to users that are not tracked."""
+    returns_buffer = any(isinstance(value.type, MemRefType) for value in user.results)
+    return isinstance(user, scf.YieldOp) or (returns_buffer and not _is_view(user))
 
 
 def _is_view(op: Operation) -> bool:
@@ -144,7 +136,7 @@ def _is_view(op: Operation) -> bool:
 
 
 def _users(buffer: SSAValue) -> Iterator[Operation]:
-    """The ops that use a buffer or a view of it."""
+    """Yield the ops that use a buffer or a view of it."""
     for use in buffer.uses:
         yield use.operation
         if _is_view(use.operation):
@@ -163,7 +155,7 @@ def _bytes(alloc: memref.AllocOp) -> int:
 
 
 def _assign_slots(buffers: list[_PlannedBuffer]) -> list[_Slot]:
-    """Each buffer in the order of their beginnings to the free slot of the nearest size, or to a new one."""
+    """Assign each buffer, in the order of first use, to the free slot of the nearest size, or to a new one."""
     slots: list[_Slot] = []
     for buffer in sorted(buffers, key=lambda b: (b.first, b.last)):
         free = [slot for slot in slots if slot.last < buffer.first]
@@ -177,29 +169,29 @@ def _assign_slots(buffers: list[_PlannedBuffer]) -> list[_Slot]:
 
 
 _Slices: TypeAlias = list[tuple[_PlannedBuffer, int]]
-"""The buffers in a stretch of memory, with their offsets."""
+"""The buffers in a slot, with their offsets."""
 
 
 def _arena(buffers: list[_PlannedBuffer]) -> list[tuple[int, _Slices]]:
-    """One slot for all buffers."""
+    """Return one slot for all buffers."""
     lifetimes = [Lifetime(buffer.size, buffer.first, buffer.last) for buffer in buffers]
     arena = plan(lifetimes, SLOT_ALIGNMENT)
     return [(arena.size, list(zip(buffers, arena.offsets, strict=True)))] if buffers else []
 
 
 def _build_slots(top: Block, slots: list[tuple[int, _Slices]]) -> None:
-    """Put the slots at the start of a block, and views of them in the place of the buffers."""
+    """Insert the slots at the start of a block, and replace buffers by views of them."""
     if not slots:
         return
     insert = Builder(InsertPoint.at_start(top)).insert
-    starts = {0: insert(ConstantOp(IntegerAttr(0, IndexType())))}
+    offset_constants = {0: insert(ConstantOp(IntegerAttr(0, IndexType())))}
     for size, buffers in slots:
         slot = insert(memref.AllocOp([], [], MemRefType(i8, [size]), IntegerAttr(SLOT_ALIGNMENT, i64)))
         slot.memref.name_hint = "slot"
         for buffer, offset in buffers:
-            old = buffer.alloc.memref
-            if offset not in starts:
-                starts[offset] = insert(ConstantOp(IntegerAttr(offset, IndexType())))
-            view = insert(memref.ViewOp(slot, starts[offset], [], old.type))
-            view.result.name_hint = old.name_hint
-            old.replace_all_uses_with(view.result)
+            replaced = buffer.alloc.memref
+            if offset not in offset_constants:
+                offset_constants[offset] = insert(ConstantOp(IntegerAttr(offset, IndexType())))
+            view = insert(memref.ViewOp(slot, offset_constants[offset], [], replaced.type))
+            view.result.name_hint = replaced.name_hint
+            replaced.replace_all_uses_with(view.result)

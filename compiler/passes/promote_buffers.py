@@ -1,7 +1,7 @@
-"""Keep values that a loop passes to its next iteration through memory in loop-carried values.
+"""promote-buffers: loop-carried values replace memory between iterations.
 
-Innermost loops first, so that an accumulator climbs out of all the loops that do not index it. Different buffers
-never overlap (the kernel's arguments and temporaries are disjoint), so only accesses to the same one are compared.
+Innermost loops come first, so that an accumulator moves out of all loops that do not index it. Different buffers never
+overlap (the kernel's arguments and temporaries are disjoint), so only accesses to the same one are compared.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class PromoteBuffersPass(ModulePass):
       ->
         r = for k iter_args(x = 0) { yield x + a }; store r, C[m]
 
-    An element is promoted out of a loop if its indices do not change there, every other access to its buffer in
-    the loop is at another element, and it is accessed before the loop or the loop surely runs.
+    An element is promoted out of a loop if its indices are invariant, every other access to its buffer in the loop is
+    at another element, and it is accessed before the loop or the loop certainly runs.
     """
 
     name = "promote-buffers"
@@ -52,19 +52,19 @@ class PromoteBuffersPass(ModulePass):
 
 
 class _AccessCache:
-    """The accesses of ops, found again as long as their operands are the same."""
+    """The access of each op, cached while its operands are the same."""
 
     def __init__(self) -> None:
-        self._found: dict[Operation, tuple[tuple[SSAValue, ...], LowAccess | None]] = {}
+        self._cache: dict[Operation, tuple[tuple[SSAValue, ...], LowAccess | None]] = {}
 
     def of(self, op: Operation) -> LowAccess | None:
-        """The access that an op is; most ops are arithmetic, which their names tell sooner than their classes."""
+        """Return the access of an op. Most ops are arithmetic: their name is a cheaper test than their class."""
         if not op.name.startswith(("memref.", "vector.")):
             return None
-        operands, found = tuple(op.operands), self._found.get(op)
-        if found is None or found[0] != operands:
-            found = self._found[op] = operands, access(op)
-        return found[1]
+        operands, cached = tuple(op.operands), self._cache.get(op)
+        if cached is None or cached[0] != operands:
+            cached = self._cache[op] = operands, access(op)
+        return cached[1]
 
 
 def _promote_all(loop: scf.ForOp, accesses: _AccessCache) -> None:
@@ -77,62 +77,66 @@ def _promote_all(loop: scf.ForOp, accesses: _AccessCache) -> None:
 
 
 class _LoopAccesses:
-    """The accesses of a loop to some buffers, inner loops included, and the places that were accessed before it."""
+    """The accesses of a loop to some buffers, inner loops included, and the elements accessed before it."""
 
     def __init__(self, loop: scf.ForOp, buffers: set[SSAValue], accesses: _AccessCache) -> None:
         self.loop = loop
         self._accesses = accesses
         forms = Forms()
-        self._inside = {buffer: Overlaps(forms) for buffer in buffers}
-        self._otherwise: set[SSAValue] = set()
+        self._overlaps = {buffer: Overlaps(forms) for buffer in buffers}
+        self._unanalysed: set[SSAValue] = set()
         for op in ops_in(loop):
             accessed = accesses.of(op)
             if accessed is None:
-                self._otherwise |= {v for v in op.operands if v in buffers and not isinstance(op, PrefetchOp)}
+                self._unanalysed |= {v for v in op.operands if v in buffers and not isinstance(op, PrefetchOp)}
             elif accessed.buffer in buffers:
-                self._inside[accessed.buffer].add(accessed)
+                self._overlaps[accessed.buffer].add(accessed)
 
-    def only(self, group: list[LowAccess]) -> bool:
-        """Whether nothing else in the loop may touch the place of a group."""
+    def is_only_access(self, group: list[LowAccess]) -> bool:
+        """Return whether no other access in the loop may touch the element of a group."""
         first, members = group[0], {a.op for a in group}
-        if first.buffer in self._otherwise:
+        if first.buffer in self._unanalysed:
             return False
-        return all(access_near.op in members for access_near in self._inside[first.buffer].meeting(first))
+        return all(overlapping.op in members for overlapping in self._overlaps[first.buffer].meeting(first))
 
     @cached_property
     def surely_runs(self) -> bool:
-        """Whether the loop has an iteration whatever its bounds are."""
+        """Whether the loop has an iteration for any values of its bounds."""
         return Ranges().surely_runs(self.loop)
 
     @cached_property
     def before(self) -> set[object]:
-        """The places that were surely accessed before the loop."""
+        """The elements that are certainly accessed before the loop."""
         return {earlier.place for earlier in _accesses_before(self.loop, self._accesses)}
 
 
 def _groups(loop: scf.ForOp, accesses: _AccessCache) -> list[list[LowAccess]]:
-    """The accesses directly in the loop's body, grouped by place, where there are loads and stores."""
-    places: dict[object, list[LowAccess]] = {}
+    """Group the accesses directly in the loop's body by element; return groups with loads and stores."""
+    groups: dict[object, list[LowAccess]] = {}
     for op in loop.body.block.ops:
         accessed = accesses.of(op)
         if accessed is not None:
-            places.setdefault(accessed.place, []).append(accessed)
-    return [g for g in places.values() if len({a.is_store for a in g}) == 2]
+            groups.setdefault(accessed.place, []).append(accessed)
+    return [g for g in groups.values() if len({a.is_store for a in g}) == 2]
 
 
 def _is_fixed(loop: scf.ForOp, group: list[LowAccess]) -> bool:
-    """Whether the place of a group is the same in each iteration, and no lane outside its mask is used."""
-    first = group[0]
-    fixed = (*first.indices, first.buffer, *(() if first.mask is None else (first.mask,)))
-    return not any(loop.is_ancestor(value.owner) for value in fixed) and all(map(_uses_masked_lanes_only, group))
+    """Return whether a group's element is loop-invariant, and no lane outside its mask is used."""
+    first_access = group[0]
+    operands = (
+        *first_access.indices,
+        first_access.buffer,
+        *(() if first_access.mask is None else (first_access.mask,)),
+    )
+    return not any(loop.is_ancestor(value.owner) for value in operands) and all(map(_uses_masked_lanes_only, group))
 
 
 def _is_promotable(body: _LoopAccesses, group: list[LowAccess]) -> bool:
-    return body.only(group) and (body.surely_runs or group[0].place in body.before)
+    return body.is_only_access(group) and (body.surely_runs or group[0].place in body.before)
 
 
 def _uses_masked_lanes_only(load: LowAccess) -> bool:
-    """Whether the lanes of a masked load outside its mask are dead: only stores that drop those lanes use it."""
+    """Return whether the lanes of a masked load outside its mask are dead: only stores under the same mask use them."""
     if load.mask is None or load.is_store:
         return True
     pending: list[SSAValue] = [load.op.results[0]]
@@ -144,47 +148,45 @@ def _uses_masked_lanes_only(load: LowAccess) -> bool:
         seen.add(value)
         for use in value.uses:
             if not _stores_masked(use.operation, use.index, load.mask):
-                onwards = _elementwise_results(use.operation, use.index)
-                if onwards is None:
+                results = _elementwise_results(use.operation, use.index)
+                if results is None:
                     return False
-                pending.extend(onwards)
+                pending.extend(results)
     return True
 
 
 def _elementwise_results(user: Operation, operand: int) -> Sequence[SSAValue] | None:
-    """The values whose lanes are each computed from the same lane of an operand, or are it; None for other uses."""
+    """Return the values that an op computes lane by lane from an operand, or passes it on as; None for other ops."""
     if user.name.startswith(("arith.", "math.")) or isinstance(user, vector.FMAOp):
         return user.results
-    loop, first = (user.parent_op(), 0) if isinstance(user, scf.YieldOp) else (user, 3)
-    if not isinstance(loop, scf.ForOp) or operand < first:
+    loop, first_carried = (user.parent_op(), 0) if isinstance(user, scf.YieldOp) else (user, 3)
+    if not isinstance(loop, scf.ForOp) or operand < first_carried:
         return None
-    return loop.results[operand - first], loop.body.block.args[operand - first + 1]
+    return loop.results[operand - first_carried], loop.body.block.args[operand - first_carried + 1]
 
 
 def _stores_masked(user: Operation, operand: int, mask: SSAValue) -> bool:
-    """Whether an op uses an operand only as the value that it stores under a mask."""
+    """Return whether an op uses an operand only as the value of a masked store."""
     store = access(user)
     return store is not None and store.is_store and store.mask is mask and operand == len(user.operands) - 1
 
 
 def _accesses_before(op: Operation, accesses: _AccessCache) -> Iterator[LowAccess]:
-    """The accesses that surely ran before an op: earlier in its block or in a surrounding one.
-
-    Not before a parallel loop around it: what other iterations may write meanwhile is not loaded and stored back.
-    """
-    place: Operation | None = op
-    while place is not None and not isinstance(place, scf.ParallelOp):
-        earlier = place.prev_op
+    """Yield the accesses that certainly ran before an op: earlier in its block or in one around it. The search ends at
+    a parallel loop: other iterations may write the element meanwhile."""
+    position: Operation | None = op
+    while position is not None and not isinstance(position, scf.ParallelOp):
+        earlier = position.prev_op
         while earlier is not None:
             accessed = accesses.of(earlier)
             if accessed is not None:
                 yield accessed
             earlier = earlier.prev_op
-        place = place.parent_op()
+        position = position.parent_op()
 
 
 def _rebuild(loop: scf.ForOp, groups: list[list[LowAccess]]) -> None:
-    """The loop with one loop-carried value more for each group: loaded before it, stored after it."""
+    """Rebuild the loop with one more loop-carried value for each group, loaded before the loop and stored after it."""
     rewriter, body = PatternRewriter(loop), loop.body.block
     initial, carried = [], []
     for group in groups:
@@ -195,26 +197,26 @@ def _rebuild(loop: scf.ForOp, groups: list[list[LowAccess]]) -> None:
     terminator = body.last_op
     assert isinstance(terminator, scf.YieldOp)
     rewriter.replace(terminator, scf.YieldOp(*terminator.operands, *carried))
-    new = scf.ForOp(loop.lb, loop.ub, loop.step, [*loop.iter_args, *initial], loop.detach_region(loop.body))
-    new.attributes |= loop.attributes
-    carried_out = rewriter.insert(new).results
-    for group, value in zip(groups, carried_out[len(loop.results) :], strict=True):
+    new_loop = scf.ForOp(loop.lb, loop.ub, loop.step, [*loop.iter_args, *initial], loop.detach_region(loop.body))
+    new_loop.attributes |= loop.attributes
+    results = rewriter.insert(new_loop).results
+    for group, value in zip(groups, results[len(loop.results) :], strict=True):
         stores = [a for a in group if a.is_store]
         rewriter.insert(stores[0].with_stored(value))
         for store in stores:
             Rewriter.erase_op(store.op)
-    rewriter.replace(loop, [], carried_out[: len(loop.results)])
+    rewriter.replace(loop, [], results[: len(loop.results)])
 
 
-def _carried_value(group: list[LowAccess], value: SSAValue, kept: Operation) -> SSAValue:
-    """Replace the group's loads by the value that flows through the body; the value at its end. The load that is kept
-    is detached, the others are erased."""
+def _carried_value(group: list[LowAccess], value: SSAValue, kept_load: Operation) -> SSAValue:
+    """Replace the group's loads by the value that flows through the body; return the value at its end. `kept_load` is
+    detached, other loads are erased."""
     for a in group:
         if a.is_store:
             value = a.stored
             continue
         a.op.results[0].replace_all_uses_with(value)
-        if a.op is kept:
+        if a.op is kept_load:
             a.op.detach()
         else:
             Rewriter.erase_op(a.op)
@@ -222,7 +224,7 @@ def _carried_value(group: list[LowAccess], value: SSAValue, kept: Operation) -> 
 
 
 def _forward_stores(block: Block, accesses: _AccessCache) -> None:
-    """Within a block: a load takes the value last stored to its place; a store overwritten unread is dropped."""
+    """Forward stores to later loads of the same element in a block, and erase stores that are overwritten unread."""
     forms = Forms()
     live: dict[SSAValue, _LiveStores] = {}
     for op in list(block.ops):
@@ -237,7 +239,7 @@ def _forward_stores(block: Block, accesses: _AccessCache) -> None:
                 stores = live[accessed.buffer] = _LiveStores(forms)
             stores.overwrite(accessed)
         elif stores is not None:
-            source = stores.at.get(accessed.place)
+            source = stores.by_place.get(accessed.place)
             if source is not None and _uses_masked_lanes_only(accessed):
                 op.results[0].replace_all_uses_with(source.stored)
                 block.erase_op(op)
@@ -246,24 +248,24 @@ def _forward_stores(block: Block, accesses: _AccessCache) -> None:
 
 
 class _LiveStores:
-    """The stores to one buffer that hold its current content, by their places, and the latest op that touched it."""
+    """The stores that determine the content of a buffer, by element, and the latest op that accessed it."""
 
     def __init__(self, forms: Forms) -> None:
-        self.at: dict[object, LowAccess] = {}
+        self.by_place: dict[object, LowAccess] = {}
         self.latest: Operation | None = None
         self._overlaps = Overlaps(forms)
 
     def overwrite(self, store: LowAccess) -> None:
-        """Take in a store; one to the same place that nothing has followed is erased."""
-        old = self.at.get(store.place)
-        dead = old is not None and self.latest is old.op
+        """Record a store; erase the former store to its element if no access is between."""
+        former = self.by_place.get(store.place)
+        is_dead = former is not None and self.latest is former.op
         for overlapping in self._overlaps.meeting(store):
             self._overlaps.remove(overlapping)
-            del self.at[overlapping.place]
-        if dead and old is not None:
-            Rewriter.erase_op(old.op)
+            del self.by_place[overlapping.place]
+        if is_dead and former is not None:
+            Rewriter.erase_op(former.op)
         self._overlaps.add(store)
-        self.at[store.place] = store
+        self.by_place[store.place] = store
         self.latest = store.op
 
 

@@ -1,4 +1,4 @@
-"""The default loop order: contiguous accesses innermost. Legal by construction, so it needs no analysis."""
+"""reorder-contiguous: the default loop order, with contiguous accesses innermost; legal by construction."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class ReorderContiguousPass(ModulePass):
 
 
 def reorder_contiguous(program: Program) -> Program:
-    """A program in its default loop order; see the pass."""
+    """Return a program in its default loop order; see the pass."""
     nests = dict(_reordered_nests(program))
     return replace(program, body=tuple(nests.get(n, node) for n, node in enumerate(program.body))) if nests else program
 
 
 def _reordered_nests(program: Program) -> Iterator[tuple[int, Node]]:
-    """The nests that are better run in another order, by their positions."""
+    """Yield nests with a better loop order, with their positions."""
     for position, node in enumerate(program.body):
         blocks = blocks_in(node)
         if isinstance(node, Loop) and len(blocks) == 1 and blocks[0].table is None:

@@ -1,4 +1,4 @@
-"""split-constants: nests that depend on constant arguments alone become a function of their own, which runs once."""
+"""split-constants: nests that depend on constant arguments alone become a separate function, which runs once."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class SplitConstantsPass(ModulePass):
         func @f.prepare(%W, %P) attributes {aligned = [1], outputs = 1} { nest { P = pack(W) } }
         func @f(%X, %P, %Y) attributes {aligned = [1], outputs = 1} { nest { Y = X * P } }
 
-    A nest of the function's top level moves if all it reads are constants or temporaries that are prepared too, and
-    all it writes are temporaries that no other nest writes, nor reads before they are complete; the order is kept.
-    Temporaries that cross become arguments, after the inputs and before the outputs. Constants that nothing reads any
-    more are no arguments; those that stay, and what crosses, are aligned to 64 bytes in the function that is called.
-    Without a nest that moves there is no second function.
+    A nest of the function's top level moves if it reads only constants and prepared temporaries, and writes only
+    temporaries that no other nest writes, or reads before they are complete; the order of nests does not change.
+    Temporaries between the functions become arguments, after the inputs and before the outputs. Constants without
+    readers are dropped from the arguments; the others, and the temporaries between the functions, are aligned to 64
+    bytes in the function that is called. If no nest moves there is no second function.
 
-    `function` picks one of several. Raises InputError for a name that is no input of the function, and for one that
-    the function writes. Elsewhere: onnxruntime's and oneDNN's prepacked weights, TVM's bound parameters.
+    `function` selects one of several. Raises InputError for a name that is no input of the function, and for an input
+    that the function writes. Elsewhere: onnxruntime's and oneDNN's prepacked weights, TVM's bound parameters.
     """
 
     name = "split-constants"
@@ -54,17 +54,17 @@ class SplitConstantsPass(ModulePass):
         if not is_main(old) and not any(isinstance(inner, loop.Placed) for inner in old.walk()):
             raise InputError(f"@{old.sym_name.data} is not at the loop level; lower it with te-to-loop")
         parts = split(old, self.names, taken=[f.sym_name.data for f in functions(op)])
-        for new in parts.written():
+        for new in parts.functions():
             op.body.block.insert_op_before(new, old)
         op.body.block.erase_op(old)
 
 
 @dataclass(frozen=True)
 class SplitProgram:
-    """The two functions: the one of each call, and the one that runs once before, None if nothing can move.
+    """The function of each call, and the function that runs once before, None if no nest moves.
 
-    aligned: the names of their arguments that are aligned to 64 bytes; where calls read constants, these are as well.
-    attributes: further ones of their IR.
+    aligned: the names of arguments that are aligned to 64 bytes; in the function of each call constants are, too.
+    attributes: of both functions.
     """
 
     main: Program
@@ -75,20 +75,20 @@ class SplitProgram:
 
     @property
     def prepared(self) -> list[str]:
-        """The buffers that the preparation fills and the main function reads."""
+        """The buffers that the preparation writes and the main function reads."""
         return [] if self.prepare is None else [b.name for b in _results(self.prepare)]
 
-    def written(self) -> list[FuncOp]:
-        """Both as new IR, the preparation first; arguments as in the programs."""
-        before = [] if self.prepare is None else [_function_of(self.prepare, self.aligned, self.attributes)]
-        return [*before, _function_of(self.main, self.aligned | self.constants, self.attributes)]
+    def functions(self) -> list[FuncOp]:
+        """Return both as IR, the preparation first."""
+        preparation = [] if self.prepare is None else [_function_of(self.prepare, self.aligned, self.attributes)]
+        return [*preparation, _function_of(self.main, self.aligned | self.constants, self.attributes)]
 
 
 def split(function: FuncOp, constants: Collection[str], taken: Sequence[str] = (), apart: bool = True) -> SplitProgram:
     """Split a loop function by the names of its constant inputs, as `program.read` names them; see the pass.
 
-    `taken` are the names that functions have; without `apart` the function stays whole. Raises InputError for names
-    that are not of inputs that stay unwritten.
+    taken: names of the module's functions. apart: False to leave the function whole. Raises InputError for names that
+    are no inputs, or of inputs that are written.
     """
     program = read(function)
     aligned = [program.arguments[n].name for n in sorted(positions(function, "aligned"))]
@@ -105,7 +105,7 @@ def split_program(
     taken: Sequence[str] = (),
     apart: bool = True,
 ) -> SplitProgram:
-    """`split` of a program as a tree: `aligned` are its aligned arguments, `attributes` those of its function."""
+    """Split a program as a tree: `aligned` are its aligned arguments, `attributes` those of its function."""
     check_constants(program, constants)
     if not apart:
         return SplitProgram(program, None, frozenset(aligned), frozenset(), attributes)
@@ -117,7 +117,7 @@ def split_program(
 
 
 def without_preparation(program: Program) -> Program:
-    """The part of a program that each call runs, when all that depends on its constants alone is prepared."""
+    """Return the part of a program that each call runs, with all nests that depend on its constants alone moved out."""
     if not program.constants and not program.literals:
         return program
     _, after, crossing = _partition(program, program.constants)
@@ -125,17 +125,17 @@ def without_preparation(program: Program) -> Program:
 
 
 def _partition(program: Program, constants: Collection[str]) -> tuple[list[Node], list[Node], list[Buffer]]:
-    """The nests that run before, the nests of each call, and the temporaries that the former write for the latter."""
+    """Return the nests that run once, the nests of each call, and the temporaries between them."""
     moved = _movable_nests(program, constants)
     nests = {n: node for n, node in enumerate(program.body) if not isinstance(node, Alloc)}
-    before: list[Node] = [node for n, node in nests.items() if n in moved]
-    after: list[Node] = [node for n, node in nests.items() if n not in moved]
-    crossing = _crossing_buffers(program, before, after)
-    return (before, after, crossing) if crossing else ([], [*before, *after], [])
+    once: list[Node] = [node for n, node in nests.items() if n in moved]
+    each_call: list[Node] = [node for n, node in nests.items() if n not in moved]
+    shared = _crossing_buffers(program, once, each_call)
+    return (once, each_call, shared) if shared else ([], [*once, *each_call], [])
 
 
 def check_constants(program: Program, constants: Collection[str]) -> None:
-    """Raise InputError for names that are not of inputs that stay unwritten."""
+    """Raise InputError for names that are no inputs, or of inputs that are written."""
     inputs = [b.name for b in program.arguments[: len(program.arguments) - program.outputs]]
     for name in constants:
         if name in inputs and program.writers[name]:
@@ -151,16 +151,14 @@ def _results(program: Program) -> tuple[Buffer, ...]:
 
 
 def _movable_nests(program: Program, constants: Collection[str]) -> set[int]:
-    """The positions of the nests that can run before: all but those with other inputs, and those that depend on them.
-
-    The greatest such set: nests that cannot move are removed until the set is closed.
-    """
+    """Return the positions of the nests that can run once: the largest set without other inputs and without dependences
+    on nests outside it. All nests that cannot move are removed repeatedly until none is left."""
     uses = {n: _uses(node) for n, node in enumerate(program.body) if not isinstance(node, Alloc)}
     moved = set(uses)
     while True:
-        settled = _completed_buffers(program, uses, moved)
-        available = settled | set(constants) | set(program.stated)
-        staying = {n for n in moved if not (uses[n].reads <= available and uses[n].writes <= settled)}
+        completed = _completed_buffers(program, uses, moved)
+        available = completed | set(constants) | set(program.stated)
+        staying = {n for n in moved if not (uses[n].reads <= available and uses[n].writes <= completed)}
         if not staying:
             return moved
         moved -= staying
@@ -168,7 +166,7 @@ def _movable_nests(program: Program, constants: Collection[str]) -> set[int]:
 
 @dataclass(frozen=True)
 class _Uses:
-    """The buffers from outside that a nest reads and writes."""
+    """The buffers from outside of a nest that it reads and writes."""
 
     reads: set[str]
     writes: set[str]
@@ -181,22 +179,20 @@ def _uses(node: Node) -> _Uses:
 
 
 def _completed_buffers(program: Program, uses: dict[int, _Uses], moved: set[int]) -> set[str]:
-    """The temporaries that only moved nests write, and that are complete when a nest that stays reads them.
-
-    One of another scope than global is no argument of functions: no nest that stays may read it.
-    """
-    settled = set()
+    """Return the temporaries that only moved nests write, complete before any other nest reads them. A temporary of
+    another scope than global cannot be an argument: only moved nests may read it."""
+    completed = set()
     for buffer in [node.buffer for node in program.body if isinstance(node, Alloc)]:
         writers = {n for n, use in uses.items() if buffer.name in use.writes}
         readers = {n for n, use in uses.items() if buffer.name in use.reads} - moved
-        complete = max(writers, default=0) <= min(readers, default=len(program.body))
-        if writers <= moved and complete and (buffer.scope == "global" or not readers):
-            settled.add(buffer.name)
-    return settled
+        is_complete = max(writers, default=0) <= min(readers, default=len(program.body))
+        if writers <= moved and is_complete and (buffer.scope == "global" or not readers):
+            completed.add(buffer.name)
+    return completed
 
 
 def _crossing_buffers(program: Program, before: Sequence[Node], after: Sequence[Node]) -> list[Buffer]:
-    """The temporaries that moved nests write and others read, in the order of the program."""
+    """Return the temporaries that moved nests write and others read, in the order of the program."""
     shared = touched(before)[1] & touched(after)[0]
     return [node.buffer for node in program.body if isinstance(node, Alloc) and node.buffer.name in shared]
 
@@ -218,26 +214,25 @@ def _prepare(program: Program, nests: Sequence[Node], crossing: Sequence[Buffer]
 
 
 def _literals(program: Program, nests: Sequence[Node]) -> tuple[Literal, ...]:
-    """The literals that nests read."""
+    """Return the literals that nests read."""
     reads, _ = touched(nests)
     return tuple(literal for literal in program.literals if literal.buffer.name in reads)
 
 
 def _body(program: Program, nests: Sequence[Node], crossing: Sequence[Buffer]) -> tuple[Node, ...]:
-    """Nests of the program, and the allocations of the buffers that they use and that are no arguments, in its
-    order."""
+    """Return nests with the allocations of their temporaries that are no arguments, in the order of the program."""
     reads, writes = touched(nests)
     allocated = (reads | writes) - {b.name for b in crossing}
-    kept = {id(node) for node in nests}
-    body = [n for n in program.body if id(n) in kept or (isinstance(n, Alloc) and n.buffer.name in allocated)]
+    node_ids = {id(node) for node in nests}
+    body = [n for n in program.body if id(n) in node_ids or (isinstance(n, Alloc) and n.buffer.name in allocated)]
     return tuple(body)
 
 
 def _function_of(program: Program, aligned: Collection[str], attributes: Mapping[str, Attribute]) -> FuncOp:
-    """The function of a program, with further attributes and the positions of its aligned arguments."""
-    new = write(program)
-    new.attributes = {**attributes, **new.attributes}
+    """Write a program as a function, with the positions of its aligned arguments and further attributes."""
+    function = write(program)
+    function.attributes = {**attributes, **function.attributes}
     positions = [n for n, buffer in enumerate(program.arguments) if buffer.name in aligned]
     if positions:
-        new.attributes["aligned"] = DenseArrayBase.from_list(i64, positions)
-    return new
+        function.attributes["aligned"] = DenseArrayBase.from_list(i64, positions)
+    return function

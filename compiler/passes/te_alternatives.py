@@ -1,4 +1,4 @@
-"""te-alternatives: te functions in the forms of laws that are choices."""
+"""te-alternatives: rewrite te functions by laws that are choices."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from compiler.types.policies import policy_named
 
 @dataclass(frozen=True)
 class TeAlternativesPass(ModulePass):
-    """Make te functions canonical, and rewrite each by laws that are choices, while one gains.
+    """Canonicalise te functions, and rewrite each by laws that are choices, as long as one has an estimated gain.
 
         %S = te.compute "S" [i = 64, j = 8, reduce k = 32] combine [add] (%a = %A[i, j, k] ...)
         %T = te.compute "T" [i = 64, reduce j = 8] combine [add] (%s = %S[i, j] ...) { te.yield %s }
       ->
         %sum0 = te.compute "sum0" [i0 = 64, reduce r0 = 32, reduce r1 = 8] combine [add] (%a0_1 = %a0[i0, r1, r0] ...)
 
-    The laws are those of `compiler.alternatives.PROGRAM_LAWS`, of each the form with the largest estimated gain on this
-    machine. `policy` is strict, contract or fast; `error` is the error that is accepted, max|y - y64| / max|y|: by
-    default no more than the written form's.
+    The laws are `compiler.alternatives.PROGRAM_LAWS`; of each the form with the largest estimated gain on this machine
+    is used. `policy` is strict, contract or fast; `error` is the accepted error, max|y - y64| / max|y|, by default that
+    of the written form.
 
     Raises InputError for a function that is not at the te level, and for another policy.
     """

@@ -1,4 +1,4 @@
-"""te-canonicalize: te functions that compute the same in the same way get one text."""
+"""te-canonicalize: equivalent te functions become equal texts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from compiler.graph.canonical import canonicalize
 
 @dataclass(frozen=True)
 class TeCanonicalizePass(ModulePass):
-    """Rewrite te functions by laws that keep every result, and order and name what is left by structure.
+    """Rewrite te functions by laws that preserve every result, then order and name computes by structure.
 
         %T = te.compute "T" [j = 8, i = 4] (%b = %B[i, j] ...) { te.yield %b }
         %C = te.compute "C" [i = 4, j = 8] (%a = %A[i, j] ..., %t = %T[j, i] ...) { arith.addf %a, %t }
       ->
         %map0 = te.compute "map0" [i0 = 4, i1 = 8] (%a1_1 = %a1[i0, i1] ..., %a0_1 = %a0[i0, i1] ...) { arith.addf }
 
-    The laws are those of `compiler.graph.laws`: results are the same bit for bit, whichever NaN it is, up to the order
-    of a reduction, which is open. Names, the order of computes, commutative operands and reduce axes, and for private
-    functions that others call the order of arguments and results, do not change the text.
+    The laws are those of `compiler.graph.laws`: results are equal bit for bit, but for the payload of NaN and the order
+    of reductions. The text does not depend on names, on the order of computes, commutative operands and reduce axes,
+    and for private functions that are called on the order of arguments and results.
 
     Raises InputError for a function that is not at the te level.
     """

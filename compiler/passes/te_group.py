@@ -1,4 +1,4 @@
-"""te-group: a te function becomes a function that calls its groups."""
+"""te-group: a te function becomes calls of its groups."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ class TeGroupPass(ModulePass):
         func private @group_0(%X, %W) attributes {te.group} { %T = X * W;  %R = relu(%T);  return %R }
         func private @group_1(%R) attributes {te.group} { %S = softmax(%R);  return %S }
 
-    A contraction takes along what is elementwise before and after it; reductions of the same rows are one group, and so
-    are attention and two products with short rows between them; elementwise computes are joined. A group has at most
-    64 computes and 512 scalar operations: a longer one is cut where fewest bytes pass. What others read of a group, or
-    the function returns, are its results; what it reads from outside are its arguments. Groups that differ by names
-    only are one function; they are numbered by their first calls.
+    A contraction is grouped with the elementwise computes before and after it; reductions of the same rows are one
+    group, and so are attention and two products with short rows between them; elementwise computes are joined. A group
+    has at most 64 computes and 512 scalar operations: a longer one is cut where the fewest bytes cross. Values that
+    other groups read, or the function returns, are a group's results; values from outside are its arguments. Groups
+    that are equal up to names are one function; they are numbered by their first calls.
 
-    A function of one group stays as it is, and so does a module that has groups: it is verified. Raises Refusal, a
-    VerifyException, for groups that are public or call, and for functions that call others than groups, or compute
-    beside their calls.
+    A function of one group does not change. A module with groups does not either: it is verified. Raises Refusal, a
+    VerifyException, for groups that are public or have calls, and for functions that call functions other than groups,
+    or have computes beside their calls.
     Elsewhere: Relay's FuseOps, XLA's fusion, oneDNN Graph's partitions.
     """
 
     name = "te-group"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        made = group(op)
-        if made is not op:
-            for old in list(op.ops):
-                op.body.block.erase_op(old)
-            for new in list(made.ops):
-                new.detach()
-                op.body.block.add_op(new)
+        grouped = group(op)
+        if grouped is not op:
+            for function in list(op.ops):
+                op.body.block.erase_op(function)
+            for function_ in list(grouped.ops):
+                function_.detach()
+                op.body.block.add_op(function_)

@@ -1,4 +1,4 @@
-"""Which of some buffers an op touches, for passes that go through a block once."""
+"""The buffers that an op accesses."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from compiler.dialects.upstream.walk import ops_in
 
 
 def accessed_buffers(op: Operation, buffers: Container[SSAValue]) -> set[SSAValue]:
-    """Those of some buffers that the ops at or inside an op may read or write; a prefetch does neither."""
+    """Return the buffers among `buffers` that an op or its nested ops may read or write; a prefetch does neither."""
     inside = ops_in(op) if op.regions else (op,)
     return {value for o in inside for value in o.operands if value in buffers and not isinstance(o, PrefetchOp)}

@@ -1,4 +1,4 @@
-"""Scatters that together write neighbouring elements become vector stores of a transposed tile."""
+"""transpose-scatters: scatters of neighbouring elements become vector stores of a transposed tile."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from compiler.passes.touches import accessed_buffers
 
 _INDEX = IndexType()
 MAX_ROWS = 32
-"""The most scatters that become one tile: its vectors live in registers at once."""
+"""The most scatters of a tile: its vectors are in registers at the same time."""
 
 
 @dataclass(frozen=True)
 class TransposeScattersPass(ModulePass):
-    """Store what unrolled scatters of one stride write side by side as rows of a tile, transposed in registers.
+    """Replace unrolled scatters of one stride by vector stores of a tile, transposed in registers.
 
         scatter a, T[0] [0, 2, 4, 6];  scatter b, T[1] [0, 2, 4, 6]
       ->
         store (a0 b0 a1 b1), T[0];  store (a2 b2 a3 b3), T[4]
 
-    The scatters stand in one block, with one mask, nothing between them touches their buffer, and the first elements
-    of their lanes are neighbours. Where that is not so they stay as they are. The transposition takes log2(rows)
-    perfect shuffles of each vector (Stone 1971), as packing in BLIS' and Eigen's kernels does.
+    The scatters are in one block, with one mask and no other access to their buffer between them, and their first
+    elements are neighbours. Other scatters do not change. The transposition takes log2(rows) perfect shuffles of each
+    vector (Stone 1971), as in the packing of BLIS' and Eigen's kernels.
 
     `python -m benchmarks.price transposes`, times without over with: convolutions 1.10 to 1.53, matrix products 1.09 to
     1.14, attention 1.03, gradients of weights 1.06.
@@ -66,7 +66,7 @@ class TransposeScattersPass(ModulePass):
 
 @dataclass(frozen=True)
 class _Row:
-    """One scatter: where it starts, in elements of its buffer."""
+    """A scatter, and the offset of its first element in the buffer."""
 
     op: ScatterOp
     offset: Linear
@@ -74,7 +74,7 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Tile:
-    """Scatters of one stride and one mask whose places are neighbours, in the order of memory."""
+    """Scatters of one stride and one mask with neighbouring first elements, in the order of memory."""
 
     rows: tuple[_Row, ...]
     last: ScatterOp
@@ -83,44 +83,44 @@ class _Tile:
 
     @property
     def width(self) -> int:
-        """How many vectors are shuffled: the rows, filled up to a power of two."""
+        """The number of shuffled vectors: the rows, padded to a power of two."""
         return 1 << (len(self.rows) - 1).bit_length()
 
     @property
     def is_dense(self) -> bool:
-        """Whether the transposed rows follow each other without a gap."""
+        """Whether the transposed rows are contiguous."""
         return len(self.rows) == self.width == self.stride
 
     @property
     def can_be_shuffled(self) -> bool:
-        """Whether vectors can be halved, and each holds whole rows or is a whole part of one."""
+        """Whether vectors can be halved, and each has whole rows or is a whole part of one."""
         parts = self.is_dense and self.width % self.lanes == 0
         return self.lanes % 2 == 0 and (parts or self.lanes % self.width == 0)
 
 
 def _tiles(block: Block) -> Iterator[_Tile]:
-    """The tiles of a block; the scatters of each follow each other with no other access to their buffer."""
+    """Yield the tiles of a block: runs of scatters without another access to their buffer."""
     forms = Forms()
-    open: dict[SSAValue, list[_Row]] = {}
+    open_runs: dict[SSAValue, list[_Row]] = {}
     for op in block.ops:
-        used = accessed_buffers(op, open) if open else ()
-        for base in [base for base in open if base in used and not _continues_run(open[base][0].op, op)]:
-            yield from _tile_of(open.pop(base))
+        used = accessed_buffers(op, open_runs) if open_runs else ()
+        for base in [base for base in open_runs if base in used and not _continues_run(open_runs[base][0].op, op)]:
+            yield from _tile_of(open_runs.pop(base))
         if isinstance(op, ScatterOp) and _stride(op) is not None:
-            open.setdefault(op.base, []).append(_Row(op, _offset(forms, op)))
-    for rows in open.values():
+            open_runs.setdefault(op.base, []).append(_Row(op, _offset(forms, op)))
+    for rows in open_runs.values():
         yield from _tile_of(rows)
 
 
 def _continues_run(first: ScatterOp, op: Operation) -> bool:
-    """Whether an op that touches the buffer of a run of scatters is one of them."""
+    """Return whether an op that accesses the buffer of a run of scatters continues the run."""
     if not isinstance(op, ScatterOp) or op.base is not first.base:
         return False
     return op.mask is first.mask and op.index_vec is first.index_vec and op.value.type == first.value.type
 
 
 def _tile_of(rows: list[_Row]) -> Iterator[_Tile]:
-    """The tile of a run, if the places of all its rows differ by one, in the order of memory."""
+    """Yield the tile of a run, if the offsets of its rows are consecutive."""
     last, stride = rows[-1].op, _stride(rows[0].op)
     assert stride is not None and isinstance(last.value.type, VectorType)
     ordered = tuple(sorted(rows, key=lambda row: row.offset.constant))
@@ -133,8 +133,8 @@ def _tile_of(rows: list[_Row]) -> Iterator[_Tile]:
 
 
 def _stride(op: ScatterOp) -> int | None:
-    """By how many elements a scatter steps from lane to lane, if that is a constant above zero; its buffer is static
-    and row-major."""
+    """Return the distance between lanes of a scatter, if it is a positive constant and the buffer is static and
+    row-major."""
     type = op.base.type
     assert isinstance(type, MemRefType)
     if not type.has_static_shape() or not isinstance(type.layout, NoneAttr):
@@ -148,7 +148,7 @@ def _stride(op: ScatterOp) -> int | None:
 
 
 def _strides(op: ScatterOp) -> list[int]:
-    """The elements between neighbours along each dimension of a scatter's buffer."""
+    """Return the stride of each dimension of a scatter's buffer."""
     assert isinstance(op.base.type, MemRefType)
     shape = op.base.type.get_shape()
     return [prod(shape[d + 1 :]) for d in range(len(shape))]
@@ -162,7 +162,7 @@ def _offset(forms: Forms, op: ScatterOp) -> Linear:
 
 
 class _TransposedStores:
-    """The shuffles and stores that replace the scatters of a tile, in the place of the last."""
+    """The shuffles and stores that replace the scatters of a tile, at the last of them."""
 
     def __init__(self, tile: _Tile) -> None:
         self.tile = tile
@@ -173,7 +173,7 @@ class _TransposedStores:
         self._insert = Builder(InsertPoint.before(tile.last)).insert
 
     def build(self) -> None:
-        """Store the transposed tile in pieces: whole vectors where it is dense, else a row each."""
+        """Store the transposed tile: in whole vectors if it is dense, else row by row."""
         tile = self.tile
         size = tile.lanes if tile.is_dense else tile.width
         for number, value in enumerate(self._pieces(size)):
@@ -184,13 +184,13 @@ class _TransposedStores:
             Rewriter.erase_op(row.op)
 
     def _pieces(self, size: int) -> Iterator[SSAValue]:
-        """The tile's elements in the order of memory, in vectors of a size."""
+        """Yield the tile's elements in the order of memory, in vectors of `size`."""
         for value in self._transposed():
             for start in range(0, self.tile.lanes, size):
-                yield value if size == self.tile.lanes else self._shuffled(value, value, range(start, start + size))
+                yield value if size == self.tile.lanes else self._shuffle(value, value, range(start, start + size))
 
     def _transposed(self) -> list[SSAValue]:
-        """The tile's elements in the order of memory, by perfect shuffles of all vectors."""
+        """Transpose by perfect shuffles; return the tile's elements in the order of memory."""
         values = [row.op.value for row in self.tile.rows]
         values += values[-1:] * (self.tile.width - len(values))
         count, half = self.tile.lanes, self.tile.lanes // 2
@@ -198,39 +198,39 @@ class _TransposedStores:
         high = [pick + half for pick in low]
         for _ in range(self.tile.width.bit_length() - 1):
             pairs = zip(values[: len(values) // 2], values[len(values) // 2 :], strict=True)
-            values = [self._shuffled(a, b, picks) for a, b in pairs for picks in (low, high)]
+            values = [self._shuffle(a, b, picks) for a, b in pairs for picks in (low, high)]
         return values
 
-    def _store(self, value: SSAValue, row: int, behind: int, lanes: Sequence[int | None]) -> None:
-        """Store a vector at a transposed row; `lanes` are the lanes of its scatters, None for a vector of no
-        scatter."""
-        places = list(self.indices)
+    def _store(self, value: SSAValue, row: int, column: int, lanes: Sequence[int | None]) -> None:
+        """Store a vector at a transposed row and column `column`; `lanes` are the lanes of its scatters, None for
+        padding."""
+        indices = list(self.indices)
         if row:
-            places[self.dim] = self._plus(places[self.dim], row * self.step)
-        if behind:
-            places[-1] = self._plus(places[-1], behind)
-        is_whole = None not in lanes
-        if _is_true(self.mask) and is_whole:
-            self._insert(builders.store_lanes(value, self.base, places))
+            indices[self.dim] = self._add_constant(indices[self.dim], row * self.step)
+        if column:
+            indices[-1] = self._add_constant(indices[-1], column)
+        is_full = None not in lanes
+        if _is_true(self.mask) and is_full:
+            self._insert(builders.store_lanes(value, self.base, indices))
             return
         if _is_true(self.mask):
-            mask = self._truths([int(lane is not None) for lane in lanes])
+            mask = self._mask_constant([int(lane is not None) for lane in lanes])
         else:
-            none = self._truths([0] * self.tile.lanes)
-            mask = self._shuffled(self.mask, none, [self.tile.lanes if lane is None else lane for lane in lanes])
-        self._insert(builders.store_masked(self.base, places, mask, value))
+            no_lanes = self._mask_constant([0] * self.tile.lanes)
+            mask = self._shuffle(self.mask, no_lanes, [self.tile.lanes if lane is None else lane for lane in lanes])
+        self._insert(builders.store_masked(self.base, indices, mask, value))
 
-    def _shuffled(self, a: SSAValue, b: SSAValue, picks: Sequence[int]) -> SSAValue:
+    def _shuffle(self, a: SSAValue, b: SSAValue, lanes: Sequence[int]) -> SSAValue:
         assert isinstance(a.type, VectorType)
-        type, mask = builders.vector_type(a.type.element_type, len(picks)), _shuffle_mask(tuple(picks))
+        type, mask = builders.vector_type(a.type.element_type, len(lanes)), _shuffle_mask(tuple(lanes))
         shuffle = vector.ShuffleOp.create(operands=[a, b], result_types=[type], properties={"mask": mask})
         return self._insert(shuffle).results[0]
 
-    def _plus(self, index: SSAValue, number: int) -> SSAValue:
+    def _add_constant(self, index: SSAValue, number: int) -> SSAValue:
         shift = self._insert(builders.constant(IntegerAttr(number, _INDEX)))
         return self._insert(builders.added(index, shift.result)).result
 
-    def _truths(self, values: Sequence[int]) -> SSAValue:
+    def _mask_constant(self, values: Sequence[int]) -> SSAValue:
         type = builders.vector_type(i1, len(values))
         return self._insert(builders.constant(DenseIntOrFPElementsAttr.from_list(type, list(values)))).result
 
@@ -241,7 +241,7 @@ def _shuffle_mask(picks: tuple[int, ...]) -> DenseArrayBase:
 
 
 def _is_true(mask: SSAValue) -> bool:
-    """Whether a mask is the constant that is true in each lane."""
+    """Return whether a mask is the constant of all lanes."""
     match mask.owner:
         case arith.ConstantOp(value=DenseIntOrFPElementsAttr() as literal):
             return all(literal.get_values())

@@ -1,6 +1,6 @@
-"""expand-math: exp, log, tanh, erf, sin and their kin as polynomials, in arith and fused multiply-adds.
+"""expand-math: exp, log, tanh, erf, sin and similar functions as polynomials, in arith and math.fma.
 
-values.py          formulas on floats and bits, as ops
+values.py          operators that build ops on floats and their bits
 exponential.py     exp, exp2, expm1        logarithm.py      log, log2, log10, log1p
 hyperbolic.py      tanh                    error_function.py erf, erfc
 trigonometric.py   sin, cos                large_angles.py   f32 angles of any size
@@ -57,9 +57,9 @@ LIBRARY_EXPANSIONS: dict[type[Operation], Callable[..., Real]] = {
     math.SinOp: trigonometric.sin,
     math.CosOp: trigonometric.cos,
 }
-"""Expansions that leave some arguments to the C library."""
+"""Expansions with a call of the C library for some arguments."""
 EXACT_OPS = (RemFOp,)
-"""Ops whose expansions round as the library does, not at all: they are expanded under strict too."""
+"""Ops whose expansions are exact, as the library is: they are expanded under strict, too."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,10 @@ class ExpandMathPass(ModulePass):
         ...                                                      // r = x - n log 2, p = its polynomial
         %y = intr.ldexp %p, %n : vector<16xf32>, vector<16xi32>
 
-    A lane's result has the same bits as a scalar's, so that vectorizing changes none. `policy` is strict, contract or
-    fast; under strict only remainders are expanded, which are exact. Large arguments of sin and cos, and
-    large quotients of remainders, go to the C library, under an scf.if. An op
-    with the attribute `library_call` stays. Requires the low level. Raises LoweringError. Source: MLIR's
-    math-polynomial-approximation; Muller, "Elementary Functions", 2016.
+    Scalars and lanes have results of the same bits. `policy` is strict, contract or fast; under strict only remainders
+    are expanded, which are exact. Large arguments of sin and cos, and large quotients of remainders, are calls of the C
+    library under an scf.if. Ops with the attribute `library` are not expanded. Requires the low level. Raises
+    LoweringError. Source: MLIR's math-polynomial-approximation; Muller, "Elementary Functions", 2016.
     """
 
     name = "expand-math"
@@ -98,7 +97,7 @@ class ExpandMathPass(ModulePass):
 
 
 def _expand(op: Operation, pool: Constants) -> None:
-    """Put the polynomial of an op in its place, its constants into the function's pool."""
+    """Replace an op by its polynomial; constants go to the function's pool."""
     format, type_, block = _format(op), op.results[0].type, op.parent
     assert format is not None and block is not None
     lanes = type_.get_shape()[0] if isinstance(type_, VectorType) else None
@@ -112,12 +111,14 @@ def _expand(op: Operation, pool: Constants) -> None:
 
 
 def _format(op: Operation) -> Format | None:
-    """The format in which an op is expanded; None for one that stays."""
+    """Return the format in which an op is expanded; None for an op that is not."""
     if (type(op) not in EXPANSIONS and type(op) not in LIBRARY_EXPANSIONS) or LIBRARY in op.attributes:
         return None
     type_ = op.results[0].type
-    flat = not isinstance(type_, VectorType) or (type_.get_num_dims() == 1 and not type_.get_num_scalable_dims())
-    return FORMATS.get(element_of(type_)) if flat else None
+    has_supported_shape = not isinstance(type_, VectorType) or (
+        type_.get_num_dims() == 1 and not type_.get_num_scalable_dims()
+    )
+    return FORMATS.get(element_of(type_)) if has_supported_shape else None
 
 
 def _check_level(op: Operation) -> None:

@@ -1,7 +1,7 @@
-"""erf x: x times a polynomial of x^2 where x is small, else 1 - q(|x|)^4; erfc x: 1 - erf x, or a tail.
+"""erf x: x times a polynomial of x^2 for small x, else 1 - q(|x|)^4; erfc x: 1 - erf x, or a tail.
 
-Both are computed, and one is chosen. Source of erfc: Shepherd and Laframboise,
-"Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", 1981.
+Both branches are computed, and one is selected. Source of erfc: Shepherd and Laframboise, "Chebyshev approximation of
+(1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", 1981.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from compiler.passes.expand_math.exponential import exp_times
 from compiler.passes.expand_math.values import Real, at_most, fma, horner, select, with_sign_of
 
 _EDGE = 1.0
-"""Up to where x is small."""
+"""The limit of small x."""
 
 _ONE_FROM = {"f32": 4.2, "f64": 6.0}
-"""From where erf is the 1 that it rounds to."""
+"""From here on erf rounds to 1."""
 
 _SMALL = {
     "f32": (
@@ -42,13 +42,13 @@ _ROOT = {
         -2.35885043577889e-14,
     ),
 }
-"""The fourth root of 1 - erf t: a polynomial of less degree than its logarithm's, and without an exponential."""
+"""The fourth root of 1 - erf t: a polynomial of lower degree than for its logarithm, and without an exponential."""
 
 _ZERO_FROM = {"f32": 10.1, "f64": 27.3}
-"""Where erfc rounds to 0."""
+"""From here on erfc rounds to 0."""
 
 _CENTRE = 2.0
-"""Where p = (t - centre) / (t + centre) is 0: it maps all t of the tail to [-1, 1]."""
+"""The zero of p = (t - centre) / (t + centre), which maps all t of the tail to [-1, 1]."""
 
 _TAIL = {
     "f32": (
@@ -66,7 +66,7 @@ _TAIL = {
         -6.010371251593733e-09,
     ),
 }
-"""(t + centre) e^(t^2) erfc t, of p."""
+"""(t + centre) e^(t^2) erfc t, as a polynomial of p."""
 
 
 def erf(x: Real) -> Real:
@@ -78,19 +78,17 @@ def erf(x: Real) -> Real:
 
 
 def erfc(x: Real) -> Real:
-    """1 - erf x: as it stands where x is small, else of t = |x| the tail, or 2 less that of a negative x.
-
-    The tail is e^(-t^2) q(p) / (t + centre). What t^2 loses by rounding goes into the exponential, where a unit would
-    be t^2 units of the result; what 1 / (t + centre) loses is kept beside it.
-    """
+    """1 - erf x for small x; else the tail of t = |x|, or 2 - tail for negative x. The tail is e^(-t^2) q(p) / (t +
+    centre). The rounding error of t^2 is added in the exponent, where one ulp would be t^2 ulps of the result; that of
+    1 / (t + centre) is a correction term."""
     name = x.site.format.name
     size = x.magnitude()
     t = at_most(size, _ZERO_FROM[name])
-    share = x.site.real(1.0) / (t + _CENTRE)
-    lost = share * fma(share, -t, fma(share, -_CENTRE, 1.0))
-    q = horner(fma(lost, -2.0 * _CENTRE, fma(share, -2.0 * _CENTRE, 1.0)), _TAIL[name])
+    reciprocal = x.site.real(1.0) / (t + _CENTRE)
+    reciprocal_error = reciprocal * fma(reciprocal, -t, fma(reciprocal, -_CENTRE, 1.0))
+    q = horner(fma(reciprocal_error, -2.0 * _CENTRE, fma(reciprocal, -2.0 * _CENTRE, 1.0)), _TAIL[name])
     square = t * t
-    tail = exp_times(fma(q, share, q * lost), -square, fma(t, -t, square))
+    tail = exp_times(fma(q, reciprocal, q * reciprocal_error), -square, fma(t, -t, square))
     return select(size < 0.5, 1.0 - _near_zero(x), select(x < 0.0, 2.0 - tail, tail))
 
 

@@ -8,10 +8,10 @@ from compiler.passes.expand_math.values import Bits, Real, at_least, at_most, fm
 
 LOG2E = 1.4426950408889634
 LN2 = {"f32": (0.6931471824645996, -1.9046542121259336e-09), "f64": (0.6931471805599453, 2.3190468138462996e-17)}
-"""log 2 in two parts."""
+"""log 2 as a sum of two floats."""
 
 _EXP_LIMITS = {"f32": (-104.0, 89.0), "f64": (-746.0, 710.0)}
-"""Below the first the result is 0, above the second infinite."""
+"""Below the first limit the result is 0, above the second infinity."""
 
 _EXP = {
     "f32": (
@@ -56,29 +56,29 @@ _EXPM1 = {
 
 @dataclass(frozen=True)
 class _ReducedExponent:
-    """n, as a float and in the lowest bits of an integer, and r, at most log 2 / 2 either way."""
+    """x = n log 2 + r with |r| <= log 2 / 2; n as a float, and in the lowest bits of an integer."""
 
-    whole: Real
-    n: Bits
+    n_float: Real
+    n_bits: Bits
     r: Real
 
 
 def exp(x: Real) -> Real:
-    """e^x; subnormal results are rounded once more."""
+    """e^x; a subnormal result is rounded twice."""
     low, high = _EXP_LIMITS[x.site.format.name]
     return exp_in_range(at_least(at_most(x, high), low))
 
 
 def exp_in_range(x: Real, normal: bool = False) -> Real:
-    """e^x, for an x whose result neither overflows nor is far below the least number, or is `normal`."""
+    """e^x for an x without overflow or complete underflow; `normal` if the result is not subnormal either."""
     reduced = _reduce(x)
-    return ldexp(horner(reduced.r, _EXP[x.site.format.name]), reduced.n, normal)
+    return ldexp(horner(reduced.r, _EXP[x.site.format.name]), reduced.n_bits, normal)
 
 
-def exp_times(factor: Real, x: Real, rest: Real) -> Real:
-    """factor e^(x + rest), rounded once where it is subnormal; for a small rest, and an x as `exp_in_range` takes."""
+def exp_times(factor: Real, x: Real, correction: Real) -> Real:
+    """factor * e^(x + correction), rounded once if it is subnormal; for an x as in `exp_in_range`."""
     reduced = _reduce(x)
-    return ldexp(horner(reduced.r + rest, _EXP[x.site.format.name]) * factor, reduced.n)
+    return ldexp(horner(reduced.r + correction, _EXP[x.site.format.name]) * factor, reduced.n_bits)
 
 
 def exp2(x: Real) -> Real:
@@ -92,19 +92,19 @@ def exp2(x: Real) -> Real:
 
 
 def expm1(x: Real) -> Real:
-    """e^x - 1 = 2 ((e^r - 1) 2^n / 2 + (2^n / 2 - 1 / 2)), halved since 2^n may overflow where the result does not."""
+    """e^x - 1 = 2 ((e^r - 1) 2^n / 2 + (2^n / 2 - 1 / 2)); halved, since 2^n may overflow if the result does not."""
     low, high = _EXPM1_LIMITS[x.site.format.name]
     reduced = _reduce(at_least(at_most(x, high), low))
     small = _expm1_polynomial(reduced.r)
-    half = ldexp(x.site.real(0.5), reduced.n)
+    half = ldexp(x.site.real(0.5), reduced.n_bits)
     half_result = fma(small, half, half - 0.5)
-    return with_sign_of(select(reduced.whole.equals(0.0), small, half_result + half_result), x)
+    return with_sign_of(select(reduced.n_float.equals(0.0), small, half_result + half_result), x)
 
 
 def expm1_in_range(x: Real) -> Real:
-    """e^x - 1, for an x whose e^x neither overflows nor is subnormal; of zero the positive one."""
+    """e^x - 1 for an x whose e^x is normal; the result for zero is +0."""
     reduced = _reduce(x)
-    power = ldexp(x.site.real(1.0), reduced.n, normal=True)
+    power = ldexp(x.site.real(1.0), reduced.n_bits, normal=True)
     return fma(_expm1_polynomial(reduced.r), power, power - 1.0)
 
 
@@ -113,7 +113,8 @@ def _expm1_polynomial(r: Real) -> Real:
 
 
 def _reduce(x: Real) -> _ReducedExponent:
-    """The first product is exact: its digits end where those of r end. Source: Cody and Waite 1980."""
+    """Reduce x by multiples of log 2. The first product is exact: its digits end where those of r end. Source: Cody and
+    Waite 1980."""
     format = x.site.format
     high, low = LN2[format.name]
     shifted = fma(x, LOG2E, format.shift)

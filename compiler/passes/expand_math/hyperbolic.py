@@ -6,7 +6,7 @@ from compiler.passes.expand_math.exponential import expm1_in_range
 from compiler.passes.expand_math.values import Real, at_most, with_sign_of
 
 _ONE_FROM = {"f32": 10.0, "f64": 20.0}
-"""Where tanh rounds to 1."""
+"""From here on tanh rounds to 1."""
 
 
 def tanh(x: Real) -> Real:

@@ -1,4 +1,4 @@
-"""f32 angles of any size: their product with as many digits of 2 / pi as matter, modulo 4, in integers.
+"""Reduction of f32 angles of any size: their product with the significant bits of 2 / pi, modulo 4, in integers.
 
 Source: Payne and Hanek 1983; N. Juffa's trig_red_slowpath_f.
 """
@@ -13,29 +13,30 @@ from math import pi
 from compiler.passes.expand_math.values import Bits, Real, select_bits
 
 _TWO_OVER_PI = (0, 0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041, 0xFE5163AB)
-"""The bits of 2 / pi in words of 32; the first has the bits from 2^31 to 2^0."""
+"""The bits of 2 / pi in 32-bit words; the first word has the bits from 2^31 to 2^0."""
 
 
 @dataclass(frozen=True)
 class ReducedAngle:
-    """An angle as n pi / 2 + r: r, and n modulo 4 in the lowest bits."""
+    """An angle n pi / 2 + r: r, and n modulo 4 in the lowest bits."""
 
     r: Real
     quadrant: Bits
 
     def bits(self) -> list[Bits]:
-        """Both as bits."""
+        """Return both as bits."""
         return [self.r.as_bits(), self.quadrant]
 
     @staticmethod
     def of(bits: Sequence[Bits]) -> ReducedAngle:
-        """What `bits` gave."""
+        """Return the angle of the result of `bits`."""
         r, quadrant = bits
         return ReducedAngle(r.as_real(), quadrant)
 
 
 def reduce_large_angle(x: Real) -> ReducedAngle:
-    """x = m 2^s for an m of 24 bits; m times the 96 bits of 2 / pi whose product with 2^s is below 4 and counts."""
+    """Reduce x = m 2^s with a 24-bit m: multiply m by the 96 bits of 2 / pi whose product with 2^s is below 4 and
+    significant."""
     size = x.magnitude().as_bits()
     m = ((size & 0x7FFFFF) + 0x800000).widened()
     words = _window((size >> 23) - 120)
@@ -49,14 +50,14 @@ def reduce_large_angle(x: Real) -> ReducedAngle:
 
 
 def _window(start: Bits) -> list[Bits]:
-    """The 96 bits of 2 / pi from the one numbered `start` on, at most 159, in three words."""
+    """Return the 96 bits of 2 / pi from bit `start` on (at most 159), in three words."""
     word, bit = start >> 5, start & 31
-    at = [word.equals(number) for number in range(1, 5)]
+    word_tests = [word.equals(number) for number in range(1, 5)]
     words = []
-    for first in range(4):
-        value = start.site.bits(_signed(_TWO_OVER_PI[first]))
-        for number, here in enumerate(at, 1):
-            value = select_bits(here, _signed(_TWO_OVER_PI[first + number]), value)
+    for offset in range(4):
+        value = start.site.bits(_signed(_TWO_OVER_PI[offset]))
+        for number, is_word in enumerate(word_tests, 1):
+            value = select_bits(is_word, _signed(_TWO_OVER_PI[offset + number]), value)
         words.append(value)
     return [(left << bit) + ((right >> 1) >> (31 - bit)) for left, right in pairwise(words)]
 

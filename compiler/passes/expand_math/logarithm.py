@@ -11,7 +11,7 @@ from compiler.passes.expand_math.values import F32, Bits, Real, fma, horner, sel
 
 @dataclass(frozen=True)
 class _Base:
-    """The logarithms to a base of 2 and of e, each in two parts."""
+    """The logarithms of 2 and of e to a base, each as a sum of two floats."""
 
     of_2: tuple[float, float]
     of_e: tuple[float, float]
@@ -65,17 +65,15 @@ def log10(x: Real) -> Real:
 
 
 def log1p(x: Real) -> Real:
-    """log(1 + x): the exponent is that of 1 + x, but f is x 2^-e + (2^-e - 1), so that no digit of x is lost.
-
-    2^-e, whose exponent may be too small, is formed as 4 2^-e. Source: N. Juffa's log1pf.
-    """
+    """log(1 + x): e is the exponent of 1 + x, and f is x 2^-e + (2^-e - 1), without cancellation of x's digits. 2^-e,
+    which may be subnormal, is formed as 4 2^-e. Source: N. Juffa's log1pf."""
     format = x.site.format
-    above = x + 1.0
-    exponent = _exponent(above)
+    one_plus_x = x + 1.0
+    exponent = _exponent(one_plus_x)
     power = (format.pattern(4.0) - exponent).as_real()
     f = (x.as_bits() - exponent).as_real() + fma(power, 0.25, -1.0)
     logarithm = _natural(_ExponentAndFraction(exponent.converted() * 2.0**-format.digits, f))
-    return with_sign_of(_with_special_cases(logarithm, above), x)
+    return with_sign_of(_with_special_cases(logarithm, one_plus_x), x)
 
 
 def _decompose(x: Real) -> _ExponentAndFraction:
@@ -88,26 +86,27 @@ def _decompose(x: Real) -> _ExponentAndFraction:
 
 
 def _exponent(x: Real) -> Bits:
-    """e, where an exponent stands in a format's bits: x 2^-e is at least `_MIN_MANTISSA` and less than twice that."""
+    """Return e in the exponent bits of a format: x 2^-e is at least `_MIN_MANTISSA` and less than twice that."""
     format = x.site.format
     return (x.as_bits() - format.pattern(_MIN_MANTISSA[format.name])) & -(1 << format.digits)
 
 
 def _natural(x: _ExponentAndFraction) -> Real:
-    """e log 2 + (f + tail), the least summands first."""
+    """e log 2 + (f + tail), smallest summands first."""
     high, low = LN2[x.f.site.format.name]
     return fma(x.e, high, x.f + fma(x.e, low, _tail(x.f)))
 
 
 def _to_base(x: _ExponentAndFraction, base: _Base) -> Real:
-    """e log 2 + (f + tail) log e, the least summands first."""
+    """e log 2 + (f + tail) log e, smallest summands first."""
     (high_2, low_2), (high_e, low_e) = base.of_2, base.of_e
     low = fma(x.f, low_e, x.e * low_2) if low_2 else x.f * low_e
     return fma(x.e, high_2, fma(x.f, high_e, fma(_tail(x.f), high_e, low)))
 
 
 def _tail(f: Real) -> Real:
-    """log(1 + f) - f: a polynomial of f, or of s = f / (2 + f) (fdlibm's way, where f would need twice the degree)."""
+    """log(1 + f) - f: a polynomial of f, or for f64 of s = f / (2 + f), as in fdlibm: one of f would have twice the
+    degree."""
     coefficients = _TAIL[f.site.format.name]
     if f.site.format is F32:
         return f * f * horner(f, coefficients)
@@ -118,5 +117,5 @@ def _tail(f: Real) -> Real:
 
 
 def _with_special_cases(logarithm: Real, x: Real) -> Real:
-    """The logarithm of x, where x is negative, zero, infinite or NaN."""
+    """The logarithm, or the result for a negative, zero, infinite or NaN x."""
     return select(x.equals(0.0), -inf, select(x < 0.0, nan, select(x < inf, logarithm, x)))

@@ -1,4 +1,4 @@
-"""sin x and cos x: x = n pi / 2 + r, a polynomial of r for each, one of them chosen by n."""
+"""sin x and cos x: x = n pi / 2 + r, a polynomial of r for each, and one of them selected by n."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _HALF_PI = {
     "f32": (1.570796251296997, 7.549789415861596e-08, 5.390302529957765e-15),
     "f64": (1.5707963267948966, 6.123233995736765e-17, 1.0828566739219139e-32),
 }
-"""pi / 2 in three parts, all positive: times a zero n, taken from x, they leave it its sign where it is -0."""
+"""pi / 2 as a sum of three positive floats: for n = 0 subtracting their products keeps the sign of -0."""
 
 _LARGE = {"f32": 2.0**16, "f64": 2.0**30}
-"""From where pi / 2 has too few parts: f32 has a slower reduction, of f64 the C library's function takes over."""
+"""From here on three floats of pi / 2 are too few: f32 has a slower reduction, f64 calls the C library."""
 
 _SIN = {
     "f32": (-0.16666655242443085, 0.008332189172506332, -0.00019518285989761353),
@@ -40,26 +40,28 @@ _COS = {
 
 
 def sin(x: Real, library: Library) -> Real:
-    """The sine; `library` builds the call of the C library's sine."""
+    """The sine; `library` builds a call of the C library's sine."""
     return _sine_of_quadrant(x, 0, library)
 
 
 def cos(x: Real, library: Library) -> Real:
-    """The cosine, which is the sine a quadrant on."""
+    """The cosine, which is the sine of the next quadrant."""
     return _sine_of_quadrant(x, 1, library)
 
 
-def _sine_of_quadrant(x: Real, ahead: int, library: Library) -> Real:
+def _sine_of_quadrant(x: Real, quadrant_offset: int, library: Library) -> Real:
     turn = _reduce_angle(x)
     if x.site.format is F32:
         large = select_if_any(_is_large(x), turn.bits(), lambda inside: reduce_large_angle(Real(inside, x.ssa)).bits())
-        return _sine(ReducedAngle.of(large), ahead)
-    (bits,) = select_if_any(_is_large(x), [_sine(turn, ahead).as_bits()], lambda inside: [library(inside).as_bits()])
+        return _sine(ReducedAngle.of(large), quadrant_offset)
+    (bits,) = select_if_any(
+        _is_large(x), [_sine(turn, quadrant_offset).as_bits()], lambda inside: [library(inside).as_bits()]
+    )
     return bits.as_real()
 
 
 def _reduce_angle(x: Real) -> ReducedAngle:
-    """Without a loss while n has at most 22 bits, or 51 of f64's. Source: Cody and Waite 1980."""
+    """Reduce x by multiples of pi / 2; exact if n has at most 22 bits, for f64 51. Source: Cody and Waite 1980."""
     format = x.site.format
     first, second, third = _HALF_PI[format.name]
     shifted = fma(x, _TWO_OVER_PI, format.shift)
@@ -69,20 +71,20 @@ def _reduce_angle(x: Real) -> ReducedAngle:
 
 
 def _is_large(x: Real) -> Truth:
-    """Whether x is large and finite."""
+    """Test whether x is large and finite."""
     format = x.site.format
     low, high = format.pattern(_LARGE[format.name]), format.pattern(inf)
     return (x.magnitude().as_bits() - low).below(high - low)
 
 
-def _sine(turn: ReducedAngle, ahead: int) -> Real:
-    quadrant = turn.quadrant + ahead if ahead else turn.quadrant
+def _sine(turn: ReducedAngle, quadrant_offset: int) -> Real:
+    quadrant = turn.quadrant + quadrant_offset if quadrant_offset else turn.quadrant
     value = select((quadrant & 1).equals(0), _sin(turn.r), _cos(turn.r))
     return (value.as_bits() ^ ((quadrant & 2) << (value.site.format.width - 2))).as_real()
 
 
 def _sin(r: Real) -> Real:
-    """Adding zero to r^3 makes it positive if r is -0, so that the sum stays -0."""
+    """sin r; adding zero to r^3 makes it +0 for r = -0, so that the sum stays -0."""
     square = r * r
     return fma(horner(square, _SIN[r.site.format.name]), fma(square, r, 0.0), r)
 

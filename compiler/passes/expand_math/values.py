@@ -1,6 +1,6 @@
-"""Formulas on floats and on their bits: Python's operators build arith and math ops, on scalars and vectors alike.
+"""Operators on floats and on their bits that build arith and math ops, for scalars and vectors alike.
 
-None of the ops carries fast-math flags: an expansion gives the same bits in every lane.
+The ops have no fast-math flags: an expansion has the same bits in every lane.
 """
 
 from __future__ import annotations
@@ -36,10 +36,8 @@ from compiler.dialects.upstream.builders import elementwise, vector_type
 
 @dataclass(frozen=True)
 class Format:
-    """A float format: its type, the integer type of its bits, the digits after the point, the exponent's bias.
-
-    `code` is what the module struct calls it.
-    """
+    """A float format: its type, the integer type of its bits, the fraction digits, the exponent's bias. `code` is its
+    format character in the module struct."""
 
     name: str
     code: str
@@ -49,11 +47,11 @@ class Format:
     bias: int
 
     def pattern(self, value: float) -> int:
-        """The bits of a number, as a signed integer."""
+        """Return the bits of a number, as a signed integer."""
         return int.from_bytes(self._packed(value), signed=True)
 
     def rounded(self, value: float) -> float:
-        """The nearest number of the format."""
+        """Round to the nearest number of the format."""
         return float(struct.unpack(f">{self.code}", self._packed(value))[0])
 
     def _packed(self, value: float) -> bytes:
@@ -61,17 +59,17 @@ class Format:
 
     @property
     def width(self) -> int:
-        """How many bits a number has."""
+        """The bits of a number."""
         return self.bits.width.data
 
     @property
     def shift(self) -> float:
-        """A number next to which the others are whole: adding it rounds, and leaves an integer in the lowest bits."""
+        """A number of this size has no fraction digits: adding it rounds to an integer, in the lowest bits."""
         return 1.5 * 2.0**self.digits
 
     @property
     def least_normal(self) -> float:
-        """The least positive normal number."""
+        """The smallest positive normal number."""
         return 2.0 ** (1 - self.bias)
 
 
@@ -81,14 +79,14 @@ FORMATS: dict[Attribute, Format] = {f32: F32, f64: F64}
 
 
 class Constants:
-    """The constants of a function, each once, at the start of its first block."""
+    """The constants of a function, each once, at the start of its entry block."""
 
     def __init__(self, block: Block) -> None:
         self._block = block
         self._by_number: dict[tuple[Attribute, str], SSAValue] = {}
 
     def get(self, value: float, scalar: Attribute, lanes: int | None) -> SSAValue:
-        """A constant, or the same in each of several lanes (broadcast: xDSL misreads the bits of floats in `dense`)."""
+        """Return a constant, or a vector of it (a broadcast: xDSL misreads the bits of floats in `dense`)."""
         type = scalar if lanes is None else vector_type(scalar, lanes)
         key = (type, repr(value))
         if key not in self._by_number:
@@ -110,7 +108,7 @@ class Constants:
 
 @dataclass(frozen=True)
 class Site:
-    """Where the ops of an expansion go, which `insert` puts there; in a format, in one lane or several."""
+    """The insertion point of an expansion, with its format and number of lanes."""
 
     pool: Constants
     format: Format
@@ -118,22 +116,22 @@ class Site:
     insert: Callable[[Operation], object]
 
     def add(self, op: Operation) -> SSAValue:
-        """Put an op there; its result."""
+        """Insert an op; return its result."""
         self.insert(op)
         return op.results[0]
 
     def shaped(self, scalar: Attribute) -> Attribute:
-        """A scalar type in the site's number of lanes."""
+        """Return a scalar type, or the vector type with the site's lanes."""
         return scalar if self.lanes is None else vector_type(scalar, self.lanes)
 
     def real(self, value: Real | float) -> Real:
-        """A number as a constant of the format; other values stay."""
+        """Return a number as a constant of the format; a Real as it is."""
         if isinstance(value, Real):
             return value
         return Real(self, self.pool.get(self.format.rounded(value), self.format.real, self.lanes))
 
     def bits(self, value: Bits | int) -> Bits:
-        """A number as a constant integer of the format's width; other values stay."""
+        """Return a number as a constant integer of the format's width; Bits as they are."""
         if isinstance(value, Bits):
             return value
         return Bits(self, self.pool.get(value, self.format.bits, self.lanes))
@@ -141,13 +139,13 @@ class Site:
 
 @dataclass(frozen=True)
 class Truth:
-    """Truth values under construction."""
+    """Truth values of an expansion."""
 
     site: Site
     ssa: SSAValue
 
     def any(self) -> SSAValue:
-        """Whether one of the lanes is true."""
+        """Test whether a lane is true."""
         if self.site.lanes is None:
             return self.ssa
         kind = CombiningKindAttr(CombiningKindFlag.OR)
@@ -155,12 +153,12 @@ class Truth:
 
 
 def _on_bits(kind: type[Operation]) -> Callable[[Bits, Bits | int], Bits]:
-    """The operator of integers that an op computes."""
+    """Return the operator on integers that builds an op."""
     return lambda a, b: Bits(a.site, a.site.add(elementwise(kind, a.ssa, a.site.bits(b).ssa)))
 
 
 def _on_reals(kind: type[Operation]) -> Callable[[Real, Real | float], Real]:
-    """The operator of floats that an op computes."""
+    """Return the operator on floats that builds an op."""
     return lambda a, b: Real(a.site, a.site.add(elementwise(kind, a.ssa, a.site.real(b).ssa)))
 
 
@@ -174,7 +172,7 @@ def _test_of_reals(predicate: str) -> Callable[[Real, Real | float], Truth]:
 
 @dataclass(frozen=True)
 class Bits:
-    """Integers under construction, as wide as the format; numbers beside them become constants."""
+    """Integers of the format's width; number operands become constants."""
 
     site: Site
     ssa: SSAValue
@@ -193,25 +191,25 @@ class Bits:
         return self.site.bits(other) - self
 
     def as_real(self) -> Real:
-        """The floats that have these bits."""
+        """Bitcast to floats."""
         return Real(self.site, self.site.add(arith.BitcastOp(self.ssa, self.site.shaped(self.site.format.real))))
 
     def converted(self) -> Real:
-        """The floats of these values."""
+        """Convert to floats."""
         return Real(self.site, self.site.add(SIToFPOp(self.ssa, self.site.shaped(self.site.format.real))))
 
     def widened(self) -> Bits:
-        """As 64 bits, zeros on the left."""
+        """Zero-extend to 64 bits."""
         return Bits(replace(self.site, format=F64), self.site.add(ExtUIOp(self.ssa, self.site.shaped(i64))))
 
     def narrowed(self) -> Bits:
-        """The lowest 32 bits."""
+        """Truncate to 32 bits."""
         return Bits(replace(self.site, format=F32), self.site.add(TruncIOp(self.ssa, self.site.shaped(i32))))
 
 
 @dataclass(frozen=True)
 class Real:
-    """Floats under construction; numbers beside them become constants."""
+    """Floats of an expansion; number operands become constants."""
 
     site: Site
     ssa: SSAValue
@@ -232,15 +230,15 @@ class Real:
         return Real(self.site, self.site.add(arith.NegfOp(self.ssa)))
 
     def magnitude(self) -> Real:
-        """Without their signs."""
+        """The absolute value."""
         return Real(self.site, self.site.add(math.AbsFOp(self.ssa)))
 
     def as_bits(self) -> Bits:
-        """Their bits."""
+        """Bitcast to integers."""
         return Bits(self.site, self.site.add(arith.BitcastOp(self.ssa, self.site.shaped(self.site.format.bits))))
 
     def narrowed(self) -> Real:
-        """Rounded to f32."""
+        """Round to f32."""
         return Real(replace(self.site, format=F32), self.site.add(TruncFOp(self.ssa, self.site.shaped(f32))))
 
 
@@ -250,7 +248,7 @@ def fma(a: Real, b: Real | float, c: Real | float) -> Real:
 
 
 def horner(x: Real, coefficients: Sequence[float]) -> Real:
-    """The polynomial with these coefficients, lowest power first."""
+    """Evaluate the polynomial of these coefficients, lowest power first, by fma."""
     *lower, last = coefficients
     value = x.site.real(last)
     for coefficient in reversed(lower):
@@ -259,24 +257,24 @@ def horner(x: Real, coefficients: Sequence[float]) -> Real:
 
 
 def select(condition: Truth, a: Real | float, b: Real | float) -> Real:
-    """a where the condition holds, else b."""
+    """a if the condition holds, else b."""
     site = condition.site
     return Real(site, site.add(SelectOp(condition.ssa, site.real(a).ssa, site.real(b).ssa)))
 
 
 def select_bits(condition: Truth, a: Bits | int, b: Bits | int) -> Bits:
-    """a where the condition holds, else b."""
+    """a if the condition holds, else b."""
     site = condition.site
     return Bits(site, site.add(SelectOp(condition.ssa, site.bits(a).ssa, site.bits(b).ssa)))
 
 
 def at_most(x: Real, limit: float) -> Real:
-    """The lesser of both; NaN stays (processors take it so: minps gives its second operand)."""
+    """The minimum; NaN is propagated (as by minps, which returns its second operand)."""
     return select(x > limit, limit, x)
 
 
 def at_least(x: Real, limit: float) -> Real:
-    """The greater of both; NaN stays."""
+    """The maximum; NaN is propagated."""
     return select(x < limit, limit, x)
 
 
@@ -286,12 +284,13 @@ def with_sign_of(magnitude: Real, sign: Real) -> Real:
 
 
 def ldexp(x: Real, n: Bits, normal: bool = False) -> Real:
-    """x * 2^n, for a normal x; `normal` says that the power and the result are so too."""
+    """x * 2^n for a normal x; `normal` if power and result are normal, too."""
     return Real(x.site, x.site.add(LdexpOp(x.ssa, n.ssa, normal)))
 
 
 def select_if_any(condition: Truth, fast: Sequence[Bits], slow: Callable[[Site], Sequence[Bits]]) -> list[Bits]:
-    """`fast`, or in the lanes where the condition holds what `slow` builds, which runs only if there are such lanes."""
+    """Select `fast`, or in lanes where the condition holds the values that `slow` builds, under a branch that is taken
+    if there is such a lane."""
     site = condition.site
     then, otherwise = Block(), Block()
     inside = replace(site, insert=then.add_op)
@@ -304,8 +303,8 @@ def select_if_any(condition: Truth, fast: Sequence[Bits], slow: Callable[[Site],
 
 
 def library_call(op: Operation, site: Site) -> Real:
-    """The same op, marked as the C library's."""
-    again = op.clone()
-    again.attributes[LIBRARY] = UnitAttr()
-    again.results[0].name_hint = None
-    return Real(site, site.add(again))
+    """Clone an op with the attribute for the C library."""
+    clone = op.clone()
+    clone.attributes[LIBRARY] = UnitAttr()
+    clone.results[0].name_hint = None
+    return Real(site, site.add(clone))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.passes.schedule.face import SchedulingPass, loops_of
+from compiler.passes.schedule.scheduling_pass import SchedulingPass, loops_of
 from compiler.schedule import Schedule
 from compiler.schedule.names import loop_named, loop_of
 from compiler.support.errors import ScheduleError
@@ -62,7 +62,7 @@ class BindThreadsPass(SchedulingPass):
     vthread: str | None = None
 
     def schedule(self, s: Schedule) -> None:
-        asked = {
+        labels = {
             "block_x": self.block_x,
             "block_y": self.block_y,
             "block_z": self.block_z,
@@ -71,9 +71,9 @@ class BindThreadsPass(SchedulingPass):
             "thread_z": self.thread_z,
             "vthread": self.vthread,
         }
-        if not any(asked.values()):
+        if not any(labels.values()):
             raise ScheduleError("it names no loop", self.name)
-        for thread, label in asked.items():
+        for thread, label in labels.items():
             if label is not None:
                 s.bind(loop_of(s, s.get_block(self.block), label), thread)
 

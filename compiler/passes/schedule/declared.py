@@ -1,4 +1,5 @@
-"""The passes of the primitives, made of their declarations: one a primitive that has an example for the shell."""
+"""The passes of the primitives, generated from their declarations: one for each primitive with an example for the
+shell."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
-from compiler.passes.schedule.face import SchedulingPass
+from compiler.passes.schedule.scheduling_pass import SchedulingPass
 from compiler.schedule import Handle, Schedule, primitives
 from compiler.schedule.names import loop_named, loop_of
 from compiler.schedule.parameters import (
@@ -30,12 +31,12 @@ from compiler.support.errors import ScheduleError
 
 
 class PrimitivePass(SchedulingPass):
-    """A pass that applies one primitive to the loops and blocks that its options name."""
+    """A pass that applies one primitive to the loops and blocks of its options."""
 
     primitive: ClassVar[Primitive]
 
     def schedule(self, s: Schedule) -> None:
-        """Apply the primitive, and move the block that it gives to `at`, if that is given."""
+        """Apply the primitive, and move the resulting block to `at`, if that is set."""
         block = s.get_block(getattr(self, "block")) if _has_block(self.primitive) else None  # noqa: B009
         kinds = {name: kind for name, kind in self.primitive.parameters.items() if kind.asked}
         values: list[object] = []
@@ -48,7 +49,7 @@ class PrimitivePass(SchedulingPass):
             s.call(PRIMITIVES[self.primitive.placed_by], handles[0], loop_named(s, at))
 
     def _argument(self, s: Schedule, block: Handle | None, kind: Parameter, value: Value) -> Value:
-        """An option as an argument of the primitive's method."""
+        """Return an option as an argument of the primitive's method."""
         if value is None or kind is BLOCK:
             return block if kind is BLOCK else None
         if isinstance(kind, HandleParameter):
@@ -70,13 +71,13 @@ class PrimitivePass(SchedulingPass):
 
 
 def _has_block(primitive: Primitive) -> bool:
-    """Whether a primitive's pass names a block: one that it takes, or one whose loops it takes."""
+    """Return whether a primitive's pass has the option `block`: the primitive takes a block, or loops around one."""
     handles = [kind for kind in primitive.parameters.values() if isinstance(kind, HandleParameter)]
     return any(not kind.anywhere for kind in handles)
 
 
 def make_pass(primitive: Primitive) -> type[SchedulingPass]:
-    """The pass of a primitive."""
+    """Generate the pass of a primitive."""
     options: list[tuple[str, Value, Value]] = [("block", str, field())] if _has_block(primitive) else []
     defaults = inspect.signature(primitive.plan).parameters
     for name, kind in primitive.parameters.items():
@@ -102,5 +103,5 @@ PASSES: dict[str, type[SchedulingPass]] = {p.pass_name: make_pass(p) for p in PR
 
 
 def plugin_passes() -> dict[str, type[SchedulingPass]]:
-    """The passes of the primitives that plugins add, by name."""
+    """Return the passes of plugins' primitives, by name."""
     return {p.pass_name: make_pass(p) for p in primitives.of_plugins().values() if p.shell}

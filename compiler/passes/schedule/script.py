@@ -1,4 +1,4 @@
-"""apply-schedule: a whole script."""
+"""apply-schedule: apply a script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xdsl.dialects.transform import NamedSequenceOp
 from xdsl.passes import ModulePass
 
 from compiler.dialects.parser import read_module
-from compiler.passes.schedule.face import replace_function
+from compiler.passes.schedule.scheduling_pass import replace_function
 from compiler.schedule import Schedule
 from compiler.support.errors import ScheduleError
 
@@ -19,10 +19,10 @@ from compiler.support.errors import ScheduleError
 class ApplySchedulePass(ModulePass):
     """Apply a script, the `transform.named_sequence` of the module or of the file `script`, to a loop function.
 
-    The script leaves the module. Choices without a decision are drawn at random by the seed. With `verify` the result
-    is proved to compute what the original does.
+    The script is erased from the module. Choices without a decision are drawn at random from the seed. With `verify`
+    the result is proved to be equivalent to the original.
 
-    Raises ScheduleError at the op of the script that is refused, which a script of a file names in words.
+    Raises ScheduleError at the refused op of the script; for a script of a file the message names the op.
     """
 
     name = "apply-schedule"

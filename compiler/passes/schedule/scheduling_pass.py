@@ -1,4 +1,4 @@
-"""Shared by passes of primitives: a pass over the module's loop functions, and loops around a block."""
+"""`SchedulingPass`: the base class of passes that apply primitives to the module's loop functions."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from compiler.support.errors import ScheduleError
 
 @dataclass(frozen=True, kw_only=True)
 class SchedulingPass(ModulePass, ABC):
-    """A pass that schedules the loop function named `function`, or all of the module's; all of them or none.
+    """A pass that schedules the loop function named `function`, or all of the module's; on a refusal none is changed.
 
-    Raises ScheduleError for a refusal, with the block that it is about as its op.
+    Raises ScheduleError for a refusal, with the refused block as its op.
     """
 
     function: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        wanted = functions(op) if self.function is None else [find_function(op, self.function)]
-        wanted = [f for f in wanted if any(isinstance(inner, loop.Placed) for inner in f.walk())]
-        if not wanted:
+        loop_functions = functions(op) if self.function is None else [find_function(op, self.function)]
+        loop_functions = [f for f in loop_functions if any(isinstance(inner, loop.Placed) for inner in f.walk())]
+        if not loop_functions:
             raise ScheduleError("no function of the module is at the loop level; lower it with te-to-loop", self.name)
-        for schedule in [self._scheduled(op, function) for function in wanted]:
+        for schedule in [self._scheduled(op, function) for function in loop_functions]:
             replace_function(op, schedule)
 
     def _scheduled(self, module: ModuleOp, function: FuncOp) -> Schedule:
@@ -48,17 +48,17 @@ class SchedulingPass(ModulePass, ABC):
 
     @abstractmethod
     def schedule(self, s: Schedule) -> None:
-        """Call the primitive."""
+        """Apply the primitive."""
 
 
 def loops_of(s: Schedule, block: str, labels: Sequence[str]) -> list[Handle]:
-    """The loops of these names around a block, in this order."""
+    """Return the loops of these names around a block, in this order."""
     handle = s.get_block(block)
     return [loop_of(s, handle, label) for label in labels]
 
 
 def replace_function(module: ModuleOp, schedule: Schedule) -> None:
-    """Put a schedule's function in the place of the module's function of that name."""
+    """Replace the module's function of the same name by a schedule's function."""
     old = find_function(module, schedule.name)
     new = schedule.function
     new.detach()
