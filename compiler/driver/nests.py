@@ -87,8 +87,8 @@ def nest_recipe(
     )
 
     def texts() -> Texts:
-        main = _texts("loop", lambda: ModuleOp([parts.written()[-1]]), settings)
-        before = _texts("loop", lambda: ModuleOp([parts.written()[0]]), settings) if parts.prepare else {}
+        main = _texts("loop", lambda: ModuleOp([parts.functions()[-1]]), settings)
+        before = _texts("loop", lambda: ModuleOp([parts.functions()[0]]), settings) if parts.prepare else {}
         return Texts({**te, **main}, before)
 
     compile = partial(compiled, parts, _names(program), settings.policy, settings.threads)

@@ -35,11 +35,9 @@ def arena(size: int) -> NDArray[np.uint8]:
 
 
 def prefault_arena(estimated_size: int) -> Allocate:
-    """Allocate an arena of an estimated size now, and return a function that hands it out for the actual size.
-
-    The system clears each page at its first access: half a second for hundreds of megabytes. A daemon thread touches
-    the pages while the caller goes on.
-    """
+    """Allocate an arena of an estimated size now, and return a function that hands it out for the actual size. The
+    system clears each page at its first access: half a second for hundreds of megabytes. A daemon thread touches the
+    pages while the caller goes on."""
     if estimated_size < LARGE_PAGE:
         return arena
     memory = arena(estimated_size + estimated_size // SPARE)
@@ -54,8 +52,7 @@ def prefault_arena(estimated_size: int) -> Allocate:
 
 
 def _touch(memory: NDArray[np.uint8]) -> None:
-    """Zero the memory to fault its pages in; ctypes releases the GIL meanwhile, and the argument keeps the memory
-    alive."""
+    """Zero the memory to fault its pages in, with the GIL released; the argument keeps the memory alive."""
     ctypes.memset(memory.ctypes.data, 0, len(memory))
 
 

@@ -63,11 +63,9 @@ def arguments_html(caption: str, arguments: Sequence[Argument], outputs: int) ->
 
 
 def are_disjoint(starts: Iterable[NativeValue], sizes: Iterable[int], written: Iterable[bool]) -> bool:
-    """Return whether no written array overlaps another array; arrays are intervals of addresses.
-
-    In the order of their starts, a written array must begin behind the ends of all arrays before it, a read one behind
-    the ends of the written ones.
-    """
+    """Return whether no written array overlaps another array; arrays are intervals of addresses. In the order of their
+    starts, a written array must begin behind the ends of all arrays before it, a read one behind the ends of the
+    written ones."""
     end: NativeValue = 0
     end_of_written: NativeValue = 0
     for start, size, is_written in sorted(zip(starts, sizes, written, strict=True)):
@@ -120,8 +118,7 @@ def _is_aligned(expected: Argument, array: Array) -> bool:
 
 
 def check_input(kernel: str, expected: Argument, value: object) -> Array:
-    """Return an input that native code can read: the array itself, or a copy if it is not contiguous, aligned and in
-    native byte order."""
+    """Return the array itself, or a copy if it is not contiguous, aligned and in native byte order."""
     array = _matching(kernel, expected, value)
     readable = array.dtype.isnative and array.flags.c_contiguous and _is_aligned(expected, array)
     return array if readable else aligned_copy(expected, array)

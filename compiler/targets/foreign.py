@@ -18,15 +18,7 @@ Array: TypeAlias = np.ndarray
 Torch: TypeAlias = Any  # the package torch, its tensors and dtypes, untyped
 
 CPU = "CPU"
-_DEVICES = {
-    1: CPU,
-    2: "CUDA",
-    4: "OpenCL",
-    7: "Vulkan",
-    8: "Metal",
-    10: "ROCm",
-    14: "oneAPI",
-}
+_DEVICES = {1: CPU, 2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 14: "oneAPI"}
 
 
 def imported_torch() -> Torch | None:
@@ -57,10 +49,8 @@ def is_array(value: object) -> bool:
 
 
 def result_wrapper(like: object) -> Callable[[Array], object]:
-    """Return a function that wraps a new numpy array, on the same memory, as an array of the package of `like`.
-
-    The package is torch, or the namespace of the array API standard that `like` states; otherwise numpy.
-    """
+    """Return a function that wraps a new numpy array, on the same memory, as an array of the package of `like`. The
+    package is torch, or the namespace of the array API standard that `like` states; otherwise numpy."""
     if isinstance(like, _NUMPY):
         return identity
     library = imported_torch()

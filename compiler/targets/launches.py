@@ -93,8 +93,7 @@ def constant_globals(module: Operation) -> list[GlobalOp]:
 
 
 def constant_elements(op: memref.GetGlobalOp) -> DenseAttr:
-    """Return the elements of the constant that a `memref.get_global` names. Raises InputError if the module has
-    none."""
+    """Return the elements of the constant of a `memref.get_global`. Raises InputError without one."""
     name, scope = op.name_.string_value(), op.parent_op()
     while scope is not None:
         if isinstance(scope, gpu.ModuleOp | ModuleOp):
@@ -111,7 +110,7 @@ def stored_buffers(kernel: gpu.FuncOp) -> set[SSAValue]:
 
 
 def is_shared(op: memref.AllocaOp) -> bool:
-    """Whether a buffer of a kernel is shared by the threads of a block."""
+    """Return whether a buffer of a kernel is shared by the threads of a block."""
     return space_of(op.memref.type) == SCOPES["shared"]
 
 
@@ -136,7 +135,6 @@ def check_launch(name: str, grid: Extents, block: Extents, shared: int, gpu: Gpu
 
 
 def _exceeded_limits(grid: Extents, block: Extents, shared: int, gpu: Gpu) -> Iterator[str]:
-    """Yield a sentence for each limit of a GPU that a launch exceeds."""
     if prod(block) > gpu.block_threads:
         yield f"{prod(block)} threads a block, more than {gpu.block_threads}"
     for side, count, limit in zip("xyz", block, gpu.block_extents, strict=True):

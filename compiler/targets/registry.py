@@ -47,7 +47,6 @@ def target_named(name: str) -> Target:
 
 
 def _hint(name: str) -> str:
-    """Suggest a target for an unknown name."""
     names, head = target_names(), name.partition(" ")[0]
     if head != name and ALIASES.get(head, head) in names:
         return "; it has no options: STRATA_MACHINE names a processor, `arch` the architecture of a GPU"

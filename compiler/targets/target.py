@@ -78,10 +78,8 @@ class Target(ABC):
     def make_kernel(
         self, module: ModuleOp, host: FuncOp, arguments: Sequence[Argument], policy: str, arch: str
     ) -> AnyKernel:
-        """Compile the host function of a module that `passes` have lowered.
-
-        Raises LoweringError for an op without a form, TargetError for a feature that the architecture lacks.
-        """
+        """Compile the host function of a module that `passes` have lowered. Raises LoweringError for an op without a
+        form, TargetError for a feature that the architecture lacks."""
         raise NotImplementedError(f"programs for {self.name} are compiled in units")
 
     def text(self, kernel: AnyKernel, name: str) -> str:
@@ -89,8 +87,7 @@ class Target(ABC):
         return str(kernel.text)
 
     def threads(self, requested: object) -> int:
-        """Return the number of threads for which parallel loops are scheduled. Raises TargetError for a value that is
-        no count."""
+        """Return the thread count of parallel loops. Raises TargetError for a value that is no count."""
         return 1
 
     def is_local(self, arch: str) -> bool:
@@ -117,8 +114,7 @@ class Target(ABC):
             raise TargetError(f"{words} the CPU's, not {self.name}'s")
 
     def checked_machine(self, machine: object, arch: str) -> Machine | Gpu:
-        """Return the requested machine, or that of the architecture. Raises InputError for a machine of another
-        family."""
+        """Return the requested machine, or the architecture's. Raises InputError for another family."""
         default = self.machine(arch)
         if machine is None:
             return default

@@ -118,7 +118,7 @@ def lower_unit(job: CompileJob) -> LoweredUnit:
 def functions_of(job: CompileJob) -> list[FuncOp]:
     """The scheduled loops of a unit, ready to compile: the preparation, and the function of each call."""
     parts, names = _parts(job)
-    return _sharing(parts, names, job.key.shared)[0].written()
+    return _sharing(parts, names, job.key.shared)[0].functions()
 
 
 def _parts(job: CompileJob) -> tuple[SplitProgram, list[str]]:
@@ -146,7 +146,7 @@ def _lowered_unit(
     """Lower the scheduled loops of a function, whose arguments as written have these names, to LLVM IR. symbol: of its
     machine code; None for its name. shared: pairs of positions of an input and an output that are one array. start: of
     its compilation, on perf_counter."""
-    codes = [_code(function, parts.main.name, policy, threads, symbol) for function in parts.written()]
+    codes = [_code(function, parts.main.name, policy, threads, symbol) for function in parts.functions()]
     takes = _positions(parts.main.arguments[: len(parts.main.arguments) - parts.main.outputs], names)
     if parts.prepare is None:
         return LoweredUnit(codes[-1:], takes, (), (), shared, perf_counter() - start)

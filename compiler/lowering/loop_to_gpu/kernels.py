@@ -7,20 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import (
-    IntegerAttr,
-    StringAttr,
-    SymbolRefAttr,
-    UnitAttr,
-)
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.dialects.gpu import (
-    BlockIdOp,
-    DimensionAttr,
-    DimensionEnum,
-    LaunchFuncOp,
-    ThreadIdOp,
-)
+from xdsl.dialects.gpu import BlockIdOp, DimensionAttr, DimensionEnum, LaunchFuncOp, ThreadIdOp
 from xdsl.dialects.gpu import FuncOp as KernelOp
 from xdsl.dialects.gpu import ModuleOp as KernelsOp
 from xdsl.dialects.gpu import ReturnOp as KernelReturnOp
@@ -61,11 +50,9 @@ def lower_function(function: FuncOp, policy: Policy) -> KernelsOp:
 
 
 def launch_shape(program: Program, kernel: Loop | Computed) -> LaunchShape:
-    """Return the shape of a kernel: along each dimension the largest extent of a loop bound to it.
-
-    Raises LoweringError for block loops inside other loops, for blocks of a stage on different threads, and for loops
-    that a kernel cannot have.
-    """
+    """Return the shape of a kernel: along each dimension the largest extent of a loop bound to it. Raises LoweringError
+    for block loops inside other loops, for blocks of a stage on different threads, and for loops that a kernel cannot
+    have."""
     extents = dict.fromkeys((*BLOCKS, *THREADS), 1)
     loops = loops_in(kernel)
     for loop in loops:
@@ -102,8 +89,7 @@ def _check_warp(loop: Loop, enclosing_loops: Sequence[Loop], threads: int) -> No
 
 
 def _check_stage(program: Program, loop: Loop) -> None:
-    """Raise LoweringError for blocks inside one thread loop that are on different threads: a stage has no barrier
-    inside."""
+    """Raise LoweringError for blocks of a stage on different threads: a stage has no barrier inside."""
     shared = [n.buffer.name for n in walk((loop,)) if isinstance(n, Alloc) and n.buffer.scope == "shared"]
     if shared:
         raise LoweringError(
@@ -122,7 +108,6 @@ def _check_stage(program: Program, loop: Loop) -> None:
 
 
 def _threads_of(program: Program, block: Computed) -> set[str]:
-    """Return the thread dimensions that a block is distributed over."""
     kinds = {loop.kind for loop in program.enclosing(block.label)}
     return kinds & set(THREADS) | ({THREADS[0]} if "tensorized" in kinds else set())
 
@@ -167,7 +152,6 @@ class _KernelLowering:
         return [*sizes, launch]
 
     def _kernel(self, name: str, node: Loop | Computed, shape: LaunchShape, used: Sequence[Buffer]) -> KernelOp:
-        """Emit a nest as a kernel; `used` are its buffers."""
         body = entry_block(used)
         scopes = Scopes([Scope(body)], ranges=dict(self.program.ranges))
         context = Context(self.program, scopes, self.policy, arguments_by_name(used, body))
@@ -183,7 +167,6 @@ class _KernelLowering:
         return kernel
 
     def _threads(self, context: Context, node: Loop | Computed, shape: LaunchShape) -> BlockThreads:
-        """Create the hardware indices that loops of a kernel are bound to."""
         loops = loops_in(node)
         bound_kinds = {loop.kind for loop in loops}
         extents = dict(zip((*BLOCKS, *THREADS), (*shape.grid, *shape.block), strict=True))
@@ -213,10 +196,8 @@ class _KernelLowering:
 
 
 def _buffers_of(block: Computed) -> list[str]:
-    """Return the buffers that a block reads, its table last, and writes."""
     return [*block.sources, *(access.buffer for access in block.writes)]
 
 
 def _identifier(text: str) -> str:
-    """Return a text as an identifier of every target language."""
     return re.sub(r"\W", "_", text, flags=re.ASCII)

@@ -40,12 +40,10 @@ def emit_block(context: Context, block: Block, guard: Sequence[Condition]) -> No
 
 
 def blends(context: Context, block: Block) -> bool:
-    """Return whether a reduction may store all lanes of its accumulators, with the old value where its guard fails.
-
-    The masked end of a cut loop does so: it accesses the same elements as the full iterations, and both keep them in
+    """Return whether a reduction may store all lanes of its accumulators, with the old value where its guard fails. The
+    masked end of a cut loop does so: it accesses the same elements as the full iterations, and both keep them in
     registers. Requires that no other thread writes those lanes, as in a thread's own temporary, and that they are
-    within the buffer.
-    """
+    within the buffer."""
     if not context.in_masked_end or context.lane is None or not _is_separate_reduction(block):
         return False
     emitter = Emitter(context, block, [], [])
@@ -109,7 +107,8 @@ def _is_fixed_vector(forms: Sequence[Linear], lane: int, inner: int) -> bool:
 
 
 def emit_under_guard(context: Context, guard: Sequence[Condition], emit: Callable[[list[Condition]], None]) -> None:
-    """Emit code under conditions that differ between lanes; skip it if they fail in all lanes."""
+    """Emit code under conditions that differ between lanes, with a branch around it that is taken if they fail in all
+    lanes. `emit` gets the conditions that may fail, as its mask."""
 
     def emit_tested(open_conditions: list[Condition]) -> None:
         necessary_conditions = [
@@ -129,10 +128,8 @@ def _emit_unless_never(context: Context, guard: Sequence[Condition], emit: Calla
 
 
 def _largest_over_lanes(context: Context, form: Linear) -> Linear:
-    """Return a form in the lane with its largest value: if it is negative there, no lane is active.
-
-    Example: 3 - lane is 3, lane - 3 over 8 lanes is 4.
-    """
+    """Return a form in the lane with its largest value: if it is negative there, no lane is active. Example: 3 - lane
+    is 3, lane - 3 over 8 lanes is 4."""
     assert context.lane is not None
     factor = form.coefficient(context.lane)
     if factor is None:
@@ -141,7 +138,6 @@ def _largest_over_lanes(context: Context, form: Linear) -> Linear:
 
 
 def _drop_unused(reads: Iterable[SSAValue]) -> None:
-    """Erase loads whose values folding has left unused."""
     for value in dict.fromkeys(reads):
         if isinstance(value.owner, memref.LoadOp | vector.LoadOp) and not value.uses:
             value.owner.detach()
@@ -174,7 +170,6 @@ class Emitter(Accessor):
             _drop_unused(reads.values())
 
     def _finish(self, yielded: list[SSAValue]) -> None:
-        """Combine and write."""
         block = self.block
         if block.combiners:
             joint = block.combiners[0]
@@ -215,7 +210,6 @@ class Emitter(Accessor):
         return is_contiguous and row is not None and row.kind != "b" and lanes * row.bits // 8 in (4, 8, 16)
 
     def _is_alone(self, target: str, enclosing_loops: Sequence[Loop]) -> bool:
-        """Return whether no other block of the stage accesses a buffer."""
         stage = next((loop for loop in enclosing_loops if loop.kind in THREADS), None)
         neighbours = [block for block in blocks_in(stage) if block is not self.block] if stage else []
         reads, writes = touched(neighbours)
@@ -235,7 +229,6 @@ class Emitter(Accessor):
         )
 
     def _combine_each(self, yielded: Sequence[SSAValue]) -> list[SSAValue]:
-        """Combine each value with its target's former value."""
         combined = zip(self.block.combiners, self.block.writes, yielded, strict=True)
         return [self._combine(str(combiner), access, value) for combiner, access, value in combined]
 

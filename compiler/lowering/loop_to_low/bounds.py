@@ -83,7 +83,6 @@ class Bounds:
         return any(lin.bounds(form, ranges)[1] > 0 for form in self.lows)
 
     def _range_of_upper(self, ranges: lin.Ranges) -> lin.Range:
-        """Return the least and the largest value of `upper`."""
         spans = [(self.extent, self.extent), *(lin.bounds(form, ranges) for form in self.highs)]
         return min(low for low, _ in spans), min(high for _, high in spans)
 

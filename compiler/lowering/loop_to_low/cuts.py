@@ -37,8 +37,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class _VariableBound:
-    """A condition `form - step * variable >= 0`, with the minimum and the maximum of its form over lanes and inner
-    loops."""
+    """A condition `form - step * variable >= 0`; minimum and maximum of the form over lanes and inner loops."""
 
     variable: int
     step: int
@@ -84,10 +83,8 @@ def _holds_vectors_only(loop: Loop) -> bool:
 
 
 def _variable_bound(context: Context, condition: Condition, variable: int) -> _VariableBound | None:
-    """Return a condition as an upper bound of a variable, for all values of inner variables; None for others.
-
-    Example: 100 - 16*v - lane >= 0 over 16 lanes has step 16, minimum 85 and maximum 100.
-    """
+    """Return a condition as an upper bound of a variable, for all values of inner variables; None for others. Example:
+    100 - 16*v - lane >= 0 over 16 lanes has step 16, minimum 85 and maximum 100."""
     factor, ranges = condition.form.coefficient(variable), context.scopes.ranges
     if condition.equal or factor is None or factor >= 0 or condition.always(ranges):
         return None

@@ -66,7 +66,6 @@ class _Gather(Accessor):
         return element
 
     def _elements(self, dims: dict[int, SSAValue], forms: Sequence[Linear]) -> SSAValue:
-        """Return the elements: a vector if they differ between lanes."""
         has_vector_index = any(scalars.lanes_of(value) is not None for value in dims.values())
         if not has_vector_index and not self._varies(forms):
             return self._element_or_default(self._clamp(dims), forms)
@@ -87,7 +86,6 @@ class _Gather(Accessor):
         return self.scopes.add(vector.MaskedLoadOp(self.table, indices, self.mask, pass_through))
 
     def _elements_by_lane(self, dims: dict[int, SSAValue], forms: Sequence[Linear]) -> SSAValue:
-        """Load each lane by itself."""
         self._count_lanes()
         values = []
         for lane in range(self.context.lanes):
@@ -114,7 +112,6 @@ class _Gather(Accessor):
         return scalars_of_lane
 
     def _element_or_default(self, table_index: _TableIndex, forms: Sequence[Linear]) -> SSAValue:
-        """Load one element, or select the default."""
         loaded = self.scopes.add(memref.LoadOp.get(self.table, self._indices(table_index, forms)))
         return self.scopes.add(SelectOp(table_index.inside, loaded, self.scopes.constant(self.default)))
 

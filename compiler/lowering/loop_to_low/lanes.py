@@ -54,10 +54,8 @@ class Element:
         return lin.joined(lin.offset(self.index, self.shape))
 
     def stride(self, lane: int) -> int | None:
-        """Return the distance between the elements of two neighbouring lanes; None if it differs.
-
-        Example: [i, 2*l] and [l, j] of a buffer [8, 16] have the strides 2 and 16 over l.
-        """
+        """Return the distance between the elements of two neighbouring lanes; None if it differs. Example: [i, 2*l] and
+        [l, j] of a buffer [8, 16] have the strides 2 and 16 over l."""
         factors = [form.coefficient(lane) for form in self.index]
         if None in factors:
             return self.offset.coefficient(lane)
@@ -66,8 +64,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Strided:
-    """An access with a constant stride: the indices of the first lane, the offsets of all lanes from it, and the
-    mask."""
+    """An access with a constant stride: the first lane's indices, the offsets of all lanes, and the mask."""
 
     indices: list[SSAValue]
     offsets: SSAValue
@@ -125,8 +122,7 @@ class BlockLanes:
         return any(self.context.has_lanes(form) for form in forms)
 
     def contiguous(self, element: Element) -> bool:
-        """Return whether an access has stride one over lanes; on a GPU also that its first element is aligned to the
-        lanes."""
+        """Return whether an access has stride one over lanes, and on a GPU an aligned first element."""
         lane = self.context.lane
         if lane is None or element.stride(lane) != 1:
             return False
@@ -152,11 +148,9 @@ class BlockLanes:
         return Strided(indices, offsets, mask)
 
     def _first_indices(self, element: Element) -> list[SSAValue]:
-        """Return the indices of the first lane's element."""
         return self.scopes.indices(self._in_lane(element, 0).index)
 
     def _in_lane(self, element: Element, lane: int) -> Element:
-        """Return the element of one lane."""
         return Element(element.buffer, [self.context.at_lane(form, lane) for form in element.index])
 
     def _index(self, form: Linear) -> SSAValue:
@@ -242,8 +236,7 @@ class BlockLanes:
         return low >= 0 and high < element.shape[-1]
 
     def is_whole(self, access: Access) -> bool:
-        """Return whether a target is within its buffer even if its guard fails, and contiguous over lanes or the same
-        element in all."""
+        """Return whether a target is in bounds in all lanes, and contiguous or the same element."""
         if access.buffer in self.context.private:
             return False
         element = self._element(access)

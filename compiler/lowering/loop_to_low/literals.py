@@ -83,7 +83,6 @@ def declare_constants(constants: ConstantGlobals, function: FuncOp) -> None:
 
 
 def _signless(value: DenseAttr) -> DenseAttr:
-    """Return elements with signless types, as at the low level."""
     dense = value.data
     return DenseAttr(Dense(TensorType(scalar_type(dense.type.element_type), dense.shape), dense.data, dense.name))
 
@@ -130,10 +129,8 @@ class KnownNumber:
 def known_number(
     node: Scalar, reads: Mapping[int, Number], numbers: dict[int, KnownNumber | None]
 ) -> KnownNumber | None:
-    """Return the constant value of an expression; None for other expressions.
-
-    `reads` are the elements of constants, by the number of the read; `numbers` caches results.
-    """
+    """Return the constant value of an expression; None for other expressions. `reads` are the elements of constants, by
+    the number of the read; `numbers` caches results."""
     if id(node) not in numbers:
         numbers[id(node)] = _compute_known(node, reads, numbers)
     return numbers[id(node)]

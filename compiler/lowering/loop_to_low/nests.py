@@ -189,7 +189,6 @@ def _emit_serial(context: Context, loop: Loop) -> None:
 
 
 def _emit_for(context: Context, loop: Loop, lower: SSAValue, upper: SSAValue) -> None:
-    """Emit iterations between two bounds as scf.for."""
     scopes = context.scopes
     step = scopes.index_constant(1)
     with context.scopes.region() as body:
@@ -204,7 +203,6 @@ def _emit_for(context: Context, loop: Loop, lower: SSAValue, upper: SSAValue) ->
 
 
 def _bind(context: Context, loop: Loop, body: Block) -> None:
-    """Bind a loop's variable to a new argument of its body."""
     value = body.insert_arg(INDEX, len(body.args))
     value.name_hint = hint(loop.label)
     context.scopes.bind(loop.number, value)
@@ -248,10 +246,8 @@ def _emit_cut(context: Context, loop: Loop, bounds: Bounds, cut: Cut) -> None:
 
 
 def _emit_parallel(context: Context, loop: Loop) -> None:
-    """Emit a parallel loop, with the parallel loops perfectly nested in it, as scf.parallel.
-
-    Guards narrow the bounds of a single loop only: the bounds of several must not depend on each other.
-    """
+    """Emit a parallel loop, with the parallel loops perfectly nested in it, as scf.parallel. Guards narrow the bounds
+    of a single loop only: the bounds of several must not depend on each other."""
     nest, scopes = _parallel_nest(loop), context.scopes
     bounds = [Bounds(member.extent) for member in nest]
     narrowing = {
@@ -273,8 +269,7 @@ def _emit_parallel(context: Context, loop: Loop) -> None:
 
 
 def _parallel_nest(loop: Loop) -> list[Loop]:
-    """Return a parallel loop and those perfectly nested in it. Raises LoweringError for any other parallel loop
-    inside."""
+    """Return the perfect nest of parallel loops. Raises LoweringError for any other parallel loop inside."""
     nest = [loop]
     while True:
         match nest[-1].body:

@@ -34,8 +34,7 @@ class Operands:
         return self.nest.targets[0]
 
     def step(self, number: int) -> int:
-        """Return the distance between rows of an operand, in elements; operands are numbered, reads first, then the
-        target."""
+        """Return the distance of an operand's rows in elements; numbers count reads, then the target."""
         return next((step for (operand, _), step in self.fit.open_steps.items() if operand == number), 0)
 
     def buffer(self, reference: Reference) -> SSAValue:

@@ -86,10 +86,7 @@ class _Window:
     @property
     def merged(self) -> tuple[int, ...]:
         """The extents, with inner dimensions that are accessed completely merged into the next outer one; () becomes
-        (1,).
-
-        Example: the window (2, 16) of a buffer (8, 16) merges to (32,).
-        """
+        (1,). Example: the window (2, 16) of a buffer (8, 16) merges to (32,)."""
         sizes = list(self.sizes) or [1]
         for d in range(len(sizes) - 1, 0, -1):
             if sizes[d] != prod(self.shape[d:]):
@@ -158,10 +155,8 @@ def _iteration_number(context: Context, outer: Loop, loop: Loop) -> _IterationNu
 def _prefetch_share(
     context: Context, window: _Window, counts: Sequence[int], step: int, turn: _IterationNumber
 ) -> None:
-    """Prefetch lines from floor(turn * total / turns) on; the last line may belong to the next share.
-
-    Example: 10 lines over 4 iterations are 0-2, 2-4, 5-7, 7-9.
-    """
+    """Prefetch lines from floor(turn * total / turns) on; the last line may belong to the next share. Example: 10 lines
+    over 4 iterations are 0-2, 2-4, 5-7, 7-9."""
     total, scopes = prod(counts), context.scopes
     start = lin.floordiv(turn.number.scaled(total), turn.count, scopes.ranges)
     share = -(-total // turn.count)
@@ -241,10 +236,8 @@ def _windows(context: Context, outer: Loop, name: str, ahead: int) -> list[_Wind
 def _window(
     context: Context, outer: Loop, block: Computed, access: Access, ahead: int, written: bool
 ) -> _Window | None:
-    """Return the window of one access, if its indices are sums over loops; else None.
-
-    Loops inside the outer one, and the lanes of a vectorized loop around it, run through the window.
-    """
+    """Return the window of one access, if its indices are sums over loops; else None. Loops inside the outer one, and
+    the lanes of a vectorized loop around it, run through the window."""
     ranges, outer_number = context.scopes.ranges, outer.number
     axes = context.axes(block, {number: form for number, form in context.values.items() if number != outer_number})
     inner = {loop.number for loop in loops_in(*outer.body)}
@@ -268,10 +261,7 @@ def _span(
     form: Linear, inner: set[int], outer_values: Mapping[int, Linear], ranges: lin.Ranges
 ) -> tuple[Linear, int] | None:
     """Return the start of an index and the number of its values over inner loops; None if a term mixes inner and outer
-    loops.
-
-    Example: 4*i + j with j inner and j < 3 starts at 4*i and has 3 values.
-    """
+    loops. Example: 4*i + j with j inner and j < 3 starts at 4*i and has 3 values."""
     outer_terms: list[tuple[Atom, int]] = []
     low = high = 0
     for atom, factor in form.terms:

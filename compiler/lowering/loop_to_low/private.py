@@ -38,10 +38,8 @@ class PartDimension:
         return Linear(tuple((atom, part_steps[factor]) for atom, factor in form.terms))
 
     def isl(self, name: str) -> tuple[str, list[str], list[str]]:
-        """Return any index of the part in isl's syntax: the form, its variables and their ranges.
-
-        Example: the steps ((1, 1, 2), (16, 2, 2)) give "1*x_0 + 16*x_1", with 0 <= x_0 < 2 and 0 <= x_1 < 2.
-        """
+        """Return any index of the part in isl's syntax: the form, its variables and their ranges. Example: the steps
+        ((1, 1, 2), (16, 2, 2)) give "1*x_0 + 16*x_1", with 0 <= x_0 < 2 and 0 <= x_1 < 2."""
         if not self.steps:
             return name, [name], [f"{self.low} <= {name} < {self.low + self.extent}"]
         names = [f"{name}_{number}" for number in range(len(self.steps))]
@@ -68,10 +66,7 @@ class PrivatePart:
 
 
 def private_parts(program: Program) -> dict[str, PrivatePart]:
-    """Return the parts of local buffers outside thread loops.
-
-    Raises LoweringError if threads share an element of a local buffer.
-    """
+    """Return the parts of local buffers. Raises LoweringError if threads share an element of one."""
     names = [alloc.buffer.name for alloc in program.allocs.values() if _is_around_threads(program, alloc)]
     return {name: _part_of(program, name) for name in names}
 
@@ -130,16 +125,12 @@ def _part_dimension(remainders: Sequence[Linear], span: lin.Range, ranges: lin.R
 
 
 def _thread_loops(program: Program, block: Block) -> dict[int, int]:
-    """Return the thread loops around a block, with the number of their kind."""
     enclosing_loops = program.enclosing(block.label)
     return {loop.number: THREADS.index(loop.kind) for loop in enclosing_loops if loop.kind in THREADS}
 
 
 def _split_by_threads(form: Linear, kinds: Mapping[int, int], name: str) -> tuple[Linear, Linear]:
-    """Split a form into a form over thread kinds, and the remainder.
-
-    Example: 4*ty + i splits into 4*y and i.
-    """
+    """Split a form into a form over thread kinds, and the remainder. Example: 4*ty + i splits into 4*y and i."""
     thread_part, remainder = lin.constant(0), lin.constant(form.constant)
     for atom, factor in form.terms:
         term = Linear(((atom, factor),))
@@ -154,7 +145,6 @@ def _split_by_threads(form: Linear, kinds: Mapping[int, int], name: str) -> tupl
 
 
 def _renamed(form: Linear, kinds: Mapping[int, int]) -> Linear:
-    """Rename thread loops in a form to their kinds."""
     total = lin.constant(form.constant)
     for atom, factor in form.terms:
         if isinstance(atom, Quotient):
@@ -167,10 +157,8 @@ def _renamed(form: Linear, kinds: Mapping[int, int]) -> Linear:
 def _check_disjoint(
     program: Program, name: str, thread_forms: Sequence[Linear], sides: Sequence[PartDimension]
 ) -> None:
-    """Raise LoweringError if two threads, or for a fragment two warps, share an element: isl finds a point of
-
-    0 <= a0, b0 < 16 and 0 <= ax0, bx0 < 4 and 4*a0 + ax0 = 4*b0 + bx0 and a0 != b0
-    """
+    """Raise LoweringError if two threads, or for a fragment two warps, share an element: isl finds a point of 0 <= a0,
+    b0 < 16 and 0 <= ax0, bx0 < 4 and 4*a0 + ax0 = 4*b0 + bx0 and a0 != b0"""
     kinds = THREADS[1:] if program.buffers[name].scope == "fragment" else THREADS
     kernel = program.enclosing((name,))[:1] or program.body
     loops = [loop for loop in walk(kernel) if isinstance(loop, Loop) and loop.kind in kinds]

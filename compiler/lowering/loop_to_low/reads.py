@@ -53,11 +53,7 @@ class Reader(BlockLanes):
         return self.scopes.add(builders.load_masked(element.buffer, indices, self.accumulator_mask, pass_through))
 
     def _either(
-        self,
-        tests: Sequence[Condition],
-        is_vector: bool,
-        load: Callable[[], SSAValue],
-        otherwise: Attribute | None,
+        self, tests: Sequence[Condition], is_vector: bool, load: Callable[[], SSAValue], otherwise: Attribute | None
     ) -> SSAValue:
         """Read under conditions without lanes by scf.if; `otherwise` if they fail."""
         truth = self.context.all_of(tests)
@@ -97,8 +93,7 @@ class Reader(BlockLanes):
         return self.scopes.add(GatherOp(element.buffer, strided.indices, strided.offsets, strided.mask, default))
 
     def known(self, access: Access) -> Number | None:
-        """Return the number that an access reads, if it is the same element of a constant in all lanes and no condition
-        can fail."""
+        """Return the number that an access reads, if all lanes read one element of a constant unconditionally."""
         constant = self.context.program.stated.get(access.buffer)
         if constant is None or not all(t.always(self.scopes.ranges) for t in self._tests(access)):
             return None
@@ -173,7 +168,6 @@ class Reader(BlockLanes):
 
 
 def _fallback(element: Element, otherwise: Attribute | None) -> Attribute:
-    """Return the value of lanes that are not read."""
     return _zero(element.type) if otherwise is None else otherwise
 
 

@@ -10,12 +10,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType, i1
 from xdsl.dialects.utils import FastMathFlag
-from xdsl.dialects.vector import (
-    CombiningKindAttr,
-    CombiningKindFlag,
-    ExtractOp,
-    ReductionOp,
-)
+from xdsl.dialects.vector import CombiningKindAttr, CombiningKindFlag, ExtractOp, ReductionOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from compiler.dialects.upstream.builders import Constant, broadcast, vector_type
@@ -87,10 +82,8 @@ def evaluate(
 
 @dataclass
 class Expressions:
-    """The emission of scalar expressions: values by expression, and ops by operation and operands.
-
-    `reads` are the elements of constants among the reads, by their numbers.
-    """
+    """The emission of scalar expressions: values by expression, and ops by operation and operands. `reads` are the
+    elements of constants among the reads, by their numbers."""
 
     scopes: Scopes
     leaf: Callable[[Read | Index], SSAValue]
@@ -122,8 +115,7 @@ class Expressions:
         return number
 
     def _simplified(self, node: Apply) -> SSAValue | None:
-        """Emit an operation with a constant as its other operand or the negation of it, if it equals that; else return
-        None."""
+        """Emit the other operand, or its negation, if an operation with a constant equals it; else None."""
         if not self.reads or len(node.operands) != 2:
             return None
         first, second = (self.known(operand) for operand in node.operands)
@@ -200,7 +192,6 @@ def _apply(scopes: Scopes, node: Apply, operands: Sequence[SSAValue], policy: Po
 
 
 def _combiner_flags(combiner: str, policy: Policy) -> FastMathFlagsAttr:
-    """Return the fastmath flags of a combiner of floats."""
     return _flags(policy.sums if combiner in ("add", "mul") else policy.extremes)
 
 

@@ -20,7 +20,7 @@ def streamed_buffers(loop: Loop) -> set[str]:
 
 
 def check_streamed(program: Program) -> None:
-    """Raise LoweringError for a loop whose attribute is not the name of a buffer that it writes."""
+    """Raise LoweringError for an attribute `nontemporal` that is not the name of a buffer that the loop writes."""
     for loop in program.loops.values():
         attribute = dict(loop.attributes).get(ATTRIBUTE)
         if attribute is None:

@@ -40,8 +40,8 @@ def emit_tensorized(context: Context, loop: Loop) -> None:
         raise LoweringError(f"loop '{loop.label}': '{intrinsic.name}' rounds otherwise, and the policy is strict")
     if intrinsic.narrow and not context.policy.narrow:
         raise LoweringError(f"loop '{loop.label}': '{intrinsic.name}' drops digits, and the policy is not fast")
-    if intrinsic.is_warps != (context.threads is not None):
-        whose = "a GPU's warps run it" if intrinsic.is_warps else "no GPU has it"
+    if intrinsic.runs_on_warp != (context.threads is not None):
+        whose = "a GPU's warps run it" if intrinsic.runs_on_warp else "no GPU has it"
         raise LoweringError(f"loop '{loop.label}' is tensorized by '{intrinsic.name}', and {whose}")
     nest = nest_of(context.program, *loops_under(context.program, loop.number))
     _EMITTERS[intrinsic.form](Operands(context, nest, intrinsic, fit(intrinsic, nest)))
@@ -60,7 +60,6 @@ def _emit_dot(nest: Operands) -> None:
 
 
 def _load(nest: Operands, reference: Reference, operand: NestOperand) -> SSAValue:
-    """Load all elements of an operand as one vector."""
     load = vector.LoadOp if _is_in_one_row(nest, reference) else LoadOp
     return nest.context.scopes.add(
         load(nest.buffer(reference), nest.first_indices(reference), nest.vector(reference, operand))
@@ -68,7 +67,6 @@ def _load(nest: Operands, reference: Reference, operand: NestOperand) -> SSAValu
 
 
 def _is_in_one_row(nest: Operands, reference: Reference) -> bool:
-    """Return whether the loops of the nest index the last dimension only."""
     loop_numbers = {loop.number for loop in nest.nest.loops}
     return not any(form.variables() & loop_numbers for form in reference.index[:-1])
 
@@ -93,7 +91,6 @@ def _emit_interleave(nest: Operands) -> None:
 
 
 def _interleaved(context: Context, first: SSAValue, second: SSAValue) -> SSAValue:
-    """Interleave the elements of two vectors: a0 b0 a1 b1 ..."""
     assert isinstance(first.type, VectorType)
     count = first.type.get_shape()[0]
     type = VectorType(first.type.element_type, [2 * count])
@@ -127,8 +124,7 @@ def _tile(nest: Operands, reference: Reference, step: int) -> SSAValue:
 
 
 def _loaded_tile(context: Context, operands: tuple[SSAValue, ...]) -> SSAValue | None:
-    """Return a tile that this body has loaded, unless another op has accessed the buffer since; LLVM does not reuse
-    it."""
+    """Return a tile that this body has loaded, if no op accessed its buffer since; LLVM reloads it."""
     op = context.scopes.stack[-1].block.last_op
     while op is not None and not op.regions:
         if isinstance(op, TileLoadOp):
@@ -141,7 +137,6 @@ def _loaded_tile(context: Context, operands: tuple[SSAValue, ...]) -> SSAValue |
 
 
 def _store_tile(nest: Operands, tile: SSAValue, reference: Reference, step: int) -> None:
-    """Store a tile at a reference."""
     scopes, buffer = nest.context.scopes, nest.buffer(reference)
     if reference.fragment:
         scopes.run(vector.StoreOp(tile, buffer, _fragment_indices(nest, reference)))
@@ -160,8 +155,7 @@ def _bytes(reference: Reference) -> int:
 
 
 def fragment_type(label: str, type: MemRefType) -> MemRefType:
-    """Return the low-level type of a buffer of scope fragment. Raises LoweringError for a shape that is no row of
-    tiles."""
+    """Return the low-level type of a fragment. Raises LoweringError for a shape that is no row of tiles."""
     *outer, rows, columns = (1, 1, *type.get_shape())
     if (rows, columns) != (ROWS, ROW_BYTES // 4) or type.element_type != f32:
         raise LoweringError(f"'{label}' is a fragment of {type}, where a tile is of 16 by 16 f32")

@@ -34,10 +34,8 @@ ROW_BYTES = 16
 
 
 def thread_fragment_type(program: Program, buffer: Buffer, shape: Sequence[int]) -> MemRefType:
-    """Return the type of a thread's part of a fragment buffer with the shape of a warp's part.
-
-    Raises LoweringError unless warp intrinsics write it, all with one kind of MMA tile.
-    """
+    """Return the type of a thread's part of a fragment buffer with the shape of a warp's part. Raises LoweringError
+    unless warp intrinsics write it, all with one kind of MMA tile."""
     kinds = set()
     for block in program.writers[buffer.name]:
         name = next(loop.intrinsic for loop in reversed(program.enclosing(block.label)) if loop.intrinsic)
@@ -97,10 +95,7 @@ def _tile_indices(nest: Operands, reference: Reference) -> list[SSAValue]:
 
 def _load_matrices(nest: Operands, reference: Reference) -> SSAValue:
     """Load a fragment from rows in shared memory: the first 8 threads have the addresses of the first 8x8 matrix's
-    rows, and so on.
-
-    Matrices are ordered along i first, then along k; those that are transposed have rows along k.
-    """
+    rows, and so on. Matrices are ordered along i first, then along k; those that are transposed have rows along k."""
     context, intrinsic, type = nest.context, nest.intrinsic, fragment_vector(nest.intrinsic, nest.intrinsic.target)
     buffer, ranges = nest.buffer(reference), context.scopes.ranges
     assert isinstance(buffer.type, MemRefType)
@@ -121,7 +116,6 @@ def _load_matrices(nest: Operands, reference: Reference) -> SSAValue:
 
 
 def _check_space(nest: Operands, reference: Reference, spaces: Sequence[str]) -> None:
-    """Raise LoweringError for a buffer in another memory space."""
     type = nest.buffer(reference).type
     assert isinstance(type, MemRefType)
     if space_of(type) not in [SCOPES[name] for name in spaces]:
@@ -178,6 +172,5 @@ def emit_sum(nest: Operands) -> None:
 
 
 def _lane(context: Context) -> Linear:
-    """Return the number of a thread in its warp."""
     assert context.threads is not None
     return lin.variable(context.threads.variables["thread_x"])

@@ -1,12 +1,12 @@
 """low -> LLVM IR text, for llvmlite.
 
-types.py       types as LLVM spells them
+types.py       LLVM types
 literals.py    constants and flags
 function.py    one function under emission
 signature.py   symbols, parameters, slots of the workspace
 body.py        entry and body; long bodies are cut into parts
-captured.py    what a function made of ops takes from around them
-address.py     where an op accesses a buffer
+captured.py    the values that an outlined function captures
+address.py     addresses of elements
 control.py     func, scf            arithmetic.py  arith
 parallel.py    scf.parallel       team.py        the threads of a region and their processors
 memrefs.py     memref               mathematics.py math
@@ -15,10 +15,9 @@ intrinsics.py  intr
 marks.py       for `strata explain`: the loop of each instruction, the time of each loop
 tensor.py      unit: intrinsics of tensorized nests
 
-A function becomes two: `NAME(ptr ..., ptr workspace)`, which callers see, and `NAME.body`, whose parameters
-are the arguments and each slot of the workspace, all noalias (LLVM takes that fact from parameters only). Where it has
-parallel loops, both take the count of threads last, and each such loop becomes functions of its own. A body of many
-loops calls its parts, which are functions of their own too.
+A function becomes two: `NAME(ptr ..., ptr workspace)`, which callers see, and `NAME.body`, whose parameters are the
+arguments and each slot of the workspace, all noalias (LLVM takes that fact from parameters only). With parallel loops
+both take the thread count last, and each such loop is outlined. A body of many loops is split into functions.
 """
 
 from __future__ import annotations
@@ -42,17 +41,14 @@ from compiler.support.errors import LoweringError
 from compiler.types.machines import Machine
 
 HANDLERS = {**CONTROL, **PARALLEL, **ARITHMETIC, **CONVERSIONS, **MATHEMATICS, **MEMORY, **VECTORS, **TENSOR}
-"""Emission that is the same for every machine."""
+"""The handlers that all machines share."""
 
 
 def emit(module: ModuleOp, machine: Machine, handlers: Handlers = HANDLERS) -> str:
-    """The LLVM IR text of every function of a low-level module, for a machine.
-
-    Buffers are bare pointers in row-major order, i1 in them is a byte; an argument is aligned to its element,
-    a slot, and an argument that the attribute `aligned` lists, to 64 bytes. Integer division by zero gives 0, as in
-    numpy. Raises LoweringError for an op or a type without a native form, and for an instruction that the machine
-    lacks. `handlers` says how each op is emitted.
-    """
+    """Emit the LLVM IR text of a low-level module, for a machine. Buffers are bare pointers in row-major order, with a
+    byte for an i1; an argument is aligned to its element, a slot, and an argument in the attribute `aligned`, to 64
+    bytes. Integer division by zero gives 0, as in numpy. Raises LoweringError for an op or a type without a native
+    form, and for an instruction that the machine lacks. `handlers` emit ops by class."""
     handlers = {**handlers, **intrinsics(machine), **stores(machine)}
     texts: list[str] = []
     externals: set[str] = set()
@@ -71,9 +67,9 @@ def emit(module: ModuleOp, machine: Machine, handlers: Handlers = HANDLERS) -> s
 
 
 def _attributes(machine: Machine) -> str:
-    """LLVM tunes some 512-bit machines for 256 bits unless it is told so."""
-    wide = ' "prefer-vector-width"="512"' if machine.vector_bits == 512 else ""
+    """The attributes of all functions; LLVM prefers 256-bit vectors on some 512-bit machines by default."""
+    preference = ' "prefer-vector-width"="512"' if machine.vector_bits == 512 else ""
     return (
         f'attributes #0 = {{ nounwind mustprogress "target-cpu"="{machine.cpu}" '
-        f'"target-features"="{machine.features}"{wide} }}'
+        f'"target-features"="{machine.features}"{preference} }}'
     )

@@ -1,4 +1,4 @@
-"""Addresses of elements: linear forms, whose varying part is shared and whose constant part is added last."""
+"""Addresses of elements as linear forms: the varying part is shared between accesses, the constant part added last."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ from compiler.support.errors import LoweringError
 
 @dataclass(frozen=True)
 class Address:
-    """An address, and how many bytes it is surely a multiple of."""
+    """A pointer, and a divisor of it in bytes."""
 
     pointer: str
     alignment: int
 
 
-def place(f: FunctionEmitter, op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) -> Address:
-    """Where an op accesses a buffer; its `alignment` attribute, if any, is taken at its word."""
+def element_address(f: FunctionEmitter, op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) -> Address:
+    """Emit the address of an op's access to a buffer; an `alignment` attribute of the op is trusted."""
     layout = f.layouts.get(buffer)
     if layout is None:
         layout = f.layouts[buffer] = _layout(buffer.type)
-    form = _total(f, indices, layout.strides)
+    form = _weighted_sum(f, indices, layout.strides)
     pointer = _address(f, buffer, form, layout)
     factors = [factor * layout.size for factor in divisors(f, form)]
-    return Address(pointer, max(_stated(op), gcd(_base(f, buffer), form.constant * layout.size, *factors)))
+    return Address(
+        pointer, max(_alignment_attribute(op), gcd(_buffer_alignment(f, buffer), form.constant * layout.size, *factors))
+    )
 
 
 def _layout(type: Attribute) -> Layout:
@@ -41,8 +43,7 @@ def _layout(type: Attribute) -> Layout:
     return Layout(prod(shape), byte_size(buffer_type(type).element_type), lin.strides(shape))
 
 
-def _total(f: FunctionEmitter, indices: Sequence[SSAValue], factors: Sequence[int]) -> Linear:
-    """The sum of the forms of indices, each times a factor, in one go."""
+def _weighted_sum(f: FunctionEmitter, indices: Sequence[SSAValue], factors: Sequence[int]) -> Linear:
     terms: dict[int, int] = {}
     constant = 0
     for index, factor in zip(indices, factors, strict=True):
@@ -54,21 +55,22 @@ def _total(f: FunctionEmitter, indices: Sequence[SSAValue], factors: Sequence[in
     return Linear(tuple(sorted((atom, sum) for atom, sum in terms.items() if sum)), constant)
 
 
-def _stated(op: Operation) -> int:
+def _alignment_attribute(op: Operation) -> int:
     attribute = op.properties.get("alignment", op.attributes.get("alignment"))
     return attribute.value.data if isinstance(attribute, IntegerAttr) else 1
 
 
-def _base(f: FunctionEmitter, buffer: SSAValue) -> int:
+def _buffer_alignment(f: FunctionEmitter, buffer: SSAValue) -> int:
     if buffer not in f.alignments:
         raise LoweringError("a buffer that is carried, chosen or passed on has no form in LLVM IR")
     return f.alignments[buffer]
 
 
 def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, layout: Layout) -> str:
-    """The varying part alone may leave the buffer, until the constant is added: then it is not inbounds."""
+    """Emit the pointer of a form. The varying part alone may be out of bounds until the constant is added: then it is
+    not inbounds."""
     varying, size, pointer = Linear(form.terms, 0), layout.size, f.use(buffer)
-    flag = "inbounds" if _stays(f, varying, layout.length) else "nusw"
+    flag = "inbounds" if _stays_inside(f, varying, layout.length) else "nusw"
     if varying.terms:
         step = f"getelementptr {flag} [{size} x i8], ptr {pointer}, i64 {offset(f, varying)}"
         pointer = f.once((buffer, varying, size), step)
@@ -79,7 +81,7 @@ def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, layout: Layout)
 
 
 def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
-    """A known divisor of each varying term of a form: its factor, times the step of a loop's index."""
+    """Return a divisor of each varying term of a form: its factor, times the step of a loop's index."""
     multiples = []
     for atom, factor in form.terms:
         assert isinstance(atom, int)
@@ -88,7 +90,7 @@ def divisors(f: FunctionEmitter, form: Linear) -> list[int]:
 
 
 def offset(f: FunctionEmitter, form: Linear) -> str:
-    """The value of a form's varying part."""
+    """Emit the varying part of a form."""
     roots = f.forms.values
     total = ""
     for atom, factor in form.terms:
@@ -100,8 +102,8 @@ def offset(f: FunctionEmitter, form: Linear) -> str:
     return total
 
 
-def _stays(f: FunctionEmitter, form: Linear, length: int) -> bool:
-    """Whether a form is surely within a buffer's elements, by the ranges of the loops."""
+def _stays_inside(f: FunctionEmitter, form: Linear, length: int) -> bool:
+    """Return whether a form is within a buffer's elements for all values of loop indices."""
     ranges: dict[int, Range] = {}
     for atom, _ in form.terms:
         assert isinstance(atom, int)
@@ -114,14 +116,14 @@ def _stays(f: FunctionEmitter, form: Linear, length: int) -> bool:
 
 
 def _range(f: FunctionEmitter, atom: int) -> Range | None:
-    """The values that a loop's index takes, where its bounds are constants."""
+    """Return the range of a loop's index with constant bounds; None for others."""
     if atom not in f.ranges:
         f.ranges[atom] = _find_range(f, f.forms.values[atom])
     return f.ranges[atom]
 
 
 def _find_range(f: FunctionEmitter, value: SSAValue) -> Range | None:
-    loop = _loop(value)
+    loop = _loop_bounds(value)
     if loop is None:
         return None
     low, high = f.forms.of(loop.lower), f.forms.of(loop.upper)
@@ -131,9 +133,9 @@ def _find_range(f: FunctionEmitter, value: SSAValue) -> Range | None:
 
 
 def _divisor(f: FunctionEmitter, atom: int) -> int:
-    """A divisor of the values that a loop's index takes; 1 for any other value."""
+    """Return a divisor of all values of a loop's index: the gcd of start and step; 1 for other values."""
     if atom not in f.divisors:
-        loop = _loop(f.forms.values[atom])
+        loop = _loop_bounds(f.forms.values[atom])
         start, step = (f.forms.of(loop.lower), f.forms.of(loop.step)) if loop else (lin.constant(1), lin.constant(1))
         is_fixed = start.is_constant and step.is_constant
         f.divisors[atom] = gcd(start.constant, step.constant) if is_fixed else 1
@@ -141,21 +143,21 @@ def _divisor(f: FunctionEmitter, atom: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Loop:
-    """The bounds of a loop, or of one of a parallel loop's indices."""
+class _LoopBounds:
+    """The bounds of a loop, or of one index of a parallel loop."""
 
     lower: SSAValue
     upper: SSAValue
     step: SSAValue
 
 
-def _loop(value: SSAValue) -> _Loop | None:
-    """The loop whose index a value is."""
+def _loop_bounds(value: SSAValue) -> _LoopBounds | None:
+    """Return the bounds of the loop whose index a value is; None for other values."""
     if not isinstance(value, BlockArgument):
         return None
     match value.block.parent_op():
         case scf.ForOp() as loop if value.index == 0:
-            return _Loop(loop.lb, loop.ub, loop.step)
+            return _LoopBounds(loop.lb, loop.ub, loop.step)
         case scf.ParallelOp() as loop:
-            return _Loop(loop.lowerBound[value.index], loop.upperBound[value.index], loop.step[value.index])
+            return _LoopBounds(loop.lowerBound[value.index], loop.upperBound[value.index], loop.step[value.index])
     return None

@@ -23,7 +23,7 @@ def _binary(instruction: str, flags: Callable[[Operation], str] = lambda op: "")
 
 
 def intrinsic(name: str, tail: str = "") -> Emit:
-    """A call of `llvm.NAME` on the operands and, as `tail`, an immediate i1."""
+    """Emit a call of `llvm.NAME` on the operands and, as `tail`, an immediate i1."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         type = op.results[0].type
@@ -36,7 +36,7 @@ def intrinsic(name: str, tail: str = "") -> Emit:
 
 
 def cast(instruction: str) -> Emit:
-    """A conversion of the operand to the result's type."""
+    """Emit a conversion of the operand to the result's type."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         f.set(op.results[0], f"{instruction} {f.typed(op.operands[0])} to {llvm_type(op.results[0].type)}")
@@ -81,7 +81,7 @@ def _division(instruction: str) -> Emit:
 
 
 def _rounded(instruction: str, up: bool) -> Emit:
-    """The quotient rounded down (up): one less (more) where a rest remains and the signs differ (agree)."""
+    """Emit a quotient rounded down (up): one less (more) if there is a remainder and the signs differ (agree)."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
         lhs, rhs = op.operands
@@ -92,41 +92,40 @@ def _rounded(instruction: str, up: bool) -> Emit:
         adjust = f.temporary(f"icmp ne {type} {remainder}, {zero}")
         if signed:
             signs = f.temporary(f"xor {f.typed(lhs)}, {divisor}")
-            moves = f.temporary(f"icmp {'sge' if up else 'slt'} {type} {signs}, {zero}")
-            adjust = f.temporary(f"and {truth} {adjust}, {moves}")
-        moved = f.temporary(f"{'add' if up else 'sub'} {type} {quotient}, {unit}")
-        rounded = f.temporary(f"select {truth} {adjust}, {type} {moved}, {type} {quotient}")
+            needs_adjustment = f.temporary(f"icmp {'sge' if up else 'slt'} {type} {signs}, {zero}")
+            adjust = f.temporary(f"and {truth} {adjust}, {needs_adjustment}")
+        adjusted_quotient = f.temporary(f"{'add' if up else 'sub'} {type} {quotient}, {unit}")
+        rounded = f.temporary(f"select {truth} {adjust}, {type} {adjusted_quotient}, {type} {quotient}")
         f.names[op.results[0]] = _unless_zero(f, rhs, rounded)
 
     return emit
 
 
 def _divisor(f: FunctionEmitter, lhs: SSAValue, rhs: SSAValue, signed: bool) -> str:
-    """The divisor, or 1 where the processor would trap: at zero, and at the least integer divided by -1."""
-    if _harmless(rhs):
+    """Emit the divisor, or 1 if the division would trap: by zero, and the minimum integer by -1."""
+    if _never_traps(rhs):
         return f.use(rhs)
     type, truth, unit = llvm_type(rhs.type), shaped(rhs.type, "i1"), number(1, rhs.type)
-    traps = _is(f, rhs, 0)
+    traps = _equals(f, rhs, 0)
     if signed:
-        is_minimum = _is(f, lhs, -(1 << width(lhs.type) - 1))
-        over = f.temporary(f"and {truth} {is_minimum}, {_is(f, rhs, -1)}")
-        traps = f.temporary(f"or {truth} {traps}, {over}")
+        is_minimum = _equals(f, lhs, -(1 << width(lhs.type) - 1))
+        overflows = f.temporary(f"and {truth} {is_minimum}, {_equals(f, rhs, -1)}")
+        traps = f.temporary(f"or {truth} {traps}, {overflows}")
     return f.temporary(f"select {truth} {traps}, {type} {unit}, {f.typed(rhs)}")
 
 
 def _unless_zero(f: FunctionEmitter, rhs: SSAValue, value: str) -> str:
-    if _harmless(rhs):
+    if _never_traps(rhs):
         return value
     type, zero = llvm_type(rhs.type), number(0, rhs.type)
-    return f.temporary(f"select {shaped(rhs.type, 'i1')} {_is(f, rhs, 0)}, {type} {zero}, {type} {value}")
+    return f.temporary(f"select {shaped(rhs.type, 'i1')} {_equals(f, rhs, 0)}, {type} {zero}, {type} {value}")
 
 
-def _is(f: FunctionEmitter, value: SSAValue, what: int) -> str:
-    return f.temporary(f"icmp eq {f.typed(value)}, {number(what, value.type)}")
+def _equals(f: FunctionEmitter, value: SSAValue, number_: int) -> str:
+    return f.temporary(f"icmp eq {f.typed(value)}, {number(number_, value.type)}")
 
 
-def _harmless(divisor: SSAValue) -> bool:
-    """Whether a divisor is a constant without 0 and -1."""
+def _never_traps(divisor: SSAValue) -> bool:
     attribute: Attribute | None = divisor.owner.value if isinstance(divisor.owner, arith.ConstantOp) else None
     match attribute:
         case IntegerAttr():

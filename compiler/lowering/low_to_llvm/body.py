@@ -1,8 +1,8 @@
-"""One function: the entry that callers see, and the body with noalias parameters, cut into parts where it is long.
+"""One function: the entry that callers see, and the body with noalias parameters, split if it is long.
 
-LLVM's time grows faster than a function: a pass that changes one loop looks at all others. So a body of many nests
-becomes `NAME.body`, which calls `NAME.body.partN` in order. The parameters of a part, noalias too, are what its nests
-use of the arguments, the slots, and the values before it.
+LLVM's compile time is superlinear in a function's size: a pass that changes one loop visits all others. So a body of
+many nests becomes `NAME.body`, which calls `NAME.body.partN` in order. The parameters of a part, noalias too, are the
+arguments, slots and earlier values that its nests use.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from compiler.dialects.functions import SLOT_ALIGNMENT, positions
 from compiler.dialects.upstream.walk import ops_in
-from compiler.lowering.low_to_llvm.captured import Captured, is_repeated
-from compiler.lowering.low_to_llvm.control import leave
+from compiler.lowering.low_to_llvm.captured import Captured, is_recomputed
+from compiler.lowering.low_to_llvm.control import emit_return
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.signature import (
     buffer_parameter,
@@ -39,12 +39,11 @@ from compiler.support.errors import LoweringError
 MOST_LOOPS = 64
 """A body of more loops is cut."""
 PART_LOOPS = 32
-"""The fewest loops of a part, but for the last."""
+"""The fewest loops of a part, except the last."""
 
 
 def emit_function(function: FuncOp, handlers: Handlers) -> tuple[str, set[str]]:
-    """The text of a function's entry, body, parts and outlined parallel loops, and the external functions that they
-    need."""
+    """Emit a function's entry, body, parts and parallel loops; return the text and external declarations."""
     name = symbol(function.sym_name.data)
     if not function.body.blocks and not function.function_type.outputs:
         return _declaration(function), set()
@@ -54,14 +53,13 @@ def emit_function(function: FuncOp, handlers: Handlers) -> tuple[str, set[str]]:
     parameters = [_parameter(f, i, argument) for i, argument in enumerate(function.args)]
     parameters += [slot_parameter(f, slot, f"s{i}") for i, slot in enumerate(slots(function.body.block))]
     team = _team(function)
-    parameters += [f"{facts} {name}" for facts, name in team.parameters]
+    parameters += [f"{attributes} {name}" for attributes, name in team.parameters]
     _emit_body(f, function.body.block, team)
     body = internal(name + ".body", parameters, [*f.allocas, *f.lines], "noinline")
     return "\n".join([_entry(function, team), body, *f.outlined]), f.externals
 
 
 def _declaration(function: FuncOp) -> str:
-    """The text of a function that is elsewhere."""
     types = [llvm_type(type) for type in function.function_type.inputs]
     count = ["i32"] if takes_threads(function) else []
     return f"declare void {quoted(symbol(function.sym_name.data))}({', '.join([*types, 'ptr', *count])})\n"
@@ -80,49 +78,49 @@ def _emit_body(f: FunctionEmitter, block: Block, team: _Team) -> None:
 
 
 def _emit_part(f: FunctionEmitter, ops: Sequence[Operation], team: _Team, name: str) -> None:
-    """Emit a function of some ops, and the call of it."""
+    """Outline ops into a function, and emit the call of it."""
     part = FunctionEmitter(f.function, f.handlers)
     part.externals, part.outlined = f.externals, f.outlined
     captured = Captured(ops, f, part)
     part.ops(ops)
-    leave(part)
+    emit_return(part)
     needs_team = any(isinstance(inner, scf.ParallelOp | CallOp) for op in ops for inner in ops_in(op))
-    passed = team.parameters if needs_team else []
-    parameters = [*captured.parameters, *(f"{facts} {register}" for facts, register in passed)]
+    team_parameters = team.parameters if needs_team else []
+    parameters = [*captured.parameters, *(f"{attributes} {register}" for attributes, register in team_parameters)]
     part.outlined.append(internal(name, parameters, [*part.allocas, *part.lines], "noinline"))
-    given = [f"{facts.partition(' ')[0]} {register}" for facts, register in passed]
-    f.line(f"call void {quoted(name)}({', '.join([*captured.arguments, *given])})")
+    team_arguments = [f"{attributes.partition(' ')[0]} {register}" for attributes, register in team_parameters]
+    f.line(f"call void {quoted(name)}({', '.join([*captured.arguments, *team_arguments])})")
 
 
 def _cut(ops: Sequence[Operation], block: Block) -> tuple[list[Operation], list[list[Operation]]]:
-    """The ops before all parts, and the ops of each part. No part uses a value of another."""
+    """Return the ops that are computed before all parts, and the ops of each part; no part uses a value of another."""
     shared: list[Operation] = []
     parts: list[list[Operation]] = [[]]
     available = set[SSAValue](block.args)
-    awaited = set[Operation]()  # ops still to come that use what the current part computes
+    pending_users = set[Operation]()  # later ops that use values of the current part
     loops = 0
     for op in ops:
         if _is_shared(op) and available.issuperset(op.operands):
             shared.append(op)
             available.update(op.results)
             continue
-        if loops >= PART_LOOPS and not awaited:
+        if loops >= PART_LOOPS and not pending_users:
             parts.append([])
             loops = 0
         parts[-1].append(op)
         loops += _loops(op)
-        awaited |= _users(op, block)
-        awaited.discard(op)
+        pending_users |= _users(op, block)
+        pending_users.discard(op)
     return shared, [part for part in parts if part]
 
 
 def _is_shared(op: Operation) -> bool:
-    """Whether an op may be computed before all others: it reads no memory."""
-    return isinstance(op, arith.ConstantOp | memref.AllocOp | memref.AllocaOp) or is_repeated(op)
+    """Return whether an op may be computed before all others: it reads no memory."""
+    return isinstance(op, arith.ConstantOp | memref.AllocOp | memref.AllocaOp) or is_recomputed(op)
 
 
 def _users(op: Operation, block: Block) -> set[Operation]:
-    """The ops of a block that use, directly or in their regions, a value of one of its ops."""
+    """Return the ops of a block that use a result of an op, directly or in their regions."""
     users = (block.find_ancestor_op_in_block(use.operation) for value in op.results for use in value.uses)
     return {user for user in users if user is not None}
 
@@ -133,8 +131,8 @@ def _loops(op: Operation) -> int:
 
 @dataclass(frozen=True)
 class _Team:
-    """What calls and parallel loops need beside the arguments and the slots: whether the workspace behind the
-    function's own slots, where in it the parts of the threads begin, and whether the count of threads."""
+    """Further parameters for calls and parallel loops: `scratch`, the workspace behind the function's own slots;
+    `private`, the offset of the threads' parts in it; `threads`, the thread count."""
 
     scratch: bool
     private: int | None
@@ -142,7 +140,7 @@ class _Team:
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
-        """The parameters of a body, each as its type with facts and its name."""
+        """The parameters of a body, each as a type with attributes and a name."""
         parameters = [("ptr", "%scratch")] if self.scratch else []
         if self.private is not None:
             parameters.append((f"ptr noalias nonnull align {SLOT_ALIGNMENT}", "%private"))

@@ -1,4 +1,4 @@
-"""The values that outlined ops take from the function around them."""
+"""The values that outlined ops capture from the function around them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,8 @@ from compiler.support.errors import LoweringError
 
 
 class Captured:
-    """The values that some ops use and another emitter has: each is a parameter of the function that `inner` emits, or
-    is computed again there.
-
-    `values` are the values that a caller passes, `parameters` their names in the text, both in the order of the first
-    use.
-    """
+    """The values of `outer` that ops use: each is a parameter of the function that `inner` emits, or recomputed there.
+    `values` are the captured values, `parameters` their declarations, both in the order of first use."""
 
     def __init__(self, ops: Sequence[Operation], outer: FunctionEmitter, inner: FunctionEmitter) -> None:
         self.values: list[SSAValue] = []
@@ -30,24 +26,24 @@ class Captured:
         self._outer = outer
         self._inner = inner
         for value in _from_outside(ops):
-            self._take(value)
+            self._capture(value)
 
     @property
     def arguments(self) -> list[str]:
-        """The arguments of a caller, in its own names."""
+        """The arguments of a call, by the names of the outer function."""
         return [self._outer.typed(value) for value in self.values]
 
-    def _take(self, value: SSAValue) -> None:
-        """Make a value from outside known inside: constants, index arithmetic and views are repeated there."""
+    def _capture(self, value: SSAValue) -> None:
+        """Make an outer value available inside; constants, index arithmetic and views are recomputed."""
         inner = self._inner
         if value in inner.names:
             return
         match value.owner:
             case arith.ConstantOp():
                 inner.names[value] = self._outer.use(value)
-            case Operation() as op if is_repeated(op):
+            case Operation() as op if is_recomputed(op):
                 for operand in op.operands:
-                    self._take(operand)
+                    self._capture(operand)
                 inner.handlers[kind_of(op)](inner, op)
             case _:
                 self.parameters.append(self._parameter(value, f"x{len(self.values)}"))
@@ -63,15 +59,15 @@ class Captured:
         return buffer_parameter(self._inner, value, name, value in self._written)
 
 
-def is_repeated(op: Operation) -> bool:
-    """Whether an op is index arithmetic, a view or a constant's buffer: computed again where it is used."""
+def is_recomputed(op: Operation) -> bool:
+    """Return whether an op is recomputed where it is used: index arithmetic, a view, or a constant's buffer."""
     if isinstance(op, arith.AddiOp | arith.SubiOp | arith.MuliOp):
         return isinstance(op.results[0].type, IndexType)
     return is_view(op) or isinstance(op, memref.GetGlobalOp)
 
 
 def _from_outside(ops: Sequence[Operation]) -> Iterator[SSAValue]:
-    """The values that ops and their regions use and that are defined outside."""
+    """Yield the values that ops and their regions use and that are defined outside."""
     inside = [inner for op in ops for inner in op.walk()]
     defined = {value for op in inside for value in op.results}
     defined |= {value for op in inside for region in op.regions for block in region.blocks for value in block.args}
@@ -79,7 +75,6 @@ def _from_outside(ops: Sequence[Operation]) -> Iterator[SSAValue]:
 
 
 def _written(ops: Sequence[Operation]) -> set[SSAValue]:
-    """The buffers that ops may write to, directly or through views of them."""
     uses = (Use(op, n) for top in ops for op in top.walk() for n in range(len(op.operands)))
     return {_root(use.operation.operands[use.index]) for use in uses if _is_buffer(use) and may_write(use)}
 
@@ -89,7 +84,6 @@ def _is_buffer(use: Use) -> bool:
 
 
 def _root(buffer: SSAValue) -> SSAValue:
-    """The buffer that a view is of."""
     while isinstance(buffer.owner, Operation) and is_view(buffer.owner):
         buffer = buffer.owner.operands[0]
     return buffer

@@ -1,4 +1,4 @@
-"""func and scf: blocks, branches and phis. A loop tests in its header; LLVM rotates it."""
+"""func and scf: blocks, branches and phis. The header of a loop has its test; LLVM rotates it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from compiler.lowering.low_to_llvm.signature import quoted, symbol, takes_thread
 from compiler.lowering.low_to_llvm.types import llvm_type
 from compiler.support.errors import LoweringError
 
-MOST_NESTED = 64
-"""How deep loops may be nested: LLVM takes cubic time."""
+MAX_DEPTH = 64
+"""The limit of loop depth: LLVM takes cubic time."""
 
 
 def _constant(f: FunctionEmitter, op: arith.ConstantOp) -> None:
@@ -27,18 +27,18 @@ def _constant(f: FunctionEmitter, op: arith.ConstantOp) -> None:
 def _return(f: FunctionEmitter, op: func.ReturnOp) -> None:
     if op.arguments:
         raise LoweringError(f"@{f.function.sym_name.data} returns values; results are written to its last arguments")
-    leave(f)
+    emit_return(f)
 
 
-def leave(f: FunctionEmitter) -> None:
+def emit_return(f: FunctionEmitter) -> None:
     """Emit the end of a function."""
     if any("!nontemporal" in line for line in f.lines):
-        f.line("fence seq_cst")  # stores past the caches are not ordered with other threads' loads
+        f.line("fence seq_cst")  # non-temporal stores are weakly ordered
     f.line("ret void")
 
 
 def _call(f: FunctionEmitter, op: func.CallOp) -> None:
-    """A call passes the workspace behind the caller's own slots, and the count of threads where that is taken."""
+    """Emit a call; the callee gets the workspace behind the caller's slots, and perhaps the thread count."""
     name = op.callee.string_value()
     callee = called(op)
     if op.results:
@@ -56,14 +56,14 @@ def _call(f: FunctionEmitter, op: func.CallOp) -> None:
 
 
 def _inside_parallel(op: Operation) -> bool:
-    around = op.parent_op()
-    while around is not None and not isinstance(around, scf.ParallelOp):
-        around = around.parent_op()
-    return around is not None
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, scf.ParallelOp):
+        parent = parent.parent_op()
+    return parent is not None
 
 
 def _yield(f: FunctionEmitter, op: scf.YieldOp) -> None:
-    """The op around it reads the yielded values."""
+    """The op around reads the yielded values."""
 
 
 def _yielded(f: FunctionEmitter, block: Block) -> list[str]:
@@ -71,45 +71,45 @@ def _yielded(f: FunctionEmitter, block: Block) -> list[str]:
     return [f.use(value) for value in last.operands] if isinstance(last, scf.YieldOp) else []
 
 
-def _no_buffers(op: Operation) -> None:
+def _check_no_buffers(op: Operation) -> None:
     if any(isinstance(value.type, MemRefType) for value in op.results):
         raise LoweringError(f"'{op.name}' carries a buffer, which has no form in LLVM IR")
 
 
 def _check_depth(op: scf.ForOp) -> None:
-    depth, around = 1, op.parent_op()
-    while around is not None:
-        depth += isinstance(around, scf.ForOp)
-        around = around.parent_op()
-    if depth > MOST_NESTED:
-        raise LoweringError(f"loops are nested {depth} deep, of {MOST_NESTED} at most").at(op)
+    depth, parent = 1, op.parent_op()
+    while parent is not None:
+        depth += isinstance(parent, scf.ForOp)
+        parent = parent.parent_op()
+    if depth > MAX_DEPTH:
+        raise LoweringError(f"loops are nested {depth} deep, of {MAX_DEPTH} at most").at(op)
 
 
 def _for(f: FunctionEmitter, op: scf.ForOp) -> None:
-    _no_buffers(op)
+    _check_no_buffers(op)
     _check_depth(op)
-    head, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
-    before = f.label
+    header, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
+    entry_label = f.label
     iv, *carried = op.body.block.args
     for argument in op.body.block.args:
         f.names[argument] = f"%{f.fresh('i' if argument is iv else 'c')}"
-    f.line(f"br label %{head}")
-    f.start(head)
+    f.line(f"br label %{header}")
+    f.start(header)
     phis = len(f.lines)
     test = f.temporary(f"icmp slt {f.typed(iv)}, {f.use(op.ub)}")
     f.line(f"br i1 {test}, label %{body}, label %{done}")
     f.start(body)
     with f.scope():
         f.block(op.body.block)
-    following = [
-        f.temporary(f"add {_wraps(f, op)} {f.typed(iv)}, {f.use(op.step)}"),
+    next_values = [
+        f.temporary(f"add {_overflow_flags(f, op)} {f.typed(iv)}, {f.use(op.step)}"),
         *_yielded(f, op.body.block),
     ]
-    f.line(f"br label %{head}{_metadata(op)}")
-    starts = [f.use(value) for value in (op.lb, *op.iter_args)]
+    f.line(f"br label %{header}{_metadata(op)}")
+    initial_values = [f.use(value) for value in (op.lb, *op.iter_args)]
     f.lines[phis:phis] = [
-        f"  {f.use(value)} = phi {llvm_type(value.type)} [ {start}, %{before} ], [ {end}, %{f.label} ]"
-        for value, start, end in zip((iv, *carried), starts, following, strict=True)
+        f"  {f.use(value)} = phi {llvm_type(value.type)} [ {start}, %{entry_label} ], [ {end}, %{f.label} ]"
+        for value, start, end in zip((iv, *carried), initial_values, next_values, strict=True)
     ]
     f.start(done)
     for value, argument in zip(op.results, carried, strict=True):
@@ -117,7 +117,7 @@ def _for(f: FunctionEmitter, op: scf.ForOp) -> None:
 
 
 def _metadata(op: scf.ForOp) -> str:
-    """Metadata for loops that LLVM must leave alone: a vectorized loop is neither unrolled nor vectorized again."""
+    """Return loop metadata: LLVM must not unroll or vectorize a vectorized loop again."""
     values = (value for inner in op.body.walk() for value in (*inner.operands, *inner.results))
     if any(isinstance(value.type, VectorType) for value in values):
         return ", !llvm.loop !2"
@@ -125,17 +125,17 @@ def _metadata(op: scf.ForOp) -> str:
 
 
 def loop_metadata(text: str) -> Iterator[str]:
-    """The text of a module with the metadata of its loops: !0 for loops that LLVM must not vectorize, !2 for loops that
-    it must not unroll either. Each loop gets a node of its own, since LLVM tells loops apart by them."""
+    """Replace loop metadata by distinct nodes, by which LLVM identifies loops: !0 marks loops that it must not
+    vectorize, !2 loops that it must not unroll either."""
     nodes: list[str] = []
 
-    def own(reference: re.Match[str]) -> str:
+    def distinct_node(reference: re.Match[str]) -> str:
         number = len(nodes) + 2
-        kept = "!0, !1" if reference[1] == "2" else "!0"
-        nodes.append(f"!{number} = distinct !{{!{number}, {kept}}}")
+        properties = "!0, !1" if reference[1] == "2" else "!0"
+        nodes.append(f"!{number} = distinct !{{!{number}, {properties}}}")
         return f"!llvm.loop !{number}"
 
-    yield re.sub(r"!llvm\.loop !([02])\b", own, text)
+    yield re.sub(r"!llvm\.loop !([02])\b", distinct_node, text)
     if nodes:
         yield '!0 = !{!"llvm.loop.vectorize.enable", i1 false}'
         yield '!1 = !{!"llvm.loop.unroll.disable"}'
@@ -143,10 +143,10 @@ def loop_metadata(text: str) -> Iterator[str]:
 
 
 def stays_scalar(op: scf.ForOp | scf.ParallelOp) -> bool:
-    """Whether LLVM must leave a loop scalar.
+    """Return whether LLVM must not vectorize a loop.
 
-    Where quotients and remainders of its variable make up an index that steps by one, LLVM 22.1 takes a conditional
-    access for a contiguous one, and its address from a lane that is masked off.
+    LLVM 22.1 miscompiles a conditional access whose index has quotients and remainders of the loop's variable with
+    stride one: it takes the address from a lane that is masked off.
     """
     inner = list(op.body.walk())
     divides = any(isinstance(i, arith.DivUIOp | arith.RemUIOp | arith.FloorDivSIOp) for i in inner)
@@ -157,13 +157,13 @@ def _accesses(op: scf.IfOp) -> bool:
     return any(isinstance(inner, memref.LoadOp | memref.StoreOp) for inner in op.walk())
 
 
-def _wraps(f: FunctionEmitter, op: scf.ForOp) -> str:
+def _overflow_flags(f: FunctionEmitter, op: scf.ForOp) -> str:
     start = f.forms.of(op.lb)
     return "nuw nsw" if start.is_constant and start.constant >= 0 else "nsw"
 
 
 def _if(f: FunctionEmitter, op: scf.IfOp) -> None:
-    _no_buffers(op)
+    _check_no_buffers(op)
     done = f.fresh("endif")
     arms = [(f.fresh(stem), region.block) for stem, region in _regions(op)]
     else_label = arms[1][0] if len(arms) == 2 else done
@@ -181,7 +181,7 @@ def _regions(op: scf.IfOp) -> list[tuple[str, Region]]:
 
 
 def _arm(f: FunctionEmitter, label: str, block: Block, done: str) -> tuple[str, list[str]]:
-    """One side of a branch; the label that it ends at, and its values there."""
+    """Emit one side of a branch; return its last label, and its values."""
     f.start(label)
     with f.scope():
         f.block(block)

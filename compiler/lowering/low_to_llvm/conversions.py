@@ -1,7 +1,7 @@
-"""Conversions between floats, and between integers and floats, in LLVM IR: each rounds once, to nearest, ties to even.
+"""Conversions between floats, and between integers and floats: each rounds once, to nearest, ties to even.
 
-LLVM has no instruction for some of them on most processors, and would call a function that a process may lack, round
-twice, or take denormals for zero (vcvtneps2bf16); those are spelled out here.
+LLVM has no instruction for some of them on most processors: it would call a function that a process may lack, round
+twice, or flush denormals to zero (vcvtneps2bf16). Those are expanded here.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ def _extend(f: FunctionEmitter, op: vector_arith.ExtFOp) -> None:
 
 
 def _to_float(f: FunctionEmitter, op: vector_arith.CastOp) -> str:
-    """A bf16, which is the upper half of a float, as a float."""
     integer, real = (shaped(op.input.type, t) for t in ("i32", "float"))
-    wide = f.temporary(f"zext {f.typed(op.input)} to {integer}")
-    high = f.temporary(f"shl {integer} {wide}, {_splat(op, 16)}")
+    extended = f.temporary(f"zext {f.typed(op.input)} to {integer}")
+    high = f.temporary(f"shl {integer} {extended}, {_splat(op, 16)}")
     return f.temporary(f"bitcast {integer} {high} to {real}")
 
 
@@ -64,20 +63,20 @@ def _splat(op: vector_arith.CastOp, value: int) -> str:
 
 
 def _to_odd(f: FunctionEmitter, op: vector_arith.CastOp, value: str) -> str:
-    """A double as a float rounded to odd: where digits are lost, the last one is 1, so that rounding again is right."""
+    """Round a double to a float, to odd: an inexact result has the last bit 1, so that another rounding is correct."""
     double, real, bits, truth = (shaped(op.input.type, t) for t in ("double", "float", "i32", "i1"))
     nearest = f.temporary(f"fptrunc {double} {value} to {real}")
     back = f.temporary(f"fpext {real} {nearest} to {double}")
-    lossy = f.temporary(f"fcmp one {double} {back}, {value}")
+    is_inexact = f.temporary(f"fcmp one {double} {back}, {value}")
     f.declare(double, f"llvm.fabs.{_suffix(double)}", [double])
-    sizes = [f.temporary(f"call {double} @llvm.fabs.{_suffix(double)}({double} {v})") for v in (back, value)]
-    above = f.temporary(f"fcmp ogt {double} {sizes[0]}, {sizes[1]}")
+    magnitudes = [f.temporary(f"call {double} @llvm.fabs.{_suffix(double)}({double} {v})") for v in (back, value)]
+    is_rounded_up = f.temporary(f"fcmp ogt {double} {magnitudes[0]}, {magnitudes[1]}")
     pattern = f.temporary(f"bitcast {real} {nearest} to {bits}")
-    step = f.temporary(f"zext {truth} {above} to {bits}")
+    step = f.temporary(f"zext {truth} {is_rounded_up} to {bits}")
     towards_zero = f.temporary(f"sub {bits} {pattern}, {step}")
     odd = f.temporary(f"or {bits} {towards_zero}, {_splat(op, 1)}")
-    chosen = f.temporary(f"select {truth} {lossy}, {bits} {odd}, {bits} {pattern}")
-    return f.temporary(f"bitcast {bits} {chosen} to {real}")
+    rounded = f.temporary(f"select {truth} {is_inexact}, {bits} {odd}, {bits} {pattern}")
+    return f.temporary(f"bitcast {bits} {rounded} to {real}")
 
 
 def _suffix(double: str) -> str:
@@ -85,7 +84,7 @@ def _suffix(double: str) -> str:
 
 
 def _to_bfloat(f: FunctionEmitter, op: vector_arith.CastOp, value: str) -> str:
-    """A float rounded to bfloat in integers; NaN stays one."""
+    """Round a float to bf16 in integers; NaN stays NaN."""
     real, integer, truth = (shaped(op.input.type, t) for t in ("float", "i32", "i1"))
     bits = f.temporary(f"bitcast {real} {value} to {integer}")
     high = f.temporary(f"lshr {integer} {bits}, {_splat(op, 16)}")
@@ -94,9 +93,9 @@ def _to_bfloat(f: FunctionEmitter, op: vector_arith.CastOp, value: str) -> str:
     sum = f.temporary(f"add {integer} {bits}, {bias}")
     rounded = f.temporary(f"lshr {integer} {sum}, {_splat(op, 16)}")
     quiet = f.temporary(f"or {integer} {high}, {_splat(op, 0x40)}")
-    strange = f.temporary(f"fcmp uno {real} {value}, {value}")
-    chosen = f.temporary(f"select {truth} {strange}, {integer} {quiet}, {integer} {rounded}")
-    return f.temporary(f"trunc {integer} {chosen} to {llvm_type(op.result.type)}")
+    is_nan = f.temporary(f"fcmp uno {real} {value}, {value}")
+    selected = f.temporary(f"select {truth} {is_nan}, {integer} {quiet}, {integer} {rounded}")
+    return f.temporary(f"trunc {integer} {selected} to {llvm_type(op.result.type)}")
 
 
 def _from_integer(signed: bool) -> Emit:
@@ -113,7 +112,7 @@ def _from_integer(signed: bool) -> Emit:
             value = f.temporary(f"{instruction} {f.typed(op.input)} to {real}")
         else:
             if bits == 64:
-                value = _joined(f, op, signed)
+                value = _with_sticky_bit(f, op, signed)
             wide = f.temporary(f"{instruction} {llvm_type(op.input.type)} {value} to {double}")
             value = _to_odd(f, op, wide)
         f.names[op.result] = _to_bfloat(f, op, value)
@@ -121,8 +120,8 @@ def _from_integer(signed: bool) -> Emit:
     return emit
 
 
-def _joined(f: FunctionEmitter, op: vector_arith.CastOp, signed: bool) -> str:
-    """A large integer with its low 11 bits joined into the next one: a double holds it, and it rounds to bf16 alike."""
+def _with_sticky_bit(f: FunctionEmitter, op: vector_arith.CastOp, signed: bool) -> str:
+    """Set a sticky bit for the low 11 bits of a large integer: it fits a double, and rounds alike."""
     type, truth = llvm_type(op.input.type), shaped(op.input.type, "i1")
 
     def number(value: int) -> str:
@@ -130,13 +129,13 @@ def _joined(f: FunctionEmitter, op: vector_arith.CastOp, signed: bool) -> str:
 
     value = f.use(op.input)
     low = f.temporary(f"and {type} {value}, {number(2047)}")
-    some = f.temporary(f"icmp ne {type} {low}, {number(0)}")
-    bit = f.temporary(f"select {truth} {some}, {type} {number(2048)}, {type} {number(0)}")
+    has_low_bits = f.temporary(f"icmp ne {type} {low}, {number(0)}")
+    bit = f.temporary(f"select {truth} {has_low_bits}, {type} {number(2048)}, {type} {number(0)}")
     high = f.temporary(f"and {type} {value}, {number(-2048)}")
-    joined = f.temporary(f"or {type} {high}, {bit}")
-    moved = f.temporary(f"add {type} {value}, {number(1 << 53 if signed else 0)}")
-    small = f.temporary(f"icmp ule {type} {moved}, {number(1 << 54 if signed else 1 << 53)}")
-    return f.temporary(f"select {truth} {small}, {type} {value}, {type} {joined}")
+    sticky = f.temporary(f"or {type} {high}, {bit}")
+    shifted = f.temporary(f"add {type} {value}, {number(1 << 53 if signed else 0)}")
+    is_exact = f.temporary(f"icmp ule {type} {shifted}, {number(1 << 54 if signed else 1 << 53)}")
+    return f.temporary(f"select {truth} {is_exact}, {type} {value}, {type} {sticky}")
 
 
 CONVERSIONS: Handlers = {

@@ -1,4 +1,4 @@
-"""`FunctionEmitter`: one function under emission: lines, names and scopes; the handlers of ops add to it."""
+"""`FunctionEmitter`: the text, names and scopes of one function under emission; handlers of ops extend it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from compiler.support.errors import LoweringError
 
 Emit = Callable[["FunctionEmitter", Any], None]  # each takes ops of one class of its own
 Handlers = Mapping[type[Operation], Emit]
-"""How each op is emitted; a handler takes the emitter and an op of its class."""
+"""The emission of ops by class; a handler takes the emitter and an op of its class."""
 
 PURE = "nounwind willreturn memory(none)"
-"""The attributes of a function of the C library that is used as a mathematical one (errno is not read)."""
+"""The attributes of libm functions without side effects (errno is not read)."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The elements of a buffer: how many, the bytes of each, and the strides of the dimensions in elements."""
+    """The layout of a buffer: its number of elements, their bytes, and the strides of its dimensions in elements."""
 
     length: int
     size: int
@@ -34,7 +34,7 @@ class Layout:
 
 
 class FunctionEmitter:
-    """Collects the text of one function; values are known by name, constants by their literal."""
+    """The emitter of one function; values have names, constants are literals."""
 
     def __init__(self, function: FuncOp, handlers: Handlers) -> None:
         self.function = function
@@ -51,42 +51,41 @@ class FunctionEmitter:
         self.forms = Forms()
         self.ranges: dict[int, Range | None] = {}
         self.divisors: dict[int, int] = {}
-        """Of the values that forms are over, by their numbers: the values that a loop's index takes, where they are
-        known, and a divisor of them."""
+        """Ranges and divisors of loop indices, by their numbers in forms."""
         self.takes_threads: dict[str, bool] = {}
-        """Whether a function that is called takes the count of threads."""
+        """Whether a callee takes the thread count, by name."""
         self._scopes: list[dict[object, str]] = [{}]
         self._count = 0
 
     def fresh(self, stem: str = "v") -> str:
-        """A new local name, without its sigil."""
+        """Return a new local name, without its sigil."""
         self._count += 1
         return f"{stem}{self._count}"
 
     def line(self, text: str) -> None:
-        """Add an instruction without a result."""
+        """Append an instruction without a result."""
         self.lines.append(f"  {text}")
 
     def temporary(self, instruction: str) -> str:
-        """The name of an instruction's result."""
+        """Append an instruction; return the name of its result."""
         name = f"%{self.fresh()}"
         self.line(f"{name} = {instruction}")
         return name
 
     def set(self, value: SSAValue, instruction: str) -> None:
-        """Name a value as the result of an instruction."""
+        """Append an instruction; its result is the value."""
         self.names[value] = self.temporary(instruction)
 
     def use(self, value: SSAValue) -> str:
-        """A value as an operand, without its type."""
+        """Return a value as an operand, without its type."""
         return self.names[value]
 
     def typed(self, value: SSAValue) -> str:
-        """A value as an operand, with its type."""
+        """Return a value as an operand, with its type."""
         return f"{llvm_type(value.type)} {self.names[value]}"
 
     def once(self, key: object, instruction: str) -> str:
-        """The result of an instruction, which this block or one around it may have already, under a key."""
+        """Return the result of an instruction with a key; append it unless this scope or an outer one has it."""
         for scope in reversed(self._scopes):
             if key in scope:
                 return scope[key]
@@ -98,18 +97,18 @@ class FunctionEmitter:
         self.externals.add(f"declare {type} @{name}({', '.join(parameters)}) {attributes}".rstrip())
 
     def call(self, type: Attribute, name: str, arguments: Sequence[SSAValue], flags: str = "") -> str:
-        """A call, as an instruction, of an intrinsic that takes and gives registers."""
+        """Return a call of an intrinsic on registers, as an instruction."""
         self.declare(llvm_type(type), name, [llvm_type(a.type) for a in arguments])
         return f"call {flags}{llvm_type(type)} @{name}({', '.join(self.typed(a) for a in arguments)})"
 
     def start(self, label: str) -> None:
-        """Begin a basic block."""
+        """Start a basic block."""
         self.lines.append(f"{label}:")
         self.label = label
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Where values computed once are forgotten at the end, since they do not dominate what follows."""
+        """Open a scope; the values of `once` in it are dropped at its end, since they do not dominate later code."""
         self._scopes.append({})
         yield
         self._scopes.pop()

@@ -9,11 +9,11 @@ from compiler.lowering.low_to_llvm.types import llvm_type, suffix, width
 from compiler.types.machines import Machine
 
 _DIGITS = {32: (23, 127), 64: (52, 1023)}
-"""By the bits of a float: the digits after the point, and the exponent's bias."""
+"""The fraction digits and the exponent's bias of a float, by its bits."""
 
 
 def intrinsics(machine: Machine) -> Handlers:
-    """The handlers of intr's ops, by the features of a machine: AVX-512 scales by powers of two in one op."""
+    """Return the handlers of intr's ops for a machine: AVX-512 scales by powers of two in one instruction."""
     return {LdexpOp: _ldexp if machine.vector_bits == 512 else _ldexp_by_bits}
 
 
@@ -23,8 +23,8 @@ def _ldexp(f: FunctionEmitter, op: LdexpOp) -> None:
 
 
 def _ldexp_by_bits(f: FunctionEmitter, op: LdexpOp) -> None:
-    """x 2^(n/2) 2^(n - n/2), each power made of its bits: where llvm.ldexp would be a call for each lane. x 2^n where
-    that is normal."""
+    """Emit x 2^(n/2) 2^(n - n/2) with powers built from bits, or x 2^n if that is normal: llvm.ldexp would be a call
+    for each lane."""
     real, integer = op.result.type, op.n.type
     digits, bias = _DIGITS[width(integer)]
     powers, scaled = [f.use(op.n)], f.use(op.x)

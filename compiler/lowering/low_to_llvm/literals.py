@@ -1,4 +1,4 @@
-"""Constants, fast-math and overflow flags as LLVM spells them."""
+"""Constants, fast-math flags and overflow flags in LLVM IR."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from compiler.support.errors import LoweringError
 
 
 def literal(attribute: Attribute) -> str:
-    """A constant as an operand."""
+    """Return a constant as an operand."""
     match attribute:
         case FloatAttr() | IntegerAttr():
             return number(attribute.value.data, attribute.type)
@@ -38,7 +38,7 @@ def literal(attribute: Attribute) -> str:
 
 
 def number(value: float, type: Attribute) -> str:
-    """A number as an operand of a scalar type, or the same in each lane of a vector type."""
+    """Return a number as an operand of a scalar type, or as a splat of a vector type."""
     inner = element_of(type)
     text = _literal(value, inner)
     if isinstance(type, VectorType):
@@ -70,7 +70,7 @@ def _float(value: float, type: Attribute) -> str:
 
 
 def fast_flags(op: Operation) -> str:
-    """The fast-math flags of an op as LLVM writes them, with a space after."""
+    """Return the fast-math flags of an op, with a space after."""
     flags = op.properties.get("fastmath")
     if not isinstance(flags, FastMathFlagsAttr) or not flags.data:
         return ""
@@ -79,7 +79,7 @@ def fast_flags(op: Operation) -> str:
 
 
 def wrap_flags(op: Operation) -> str:
-    """The overflow flags of an integer op: index arithmetic never wraps, other ops state it."""
+    """Return the overflow flags of an integer op; index arithmetic has nsw: it never wraps."""
     flags = op.properties.get("overflowFlags")
     names = {flag.value for flag in flags.data} if isinstance(flags, IntegerOverflowAttr) else set()
     if isinstance(element_of(op.results[0].type), IndexType):

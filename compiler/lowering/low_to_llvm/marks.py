@@ -1,7 +1,7 @@
-"""What is added to a module to explain it: which loop each instruction is of, and how long loops or calls take.
+"""Instrumentation for `strata explain`: the loop of each instruction, and the time of loops or calls.
 
-A loop's number is its place, from 1, among the loops of the module in the order of the text; 0 is outside of them.
-A number travels through LLVM as the line of a debug location, which optimisations keep and assembly shows as `.loc`.
+A loop's number is its position, from 1, among the loops of the module in the order of the text; 0 is outside of loops.
+LLVM preserves it as the line of a debug location, which assembly shows as `.loc`.
 """
 
 from __future__ import annotations
@@ -23,66 +23,65 @@ from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.types.machines import Machine
 
 PROFILE = "strata.profile"
-"""The function that gives the address of the profile: for each loop or call, from 0, its ticks and how often it ran, as
+"""The function that returns the address of the profile: for each loop or call, from 0, its ticks and its runs, as
 i64."""
 CLOCK = "strata.clock"
-"""The function that gives the ticks of now."""
+"""The function that returns the current ticks."""
 
 _MARK = " ; loop "
 _FIRST = 1_000_000
-"""The number of the first metadata node; the emitter's own are smaller."""
+"""The number of the first metadata node, above the emitter's own."""
 
 
 LoopOp: TypeAlias = scf.ForOp | scf.ParallelOp
 
 
 def loops_of(module: ModuleOp) -> list[LoopOp]:
-    """The loops of a low-level module; the number of each is its position, from 1."""
+    """Return the loops of a low-level module; the number of a loop is its position, from 1."""
     return [op for op in module.walk() if isinstance(op, LoopOp)]
 
 
 def emit_marked(module: ModuleOp, machine: Machine, timed: Collection[int] = ()) -> str:
-    """The LLVM IR text of a module as `emit` gives it, each instruction with the number of its innermost loop.
+    """Emit a module as `emit` does, with the number of each instruction's innermost loop.
 
         br i1 %t, label %body, label %done
       ->
         br i1 %t, label %body, label %done, !dbg !1007        // !1007 = !DILocation(line: 3, ...)
 
-    The loops with the numbers `timed` add their ticks, of `llvm.readcyclecounter`, and the number of their runs to the
-    profile. Locations do not change the machine code; timing does, a little. Raises LoweringError as
-    `emit` does.
+    The loops with the numbers `timed` add the ticks of `llvm.readcyclecounter`, and their runs, to the profile. Debug
+    locations do not change the machine code; timing does, a little. Raises LoweringError as `emit` does.
     """
     numbers = {op: number for number, op in enumerate(loops_of(module), start=1)}
 
-    def marked(f: FunctionEmitter, op: LoopOp) -> None:
+    def emit_loop(f: FunctionEmitter, op: LoopOp) -> None:
         number, start = numbers[op], len(f.lines)
-        began = _now(f) if number in timed else None
+        start_ticks = _now(f) if number in timed else None
         HANDLERS[type(op)](f, op)
-        if began is not None:
-            _record(f, number, began, _is_concurrent(op))
+        if start_ticks is not None:
+            _record(f, number, start_ticks, _is_concurrent(op))
         f.lines[start:] = [_mark(line, number) for line in f.lines[start:]]
 
-    marking: Handlers = {kind: marked for kind in (scf.ForOp, scf.ParallelOp) if kind in HANDLERS}
+    marking: Handlers = {kind: emit_loop for kind in (scf.ForOp, scf.ParallelOp) if kind in HANDLERS}
     text = emit(module, machine, {**HANDLERS, **marking})
     return "\n".join([*_located(text), *(_profile(len(numbers)) if timed else ())])
 
 
 def emit_profiled(module: ModuleOp, machine: Machine) -> str:
-    """The LLVM IR text of a module as `emit` gives it, whose calls, numbered from 1 in their order, add their ticks and
-    the number of their runs to the profile. Raises LoweringError as `emit` does."""
+    """Emit a module as `emit` does; its calls, numbered from 1 in order, add their ticks and runs to the profile.
+    Raises LoweringError as `emit` does."""
     numbers = {op: number for number, op in enumerate((op for op in module.walk() if isinstance(op, CallOp)), start=1)}
 
-    def profiled(f: FunctionEmitter, op: CallOp) -> None:
-        began = _now(f)
+    def emit_call(f: FunctionEmitter, op: CallOp) -> None:
+        start_ticks = _now(f)
         HANDLERS[CallOp](f, op)
-        _record(f, numbers[op], began, _is_concurrent(op))
+        _record(f, numbers[op], start_ticks, _is_concurrent(op))
 
-    return "\n".join([emit(module, machine, {**HANDLERS, CallOp: profiled}), *_profile(len(numbers))])
+    return "\n".join([emit(module, machine, {**HANDLERS, CallOp: emit_call}), *_profile(len(numbers))])
 
 
 def profile_at(function: int, count: int) -> NDArray[np.int64]:
-    """The profile of loaded code with so many loops or calls, as an array in its memory: ticks and runs of each, from
-    0; `function` is the address of PROFILE."""
+    """Return the profile of loaded code with `count` loops or calls, as an array in its memory: ticks and runs, from 0;
+    `function` is the address of PROFILE."""
     start = ctypes.CFUNCTYPE(ctypes.c_void_p)(function)()
     return np.ctypeslib.as_array((ctypes.c_int64 * (2 * count + 2)).from_address(start or 0)).reshape(count + 1, 2)
 
@@ -92,22 +91,21 @@ def _now(f: FunctionEmitter) -> str:
     return f.temporary("call i64 @llvm.readcyclecounter()")
 
 
-def _record(f: FunctionEmitter, number: int, began: str, atomic: bool) -> None:
-    """Add to the profile; atomically only where threads may meet, since that waits for all stores before it."""
-    ticks = f.temporary(f"sub i64 {_now(f)}, {began}")
-    for offset, added in ((0, ticks), (8, "1")):
-        at = f"ptr getelementptr (i8, ptr @{PROFILE}.of, i64 {16 * number + offset})"
+def _record(f: FunctionEmitter, number: int, start_ticks: str, atomic: bool) -> None:
+    """Emit additions to the profile; atomic ones, which wait for earlier stores, only if threads are concurrent."""
+    ticks = f.temporary(f"sub i64 {_now(f)}, {start_ticks}")
+    for offset, increment in ((0, ticks), (8, "1")):
+        counter_pointer = f"ptr getelementptr (i8, ptr @{PROFILE}.of, i64 {16 * number + offset})"
         if atomic:
-            f.line(f"atomicrmw add {at}, i64 {added} monotonic")
+            f.line(f"atomicrmw add {counter_pointer}, i64 {increment} monotonic")
             continue
-        counter = f.temporary(f"load i64, {at}")
-        f.line(f"store i64 {f.temporary(f'add i64 {counter}, {added}')}, {at}")
+        counter = f.temporary(f"load i64, {counter_pointer}")
+        f.line(f"store i64 {f.temporary(f'add i64 {counter}, {increment}')}, {counter_pointer}")
 
 
 def _is_concurrent(op: Operation | None) -> bool:
-    """Whether several threads may run an op at once."""
-    around = None if op is None else op.parent_op()
-    return isinstance(around, scf.ParallelOp) or (around is not None and _is_concurrent(around))
+    parent = None if op is None else op.parent_op()
+    return isinstance(parent, scf.ParallelOp) or (parent is not None and _is_concurrent(parent))
 
 
 def _profile(loops: int) -> Iterator[str]:
@@ -121,7 +119,7 @@ def _mark(line: str, number: int) -> str:
 
 
 def _located(text: str) -> Iterator[str]:
-    """The text with a debug location for each mark; a function without marks stays without."""
+    """Yield the text with a debug location for each mark; functions without marks do not change."""
     nodes: list[str] = []
 
     def node(content: str) -> str:
@@ -135,23 +133,22 @@ def _located(text: str) -> Iterator[str]:
         if _MARK not in part:
             yield part
             continue
-        made = f"scope: {file}, file: {file}, unit: {unit}, type: {type}, spFlags: DISPFlagDefinition"
-        scope = node(f'distinct !DISubprogram(name: "f{len(nodes)}", {made})')
-        places: dict[str, str] = {}
-        yield "\n".join(_line(line, scope, places, node) for line in part.splitlines())
+        fields = f"scope: {file}, file: {file}, unit: {unit}, type: {type}, spFlags: DISPFlagDefinition"
+        scope = node(f'distinct !DISubprogram(name: "f{len(nodes)}", {fields})')
+        locations: dict[str, str] = {}
+        yield "\n".join(_line(line, scope, locations, node) for line in part.splitlines())
     flags = node('!{i32 2, !"Debug Info Version", i32 3}')
     yield f"!llvm.dbg.cu = !{{{unit}}}\n!llvm.module.flags = !{{{flags}}}"
     yield from (f"!{_FIRST + n} = {content}" for n, content in enumerate(nodes))
 
 
-def _line(line: str, scope: str, places: dict[str, str], node: Callable[[str], str]) -> str:
-    """A line of a function with its location."""
+def _line(line: str, scope: str, locations: dict[str, str], node: Callable[[str], str]) -> str:
     if line.startswith("define "):
         return f"{line.removesuffix(' {')} !dbg {scope} {{"
     if not line.startswith("  "):
         return line
     instruction, _, number = line.partition(_MARK)
     number = number or "0"
-    if number not in places:
-        places[number] = node(f"!DILocation(line: {number}, scope: {scope})")
-    return f"{instruction}, !dbg {places[number]}"
+    if number not in locations:
+        locations[number] = node(f"!DILocation(line: {number}, scope: {scope})")
+    return f"{instruction}, !dbg {locations[number]}"

@@ -1,4 +1,4 @@
-"""math in LLVM IR: intrinsics, which LLVM turns into instructions or calls of libm, else calls of libm."""
+"""math in LLVM IR: intrinsics, which LLVM lowers to instructions or calls of libm, else calls of libm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ _HALF = "half"
 
 
 def _by_lane(f: FunctionEmitter, op: Operation, scalar_call: Callable[[Sequence[str]], str]) -> None:
-    """Set the op's result to a scalar function applied to each lane."""
     type = op.results[0].type
     if not isinstance(type, VectorType):
         f.names[op.results[0]] = scalar_call([f.use(v) for v in op.operands])
@@ -35,36 +34,34 @@ def _by_lane(f: FunctionEmitter, op: Operation, scalar_call: Callable[[Sequence[
 
 
 def _library(name: str, attributes: str = "") -> Emit:
-    """A call of the C library's function for double, or of its `f` variant for narrower floats."""
+    """Emit a call of the C library's function for double, or of its `f` variant for narrower floats."""
 
     def emit(f: FunctionEmitter, op: Operation) -> None:
-        stated = llvm_type(element_of(op.results[0].type))
-        type = "float" if stated == _HALF else stated
+        element = llvm_type(element_of(op.results[0].type))
+        type = "float" if element == _HALF else element
         full = name + ("f" if type == "float" else "")
         f.declare(type, full, [type] * len(op.operands), PURE)
 
-        def one(values: Sequence[str]) -> str:
-            if stated != type:
-                values = [f.temporary(f"fpext {stated} {value} to {type}") for value in values]
+        def emit_scalar(values: Sequence[str]) -> str:
+            if element != type:
+                values = [f.temporary(f"fpext {element} {value} to {type}") for value in values]
             returned = f.temporary(
                 f"call {type} @{full}({', '.join(f'{type} {value}' for value in values)}){attributes}"
             )
-            return returned if stated == type else f.temporary(f"fptrunc {type} {returned} to {stated}")
+            return returned if element == type else f.temporary(f"fptrunc {type} {returned} to {element}")
 
-        _by_lane(f, op, one)
+        _by_lane(f, op, emit_scalar)
 
     return emit
 
 
 def _elementary(row: Elementary) -> Emit:
-    """The intrinsic, or the library's function if there is no intrinsic or the op asks for it.
-
-    LLVM vectorizes a loop with an intrinsic in a branch by taking the branch for all lanes. `nobuiltin` hides what is
-    called: then it is called in the lanes that need it.
-    """
-    usual = _library(row.c) if row.llvm is None else intrinsic(row.llvm)
-    called = _library(row.c, " nobuiltin")
-    return lambda f, op: (called if LIBRARY in op.attributes else usual)(f, op)
+    """Emit the intrinsic, or the library's function if there is no intrinsic or the op has the attribute `library`.
+    LLVM would vectorize a loop with an intrinsic in a branch by taking the branch for all lanes; a `nobuiltin` call
+    stays in the lanes that need it."""
+    default = _library(row.c) if row.llvm is None else intrinsic(row.llvm)
+    library_call = _library(row.c, " nobuiltin")
+    return lambda f, op: (library_call if LIBRARY in op.attributes else default)(f, op)
 
 
 def _reciprocal_root(f: FunctionEmitter, op: math.RsqrtOp) -> None:
@@ -74,15 +71,15 @@ def _reciprocal_root(f: FunctionEmitter, op: math.RsqrtOp) -> None:
 
 
 def _float_power(f: FunctionEmitter, op: math.FPowIOp) -> None:
-    """An integer exponent, exact in double."""
-    type, wide = op.result.type, shaped(op.result.type, "double")
+    """Emit a power with an integer exponent, which is exact in double."""
+    type, double_type = op.result.type, shaped(op.result.type, "double")
     name = "llvm.pow." + (f"v{lanes(type)}f64" if isinstance(type, VectorType) else "f64")
-    f.declare(wide, name, [wide, wide])
-    base = _widened(f, op.lhs, wide)
-    exponent = f.temporary(f"sitofp {f.typed(op.rhs)} to {wide}")
-    power = f.temporary(f"call {fast_flags(op)}{wide} @{name}({wide} {base}, {wide} {exponent})")
-    same = llvm_type(type) == wide
-    f.names[op.result] = power if same else f.temporary(f"fptrunc {wide} {power} to {llvm_type(type)}")
+    f.declare(double_type, name, [double_type, double_type])
+    base = _widened(f, op.lhs, double_type)
+    exponent = f.temporary(f"sitofp {f.typed(op.rhs)} to {double_type}")
+    power = f.temporary(f"call {fast_flags(op)}{double_type} @{name}({double_type} {base}, {double_type} {exponent})")
+    is_double = llvm_type(type) == double_type
+    f.names[op.result] = power if is_double else f.temporary(f"fptrunc {double_type} {power} to {llvm_type(type)}")
 
 
 def _widened(f: FunctionEmitter, value: SSAValue, wide: str) -> str:
@@ -90,7 +87,7 @@ def _widened(f: FunctionEmitter, value: SSAValue, wide: str) -> str:
 
 
 def _integer_power(f: FunctionEmitter, op: math.IPowIOp) -> None:
-    """By repeated squaring, in a function beside; a negative exponent gives 1/x as an integer."""
+    """Emit repeated squaring, in a separate function; a negative exponent gives 1/x as an integer."""
     inner = llvm_type(element_of(op.result.type))
     if is_truth(op.result.type):
         raise LoweringError("'math.ipowi' has no form in LLVM IR for truth values")

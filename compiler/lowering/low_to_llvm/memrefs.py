@@ -12,40 +12,40 @@ from compiler.affine.linear import Linear
 from compiler.dialects.dense import DenseAttr
 from compiler.dialects.functions import SLOT_ALIGNMENT
 from compiler.dialects.upstream.memref import GlobalOp, PrefetchOp
-from compiler.lowering.low_to_llvm.address import divisors, offset, place
+from compiler.lowering.low_to_llvm.address import divisors, element_address, offset
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.signature import is_view, quoted, symbol
 from compiler.lowering.low_to_llvm.types import buffer_bytes, is_truth, memory_type
 from compiler.support.errors import LoweringError
 
 STACK_BYTES = 1 << 20
-"""The most that one function takes of the stack."""
+"""The stack limit of a function."""
 
 
 def load(f: FunctionEmitter, op: Operation) -> None:
     """Load the op's result, a scalar or a vector; its operands are a buffer and indices."""
     buffer, *indices = op.operands
     type = memory_type(op.results[0].type)
-    at = place(f, op, buffer, indices)
-    f.set(op.results[0], f"load {type}, ptr {at.pointer}, align {at.alignment}")
+    address = element_address(f, op, buffer, indices)
+    f.set(op.results[0], f"load {type}, ptr {address.pointer}, align {address.alignment}")
     from_memory(f, op.results[0])
 
 
 def store(f: FunctionEmitter, op: Operation) -> None:
     """Store a scalar or a vector; the op's operands are a value, a buffer and indices."""
     value, buffer, *indices = op.operands
-    at = place(f, op, buffer, indices)
-    f.line(f"store {memory_type(value.type)} {to_memory(f, value)}, ptr {at.pointer}, align {at.alignment}")
+    address = element_address(f, op, buffer, indices)
+    f.line(f"store {memory_type(value.type)} {to_memory(f, value)}, ptr {address.pointer}, align {address.alignment}")
 
 
 def from_memory(f: FunctionEmitter, value: SSAValue) -> None:
-    """Turn a value from its memory form into its register form: any byte but 0 is true."""
+    """Convert a value from its memory form to its register form: any byte but 0 is true."""
     if is_truth(value.type):
         f.set(value, f"icmp ne {memory_type(value.type)} {f.use(value)}, zeroinitializer")
 
 
 def to_memory(f: FunctionEmitter, value: SSAValue) -> str:
-    """A value as it stands in memory."""
+    """Return a value in its memory form."""
     if is_truth(value.type):
         return f.temporary(f"zext {f.typed(value)} to {memory_type(value.type)}")
     return f.use(value)
@@ -57,18 +57,20 @@ def _alloc(f: FunctionEmitter, op: memref.AllocOp) -> None:
 
 
 def _alloca(f: FunctionEmitter, op: memref.AllocaOp) -> None:
-    size, stated = buffer_bytes(op.memref.type), op.alignment
+    size, alignment_attribute = buffer_bytes(op.memref.type), op.alignment
     f.alloca_bytes += size
     if f.alloca_bytes > STACK_BYTES:
         raise LoweringError(f"the memref.allocas of a function take more than {STACK_BYTES} bytes of the stack")
-    alignment = max(SLOT_ALIGNMENT, stated.value.data if isinstance(stated, IntegerAttr) else 1)
+    alignment = max(
+        SLOT_ALIGNMENT, alignment_attribute.value.data if isinstance(alignment_attribute, IntegerAttr) else 1
+    )
     f.names[op.memref] = f"%{f.fresh('stack')}"
     f.alignments[op.memref] = alignment
     f.allocas.append(f"  {f.use(op.memref)} = alloca [{size} x i8], align {alignment}")
 
 
 def _dealloc(f: FunctionEmitter, op: memref.DeallocOp) -> None:
-    """The workspace outlives the call: nothing is freed."""
+    """Emit nothing: the workspace outlives the call."""
 
 
 def _view(f: FunctionEmitter, op: memref.ViewOp) -> None:
@@ -84,7 +86,7 @@ def _view(f: FunctionEmitter, op: memref.ViewOp) -> None:
 
 
 def _bytes(f: FunctionEmitter, op: UnrealizedConversionCastOp) -> None:
-    """The bytes of a buffer, for views."""
+    """Emit the bytes of a buffer, for views."""
     first = op.operands[0].type if is_view(op) else None
     if not isinstance(first, MemRefType) or op.results[0].type != MemRefType(i8, [buffer_bytes(first)]):
         raise LoweringError("a builtin.unrealized_conversion_cast other than of a buffer to its bytes").at(op)
@@ -99,11 +101,11 @@ def _copy(f: FunctionEmitter, op: memref.CopyOp) -> None:
 
 
 def _prefetch(f: FunctionEmitter, op: PrefetchOp) -> None:
-    """To instruction caches nothing is prefetched: there is no code in buffers."""
-    at = place(f, op, op.memref, op.indices)
+    """Emit a prefetch to data caches: buffers contain no code."""
+    address = element_address(f, op, op.memref, op.indices)
     f.declare("void", "llvm.prefetch.p0", ["ptr", "i32", "i32", "i32"])
     write, locality = int(bool(op.isWrite.value.data)), op.localityHint.value.data
-    f.line(f"call void @llvm.prefetch.p0(ptr {at.pointer}, i32 {write}, i32 {locality}, i32 1)")
+    f.line(f"call void @llvm.prefetch.p0(ptr {address.pointer}, i32 {write}, i32 {locality}, i32 1)")
 
 
 def _get_global(f: FunctionEmitter, op: memref.GetGlobalOp) -> None:
@@ -112,7 +114,7 @@ def _get_global(f: FunctionEmitter, op: memref.GetGlobalOp) -> None:
 
 
 def emit_global(op: GlobalOp) -> str:
-    """The text of a constant of the module. Raises LoweringError for any other global buffer."""
+    """Emit a constant of the module. Raises LoweringError for any other global buffer."""
     name, value = op.sym_name.data, op.initial_value
     if op.constant is None or not isinstance(value, DenseAttr) or op.sym_visibility != StringAttr("private"):
         raise LoweringError(f"the memref.global @{name} is no private constant with a value: it has no form in LLVM IR")
@@ -124,7 +126,7 @@ def emit_global(op: GlobalOp) -> str:
 
 
 _BYTES = [f"\\{byte:02X}" for byte in range(256)]
-"""How the text has each byte."""
+"""The escape of each byte."""
 
 
 MEMORY: Handlers = {

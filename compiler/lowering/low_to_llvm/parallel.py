@@ -1,17 +1,17 @@
-"""scf.parallel on an OpenMP runtime. A loop becomes two functions beside the `NAME.body` that it stands in:
+"""scf.parallel on an OpenMP runtime. A loop is outlined into two functions beside its `NAME.body`:
 
 `NAME.body.parallelN.share(first, end, captured ...)` runs a share of the work, which consists of numbered units.
-    Buffers from outside and the thread's own slots are its parameters, so that LLVM knows them to be apart.
-`NAME.body.parallelN(data)` is what each thread of the runtime calls: it takes what is captured out of a struct, and
-    the share of its number: all are of one length, or the first ones longer by one unit.
+    Captured buffers and the thread's slots are noalias parameters.
+`NAME.body.parallelN(data)` is the function of each thread of the runtime: it loads the captured values from a struct,
+    and runs the share of its number; shares have equal lengths, or the first ones one unit more.
 
 With one thread, or one unit, `NAME.body` calls the share of all units itself; otherwise GOMP_parallel. A worker that
 wakes on a core taken by a team-mate migrates first: see team.py.
 
-The count of threads must not change a bit of the results. Where the policy lets LLVM reassociate, it may compute the
-last iterations of a loop that it vectorizes otherwise than the rest: so what it may vectorize is cut only where that
-does not show. A unit is an iteration where the body has loops or vectors of its own, and LLVM vectorizes in the body
-only; otherwise it is a row of the innermost index, or of a single index so many iterations that vectors divide them.
+Results are equal bit for bit for any thread count. If the policy allows reassociation, LLVM may round the last
+iterations of a vectorized loop differently: so the loops that it may vectorize are divided at multiples of its vectors
+only. A unit is an iteration if the body has loops or vectors, and LLVM vectorizes in the body only; otherwise it is a
+row of the innermost index, or of a single index GRAIN iterations.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from compiler.lowering.low_to_llvm.types import llvm_type
 from compiler.support.errors import LoweringError
 
 GRAIN = 256
-"""The unit of a single index, in iterations: a multiple of LLVM's vector iterations, four vectors of any float."""
+"""The iterations of a unit of a single index: a multiple of LLVM's vector iterations, four vectors of any float."""
 
 
 def _parallel(f: FunctionEmitter, op: scf.ParallelOp) -> None:
@@ -59,11 +59,11 @@ def _parallel(f: FunctionEmitter, op: scf.ParallelOp) -> None:
 
 
 def _reduce(f: FunctionEmitter, op: scf.ReduceOp) -> None:
-    """The end of an scf.parallel that reduces nothing."""
+    """Emit nothing: the end of an scf.parallel without a reduction."""
 
 
 class _Region:
-    """One parallel loop: the emitters of the function around it and of its shares, and the values these capture."""
+    """A parallel loop: the emitters of the function around it and of its shares, and the captured values."""
 
     def __init__(self, outer: FunctionEmitter, op: scf.ParallelOp, name: str) -> None:
         self.outer = outer
@@ -95,7 +95,7 @@ class _Region:
             self._iteration(_row_major(self.inner, unit, counts))
 
     def _grains(self, count: str) -> None:
-        """The last unit ends with the loop, and is longer than the others."""
+        """Emit a range of a single index; the last unit ends with the loop, and is longer than the others."""
         f = self.inner
         first, end = (f.temporary(f"mul nuw nsw i64 {unit}, {GRAIN}") for unit in ("%first", "%end"))
         is_last = f.temporary(f"icmp eq i64 %end, {self.units(f, [count])}")
@@ -112,7 +112,7 @@ class _Region:
             self._iteration([*outer, index])
 
     def units(self, f: FunctionEmitter, counts: Sequence[str]) -> str:
-        """How many units of work there are."""
+        """Emit the number of units."""
         if not self.is_elementwise:
             return _product(f, counts)
         if len(counts) > 1:
@@ -123,7 +123,6 @@ class _Region:
         return f.temporary(f"call i64 @llvm.umax.i64(i64 {f.temporary(f'udiv i64 {counts[0]}, {GRAIN}')}, i64 1)")
 
     def _iteration(self, numbers: Sequence[str]) -> None:
-        """The body, at the iteration of these numbers."""
         f, op = self.inner, self.op
         for number, iv, lower, step in zip(numbers, op.body.block.args, op.lowerBound, op.step, strict=True):
             value, scale, start = number, f.use(step), f.use(lower)
@@ -134,19 +133,19 @@ class _Region:
             f.block(op.body.block)
 
     def emit_call(self) -> None:
-        """Emit the call of the runtime: at most as many threads as units."""
+        """Emit the call of the runtime, with at most as many threads as units."""
         f = self.outer
         units = self.units(f, _counts(f, self.op))
-        team = _least(f, f.temporary("zext i32 %threads to i64"), units)
-        alone, several, done = f.fresh("alone"), f.fresh("several"), f.fresh("done")
-        f.line(f"br i1 {f.temporary(f'icmp ugt i64 {team}, 1')}, label %{several}, label %{alone}")
-        f.start(alone)
+        team = _minimum(f, f.temporary("zext i32 %threads to i64"), units)
+        single_label, team_label, done_label = f.fresh("alone"), f.fresh("several"), f.fresh("done")
+        f.line(f"br i1 {f.temporary(f'icmp ugt i64 {team}, 1')}, label %{team_label}, label %{single_label}")
+        f.start(single_label)
         self._call_share(f, "0", units, self.captured.arguments, "%private")
-        f.line(f"br label %{done}")
-        f.start(several)
+        f.line(f"br label %{done_label}")
+        f.start(team_label)
         self._call_runtime(units, team)
-        f.line(f"br label %{done}")
-        f.start(done)
+        f.line(f"br label %{done_label}")
+        f.start(done_label)
 
     def _call_share(self, f: FunctionEmitter, first: str, end: str, captured: list[str], private: str) -> None:
         private_slots = [
@@ -158,16 +157,16 @@ class _Region:
     def _call_runtime(self, units: str, team: str) -> None:
         f, arguments = self.outer, f"%{self.outer.fresh('data')}"
         private = [("ptr", "%private")] if self.offsets else []
-        given = [
+        fields = [
             (TEAM, "zeroinitializer"),
             ("i64", units),
             *private,
             *((llvm_type(value.type), f.use(value)) for value in self.captured.values),
         ]
-        types = [type for type, _ in given]
+        types = [type for type, _ in fields]
         struct = f"{{ {', '.join(types)} }}"
         f.allocas.append(f"  {arguments} = alloca {struct}")
-        for number, (type, value) in enumerate(given):
+        for number, (type, value) in enumerate(fields):
             f.line(f"store {type} {value}, ptr {_field(f, struct, arguments, number)}")
         count = f.temporary(f"trunc i64 {team} to i32")
         join(f, arguments, team)
@@ -176,27 +175,26 @@ class _Region:
         self._emit_thread(struct, types)
 
     def _emit_thread(self, struct: str, types: list[str]) -> None:
-        """Emit the function that each thread of the runtime calls."""
         f = FunctionEmitter(self.outer.function, self.outer.handlers)
-        thread, threads = (_ask(f, f"omp_get_{what}") for what in ("thread_num", "num_threads"))
-        first, later_threads, both = f.fresh("first"), f.fresh("other"), f.fresh("both")
-        f.line(f"br i1 {f.temporary(f'icmp eq i64 {thread}, 0')}, label %{first}, label %{later_threads}")
-        f.start(first)
+        thread, threads = (_runtime_value(f, f"omp_get_{what}") for what in ("thread_num", "num_threads"))
+        caller_label, worker_label, share_label = f.fresh("first"), f.fresh("other"), f.fresh("both")
+        f.line(f"br i1 {f.temporary(f'icmp eq i64 {thread}, 0')}, label %{caller_label}, label %{worker_label}")
+        f.start(caller_label)
         meet(f, "%data", threads)
-        f.line(f"br label %{both}")
-        f.start(later_threads)
+        f.line(f"br label %{share_label}")
+        f.start(worker_label)
         join(f, "%data", threads)
-        f.line(f"br label %{both}")
-        f.start(both)
-        given = list(enumerate(types))[1:]
-        values = [f.temporary(f"load {type}, ptr {_field(f, struct, '%data', i)}") for i, type in given]
-        first, end = _share(f, values[0], thread, threads)
+        f.line(f"br label %{share_label}")
+        f.start(share_label)
+        fields = list(enumerate(types))[1:]
+        values = [f.temporary(f"load {type}, ptr {_field(f, struct, '%data', i)}") for i, type in fields]
+        caller_label, end = _share(f, values[0], thread, threads)
         private, captured = "", [f"{type} {value}" for type, value in zip(types[1:], values, strict=True)][1:]
         if self.offsets:
             part = f.temporary(f"mul nuw nsw i64 {thread}, {workspace(f.function).private}")
             private = f.temporary(f"getelementptr inbounds i8, ptr {values[1]}, i64 {part}")
             captured = captured[1:]
-        self._call_share(f, first, end, captured, private)
+        self._call_share(f, caller_label, end, captured, private)
         f.line("ret void")
         self.outer.externals |= f.externals
         self.outer.outlined[-1] += "\n" + internal(self.name, ["ptr %data"], f.lines)
@@ -207,7 +205,6 @@ def _is_loop_or_vector(op: Operation) -> bool:
 
 
 def _counts(f: FunctionEmitter, op: scf.ParallelOp) -> list[str]:
-    """How many values each index takes."""
     return [_count(f, *bounds) for bounds in zip(op.lowerBound, op.upperBound, op.step, strict=True)]
 
 
@@ -234,22 +231,23 @@ def _product(f: FunctionEmitter, counts: Sequence[str]) -> str:
     return total
 
 
-def _least(f: FunctionEmitter, a: str, b: str) -> str:
+def _minimum(f: FunctionEmitter, a: str, b: str) -> str:
     f.declare("i64", "llvm.umin.i64", ["i64", "i64"])
     return f.temporary(f"call i64 @llvm.umin.i64(i64 {a}, i64 {b})")
 
 
-def _ask(f: FunctionEmitter, function: str) -> str:
-    """The result of a function of the runtime, as i64."""
+def _runtime_value(f: FunctionEmitter, function: str) -> str:
+    """Emit a call of a runtime function; return its result as i64."""
     f.declare("i32", function, [])
     return f.temporary(f"zext i32 {f.temporary(f'call i32 @{function}()')} to i64")
 
 
 def _share(f: FunctionEmitter, units: str, thread: str, threads: str) -> tuple[str, str]:
-    """A thread's first unit and the end of its share."""
+    """Emit a thread's first unit, and the end of its share. Example: 10 units over 4 threads are [0, 3), [3, 6), [6, 8)
+    and [8, 10)."""
     each = f.temporary(f"udiv i64 {units}, {threads}")
     remainder = f.temporary(f"urem i64 {units}, {threads}")
-    before = _least(f, thread, remainder)
+    before = _minimum(f, thread, remainder)
     first = f.temporary(f"add nuw nsw i64 {f.temporary(f'mul nuw nsw i64 {thread}, {each}')}, {before}")
     more = f.temporary(f"zext i1 {f.temporary(f'icmp ult i64 {thread}, {remainder}')} to i64")
     count = f.temporary(f"add nuw nsw i64 {each}, {more}")
@@ -262,23 +260,23 @@ def _field(f: FunctionEmitter, struct: str, pointer: str, number: int) -> str:
 
 @contextmanager
 def _iterations(f: FunctionEmitter, first: str, end: str, metadata: str = "") -> Iterator[str]:
-    """A loop from one number up to another; gives its index."""
+    """Emit a loop over a range; the context gets its index."""
     head, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
-    before, index = f.label, f"%{f.fresh('i')}"
+    entry_label, index = f.label, f"%{f.fresh('i')}"
     f.line(f"br label %{head}")
     f.start(head)
     phi = len(f.lines)
     f.line(f"br i1 {f.temporary(f'icmp slt i64 {index}, {end}')}, label %{body}, label %{done}")
     f.start(body)
     yield index
-    following = f.temporary(f"add nuw nsw i64 {index}, 1")
+    next_index = f.temporary(f"add nuw nsw i64 {index}, 1")
     f.line(f"br label %{head}{metadata}")
-    f.lines.insert(phi, f"  {index} = phi i64 [ {first}, %{before} ], [ {following}, %{f.label} ]")
+    f.lines.insert(phi, f"  {index} = phi i64 [ {first}, %{entry_label} ], [ {next_index}, %{f.label} ]")
     f.start(done)
 
 
 def _row_major(f: FunctionEmitter, number: str, counts: Sequence[str]) -> list[str]:
-    """The index in each dimension of an element, by its number in row-major order."""
+    """Emit the index in each dimension from a number in row-major order."""
     indices: list[str] = []
     for count in reversed(counts[1:]):
         indices.insert(0, f.temporary(f"urem i64 {number}, {count}"))

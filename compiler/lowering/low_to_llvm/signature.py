@@ -1,4 +1,4 @@
-"""Symbols, parameters with the attributes that LLVM may rely on, and the workspace of functions."""
+"""Symbols, parameters with their attributes, and the workspace of functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from compiler.lowering.low_to_llvm.types import buffer_bytes
 from compiler.support.errors import LoweringError
 
 _PAGE = 4096
-"""Addresses that are a multiple of this apart fall into the same set of the first cache."""
+"""Addresses at multiples of this distance are in the same set of L1."""
 
 _RESERVED = re.compile(
     r"(a?(sin|cos|tan)h?|atan2|sincos|exp(2|10|m1)?|log(2|10|1p|b)?|pow|sqrt|cbrt|hypot|erfc?|[tl]gamma"
@@ -31,9 +31,9 @@ _RESERVED = re.compile(
 
 
 def symbol(name: str) -> str:
-    """A function's symbol: its name in ASCII, with a prefix if LLVM itself may mean something by it."""
-    plain = name.encode("ascii", "backslashreplace").decode().replace("\0", "\\x00")
-    return f"strata.{plain}" if not plain or _RESERVED.fullmatch(plain) else plain
+    """Return a function's symbol: its name in ASCII, with a prefix if it is a name that LLVM recognises."""
+    ascii_name = name.encode("ascii", "backslashreplace").decode().replace("\0", "\\x00")
+    return f"strata.{ascii_name}" if not ascii_name or _RESERVED.fullmatch(ascii_name) else ascii_name
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,14 @@ class Workspace:
     private: int
 
     def size(self, threads: int) -> int:
-        """The bytes for that many threads."""
+        """Return the bytes for a thread count."""
         return self.shared + threads * self.private
 
 
 def workspace(function: FuncOp) -> Workspace:
-    """The workspace of a function.
-
-    Parallel loops run one after the other, so the largest decides about a thread's part; parts begin 64 bytes more
-    than whole pages apart, so that equal places of them fall into different sets of the cache.
-    The functions that it calls run one after the other too: behind its own slots is room for the largest of each part.
-    """
+    """Return the workspace of a function. Parallel loops run in sequence, so that the largest determines a thread's
+    part. The distance of parts is whole pages and 64 bytes, so that equal offsets in them fall into different sets of
+    L1. Callees run in sequence, too: behind the function's own slots is room for the largest workspace of a callee."""
     if not function.body.blocks:
         return _declared_workspace(function)
     outlined = outlined_in(function)
@@ -69,9 +66,9 @@ def workspace(function: FuncOp) -> Workspace:
 
 
 def _declared_workspace(function: FuncOp) -> Workspace:
-    """The attribute `workspace` of a function without a body: the bytes that it shares, and a thread's part."""
-    stated = function.attributes.get("workspace")
-    sizes = stated.get_values() if isinstance(stated, DenseArrayBase) else (0, 0)
+    """Read the attribute `workspace` of a function without a body: the shared bytes, and a thread's part."""
+    attribute = function.attributes.get("workspace")
+    sizes = attribute.get_values() if isinstance(attribute, DenseArrayBase) else (0, 0)
     if len(sizes) != 2 or not all(isinstance(size, int) and size >= 0 for size in sizes):
         name = function.sym_name.data
         sentence = f"the attribute 'workspace' of @{name} is not two sizes: shared, and of each thread"
@@ -80,8 +77,8 @@ def _declared_workspace(function: FuncOp) -> Workspace:
 
 
 def takes_threads(function: FuncOp) -> bool:
-    """Whether a function takes the count of threads as its last argument: it has parallel loops, or calls such; one
-    without a body says so by the attribute `parallel`."""
+    """Return whether a function takes the thread count as its last argument: it or a callee has parallel loops, or it
+    has no body and the attribute `parallel`."""
     if not function.body.blocks:
         return "parallel" in function.attributes
     outlined = outlined_in(function)
@@ -90,27 +87,26 @@ def takes_threads(function: FuncOp) -> bool:
 
 @dataclass(frozen=True)
 class Outlined:
-    """What of a function is in functions of its own: its parallel loops, and the different functions that it calls, in
-    the order of their first calls."""
+    """The separate functions of a function: parallel loops, and callees in the order of first calls."""
 
     loops: list[scf.ParallelOp]
     callees: list[FuncOp]
 
 
 def outlined_in(function: FuncOp) -> Outlined:
-    """The parallel loops of a function, and what it calls; most have neither."""
+    """Return the parallel loops and callees of a function; most have neither."""
     ops = [op for op in ops_in(function) if type(op) in (scf.ParallelOp, CallOp)]
     loops = [op for op in ops if isinstance(op, scf.ParallelOp)]
     return Outlined(loops, callees(function) if len(loops) < len(ops) else [])
 
 
 def slots(block: Block) -> list[memref.AllocOp]:
-    """The allocs directly in the body of a function, or of a parallel loop, in order."""
+    """Return the allocs directly in the body of a function or of a parallel loop, in order."""
     return [op for op in block.ops if isinstance(op, memref.AllocOp)]
 
 
 def slot_offsets(block: Block) -> list[int]:
-    """The byte offset of each slot of a block and, last, the size of all."""
+    """Return the byte offset of each slot of a block and, last, their total size."""
     offsets = [0]
     for slot in slots(block):
         offsets.append(offsets[-1] + -(-buffer_bytes(slot.memref.type) // SLOT_ALIGNMENT) * SLOT_ALIGNMENT)
@@ -120,13 +116,13 @@ def slot_offsets(block: Block) -> list[int]:
 
 
 def internal(name: str, parameters: list[str], lines: list[str], attributes: str = "") -> str:
-    """The text of an internal function without a result."""
+    """Return the text of an internal function without a result."""
     head = f"define internal void {quoted(name)}({', '.join(parameters)}) {attributes}".rstrip()
     return "\n".join([f"{head} #0 {{", "entry:", *lines, "}", ""])
 
 
 def buffer_parameter(f: FunctionEmitter, buffer: SSAValue, name: str, written: bool) -> str:
-    """The parameter for a buffer of known alignment, with its attributes."""
+    """Return the parameter for a buffer of known alignment, with its attributes."""
     f.names[buffer] = f"%{name}"
     size = buffer_bytes(buffer.type)
     facts = f"noalias nonnull align {f.alignments[buffer]}" + (f" dereferenceable({size})" if size else "")
@@ -134,7 +130,7 @@ def buffer_parameter(f: FunctionEmitter, buffer: SSAValue, name: str, written: b
 
 
 def slot_parameter(f: FunctionEmitter, slot: memref.AllocOp, name: str) -> str:
-    """The parameter that a slot becomes."""
+    """Return the parameter for a slot."""
     if isinstance(slot.alignment, IntegerAttr) and slot.alignment.value.data > SLOT_ALIGNMENT:
         raise LoweringError(f"a memref.alloc is aligned to at most {SLOT_ALIGNMENT} bytes")
     f.alignments[slot.memref] = SLOT_ALIGNMENT
@@ -142,20 +138,20 @@ def slot_parameter(f: FunctionEmitter, slot: memref.AllocOp, name: str) -> str:
 
 
 def is_written(buffer: SSAValue) -> bool:
-    """Whether anything may write to a buffer, directly or through a view of it."""
+    """Return whether an op may write to a buffer, directly or through a view."""
     return any(
         is_written(use.operation.results[0]) if is_view(use.operation) else may_write(use) for use in buffer.uses
     )
 
 
 def is_view(op: Operation) -> bool:
-    """Whether an op gives a buffer in the memory of another one."""
+    """Return whether the result of an op is a view of its operand."""
     is_cast = isinstance(op, UnrealizedConversionCastOp) and len(op.inputs) == len(op.outputs) == 1
     return is_cast or isinstance(op, memref.ViewOp)
 
 
 def may_write(use: Use) -> bool:
-    """Whether a use of a buffer, that is no view, may write to it."""
+    """Return whether a use of a buffer, other than a view, may write to it."""
     match use.operation:
         case memref.LoadOp() | vector.LoadOp() | vector.MaskedLoadOp() | GatherOp() | PrefetchOp():
             return False
@@ -169,7 +165,6 @@ def may_write(use: Use) -> bool:
 
 
 def _is_written_by(call: CallOp, position: int) -> bool:
-    """Whether a function that is called may write to its argument at a position."""
     callee = called(call)
     if callee.body.blocks:
         return is_written(callee.body.block.args[position])
@@ -177,6 +172,6 @@ def _is_written_by(call: CallOp, position: int) -> bool:
 
 
 def quoted(name: str) -> str:
-    """A function's symbol as it stands in the text."""
+    """Return a symbol as LLVM IR spells it."""
     safe = re.sub(rb"[^\w.$-]", lambda match: b"\\%02X" % match[0][0], name.encode())
     return f'@"{safe.decode()}"'

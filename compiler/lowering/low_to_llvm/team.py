@@ -1,16 +1,16 @@
-"""The threads of a parallel region, each on a core of its own as soon as it wakes.
+"""The threads of a parallel region, each on a distinct core as soon as it wakes.
 
 Linux may wake a worker on the core of the thread that wakes it, even beside an idle core, and migrate it milliseconds
-later; until then the two take turns. A worker that wakes on a core taken by a team-mate migrates to a free one; its
-affinity mask does not change. Bound threads (OMP_PROC_BIND) and long spinning avoid the same at the price of a bound
-caller or a busy core.
+later; until then the two alternate. A worker that wakes on a core taken by a team-mate migrates to a free one; its
+affinity mask does not change. Bound threads (OMP_PROC_BIND) and long spinning avoid this too, but bind the caller or
+keep a core busy.
 
-`.join(team, threads)` is what a thread does when it arrives: the caller before it starts the region, workers when they
-run. `.meet(team, threads)` is what the caller does once it has started the others.
+`.join(team, threads)` runs when a thread arrives: in the caller before it starts the region, in workers when they run.
+`.meet(team, threads)` runs in the caller after it has started the others.
 
 Measured on two cores after pauses of 20 ms (`python -m benchmarks.price team`), medians without over with: a product of
-128 x 128 matrices 30 to 50, of 512 x 512 1.1 to 1.6, softmax 1.4 to 1.6. Either half alone is slower than both. In a
-row, where threads are awake, and beside a busy process the medians are level.
+128 x 128 matrices 30 to 50, of 512 x 512 1.1 to 1.6, softmax 1.4 to 1.6. Either half alone is slower than both. For
+calls in a row, with threads awake, and beside a busy process the medians are equal.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from __future__ import annotations
 from compiler.lowering.low_to_llvm.function import FunctionEmitter
 
 _WORDS = 16
-"""The length of an affinity mask in words of 64 bits, as in the C library's cpu_set_t."""
+"""The length of an affinity mask in 64-bit words, as in the C library's cpu_set_t."""
 
 TEAM = f"[{_WORDS + 1} x i64]"
-"""The head of a region's data: the cores that its threads are on, and how many threads have arrived."""
+"""The head of a region's data: the cores of its threads, and the number of threads that have arrived."""
 
 _JOIN = f"""
 define internal void @".join"(ptr %team, i64 %threads) noinline #0 {{
@@ -87,15 +87,14 @@ done:
   ret void
 }}
 """
-"""What a thread does when it arrives: it counts itself, marks its core as taken, and leaves one that was taken.
+"""The arrival of a thread: it counts itself, marks its core as taken, and migrates if the core was taken before.
 
-To leave, it restricts its affinity mask to the free cores, which migrates it at once, and restores the mask. It stays
-where no core is free, where there are fewer cores than threads, where the system refuses or does not know, and where
-another thread was quicker three times.
+To migrate, it restricts its affinity mask to the free cores, which takes effect at once, and restores the mask. It does
+not if no core is free, if there are fewer cores than threads, if the system refuses, or after three lost races.
 """
 
 _LOOKS = 2000
-"""How often the caller polls for the others: about a microsecond, in which spinning threads arrive."""
+"""The polls of the caller for the others: about a microsecond, in which spinning threads arrive."""
 
 _MEET = f"""
 define internal void @".meet"(ptr %team, i64 %threads) noinline #0 {{
@@ -122,7 +121,7 @@ done:
 
 
 def join(f: FunctionEmitter, region: str, threads: str) -> None:
-    """Emit that the current thread arrives at the team of a region."""
+    """Emit the arrival of the current thread at the team of a region."""
     f.declare("i64", "llvm.ctpop.i64", ["i64"])
     f.declare("i32", "sched_getcpu", [])
     for name in ("sched_getaffinity", "sched_setaffinity"):
@@ -132,7 +131,7 @@ def join(f: FunctionEmitter, region: str, threads: str) -> None:
 
 
 def meet(f: FunctionEmitter, region: str, threads: str) -> None:
-    """Emit that the caller waits for the others of the team, briefly."""
+    """Emit the caller's brief wait for the team."""
     f.declare("i32", "sched_yield", [])
     f.externals.add(_MEET)
     f.line(f'call void @".meet"(ptr {region}, i64 {threads})')

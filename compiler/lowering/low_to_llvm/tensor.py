@@ -1,4 +1,4 @@
-"""unit in LLVM IR: dot products of groups, products of tiles."""
+"""Tile intrinsics in LLVM IR: dot products of groups, products of AMX tiles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compiler.dialects.tile_intrinsics import (
 )
 from compiler.dialects.upstream.walk import ops_in
 from compiler.intrinsics import Intrinsic, find
-from compiler.lowering.low_to_llvm.address import place
+from compiler.lowering.low_to_llvm.address import element_address
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.memrefs import load, store
 from compiler.lowering.low_to_llvm.types import lanes, llvm_type
@@ -31,9 +31,9 @@ def check_features(module: ModuleOp, machine: Machine) -> None:
     for op in ops_in(module):
         if type(op) in (DotOp, TileDotOp, TileLoadOp, TileStoreOp):
             name = op.kind.data if isinstance(op, DotOp | TileDotOp) else "tile.load.f32"
-            lacking = _declared(name).lacking(machine.present)
-            if lacking:
-                raise LoweringError(f"'{name}' needs {lacking} of the processor, which '{machine.name}' lacks")
+            missing = _declared(name).lacking(machine.present)
+            if missing:
+                raise LoweringError(f"'{name}' needs {missing} of the processor, which '{machine.name}' lacks")
 
 
 def _declared(name: str) -> Intrinsic:
@@ -45,19 +45,22 @@ def _declared(name: str) -> Intrinsic:
 
 def _dot(f: FunctionEmitter, op: DotOp) -> None:
     intrinsic = _declared(op.kind.data)
-    count, wide = lanes(op.sums.type), llvm_type(op.sums.type)
+    count, accumulator_type = lanes(op.sums.type), llvm_type(op.sums.type)
     element = "i8" if llvm_type(op.group.type).endswith("i8>") else "bfloat"
     operand = f"<{count * lanes(op.group.type)} x {element}>"
-    shared, per_lane = _shared(f, op.group, count, operand), f.temporary(f"bitcast {f.typed(op.groups)} to {operand}")
-    f.declare(wide, intrinsic.llvm, [wide, operand, operand])
+    shared, per_lane = (
+        _group_splat(f, op.group, count, operand),
+        f.temporary(f"bitcast {f.typed(op.groups)} to {operand}"),
+    )
+    f.declare(accumulator_type, intrinsic.llvm, [accumulator_type, operand, operand])
     f.set(
         op.result,
-        f"call {wide} @{intrinsic.llvm}({f.typed(op.sums)}, {operand} {shared}, {operand} {per_lane})",
+        f"call {accumulator_type} @{intrinsic.llvm}({f.typed(op.sums)}, {operand} {shared}, {operand} {per_lane})",
     )
 
 
-def _shared(f: FunctionEmitter, group: SSAValue, count: int, operand: str) -> str:
-    """A group of 32 bits in every lane, once for each place where it is used."""
+def _group_splat(f: FunctionEmitter, group: SSAValue, count: int, operand: str) -> str:
+    """Emit a group of 32 bits in every lane. Each use has its own splat: LLVM folds it into the instruction."""
     word = f.once((group, "word"), f"bitcast {f.typed(group)} to i32")
     type = f"<{count} x i32>"
     first = f.temporary(f"insertelement {type} poison, i32 {word}, i64 0")
@@ -66,16 +69,16 @@ def _shared(f: FunctionEmitter, group: SSAValue, count: int, operand: str) -> st
 
 
 def _tile_load(f: FunctionEmitter, op: TileLoadOp) -> None:
-    at = place(f, op, op.buffer, op.indices)
+    address = element_address(f, op, op.buffer, op.indices)
     f.declare("x86_amx", "llvm.x86.tileloadd64.internal", ["i16", "i16", "ptr", "i64"])
-    arguments = f"{_SHAPE}, ptr {at.pointer}, {f.typed(op.stride)}"
+    arguments = f"{_SHAPE}, ptr {address.pointer}, {f.typed(op.stride)}"
     f.set(op.result, _as_vector(f, f.temporary(f"call x86_amx @llvm.x86.tileloadd64.internal({arguments})")))
 
 
 def _tile_store(f: FunctionEmitter, op: TileStoreOp) -> None:
-    at = place(f, op, op.buffer, op.indices)
+    address = element_address(f, op, op.buffer, op.indices)
     f.declare("void", "llvm.x86.tilestored64.internal", ["i16", "i16", "ptr", "i64", "x86_amx"])
-    arguments = f"{_SHAPE}, ptr {at.pointer}, {f.typed(op.stride)}, {_as_tile(f, op.value)}"
+    arguments = f"{_SHAPE}, ptr {address.pointer}, {f.typed(op.stride)}, {_as_tile(f, op.value)}"
     f.line(f"call void @llvm.x86.tilestored64.internal({arguments})")
 
 
@@ -87,11 +90,11 @@ def _tile_dot(f: FunctionEmitter, op: TileDotOp) -> None:
 
 
 _SHAPE = f"i16 {ROWS}, i16 {ROW_BYTES}"
-"""Rows, and bytes of a row. LLVM derives from them how the tile registers are configured, and configures them."""
+"""The rows and the bytes of a row; LLVM derives the configuration of the tile registers from them."""
 
 
 def _as_tile(f: FunctionEmitter, value: SSAValue) -> str:
-    """A tile as LLVM's tile instructions take it; between them its bits are carried as a vector, which may be a phi."""
+    """Emit a vector as an AMX tile; between tile instructions tiles are vectors, which may be phis."""
     f.declare("x86_amx", "llvm.x86.cast.vector.to.tile.v256i32", [llvm_type(value.type)])
     cast = f"call x86_amx @llvm.x86.cast.vector.to.tile.v256i32({f.typed(value)})"
     return f"x86_amx {f.temporary(cast)}"

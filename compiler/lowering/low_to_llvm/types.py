@@ -1,4 +1,4 @@
-"""Types as LLVM spells them. Truth values are bytes in memory and i1 in registers; index is i64."""
+"""LLVM types. Truth values are bytes in memory and i1 in registers; index is i64."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compiler.types.elements import element_bytes, row_of
 
 @lru_cache(maxsize=512)
 def llvm_type(type: Attribute) -> str:
-    """The register type: `float`, `i64`, `<16 x float>`, `ptr`. Raises LoweringError for a type without one."""
+    """Return the register type: `float`, `i64`, `<16 x float>`, `ptr`. Raises LoweringError for a type without one."""
     match type:
         case IndexType():
             return "i64"
@@ -30,7 +30,7 @@ def llvm_type(type: Attribute) -> str:
 
 
 def lanes(type: Attribute) -> int:
-    """The length of a vector. Raises LoweringError unless it is static and one-dimensional."""
+    """Return the number of lanes of a vector. Raises LoweringError unless it is static and one-dimensional."""
     assert isinstance(type, VectorType)
     if type.get_num_dims() != 1 or type.get_num_scalable_dims():
         raise LoweringError(f"the vector type {type} is not one-dimensional and static")
@@ -38,18 +38,18 @@ def lanes(type: Attribute) -> int:
 
 
 def is_float(type: Attribute) -> bool:
-    """Whether a type is one of LLVM's floats, or a vector of it; a bf16 is its bits."""
+    """Return whether a type is a float type of LLVM, or a vector of one; a bf16 is an integer there."""
     row = row_of(element_of(type))
     return row is not None and row.kind == "f" and not isinstance(row.type, BFloat16Type)
 
 
 def is_truth(type: Attribute) -> bool:
-    """Whether a type is i1 or a vector of it."""
+    """Return whether a type is i1 or a vector of it."""
     return width(type) == 1
 
 
 def width(type: Attribute) -> int:
-    """The bits of an integer, of index, or of a vector's lanes; 0 for floats."""
+    """Return the bits of an integer, of index, or of a vector's lanes; 0 for floats."""
     inner = element_of(type)
     if isinstance(inner, IntegerType):
         return int(inner.width.data)
@@ -57,18 +57,18 @@ def width(type: Attribute) -> int:
 
 
 def shaped(type: Attribute, scalar: str) -> str:
-    """An LLVM scalar type, in as many lanes as `type` has: `i1` like vector<8xf32> is `<8 x i1>`."""
+    """Return an LLVM scalar type with the lanes of `type`: `i1` for vector<8xf32> is `<8 x i1>`."""
     return f"<{lanes(type)} x {scalar}>" if isinstance(type, VectorType) else scalar
 
 
 @lru_cache(maxsize=512)
 def memory_type(type: Attribute) -> str:
-    """The type in memory, where i1 is a byte."""
+    """Return the type in memory, where i1 is a byte."""
     return shaped(type, "i8") if is_truth(type) else llvm_type(type)
 
 
 def suffix(type: Attribute) -> str:
-    """The part of an intrinsic's name that stands for a type: `f32`, `v16f32`, `i64`."""
+    """Return the suffix of an intrinsic's name for a type: `f32`, `v16f32`, `i64`."""
     if isinstance(type, VectorType):
         return f"v{lanes(type)}{suffix(type.element_type)}"
     row = row_of(type)
@@ -76,14 +76,14 @@ def suffix(type: Attribute) -> str:
 
 
 def byte_size(type: Attribute) -> int:
-    """The size of one element in memory, in bytes. Raises LoweringError for a type that memory cannot hold."""
+    """Return the size of an element in memory, in bytes. Raises LoweringError for a type that memory cannot hold."""
     if row_of(type) is None and not isinstance(type, IndexType):
         raise LoweringError(f"the type {type} cannot stand in memory")
     return element_bytes(type)
 
 
 def buffer_type(type: Attribute) -> MemRefType:
-    """The type, if it is a static memref in row-major order; raises LoweringError otherwise."""
+    """Return the type of a static, row-major memref. Raises LoweringError for any other type."""
     if not isinstance(type, MemRefType) or any(size < 0 for size in type.get_shape()):
         raise LoweringError(f"the buffer type {type} is not static")
     if not isinstance(type.layout, NoneAttr):
@@ -92,5 +92,5 @@ def buffer_type(type: Attribute) -> MemRefType:
 
 
 def buffer_bytes(type: Attribute) -> int:
-    """The size of a buffer, in bytes."""
+    """Return the size of a buffer, in bytes."""
     return prod(buffer_type(type).get_shape()) * byte_size(buffer_type(type).element_type)

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, Inte
 from xdsl.ir import Attribute, SSAValue
 
 from compiler.dialects.upstream.vector import GatherOp, ScatterOp
-from compiler.lowering.low_to_llvm.address import Address, place
+from compiler.lowering.low_to_llvm.address import Address, element_address
 from compiler.lowering.low_to_llvm.arithmetic import cast, intrinsic
 from compiler.lowering.low_to_llvm.function import FunctionEmitter, Handlers
 from compiler.lowering.low_to_llvm.literals import fast_flags, literal, number
@@ -22,98 +22,104 @@ _DYNAMIC = -(1 << 63)
 
 
 def _store(f: FunctionEmitter, op: vector.StoreOp) -> None:
-    streamed = op.properties.get("nontemporal")
-    if isinstance(streamed, IntegerAttr) and streamed.value.data:
-        _streamed(f, op)
+    nontemporal = op.properties.get("nontemporal")
+    if isinstance(nontemporal, IntegerAttr) and nontemporal.value.data:
+        _nontemporal_store(f, op)
     else:
         store(f, op)
 
 
-def _streamed(f: FunctionEmitter, op: vector.StoreOp) -> None:
-    """A store that goes past the caches where its address is a multiple of its size, as the processor wants it."""
-    type, at = memory_type(op.vector.type), place(f, op, op.base, op.indices)
+def _nontemporal_store(f: FunctionEmitter, op: vector.StoreOp) -> None:
+    """Emit a non-temporal store; if the alignment is not known, a test for it, as the processor requires it."""
+    type, address = memory_type(op.vector.type), element_address(f, op, op.base, op.indices)
     assert isinstance(op.base.type, MemRefType)
     size = lanes(op.vector.type) * byte_size(op.base.type.element_type)
     value = to_memory(f, op.vector)
-    streamed = f"store {type} {value}, ptr {at.pointer}, align {size}, !nontemporal !{{i32 1}}"
-    if at.alignment % size == 0:
+    streamed = f"store {type} {value}, ptr {address.pointer}, align {size}, !nontemporal !{{i32 1}}"
+    if address.alignment % size == 0:
         f.line(streamed)
         return
     aligned, plain, done = f.fresh("aligned"), f.fresh("plain"), f.fresh("stored")
-    address = f.temporary(f"ptrtoint ptr {at.pointer} to i64")
-    misalignment = f.temporary(f"and i64 {address}, {size - 1}")
+    pointer_bits = f.temporary(f"ptrtoint ptr {address.pointer} to i64")
+    misalignment = f.temporary(f"and i64 {pointer_bits}, {size - 1}")
     test = f.temporary(f"icmp eq i64 {misalignment}, 0")
     f.line(f"br i1 {test}, label %{aligned}, label %{plain}")
     f.start(aligned)
     f.line(streamed)
     f.line(f"br label %{done}")
     f.start(plain)
-    f.line(f"store {type} {value}, ptr {at.pointer}, align {at.alignment}")
+    f.line(f"store {type} {value}, ptr {address.pointer}, align {address.alignment}")
     f.line(f"br label %{done}")
     f.start(done)
 
 
 def _masked_load(f: FunctionEmitter, op: vector.MaskedLoadOp) -> None:
-    (result,), (buffer, *indices, mask, rest) = op.results, op.operands
-    type, at = memory_type(result.type), place(f, op, buffer, indices)
+    (result,), (buffer, *indices, mask, pass_through) = op.results, op.operands
+    type, address = memory_type(result.type), element_address(f, op, buffer, indices)
     name = f"llvm.masked.load.{_memory_suffix(result.type)}.p0"
     f.declare(type, name, ["ptr", llvm_type(mask.type), type])
-    otherwise = to_memory(f, rest)
-    pointer = f"ptr align {at.alignment} {at.pointer}"
+    otherwise = to_memory(f, pass_through)
+    pointer = f"ptr align {address.alignment} {address.pointer}"
     f.set(result, f"call {type} @{name}({pointer}, {f.typed(mask)}, {type} {otherwise})")
     from_memory(f, result)
 
 
 def _masked_store(f: FunctionEmitter, op: vector.MaskedStoreOp) -> None:
-    _store_masked(f, op, place(f, op, op.base, op.indices), to_memory(f, op.value_to_store))
+    _store_masked(f, op, element_address(f, op, op.base, op.indices), to_memory(f, op.value_to_store))
 
 
-def _store_masked(f: FunctionEmitter, op: vector.MaskedStoreOp, at: Address, value: str) -> None:
-    """Store the lanes that a mask has."""
+def _store_masked(f: FunctionEmitter, op: vector.MaskedStoreOp, address: Address, value: str) -> None:
     type = memory_type(op.value_to_store.type)
     name = f"llvm.masked.store.{_memory_suffix(op.value_to_store.type)}.p0"
     f.declare("void", name, [type, "ptr", llvm_type(op.mask.type)])
-    f.line(f"call void @{name}({type} {value}, ptr align {at.alignment} {at.pointer}, {f.typed(op.mask)})")
+    f.line(f"call void @{name}({type} {value}, ptr align {address.alignment} {address.pointer}, {f.typed(op.mask)})")
 
 
 def _lane_pointers(f: FunctionEmitter, op: GatherOp | ScatterOp) -> str:
-    """The address of each lane's element."""
     assert isinstance(op.base.type, MemRefType)
-    at, count, size = place(f, op, op.base, op.indices), lanes(op.mask.type), byte_size(op.base.type.element_type)
-    steps = f"{llvm_type(op.index_vec.type)} {f.use(op.index_vec)}"
-    pointers = f.temporary(f"getelementptr [{size} x i8], ptr {at.pointer}, {steps}")
+    address, count, size = (
+        element_address(f, op, op.base, op.indices),
+        lanes(op.mask.type),
+        byte_size(op.base.type.element_type),
+    )
+    offsets = f"{llvm_type(op.index_vec.type)} {f.use(op.index_vec)}"
+    pointers = f.temporary(f"getelementptr [{size} x i8], ptr {address.pointer}, {offsets}")
     return f"<{count} x ptr> align {size} {pointers}"
 
 
-MOST_STEP = 4
-"""The longest step between lanes that are picked from whole vectors."""
+MAX_STRIDE = 4
+"""The largest stride of a gather that becomes loads and shuffles."""
 
 
-def _picked(f: FunctionEmitter, op: GatherOp, step: int, count: int) -> None:
-    """Every step-th element of `step` vectors, the last of which ends where the last lane does; where only the first
-    lanes are asked for, their elements alone are loaded.
-
-    Source: LLVM's interleaved access group; a gather takes a request for each lane.
-    """
-    at, all_lanes, element = place(f, op, op.base, op.indices), lanes(op.result.type), op.result.type.element_type
+def _strided_load(f: FunctionEmitter, op: GatherOp, stride: int, count: int) -> None:
+    """Load `stride` vectors, and shuffle every stride-th element out of them; the last vector ends at the last lane.
+    For a mask of leading lanes no further element is loaded. Source: LLVM's interleaved access group; a gather makes a
+    memory request for each lane."""
+    address, all_lanes, element = (
+        element_address(f, op, op.base, op.indices),
+        lanes(op.result.type),
+        op.result.type.element_type,
+    )
     size, vector_type, picked = byte_size(element), memory_type(op.result.type), ""
-    last = (count - 1) * step
-    for part in range(step):
-        first = min(part * all_lanes, max(0, last - all_lanes + 1))
-        mine = [n for n in range(count) if n * step // all_lanes == part]
-        if not mine:
+    last = (count - 1) * stride
+    for piece in range(stride):
+        first = min(piece * all_lanes, max(0, last - all_lanes + 1))
+        lane_numbers = [n for n in range(count) if n * stride // all_lanes == piece]
+        if not lane_numbers:
             continue
-        to = (
-            f.temporary(f"getelementptr inbounds [{size} x i8], ptr {at.pointer}, i64 {first}") if first else at.pointer
+        pointer = (
+            f.temporary(f"getelementptr inbounds [{size} x i8], ptr {address.pointer}, i64 {first}")
+            if first
+            else address.pointer
         )
-        loaded = _first_lanes(f, op, to, gcd(at.alignment, first * size), last + 1 - first)
-        old = picked or "poison"
-        picks = list(range(all_lanes))
-        for n in mine:
-            picks[n] = all_lanes + n * step - first
-        chosen = ", ".join(f"i32 {pick}" for pick in picks)
+        vector_ = _first_lanes(f, op, pointer, gcd(address.alignment, first * size), last + 1 - first)
+        former = picked or "poison"
+        lane_indices = list(range(all_lanes))
+        for n in lane_numbers:
+            lane_indices[n] = all_lanes + n * stride - first
+        chosen = ", ".join(f"i32 {pick}" for pick in lane_indices)
         picked = f.temporary(
-            f"shufflevector {vector_type} {old}, {vector_type} {loaded}, <{all_lanes} x i32> <{chosen}>"
+            f"shufflevector {vector_type} {former}, {vector_type} {vector_}, <{all_lanes} x i32> <{chosen}>"
         )
     if count < all_lanes:
         chosen = ", ".join(f"i32 {n if n < count else all_lanes + n}" for n in range(all_lanes))
@@ -126,7 +132,7 @@ def _picked(f: FunctionEmitter, op: GatherOp, step: int, count: int) -> None:
 
 
 def _first_lanes(f: FunctionEmitter, op: GatherOp, pointer: str, alignment: int, count: int) -> str:
-    """A vector from an address on, of which so many elements may be read."""
+    """Load the first elements of a vector; no more than `count` may be read."""
     type, all_lanes = memory_type(op.result.type), lanes(op.result.type)
     if count >= all_lanes:
         return f.temporary(f"load {type}, ptr {pointer}, align {alignment}")
@@ -138,21 +144,20 @@ def _first_lanes(f: FunctionEmitter, op: GatherOp, pointer: str, alignment: int,
     )
 
 
-def _step(op: GatherOp) -> int | None:
-    """The step from lane to lane, where that is a small constant."""
+def _small_stride(op: GatherOp) -> int | None:
     owner = op.index_vec.owner
     if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, DenseIntOrFPElementsAttr):
         return None
-    places = [int(n) for n in owner.value.get_values()]
-    if len(places) < 2 or places != list(range(0, len(places) * places[1], places[1] or 1)):
+    offsets = [int(n) for n in owner.value.get_values()]
+    if len(offsets) < 2 or offsets != list(range(0, len(offsets) * offsets[1], offsets[1] or 1)):
         return None
-    return places[1] if 2 <= places[1] <= MOST_STEP else None
+    return offsets[1] if 2 <= offsets[1] <= MAX_STRIDE else None
 
 
 def _gather(f: FunctionEmitter, op: GatherOp) -> None:
-    step, count = _step(op), _known_prefix(op.mask)
-    if step is not None and count:
-        _picked(f, op, step, count)
+    stride, count = _small_stride(op), _known_prefix(op.mask)
+    if stride is not None and count:
+        _strided_load(f, op, stride, count)
         return
     type, count = memory_type(op.result.type), lanes(op.mask.type)
     pointers = _lane_pointers(f, op)
@@ -172,35 +177,33 @@ def _scatter(f: FunctionEmitter, op: ScatterOp) -> None:
 
 
 def stores(machine: Machine) -> Handlers:
-    """The handlers of masked stores: what a processor without AVX-512 takes tens of cycles for is stored in pieces
-    where the lanes are known."""
-    return {vector.MaskedStoreOp: _masked_store if machine.vector_bits == 512 else _stored_in_pieces}
+    """Return the handlers of masked stores: without AVX-512 they take tens of cycles, so that known lanes are stored in
+    pieces."""
+    return {vector.MaskedStoreOp: _masked_store if machine.vector_bits == 512 else _store_in_pieces}
 
 
-def _stored_in_pieces(f: FunctionEmitter, op: vector.MaskedStoreOp) -> None:
-    """Store the first lanes, of a known number, as vectors of 4, 2 and 1 lanes and so on; all of them at once where a
-    condition on all holds, or where the number turns out to be all; else under the mask.
-
-    Source: Agner Fog's instruction tables: VMASKMOVPS to memory is microcode on AMD's Zen.
-    """
-    at, value = place(f, op, op.base, op.indices), to_memory(f, op.value_to_store)
+def _store_in_pieces(f: FunctionEmitter, op: vector.MaskedStoreOp) -> None:
+    """Store a constant number of leading lanes as vectors of 4, 2 and 1 lanes and so on; all lanes at once under a
+    scalar condition, or if a mask of leading lanes is full; else under the mask. Source: Agner Fog's instruction
+    tables: VMASKMOVPS to memory is microcode on AMD's Zen."""
+    address, value = element_address(f, op, op.base, op.indices), to_memory(f, op.value_to_store)
     conditions, masks = _conjuncts(op.mask)
     ends = [_begin_if(f, f.use(condition)) for condition in conditions]
     if not masks:
-        _store_all(f, op, at, value)
+        _store_all(f, op, address, value)
     elif len(masks) == 1 and (count := _known_prefix(masks[0])) is not None:
-        _store_lanes(f, op, at, value, count)
+        _store_lanes(f, op, address, value, count)
     elif len(masks) == 1 and isinstance(masks[0].owner, vector.CreateMaskOp):
-        _stored_whole_or_masked(f, op, at, value, masks[0].owner)
+        _store_full_or_masked(f, op, address, value, masks[0].owner)
     else:
-        _store_masked(f, op, at, value)
+        _store_masked(f, op, address, value)
     for end in reversed(ends):
         f.line(f"br label %{end}")
         f.start(end)
 
 
 def _conjuncts(mask: SSAValue) -> tuple[list[SSAValue], list[SSAValue]]:
-    """The conjuncts of a mask: scalar conditions, and masks."""
+    """Return the scalar conditions and the masks whose conjunction a mask is."""
     owner = mask.owner
     if isinstance(owner, arith.AndIOp):
         (conditions, masks), (right_conditions, right_masks) = _conjuncts(owner.lhs), _conjuncts(owner.rhs)
@@ -211,51 +214,58 @@ def _conjuncts(mask: SSAValue) -> tuple[list[SSAValue], list[SSAValue]]:
 
 
 def _begin_if(f: FunctionEmitter, condition: str) -> str:
-    """Begin code under a condition; returns the label of the code after it."""
+    """Begin code under a condition; return the label of the code after it."""
     then, after = f.fresh("then"), f.fresh("after")
     f.line(f"br i1 {condition}, label %{then}, label %{after}")
     f.start(then)
     return after
 
 
-def _store_all(f: FunctionEmitter, op: vector.MaskedStoreOp, at: Address, value: str) -> None:
-    f.line(f"store {memory_type(op.value_to_store.type)} {value}, ptr {at.pointer}, align {at.alignment}")
+def _store_all(f: FunctionEmitter, op: vector.MaskedStoreOp, address: Address, value: str) -> None:
+    f.line(f"store {memory_type(op.value_to_store.type)} {value}, ptr {address.pointer}, align {address.alignment}")
 
 
-def _stored_whole_or_masked(
-    f: FunctionEmitter, op: vector.MaskedStoreOp, at: Address, value: str, mask: vector.CreateMaskOp
+def _store_full_or_masked(
+    f: FunctionEmitter, op: vector.MaskedStoreOp, address: Address, value: str, mask: vector.CreateMaskOp
 ) -> None:
-    """Store all lanes if a mask of leading lanes is full, else the lanes in the mask."""
-    all_label, some_label, done = f.fresh("whole"), f.fresh("some"), f.fresh("stored")
+    """Store all lanes if a mask of leading lanes is full, else the masked lanes."""
+    full_label, masked_label, done = f.fresh("whole"), f.fresh("some"), f.fresh("stored")
     count = lanes(op.mask.type)
     test = f.temporary(f"icmp sge i64 {f.use(mask.mask_dim_sizes[0])}, {count}")
-    f.line(f"br i1 {test}, label %{all_label}, label %{some_label}")
-    f.start(all_label)
-    _store_all(f, op, at, value)
+    f.line(f"br i1 {test}, label %{full_label}, label %{masked_label}")
+    f.start(full_label)
+    _store_all(f, op, address, value)
     f.line(f"br label %{done}")
-    f.start(some_label)
-    _store_masked(f, op, at, value)
+    f.start(masked_label)
+    _store_masked(f, op, address, value)
     f.line(f"br label %{done}")
     f.start(done)
 
 
-def _store_lanes(f: FunctionEmitter, op: vector.MaskedStoreOp, at: Address, value: str, count: int) -> None:
-    """Store the first lanes in pieces."""
+def _store_lanes(f: FunctionEmitter, op: vector.MaskedStoreOp, address: Address, value: str, count: int) -> None:
     type = op.value_to_store.type
     vector_type = memory_type(type)
     assert isinstance(type, VectorType)
     size, element = byte_size(type.element_type), vector_type.split(" x ")[1].rstrip(">")
-    done = 0
+    stored_lanes = 0
     for width in (1 << n for n in reversed(range(count.bit_length())) if count >> n & 1):
-        picks = ", ".join(f"i32 {lane}" for lane in range(done, done + width))
-        piece = f.temporary(f"shufflevector {vector_type} {value}, {vector_type} poison, <{width} x i32> <{picks}>")
-        to = f.temporary(f"getelementptr inbounds [{size} x i8], ptr {at.pointer}, i64 {done}") if done else at.pointer
-        f.line(f"store <{width} x {element}> {piece}, ptr {to}, align {gcd(at.alignment, done * size)}")
-        done += width
+        lane_indices = ", ".join(f"i32 {lane}" for lane in range(stored_lanes, stored_lanes + width))
+        piece = f.temporary(
+            f"shufflevector {vector_type} {value}, {vector_type} poison, <{width} x i32> <{lane_indices}>"
+        )
+        pointer = (
+            f.temporary(f"getelementptr inbounds [{size} x i8], ptr {address.pointer}, i64 {stored_lanes}")
+            if stored_lanes
+            else address.pointer
+        )
+        f.line(
+            f"store <{width} x {element}> {piece}, ptr {pointer}, align {gcd(address.alignment, stored_lanes * size)}"
+        )
+        stored_lanes += width
 
 
 def _known_prefix(mask: SSAValue) -> int | None:
-    """How many lanes, the first ones, a mask has, where that is known."""
+    """Return the constant number of leading lanes of a mask; None for other masks."""
     owner, count = mask.owner, lanes(mask.type)
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
         truths = [bool(truth) for truth in owner.value.get_values()]
@@ -317,10 +327,7 @@ def _create_mask(f: FunctionEmitter, op: vector.CreateMaskOp) -> None:
 def _shuffle(f: FunctionEmitter, op: vector.ShuffleOp) -> None:
     assert isinstance(op.mask, DenseArrayBase)
     picks = [f"i32 {'poison' if pick < 0 else pick}" for pick in op.mask.get_values()]
-    f.set(
-        op.result,
-        f"shufflevector {f.typed(op.v1)}, {f.typed(op.v2)}, <{len(picks)} x i32> <{', '.join(picks)}>",
-    )
+    f.set(op.result, f"shufflevector {f.typed(op.v1)}, {f.typed(op.v2)}, <{len(picks)} x i32> <{', '.join(picks)}>")
 
 
 _FLOAT_STARTS = {"add": -0.0, "mul": 1.0}  # neutral; -0.0 + -0.0 is -0.0
@@ -340,7 +347,7 @@ _REDUCTIONS = {
     "maxnumf": ("fmax", "llvm.maxnum"),
     "minnumf": ("fmin", "llvm.minnum"),
 }
-"""Kind -> the name of LLVM's reduction, and the op that joins its result with an accumulator."""
+"""By the kind of a reduction, LLVM's reduction, and the op that combines its result with an accumulator."""
 
 
 def _reduction(f: FunctionEmitter, op: vector.ReductionOp) -> None:
@@ -350,10 +357,7 @@ def _reduction(f: FunctionEmitter, op: vector.ReductionOp) -> None:
         return
     name, join = _REDUCTIONS[kind]
     flags = fast_flags(op) if is_float(op.dest.type) else ""
-    f.set(
-        op.dest,
-        f.call(op.dest.type, f"llvm.vector.reduce.{name}.{suffix(op.vector.type)}", [op.vector], flags),
-    )
+    f.set(op.dest, f.call(op.dest.type, f"llvm.vector.reduce.{name}.{suffix(op.vector.type)}", [op.vector], flags))
     if op.acc is None:
         return
     if join.startswith("llvm."):
@@ -363,7 +367,7 @@ def _reduction(f: FunctionEmitter, op: vector.ReductionOp) -> None:
 
 
 def _ordered(f: FunctionEmitter, op: vector.ReductionOp, kind: str) -> None:
-    """Sums and products of floats: from the accumulator on, lane after lane unless `reassoc` is allowed."""
+    """Emit a sum or product of floats from the accumulator on, in the order of lanes unless `reassoc` is allowed."""
     scalar, name = llvm_type(op.dest.type), f"llvm.vector.reduce.f{kind}.{suffix(op.vector.type)}"
     f.declare(scalar, name, [scalar, llvm_type(op.vector.type)])
     start = number(_FLOAT_STARTS[kind], op.dest.type) if op.acc is None else f.use(op.acc)

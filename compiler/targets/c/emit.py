@@ -93,7 +93,6 @@ def _unused_name(stem: str, taken: set[str]) -> str:
 
 
 def _comment(name: str, names: Sequence[str], arguments: Sequence[Argument], outputs: int, contracts: bool) -> str:
-    """The leading comment: the arguments, and the compiler flags."""
     width = max(map(len, names), default=0)
     first_output = len(arguments) - outputs
     lines = [f"/* {name}: arrays in row-major order, none of which overlaps one that is written."]
@@ -108,5 +107,5 @@ def _comment(name: str, names: Sequence[str], arguments: Sequence[Argument], out
 
 
 def _is_contracted(op: Operation) -> bool:
-    """Whether an op may be contracted, or is of a kind that no compiler contracts."""
+    """Return whether an op may be contracted, or is of a kind that no compiler contracts."""
     return not isinstance(op, _CONTRACTED) or may_contract(op)

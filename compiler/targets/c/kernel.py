@@ -81,10 +81,8 @@ class CKernel:
         return function
 
     def __call__(self, *inputs: object, out: object = None) -> Results:
-        """Run on arrays of numpy, or of packages that share memory with it.
-
-        Raises TargetError without a compiler, and for arrays that do not fit.
-        """
+        """Run on arrays of numpy, or of packages that share memory with it. Raises TargetError without a compiler, and
+        for arrays that do not fit."""
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:
             raise TargetError(f"{self.name}: takes {count} arrays, got {len(inputs)}")
@@ -96,7 +94,6 @@ class CKernel:
         return results[0] if len(results) == 1 else tuple(results) if results else None
 
     def _results(self, out: object) -> list[Array]:
-        """Return the arrays for the outputs: those of `out`, or new ones."""
         expected = self.arguments[len(self.arguments) - self.outputs :]
         if out is None:
             return [new_array(argument) for argument in expected]

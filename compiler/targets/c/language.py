@@ -76,8 +76,7 @@ class C(Language):
         return self.helpers.number(name, type_)
 
     def exact(self, op: Operation, texts: Sequence[CExpr]) -> CExpr | None:
-        """Cast the result of f16 arithmetic to f16, to round at once: C may compute in single precision and round
-        later."""
+        """Cast the result of f16 arithmetic to f16: C may compute in single precision and round later."""
         if not isinstance(element_of(op.results[0].type), Float16Type) or type(op) not in ARITHMETIC:
             return None
         sign, precedence = ARITHMETIC[type(op)]
@@ -90,8 +89,7 @@ class C(Language):
         return super().function(name, type_)
 
     def converted(self, text: CExpr, source: Attribute, target: Attribute) -> CExpr:
-        """Convert a number to another float type; doubles and integers reach bf16 through a float that is rounded to
-        odd."""
+        """Convert to another float type; doubles and integers reach bf16 through a float rounded to odd."""
         if isinstance(source, BFloat16Type):
             return self.converted(function_call(self.helpers.add("float_of_bf16"), [text]), f32, target)
         if not isinstance(target, BFloat16Type):

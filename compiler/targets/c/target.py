@@ -39,8 +39,7 @@ class CTarget(Target):
     is_tuned = False
 
     def machine(self, arch: str) -> Machine:
-        """Return the local machine, with its vectors and caches, but without instruction set features, which C cannot
-        spell."""
+        """Return the local machine without instruction set features, which C cannot spell."""
         return replace(host(), features="")
 
     def local_device(self) -> Device:

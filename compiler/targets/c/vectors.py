@@ -8,13 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf, vector
-from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    DenseIntOrFPElementsAttr,
-    Float32Type,
-    Float64Type,
-    VectorType,
-)
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, Float32Type, Float64Type, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
 from compiler.dialects.intr import LdexpOp
@@ -111,7 +105,6 @@ class VectorStatements(SourceWriter):
         return CExpr(f"{self.text(value).enclosed_unless_atom().code}[{LANE}]") if scalar is None else scalar
 
     def _by_lane(self, op: Operation, text: CExpr) -> None:
-        """Write a loop that sets each lane of a result."""
         count, name = lanes(op.results[0].type), self.variable(op.results[0])
         self.line(f"for (int {LANE} = 0; {LANE} < {count}; ++{LANE}) {name}[{LANE}] = {text.code};")
 
@@ -221,7 +214,6 @@ class VectorStatements(SourceWriter):
         return {"true": "1", "false": "0"}.get(text := self.language.literal(value), text)
 
     def _broadcast(self, op: vector.BroadcastOp) -> None:
-        """Broadcast a vector of one lane."""
         if lanes(op.source.type) != 1:
             raise self.language.lacks(f"a vector.broadcast of {op.source.type}")
         self._by_lane(op, CExpr(f"{self.text(op.source).enclosed_unless_atom().code}[0]"))
@@ -287,7 +279,6 @@ class VectorStatements(SourceWriter):
             self._by_lane(op, expression(op, texts, self.language, [True] * len(texts), True))
 
     def _infix(self, op: Operation) -> None:
-        """Write an infix operator; one operand may be a scalar."""
         left, right = op.operands
         scalars = [self._scalar_of(value) for value in (left, right)]
         texts = [self.text(value) for value in (left, right)]
@@ -309,7 +300,6 @@ class VectorStatements(SourceWriter):
 
 
 def _has_operator(op: Operation) -> bool:
-    """Return whether C has an operator for the vectors that an op computes."""
     if type(op) not in ARITHMETIC or not isinstance(op.results[0].type, VectorType):
         return False
     return isinstance(element_of(op.results[0].type), Float32Type | Float64Type)

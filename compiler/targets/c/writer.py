@@ -42,8 +42,7 @@ class CParameter:
 
 
 class CWriter(VectorStatements):
-    """Writer of a function; `constants` maps positions of arguments and names of globals to the names of constant
-    arrays."""
+    """Writer of a function; `constants` names the arrays of constant arguments and globals."""
 
     changes = (*SourceWriter.changes, scf.ParallelOp, vector.MaskedStoreOp, ScatterOp, memref.CopyOp)
 
@@ -172,7 +171,6 @@ class CWriter(VectorStatements):
             self.value(op, CExpr(code))
 
     def _bits(self, op: arith.BitcastOp) -> None:
-        """Write a bitcast of a scalar."""
         source = self.type_of(op.input)
         name = self.variable(op.result)
         self.line(f"memcpy(&{name}, &({source}){{{self.text(op.input).code}}}, sizeof {name});")
@@ -277,7 +275,6 @@ def _is_plain(op: scf.ParallelOp) -> bool:
 
 
 def _stored(function: FuncOp) -> set[SSAValue]:
-    """Return the buffers that a function writes."""
     stored = set[SSAValue]()
     for op in function.walk():
         match op:

@@ -45,11 +45,8 @@ def may_contract(op: Operation) -> bool:
 
 
 class Language(ABC):
-    """A language of the C family; `subject` is the subject of its refusals.
-
-    `integers` are spelled by their bits; an index that is not wide has `index_bits`. `no_type` and `no_constant` are
-    the formats of refusals.
-    """
+    """A language of the C family; `subject` is the subject of its refusals. `integers` are spelled by their bits; an
+    index that is not wide has `index_bits`. `no_type` and `no_constant` are the formats of refusals."""
 
     subject: ClassVar[str]
     integers: ClassVar[Mapping[int, Integer]]
@@ -97,8 +94,7 @@ class Language(ABC):
         raise LoweringError(self.no_constant.format(value))
 
     def whole(self, number: int, type_: Attribute) -> str:
-        """Spell an integer literal, wrapped to its type. The minimum of a type has no literal in C: it is `(-max -
-        1)`."""
+        """Spell an integer literal, wrapped to its type; C has no literal of the minimum: it is `(-max - 1)`."""
         if type_ == i1:
             return "true" if number % 2 else "false"
         spelling = self.integer(type_)

@@ -108,11 +108,9 @@ _COMPLEMENTS = {"gt": "<=", "ge": "<", "lt": ">=", "le": ">"}
 
 
 def expression(op: Operation, texts: Texts, language: Language, wide: Sequence[bool], is_wide: bool = False) -> CExpr:
-    """Write an op on scalars, or on one lane of vectors, as an expression of its operands.
-
-    `wide`: for each operand whether it is an index of 64 bits; `is_wide`: whether the result is one. Helpers in use are
-    added to those of the language. Raises LoweringError for an op that the language lacks.
-    """
+    """Write an op on scalars, or on one lane of vectors, as an expression of its operands. `wide`: for each operand
+    whether it is an index of 64 bits; `is_wide`: whether the result is one. Helpers in use are added to those of the
+    language. Raises LoweringError for an op that the language lacks."""
     source = element_of(op.operands[-1].type)
     target = element_of(op.results[0].type)
     if op.name in _CONVERSIONS:
@@ -146,7 +144,6 @@ def _are_short_indices(op: Operation, wide: Sequence[bool]) -> list[bool]:
 
 
 def _as_long(text: CExpr) -> CExpr:
-    """Convert an index of 32 bits to 64."""
     return CExpr(f"{text.code}LL", text.precedence) if is_number(text) else cast("long long", text)
 
 
@@ -285,26 +282,22 @@ Conversion = Callable[[Language, CExpr, ConversionTypes], CExpr]
 
 
 def _signed(language: Language, text: CExpr, types: ConversionTypes) -> CExpr:
-    """Convert a signed integer to another width or to a float."""
     value = ternary(text, CExpr("-1", NEGATIVE), CExpr("0")) if types.source == i1 else text
     return _number(language, value, types)
 
 
 def _unsigned(language: Language, text: CExpr, types: ConversionTypes) -> CExpr:
-    """Convert an unsigned integer to another width or to a float."""
     spelling = language.integer(types.source)
     return _number(language, cast("int" if spelling is None else spelling.unsigned, text), types)
 
 
 def _number(language: Language, value: CExpr, types: ConversionTypes) -> CExpr:
-    """Convert an integer to another width or to a float."""
     if types.integer is not None:
         return cast(types.integer.signed, value)
     return language.converted(value, types.source, types.target)
 
 
 def _truncated(language: Language, text: CExpr, types: ConversionTypes) -> CExpr:
-    """Truncate an integer to its low bits."""
     if types.integer is not None:
         return cast(types.integer.signed, text)
     return infix("!=", infix("&", text, CExpr("1"), 8).enclosed(), CExpr("0"), COMPARED).enclosed()
@@ -323,7 +316,6 @@ def _float_to_integer(unsigned: bool) -> Conversion:
 
 
 def _float(language: Language, text: CExpr, types: ConversionTypes) -> CExpr:
-    """Convert a float to another width."""
     return language.converted(text, types.source, types.target)
 
 

@@ -195,7 +195,6 @@ class SourceWriter(ABC):
             self.line(f"{name} = {code};")
 
     def _copied_value(self, value: SSAValue, code: str) -> str:
-        """Declare a variable with a value; return its name."""
         name = self.name(value, "next")
         self.line(f"const {self.type_of(value)} {name} = {code};")
         return name

@@ -55,10 +55,8 @@ class MachineLoop:
 
     @property
     def owner(self) -> int:
-        """The number, by debug locations, of the source loop of a machine loop; 0 without locations.
-
-        It is the location of the back edge, or else that of most instructions.
-        """
+        """The number, by debug locations, of the source loop of a machine loop; 0 without locations. It is the location
+        of the back edge, or else that of most instructions."""
         counts = Counter(i.loop for i in self.instructions if i.loop and "branch" in i.kinds and i.target == self.label)
         counts = counts or Counter(i.loop for i in self.instructions if i.loop)
         return counts.most_common(1)[0][0] if counts else 0
@@ -148,7 +146,6 @@ def _functions(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _unquoted(name: str) -> str:
-    """A symbol without its quotes and escapes."""
     return re.sub(r"\\(.)", r"\1", name[1:-1]) if name.startswith('"') else name
 
 

@@ -41,9 +41,7 @@ class Binding(NamedTuple):
 
 class Binder:
     """Binder for a native function, whose last `outputs` arguments are results; with 0 outputs it works in place.
-
-    `fixed` are the arrays of further arguments, by their positions among all.
-    """
+    `fixed` are the arrays of further arguments, by their positions among all."""
 
     def __init__(self, name: str, arguments: Sequence[Argument], outputs: int, fixed: Mapping[int, Array]) -> None:
         self._name = name
@@ -56,8 +54,7 @@ class Binder:
         self._fixed = [(position, address(array)) for position, array in sorted(fixed.items())]
 
     def in_order(self, arrays: Sequence[object], named: Mapping[str, object]) -> Sequence[object]:
-        """Return the inputs in order, from positional and named ones. Raises TargetError for a missing or doubled
-        one."""
+        """Return the inputs in order, positional and named. Raises TargetError for a missing or doubled one."""
         names = self._names
         by_name = names[len(arrays) :]
         if len(arrays) + len(named) == len(names) and self._names_differ:
@@ -101,7 +98,6 @@ class Binder:
         return Binding(native_values, [*checked], outputs, result_wrapper)
 
     def _as_numpy(self, position: int, value: object) -> Array:
-        """View a caller's array as a numpy array."""
         name = self._arguments[position].name
         if self._written[position] and not is_array(value):
             kind = type(value).__name__
@@ -125,7 +121,6 @@ class Binder:
             raise TargetError(f"{self._name}: argument '{name}' is given by position and by name")
 
     def _out_arrays(self, out: Out) -> Sequence[object]:
-        """Return the arrays of `out=`."""
         if out is None:
             return []
         arrays = out if isinstance(out, tuple | list) else [out]

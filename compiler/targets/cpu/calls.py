@@ -47,11 +47,9 @@ class NativeFunction:
 
 
 class FastCalls(dict[type, FastCall]):
-    """The fast paths of a native function by the class of the first array, each generated at its first use.
-
-    A fast path takes the arrays, `out`, the address of a workspace and, for parallel loops, the count of threads; it
-    returns the results of the kernel, or DECLINED. `on_views` takes arrays of any classes.
-    """
+    """The fast paths of a native function by the class of the first array, each generated at its first use. A fast path
+    takes the arrays, `out`, the address of a workspace and, for parallel loops, the count of threads; it returns the
+    results of the kernel, or DECLINED. `on_views` takes arrays of any classes."""
 
     def __init__(self, kernel: str, function: NativeFunction) -> None:
         self._kernel, self._function = kernel, function
@@ -127,7 +125,6 @@ def _read_checks(kind: ArrayKind, n: int, argument: Argument) -> Iterator[str]:
 
 
 def _write_checks(kind: ArrayKind, n: int, argument: Argument) -> Iterator[str]:
-    """Generate the address of an array to write."""
     yield f" a{n} = {kind.write.format(g=f'g{n}', n=n)}"
     yield f" if not ({kind.fits.format(a=f'a{n}', n=n)}): return DECLINED"
     yield from _address(kind, n)
@@ -145,7 +142,6 @@ def _usable_condition(condition: str, n: int, argument: Argument) -> str:
 
 
 def _call_into_out(function: NativeFunction, kind: ArrayKind, written: range, returned: str) -> Iterator[str]:
-    """Generate the native call on given output arrays."""
     yield from _overlap_checks(function, written)
     yield f" {_native(function)}"
     yield from (f" {kind.after_writing.format(g=f'g{n}')}" for n in written if kind.after_writing)
@@ -153,7 +149,6 @@ def _call_into_out(function: NativeFunction, kind: ArrayKind, written: range, re
 
 
 def _overlap_checks(function: NativeFunction, written: range) -> Iterator[str]:
-    """Generate the test that no written array overlaps another one."""
     sizes = [argument.size for argument in function.arguments]
     pairs = [(i, j) for i in written for j in range(i)]
     if len(pairs) <= MAX_PAIRS:

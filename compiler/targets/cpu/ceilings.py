@@ -56,9 +56,7 @@ def plausible_share(share: float | None) -> float | None:
 
 class _ProbeLoop:
     """A timed loop on each thread; `units` is the work of one round of all threads, `speed` a guess of rounds a second.
-
-    Several threads wait for each other at a barrier before the time begins.
-    """
+    Several threads wait for each other at a barrier before the time begins."""
 
     def __init__(self, threads: int, units: int, speed: float) -> None:
         self._threads, self._units = threads, units
@@ -120,10 +118,8 @@ class Arithmetic(_ProbeLoop):
 
 
 class Bandwidth(_ProbeLoop):
-    """Bytes per second of a[i] = b[i] + s * c[i] over arrays larger than the caches, divided among the threads.
-
-    Stores are non-temporal, in whole aligned vectors, with a fence at the end of each pass. Source: STREAM (McCalpin).
-    """
+    """Bytes per second of a[i] = b[i] + s * c[i] over arrays larger than the caches, divided among the threads. Stores
+    are non-temporal, in whole aligned vectors, with a fence at the end of each pass. Source: STREAM (McCalpin)."""
 
     what = "non-temporal triad"
 
@@ -153,8 +149,7 @@ def _lanes(machine: Machine) -> int:
 
 
 def _accumulators(machine: Machine) -> int:
-    """Enough accumulators to hide the latency of FMA, with registers left for the two factors: 24 of 32, or 12 of
-    16."""
+    """Enough accumulators to hide the latency of FMA, besides registers of factors: 24 of 32, or 12 of 16."""
     return 3 * machine.registers // 4
 
 
@@ -166,10 +161,8 @@ def library() -> Library:
 
 
 def llvm_text(lanes: int, accumulators: int) -> str:
-    """Write the two loops as LLVM IR for vectors of `lanes` float32.
-
-    The accumulators start with different values, or LLVM would merge them; they converge to 1 and stay finite.
-    """
+    """Write the two loops as LLVM IR for vectors of `lanes` float32. The accumulators start with different values, or
+    LLVM would merge them; they converge to 1 and stay finite."""
     vector = f"<{lanes} x float>"
     return "\n".join(
         [

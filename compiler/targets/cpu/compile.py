@@ -32,11 +32,8 @@ class LoadedCode(Unpicklable):
         self._machine = machine
 
     def address(self, name: str) -> int:
-        """Return the address of a function.
-
-        Raises TargetError for an unknown name, and for code with instructions that this processor lacks: running them
-        would end the process.
-        """
+        """Return the address of a function. Raises TargetError for an unknown name, and for code with instructions that
+        this processor lacks: running them would end the process."""
         missing_features = lacking(self._machine)
         if missing_features:
             raise TargetError(
@@ -96,18 +93,14 @@ class ObjectCode:
 
 
 def compile_llvm(text: str, machine: Machine, opt_level: int = 3) -> Library:
-    """Parse, verify, optimise at a level from 0 to 3, and load.
-
-    Raises TargetError for text that LLVM refuses, and for an external function that no library defines.
-    """
+    """Parse, verify, optimise at a level from 0 to 3, and load. Raises TargetError for text that LLVM refuses, and for
+    an external function that no library defines."""
     return Library(_compile_module(text, machine, opt_level), machine, opt_level)
 
 
 def object_code(text: str, machine: Machine, opt_level: int = 3, elsewhere: Collection[str] = ()) -> ObjectCode:
-    """Parse, verify and optimise as `compile_llvm` does, and return the object code without loading it.
-
-    The functions `elsewhere` may be declared in the text: other object code that is loaded with this one defines them.
-    """
+    """Parse, verify and optimise as `compile_llvm` does, and return the object code without loading it. The functions
+    `elsewhere` may be declared in the text: other object code that is loaded with this one defines them."""
     compiled = _compile_module(text, machine, opt_level, elsewhere)
     symbols = [f.name for f in compiled.module.functions if not f.is_declaration and f.linkage != llvm.Linkage.internal]
     code = ObjectCode(
@@ -152,10 +145,8 @@ def load_object(code: ObjectCode, machine: Machine) -> LoadedCode:
 
 
 def load_objects(objects: Sequence[ObjectCode], machine: Machine) -> LoadedCode:
-    """Load object files that call each other; their symbols take precedence over those of the process.
-
-    Raises TargetError for a function that no file and no library defines, and for one that two files define.
-    """
+    """Load object files that call each other; their symbols take precedence over those of the process. Raises
+    TargetError for a function that no file and no library defines, and for one that two files define."""
     _initialise()
     defined = Counter(name for file in objects for name in file.defined)
     duplicates = [name for name, count in defined.items() if count > 1]
@@ -194,10 +185,8 @@ def _compile_module(text: str, machine: Machine, opt_level: int, elsewhere: Coll
 
 
 def _new_context() -> llvm.ContextRef:
-    """Create an LLVM context for one module: the global one keeps the types and constants of all modules for ever.
-
-    Only `_dispose` frees it: the garbage collector might free it before its module.
-    """
+    """Create an LLVM context for one module: the global one keeps the types and constants of all modules for ever. Only
+    `_dispose` frees it: the garbage collector might free it before its module."""
     context = llvm.create_context()
     context._owned = True
     return context

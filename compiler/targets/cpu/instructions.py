@@ -38,10 +38,8 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction; `loop` is the number of its debug location, 0 without one.
-
-    The last operand is the destination, as in AT&T syntax.
-    """
+    """An instruction; `loop` is the number of its debug location, 0 without one. The last operand is the destination,
+    as in AT&T syntax."""
 
     mnemonic: str
     operands: tuple[str, ...] = ()
@@ -263,7 +261,6 @@ def on_stack(instruction: Instruction, frame: Sequence[str]) -> bool:
 
 
 def _width(instructions: Sequence[Instruction]) -> str:
-    """Return the vector width of most floating-point operations."""
     flops: Counter[str] = Counter()
     for i in instructions:
         if i.flops:

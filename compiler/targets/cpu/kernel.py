@@ -36,8 +36,7 @@ Results: TypeAlias = Any  # an array, a tuple of several or None, by the number 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one call: median, minimum and maximum over repeats, and the disturbance of these by other
-    processes.
+    """Seconds of one call: median, minimum and maximum over repeats, and their disturbance.
 
     >>> strata.targets.Timing(median=2e-6, minimum=1.5e-6, maximum=4e-6, repeats=9)
     <Timing 2 us: the median of 9 repeats, 1.5 us to 4 us>
@@ -81,9 +80,7 @@ class Interface:
 @dataclass(frozen=True)
 class FixedArguments:
     """The arrays that a kernel passes in each call, by the positions of their arguments in the native function.
-
-    `preparation`: the kernel that computed the arrays that depend on constants alone.
-    """
+    `preparation`: the kernel that computed the arrays that depend on constants alone."""
 
     arrays: Mapping[int, Array]
     preparation: Kernel | None = None
@@ -216,11 +213,8 @@ class Kernel(Unpicklable):
         return binding.wrapped_results()
 
     def bound(self, /, *arrays: object, out: Out = None, threads: int | None = None, **named: object) -> BoundCall:
-        """Check and bind the arrays once; return the native call without Python's overhead.
-
-        Arguments, results and exceptions are those of a call, but each run writes to the same arrays: those of `out`,
-        or new ones.
-        """
+        """Check and bind the arrays once; return the native call without Python's overhead. Arguments, results and
+        exceptions are those of a call, but each run writes to the same arrays: those of `out`, or new ones."""
         binding, trailing = (
             self._binder.bind(self._binder.in_order(arrays, named), out),
             self._trailing_arguments(threads),
@@ -231,10 +225,8 @@ class Kernel(Unpicklable):
 
     def group(self, name: str) -> Kernel:
         """Return one of `groups` as a kernel, with all arrays that main passes to it, prepared ones included; a kernel
-        of one nest is its own group.
-
-        It serves timing: a group that works in place expects part of its results in the array that it overwrites.
-        """
+        of one nest is its own group. It serves timing: a group that works in place expects part of its results in the
+        array that it overwrites."""
         return Kernel(self._callees[name], self.library, self.policy) if self._callees else self
 
     def text(self, level: str) -> str:
@@ -245,11 +237,9 @@ class Kernel(Unpicklable):
         return text if isinstance(text, str) else text()
 
     def time(self, *arrays: object, repeats: int = 9, min_seconds: float = 0.0, threads: int | None = None) -> Timing:
-        """Time native calls on new result arrays, after a warm-up call.
-
-        Each repeat makes enough calls to last `min_seconds`, at least one; figures are per call. A repeat whose threads
-        were preempted is made again, a few times; `disturbance` is the preemption that remained.
-        """
+        """Time native calls on new result arrays, after a warm-up call. Each repeat makes enough calls to last
+        `min_seconds`, at least one; figures are per call. A repeat whose threads were preempted is made again, a few
+        times; `disturbance` is the preemption that remained."""
         repeats = validation.integer("repeats", repeats, 1, error=TargetError)
         min_repeat_seconds = validation.seconds("min_seconds", min_seconds, TargetError)
         call = self.bound(*arrays, threads=threads)

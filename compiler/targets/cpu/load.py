@@ -33,13 +33,11 @@ def load(
     fixed: FixedArguments = NO_FIXED_ARGUMENTS,
     start: float | None = None,
 ) -> Kernel:
-    """Compile a low-level module, and make its function (or the named one) callable.
-
-    The last `outputs` arguments are results; names are those of the block arguments. threads: the default of calls, see
-    `thread_count`. emission: from the module to LLVM IR. fixed: arguments with the same arrays in each call. start: of
-    the build, on perf_counter. Raises LoweringError for an op without a native form, TargetError for argument types
-    that numpy lacks, for a wrong thread count, and if Linux refuses tile registers.
-    """
+    """Compile a low-level module, and make its function (or the named one) callable. The last `outputs` arguments are
+    results; names are those of the block arguments. threads: the default of calls, see `thread_count`. emission: from
+    the module to LLVM IR. fixed: arguments with the same arrays in each call. start: of the build, on perf_counter.
+    Raises LoweringError for an op without a native form, TargetError for argument types that numpy lacks, for a wrong
+    thread count, and if Linux refuses tile registers."""
     build_start = perf_counter() if start is None else start
     llvm = emission(module, machine)
     signature = interface(module, name, threads)
@@ -56,8 +54,7 @@ def load(
 
 
 def interface(module: ModuleOp, name: str | None, threads: int | None) -> Interface:
-    """Return the interface of a low-level function, or of the named one. Raises TargetError for argument types that
-    numpy lacks."""
+    """Return the interface of a function. Raises TargetError for argument types that numpy lacks."""
     thread_count_ = thread_count(threads)
     function = find_function(module, name)
     symbol = function.sym_name.data

@@ -119,14 +119,10 @@ class SampleResult:
 
 
 def sample_undisturbed(
-    take: Callable[[int], Sample],
-    seconds: float = REPEAT_SECONDS,
-    between: Callable[[], object] = bool,
+    take: Callable[[int], Sample], seconds: float = REPEAT_SECONDS, between: Callable[[], object] = bool
 ) -> SampleResult:
     """Take a sample, and repeat it while it is disturbed, up to REPEATS times; `take` gets the number of former tries.
-
-    `between` is called before each repeat. No repeat begins after `seconds` of samples.
-    """
+    `between` is called before each repeat. No repeat begins after `seconds` of samples."""
     samples = [take(0)]
     while not samples[-1].is_clean and len(samples) <= REPEATS and sum(sample.seconds for sample in samples) < seconds:
         between()
@@ -149,10 +145,8 @@ def time_calls(call: Callable[[], object], calls: int = 1, threads: int = 1) -> 
 
 
 def time_each_call(arrange: Callable[[], Callable[[], object]], calls: int = 1, threads: int = 1) -> Sample:
-    """Time calls one by one; `arrange` prepares the next call, and is not timed.
-
-    Run queue waits of several threads cover `arrange` too: all of them count.
-    """
+    """Time calls one by one; `arrange` prepares the next call, and is not timed. Run queue waits of several threads
+    cover `arrange` too: all of them count."""
     switches, team = _switches(threads), None if threads == 1 else _process_away_clock()
     seconds = away = 0.0
     loop_start = time.perf_counter()
@@ -186,19 +180,16 @@ def _thread_away_clock() -> AwayClock:
 
 
 def _process_away_clock() -> AwayClock:
-    """Measure the longest run queue wait of a thread of the process.
-
-    A sleeping thread does not wait, so uneven work is no disturbance. The CPU time of the process is no measure: serial
-    work leaves threads without any, and idle threads that spin hide what others lack. Without these figures from the
-    system only involuntary switches reveal a disturbance.
-    """
+    """Measure the longest run queue wait of a thread of the process. A sleeping thread does not wait, so uneven work is
+    no disturbance. The CPU time of the process is no measure: serial work leaves threads without any, and idle threads
+    that spin hide what others lack. Without these figures from the system only involuntary switches reveal a
+    disturbance."""
     before = _run_queue_waits()
     return lambda seconds: max((wait - before.get(task, 0.0) for task, wait in _run_queue_waits().items()), default=0.0)
 
 
 def _run_queue_waits() -> dict[str, float]:
-    """Return the seconds that each thread has waited in a run queue, by its id; empty if the system has no such
-    figures."""
+    """Return each thread's seconds in run queues, by its id; empty if the system has no such figures."""
     by_thread = {}
     try:
         for task in os.listdir("/proc/self/task"):
@@ -245,7 +236,6 @@ _STEAL = _Steal()
 
 
 def _stolen_ticks() -> dict[str, int]:
-    """Return the ticks stolen from each processor that the process may use."""
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     try:
         lines = Path("/proc/stat").read_text().splitlines()

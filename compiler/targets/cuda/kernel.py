@@ -101,18 +101,15 @@ class CudaKernel:
         return LoadedKernels(self.source, POLICIES[self.policy].fused)
 
     def on_device(self) -> OnDevice:
-        """Load the kernels with arrays of their own on the device, constants included, for timing. Raises TargetError
-        without CuPy or a GPU."""
+        """Load the kernels with arrays of their own, for timing. Raises TargetError without CuPy or a GPU."""
         return OnDevice(self._loaded, self.native_arguments or self.arguments, self.outputs)
 
     @cached_property
     def _constants(self) -> list[tuple[int, Cupy]]:
-        """The constants on the device, with their positions."""
         return [(position, cupy().asarray(array)) for position, array in sorted(self.constants.items())]
 
     def __call__(self, *inputs: Cupy, out: Cupy = None) -> Cupy:
-        """Run on the current device and stream. Raises TargetError without CuPy or a GPU, and for arrays that do not
-        fit."""
+        """Run on the current device and stream. Raises TargetError without a GPU, and for arrays that do not fit."""
         library = cupy()
         count = len(self.arguments) - self.outputs
         if len(inputs) != count:

@@ -59,8 +59,7 @@ class Cuda(Language):
         return f"{name}<{type_}>"
 
     def exact(self, op: Operation, texts: Sequence[CExpr]) -> CExpr | None:
-        """Return a sum or product that must not be contracted as an intrinsic such as `__fadd_rn`; None if it may be
-        contracted."""
+        """Return a sum or product without contraction, such as `__fadd_rn`; None if contraction is allowed."""
         name, type_ = _ROUNDED.get(type(op)), element_of(op.results[0].type)
         if name is None or not isinstance(type_, Float32Type | Float64Type) or may_contract(op):
             return None

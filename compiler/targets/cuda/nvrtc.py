@@ -54,10 +54,8 @@ def version() -> str:
 
 
 def compiled(text: str, arch: str, contract: bool = True) -> Cubin:
-    """Compile a text. `contract` permits products and sums to be fused.
-
-    Raises TargetError without NVRTC, and for text that it refuses, with its message.
-    """
+    """Compile a text. `contract` permits products and sums to be fused. Raises TargetError without NVRTC, and for text
+    that it refuses, with its message."""
     library = _library()
     program = ctypes.c_void_p()
     if library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"strata.cu", 0, None, None):
@@ -89,7 +87,6 @@ def _bytes(program: ctypes.c_void_p, name: str) -> bytes:
 
 
 def _resources(log: str) -> dict[str, Resources]:
-    """Parse the assembler's report on each kernel."""
     resources = {}
     for section in log.split("Compiling entry function ")[1:]:
         name = re.match(r"'(\w+)'", section)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import (
-    VectorType,
-)
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute
 
 from compiler.support.errors import LoweringError
@@ -25,8 +23,7 @@ _OPAQUE = {8: "uint2", 16: "uint4"}
 
 
 def spelled(type_: Attribute) -> str:
-    """Spell a scalar, a short vector, or the fragment of an MMA tile. Raises LoweringError for a type that CUDA C++
-    lacks."""
+    """Spell a scalar, a short vector, or a fragment. Raises LoweringError for a type that CUDA C++ lacks."""
     if isinstance(type_, VectorType):
         if len(type_.get_shape()) == 2:
             registers, register_elements = type_.get_shape()

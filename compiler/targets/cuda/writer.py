@@ -150,7 +150,6 @@ class CudaWriter(SourceWriter):
             self.texts[op.result] = self.literal(self.language.literal(op.value))
 
     def _hardware(self, op: gpu.ThreadIdOp | gpu.BlockIdOp) -> None:
-        """Declare a thread or block index if it is used."""
         if not any(True for _ in op.results[0].uses):
             return
         base = "threadIdx" if isinstance(op, gpu.ThreadIdOp) else "blockIdx"
@@ -159,7 +158,6 @@ class CudaWriter(SourceWriter):
         self.texts[op.results[0]] = CExpr(name)
 
     def _copy(self, op: nvgpu.CopyOp) -> None:
-        """Write an asynchronous copy to shared memory."""
         type_ = op.src.type
         assert isinstance(type_, MemRefType)
         self.helpers.add("copy_async")
@@ -168,7 +166,6 @@ class CudaWriter(SourceWriter):
         self.line(f"copy_async<{bytes_}>(&{target}, &{source});")
 
     def _load_matrix(self, op: nvgpu.LoadMatrixOp) -> None:
-        """Load MMA tiles from shared memory."""
         type_ = op.result.type
         assert isinstance(type_, VectorType)
         if op.tiles.value.data == 1:
@@ -179,7 +176,6 @@ class CudaWriter(SourceWriter):
         self.value(op, CExpr(f"{name}{suffix}(&{self._element(op.source, op.indices)})"))
 
     def _multiply(self, op: nvgpu.MmaOp) -> None:
-        """Write an MMA."""
         assert isinstance(op.a.type, VectorType)
         self.helpers |= {"Fragment", f"multiply_add of {op.a.type.element_type}"}
         a, b, c = (self.text(value).code for value in (op.a, op.b, op.c))
@@ -200,7 +196,6 @@ class CudaWriter(SourceWriter):
         return self.texts[value]
 
     def _zero(self, value: SSAValue) -> CExpr:
-        """Return a fragment of zeros."""
         owner = value.owner
         assert isinstance(owner, arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr)
         if any(owner.value.get_values()):
@@ -239,14 +234,12 @@ class CudaWriter(SourceWriter):
         return f"{name}[{offset.code}]"
 
     def _vector_access(self, base: SSAValue, indices: Sequence[SSAValue], type_: Attribute, const: bool) -> str:
-        """Return consecutive elements as one short vector."""
         qualifier = "const " if const else ""
         return f"*reinterpret_cast<{qualifier}{spelled(type_)}*>(&{self._element(base, indices)})"
 
     # --- short vectors --------------------------------------------------------------------------------------------
 
     def _vector_op(self, op: Operation) -> None:
-        """Write an op on short vectors, component by component."""
         value = op.results[0]
         type_ = value.type
         assert isinstance(type_, VectorType)

@@ -133,7 +133,6 @@ def _check_writers(
 def _check_written(
     memory: CheckedBuffer, written: NDArray[np.bool_], required: NDArray[np.bool_] | None, report: FaultReporter
 ) -> None:
-    """Report the first required element that no block has written."""
     missing = required.reshape(-1) & ~written if required is not None else np.zeros(0, np.bool_)
     if missing.any():
         position = np.unravel_index(int(np.argmax(missing)), memory.shape) if memory.shape else ()

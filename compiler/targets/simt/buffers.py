@@ -22,9 +22,7 @@ SECTOR = 32
 
 class CheckedBuffer:
     """A buffer: global to the grid, shared by a block, or local to each of n threads, with elements (n, size).
-
-    `initialised` are the initialised elements, `written` those that the kernels have written.
-    """
+    `initialised` are the initialised elements, `written` those that the kernels have written."""
 
     def __init__(
         self, name: str, shape: tuple[int, ...], dtype: DType, space: str, threads: int, report: FaultReporter
@@ -110,8 +108,7 @@ class CheckedBuffer:
         self.initialised[element_index] = self.written[element_index] = True
 
     def _uniform_column(self, index: Sequence[Ints]) -> int | slice | None:
-        """Return the offset, or the slice, of a local buffer that all threads access; None if it differs between
-        threads."""
+        """Return the offset or slice of a local buffer that all threads access; None if threads differ."""
         if self.space != "local":
             return None
         flat = 0
@@ -160,10 +157,8 @@ class CheckedBuffer:
         return active & ~out_of_bounds
 
     def _count(self, flat: Ints, active: Bools, access: LaneAccess) -> None:
-        """Count memory transactions of an access: sectors of global memory, rounds of shared memory's banks.
-
-        A vector is one access; in shared memory so is each quarter or half of a warp that moves 128 bytes.
-        """
+        """Count memory transactions of an access: sectors of global memory, rounds of shared memory's banks. A vector
+        is one access; in shared memory so is each quarter or half of a warp that moves 128 bytes."""
         if not access.is_counted or self.space == "local":
             return
         lanes = flat.shape[1] if flat.ndim == 2 else 1

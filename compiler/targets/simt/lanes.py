@@ -50,7 +50,6 @@ class _Step:
 
 
 def _selected(truth: Values, yes: Values, no: Values) -> Values:
-    """Select one of two values, scalars or vectors, by thread."""
     return np.where(truth[..., None] if yes.ndim > truth.ndim else truth, yes, no)
 
 
@@ -228,8 +227,7 @@ class ThreadLanes(Threads):
         memory.write(index, np.broadcast_to(value, (self.count, lanes)), self.access(op, active))
 
     def copy(self, op: nvgpu.CopyOp, active: Bools) -> None:
-        """Start an asynchronous copy of consecutive elements between aligned addresses; they are uninitialised until
-        the wait."""
+        """Start an asynchronous copy between aligned addresses; its target is uninitialised until the wait."""
         lanes, access = op.count.value.data, self.access(op, active)
         source, target = self.memories[op.src], self.memories[op.dst]
         values = source.read(self.consecutive(op, source, op.src_indices, lanes, active), access)
@@ -318,7 +316,6 @@ def corners(grid: tuple[int, int, int]) -> list[int]:
 
 
 def _sampled_blocks(grid: tuple[int, int, int], sample: BlockSample | None) -> Sequence[int]:
-    """Return the numbers of the blocks to run: the corners, then evenly spaced ones."""
     count = prod(grid)
     if sample is None or sample.blocks >= count:
         return range(count)

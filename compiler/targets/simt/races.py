@@ -15,11 +15,9 @@ RaceReporter = Callable[[str, Bools, Ints, LaneAccess, "Ints | None", "Ints | No
 
 
 class Races:
-    """The accesses to a shared or global buffer.
-
-    Two threads of a block race for an element if one of them writes it and no barrier is between the accesses; threads
-    of two blocks race even with barriers. Reads are recorded lazily, at the first write of the same moment.
-    """
+    """The accesses to a shared or global buffer. Two threads of a block race for an element if one of them writes it
+    and no barrier is between the accesses; threads of two blocks race even with barriers. Reads are recorded lazily, at
+    the first write of the same moment."""
 
     def __init__(self, size: int, is_global: bool, report: RaceReporter) -> None:
         self._size, self._is_global, self._report = size, is_global, report
@@ -107,5 +105,4 @@ def _nobody(size: int) -> Values:
 
 @lru_cache(maxsize=64)
 def _threads(shape: tuple[int, ...]) -> Ints:
-    """Return the thread of each access."""
     return np.broadcast_to(np.arange(shape[0]).reshape((-1,) + (1,) * (len(shape) - 1)), shape)

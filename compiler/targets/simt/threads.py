@@ -61,8 +61,7 @@ class Threads:
     def consecutive(
         self, op: Operation, memory: CheckedBuffer, indices: Sequence[SSAValue], lanes: int, active: Bools
     ) -> list[Ints]:
-        """Return the indices of consecutive elements, (n, lanes) each; report an address that is no multiple of
-        `lanes`."""
+        """Return the indices of consecutive elements, (n, lanes) each; report a misaligned address."""
         indices_ = [np.broadcast_to(self.values[value], (self.count,)) for value in indices]
         offset: Ints = np.zeros(self.count, np.int64)
         for part, size in zip(indices_, memory.shape, strict=True):

@@ -87,13 +87,11 @@ def _check_full_warps(lanes: Threads, op: Operation, active: Bools) -> None:
 
 
 def _fragments(lanes: Threads, value: SSAValue, size: int) -> Values:
-    """Return the registers of each thread: (n, elements)."""
     return np.ascontiguousarray(np.broadcast_to(lanes.values[value], (lanes.count, size)))
 
 
 def _matrix(registers: Values, index: tuple[Ints, Ints], shape: tuple[int, int]) -> Values:
-    """Assemble the matrix of each warp from its threads' registers; `index` are the rows and columns of the
-    elements."""
+    """Assemble the matrix of each warp from registers; `index` are the rows and columns of elements."""
     matrices = np.zeros((len(registers) // WARP, *shape), registers.dtype)
     matrices[:, index[0], index[1]] = registers.reshape(-1, *np.broadcast_shapes(index[0].shape, index[1].shape))
     return matrices
@@ -101,9 +99,7 @@ def _matrix(registers: Values, index: tuple[Ints, Ints], shape: tuple[int, int])
 
 def _operand_indices(registers: tuple[Ints, int], columns: Ints) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
     """Return rows and columns of the elements of the operands a and b, each (32, registers, elements of a register).
-
-    Example: for f16, register 1 of a in thread 0 has row 8 and columns 0 and 1.
-    """
+    Example: for f16, register 1 of a in thread 0 has row 8 and columns 0 and 1."""
     register, column_stride = registers
     a = (ROW + 8 * (register % 2), columns + column_stride * (register // 2))
     b = (columns + column_stride * np.arange(2)[None, :, None], ROW)

@@ -48,8 +48,7 @@ class BlockWriters:
         self._numbers: Values = np.zeros((1, 1, 1), np.int64)
 
     def run(self) -> None:
-        """Compute the writing blocks; report the first element that two blocks write, and the first one out of
-        bounds."""
+        """Compute the writing blocks; report the first element with two, and the first out of bounds."""
         threads, blocks = prod(self._call.block), prod(self._call.grid)
         blocks_at_once = max(1, MAX_INDEX_LANES // threads)
         with np.errstate(all="ignore"):
@@ -106,7 +105,6 @@ class BlockWriters:
                 self._block(region.block, mask)
 
     def _store(self, op: Store, active: Values) -> None:
-        """Record the writers of an element, or of consecutive ones."""
         _, buffer, *indices = op.operands
         shape = buffer.type.get_shape()  # type: ignore[attr-defined]
         flat: Values = np.zeros((1, 1, 1), np.int64)
@@ -136,14 +134,12 @@ class BlockWriters:
         self._report_first("race of two writes", op, active & (latest_writer != self._numbers), flat, latest_writer)
 
     def _record(self, op: Store, flat: Values, active: Values) -> Values:
-        """Set the writer of elements; return the former writers."""
         owner = self._owner[op.operands[1]]
         former: Values = owner[np.where(active, flat, 0)]
         owner[flat[active]] = np.broadcast_to(self._numbers, flat.shape)[active]
         return former
 
     def _report_first(self, kind: str, op: Store, wrong: Values, flat: Values, former: Values | None) -> None:
-        """Report the first wrong element, with the other block that wrote it."""
         if not wrong.any():
             return
         position = tuple(np.argwhere(wrong)[0])
@@ -158,10 +154,8 @@ class BlockWriters:
 
 
 def _slice(stores: list[Store]) -> tuple[set[SSAValue], set[Operation]]:
-    """Return the backward slice of the stores' indices and conditions, and the stores with all ops around them.
-
-    Raises DataDependentStore if one of the values is no index arithmetic.
-    """
+    """Return the backward slice of the stores' indices and conditions, and the stores with all ops around them. Raises
+    DataDependentStore if one of the values is no index arithmetic."""
     ancestors: set[Operation] = set()
     queue: list[SSAValue] = []
     for store in stores:
@@ -182,7 +176,6 @@ def _slice(stores: list[Store]) -> tuple[set[SSAValue], set[Operation]]:
 
 
 def _control_operands(op: Operation) -> Iterator[SSAValue]:
-    """Yield the bounds of a loop or the condition of a branch."""
     if isinstance(op, scf.ForOp):
         yield from (op.lb, op.ub, op.step)
     elif isinstance(op, scf.IfOp):
