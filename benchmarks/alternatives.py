@@ -24,7 +24,7 @@ from compiler import te
 from compiler.alternatives import PROGRAM_LAWS
 from compiler.alternatives.flattened import one_block
 from compiler.alternatives.law import Conditions
-from compiler.alternatives.program import rewritten
+from compiler.alternatives.program import rewrite_graph
 from compiler.dialects.functions import find_function
 from compiler.graph.canonical import canonical
 from compiler.graph.grouped_module import group_program
@@ -179,7 +179,7 @@ def main() -> None:
         if any(part in name for part in options.parts):
             function = make()
             graph = canonical(read(find_function(function.module))).graph
-            made = rewritten(graph, Conditions(host(), options.policy), PROGRAM_LAWS)
+            made = rewrite_graph(graph, Conditions(host(), options.policy), PROGRAM_LAWS)
             other = ModuleOp([write(made.graph)])
             gains = ", ".join(f"{applied.gain:.2f}" for applied in made.applied) or "stays"
             show(name, measured(function, other, options.rounds, options.policy), gains)

@@ -20,7 +20,7 @@ import compiler
 from benchmarks.whole import NETWORKS
 from compiler import te
 from compiler.alternatives import GROUP_LAWS, PROGRAM_LAWS, Conditions, Law
-from compiler.alternatives.layouts.layout import Layout
+from compiler.alternatives.layouts.layout import ImageLayout
 from compiler.alternatives.program import preferred
 from compiler.driver.building import build_scheduled, source_of
 from compiler.driver.parts.forms import with_forms
@@ -33,7 +33,7 @@ from compiler.te.index import Index
 from compiler.types.machines import host
 
 Array = NDArray[np.float32]
-PLAIN, LAST = Layout(False, 4), Layout(True, 4)
+PLAIN, LAST = ImageLayout(False, 4), ImageLayout(True, 4)
 ROUNDS = 11
 
 
@@ -65,7 +65,7 @@ class Layer:
         """The rows of the result."""
         return self.size * self.stride if self.transposed else -(-self.size // self.stride)
 
-    def function(self, read: Layout, written: Layout) -> te.Function:
+    def function(self, read: ImageLayout, written: ImageLayout) -> te.Function:
         """It, of an image in one layout, with a result in another one."""
         pad, t, s = (self.taps - 1) // 2, self.taps, self.stride
         x = te.placeholder(read.arranged((1, self.channels, self.size, self.size)), name="X")

@@ -19,7 +19,7 @@ from compiler.autotune.search.model import CostForest
 from compiler.autotune.search.supply import draw
 from compiler.autotune.task import SearchTask
 from compiler.bench import workloads
-from compiler.space.candidates import sift
+from compiler.space.candidates import filter_candidates
 
 CANDIDATES = 20_000
 TRIALS = 128
@@ -45,14 +45,14 @@ def scoring(name: str) -> Scoring:
     draws = np.random.default_rng(0)
     drawn = draw(space.sizes, CANDIDATES, draws)
     start = time.perf_counter()
-    pool = sift(space, drawn)
+    pool = filter_candidates(space, drawn)
     while pool.later:
-        pool = sift(space, drawn)
+        pool = filter_candidates(space, drawn)
     traced = (time.perf_counter() - start) / max(1, space.structures)
     seconds = []
     for _ in range(ROUNDS):
         start = time.perf_counter()
-        pool = sift(space, drawn)
+        pool = filter_candidates(space, drawn)
         seconds.append(time.perf_counter() - start)
     values = pool.feasible.values
     forest = CostForest(values[:TRIALS], draws.random(len(values[:TRIALS])), 0)

@@ -7,14 +7,14 @@ from compiler.alternatives import (
     Conditions,
     Form,
     Law,
+    LawScope,
     Rounding,
-    Scope,
     offers,
     permitted,
 )
 from compiler.alternatives.cost import cycles
-from compiler.alternatives.law import of_sums
-from compiler.alternatives.program import Rewritten, rewritten
+from compiler.alternatives.law import rounding_of_sums
+from compiler.alternatives.program import RewrittenGraph, rewrite_graph
 
 __all__ = [
     "GROUP_LAWS",
@@ -23,12 +23,12 @@ __all__ = [
     "Conditions",
     "Form",
     "Law",
-    "Rewritten",
+    "LawScope",
+    "RewrittenGraph",
     "Rounding",
-    "Scope",
     "cycles",
-    "of_sums",
     "offers",
     "permitted",
-    "rewritten",
+    "rewrite_graph",
+    "rounding_of_sums",
 ]

@@ -6,7 +6,7 @@ from compiler.autotune.task import SearchTask
 from compiler.autotune.tell.facts import INTERRUPTED, RunFacts
 from compiler.autotune.tell.views import view
 from compiler.autotune.workloads import workload
-from compiler.space.candidates import sift_all
+from compiler.space.candidates import filter_all
 from compiler.space.derivation import Derived, derive, preferred
 
 __all__ = [
@@ -17,8 +17,8 @@ __all__ = [
     "TuningOptions",
     "derive",
     "draw",
+    "filter_all",
     "preferred",
-    "sift_all",
     "view",
     "workload",
 ]

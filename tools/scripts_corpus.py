@@ -160,7 +160,10 @@ class Case:
         """The name and the text of each script, the preferred ones of a group first."""
         for group, task in enumerate(self.tasks()):
             for number, sketch in enumerate(task.derived.sketches):
-                yield f"{self.label}, group {group}, {number}", f"{sketch.name}\n{sketch.text(sketch.recorded)}"
+                yield (
+                    f"{self.label}, group {group}, {number}",
+                    f"{sketch.name}\n{sketch.text(sketch.recorded_positions)}",
+                )
 
 
 def cases() -> Iterator[Case]:

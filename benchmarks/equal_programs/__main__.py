@@ -20,7 +20,7 @@ from benchmarks.equal_programs import FAMILIES, Law, Pair, pairs
 from compiler import te
 from compiler.alternatives import PROGRAM_LAWS
 from compiler.alternatives.law import Conditions
-from compiler.alternatives.program import rewritten
+from compiler.alternatives.program import rewrite_graph
 from compiler.dialects.functions import find_function
 from compiler.graph.canonical import canonical
 from compiler.graph.read import read
@@ -34,7 +34,7 @@ BUDGET = 0.02
 def texts(function: te.Function, policy: str) -> tuple[str, str]:
     """The hash of the canonical form of a program, and that of its best form under a policy."""
     form = canonical(read(find_function(function.module)))
-    best = rewritten(form.graph, Conditions(host(), policy), PROGRAM_LAWS).form
+    best = rewrite_graph(form.graph, Conditions(host(), policy), PROGRAM_LAWS).form
     return form.hash, form.hash if best is None else best.hash
 
 

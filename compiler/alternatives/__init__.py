@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from compiler.alternatives.chain import CHAIN
 from compiler.alternatives.choice import Chosen, best, offers, permitted
 from compiler.alternatives.flattened import FLATTENED
-from compiler.alternatives.law import Conditions, Form, Law, Rounding, Scope
+from compiler.alternatives.law import Conditions, Form, Law, LawScope, Rounding
 from compiler.alternatives.layouts import CHANNELS_LAST
 from compiler.alternatives.logarithm import LOGARITHM
 from compiler.alternatives.normalised import NORMALISED
@@ -52,8 +52,8 @@ __all__ = [
     "Conditions",
     "Form",
     "Law",
+    "LawScope",
     "Rounding",
-    "Scope",
     "best",
     "offers",
     "permitted",

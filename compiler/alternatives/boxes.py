@@ -10,7 +10,7 @@ Point: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Side:
+class BoxSide:
     """A side of a box: its number of points and the step from one to the next."""
 
     extent: int
@@ -22,7 +22,7 @@ class Box:
     """The least point in lexicographic order, and the sides, the last of which has the least direction."""
 
     origin: Point
-    sides: tuple[Side, ...]
+    sides: tuple[BoxSide, ...]
 
 
 def box_of(points: Sequence[Point]) -> Box | None:
@@ -34,7 +34,7 @@ def box_of(points: Sequence[Point]) -> Box | None:
     remaining = sorted(set(points))
     if len(remaining) < len(points):
         return None
-    sides: list[Side] = []
+    sides: list[BoxSide] = []
     while len(remaining) > 1:
         step = tuple(b - a for a, b in zip(remaining[0], remaining[1], strict=True))
         present = set(remaining)
@@ -43,7 +43,7 @@ def box_of(points: Sequence[Point]) -> Box | None:
         runs = {_moved(first, step, n) for first in firsts for n in range(extent)}
         if runs != present:
             return None
-        sides.append(Side(extent, step))
+        sides.append(BoxSide(extent, step))
         remaining = firsts
     return Box(remaining[0], tuple(reversed(sides))) if remaining else None
 

@@ -13,8 +13,8 @@ from xdsl.ir import Attribute
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.alternatives.cost import fixed, gain
-from compiler.alternatives.law import Conditions, Form, Law, Rounding, Scope, of_sums
+from compiler.alternatives.cost import constant_values, gain
+from compiler.alternatives.law import Conditions, Form, Law, LawScope, Rounding, rounding_of_sums
 from compiler.dialects.access import axis_attribute
 from compiler.graph.tree import Compute, Graph
 from compiler.program.body import Apply, Read
@@ -85,7 +85,7 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
         if root is None or not _is_permitted(root.results[0].element, conditions):
             continue
         chain = _chain(root, graph)
-        new = None if chain is None else _reordered(chain, graph, fixed(graph, conditions.constants))
+        new = None if chain is None else _reordered(chain, graph, constant_values(graph, conditions.constants))
         if chain is None or new is None:
             continue
         rounding = _rounding(chain)
@@ -111,7 +111,7 @@ def _rounding(chain: Chain) -> Rounding | None:
     if not isinstance(element, AnyFloat):
         return None
     unit = 2.0 ** -(24 if isinstance(element, Float32Type) else 53)
-    return of_sums(chain.sizes[1:-1], unit)
+    return rounding_of_sums(chain.sizes[1:-1], unit)
 
 
 def _product(node: object) -> Compute | None:
@@ -262,4 +262,4 @@ def _sum(like: Block, axes: Sequence[int], factors: Sequence[Factor], summed: in
     return replace(like, axes=tuple(new), reads=reads)
 
 
-CHAIN = Law("chain", Scope.PROGRAM, _forms)
+CHAIN = Law("chain", LawScope.PROGRAM, _forms)

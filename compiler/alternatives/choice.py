@@ -1,4 +1,4 @@
-"""`best`: the permitted form of a graph with the largest estimated gain; `plausible`: the forms worth timing."""
+"""`best`: the permitted form of a graph with the largest estimated gain; `faster_forms`: the forms worth timing."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Chosen:
 
 def best(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Chosen | None:
     """The permitted form with the largest estimated gain; None where the written form is the fastest."""
-    return preferred(plausible(graph, conditions, laws))
+    return preferred(faster_forms(graph, conditions, laws))
 
 
 def preferred(forms: Sequence[Chosen]) -> Chosen | None:
-    """The first of plausible forms, where its estimated gain is clear."""
+    """The first of the forms that may be faster, where its estimated gain is clear."""
     return forms[0] if forms and forms[0].form.gain >= CLEAR else None
 
 
-def plausible(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> tuple[Chosen, ...]:
+def faster_forms(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> tuple[Chosen, ...]:
     """The permitted forms that may be faster than the written one, one of each law, the largest gain first."""
     forms = [offer for offer in offers(graph, conditions, laws) if permitted(offer.form, conditions)]
     by_law: dict[str, Chosen] = {}

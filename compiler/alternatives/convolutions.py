@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import FloatAttr
 from compiler.affine import linear as lin
 from compiler.affine.condition import Condition
 from compiler.affine.linear import Linear
-from compiler.alternatives.layouts.layout import Layout
+from compiler.alternatives.layouts.layout import ImageLayout
 from compiler.graph.grouping import Kind
 from compiler.graph.grouping.facts import kind_of
 from compiler.graph.tree import Call, Compute, Constant, Graph, Node
@@ -33,8 +33,8 @@ class Convolution:
     image: Buffer
     weights: Buffer
     pads: tuple[int, int]
-    read: Layout
-    written: Layout
+    read: ImageLayout
+    written: ImageLayout
     before: tuple[Node, ...] = ()
 
     @property
@@ -116,12 +116,12 @@ def convolution_of(node: Compute, graph: Graph) -> Convolution | None:
         return None
     if not all(isinstance(operand, Read) for operand in getattr(block.body[0], "operands", ())):
         return None
-    layouts = (Layout(False, rank), Layout(True, rank))
+    layouts = (ImageLayout(False, rank), ImageLayout(True, rank))
     candidates = (_in_layouts(node, graph, read, written) for read in layouts for written in layouts)
     return next((convolution for convolution in candidates if convolution is not None), None)
 
 
-def _in_layouts(node: Compute, graph: Graph, read: Layout, written: Layout) -> Convolution | None:
+def _in_layouts(node: Compute, graph: Graph, read: ImageLayout, written: ImageLayout) -> Convolution | None:
     """A compute as a convolution with its image and its result in these layouts; None if it is none."""
     block, rank = node.block, node.block.spatial
     of_filter = tuple(map(lin.variable, (written.channels, *range(rank, len(block.axes)))))
@@ -140,7 +140,7 @@ def _in_layouts(node: Compute, graph: Graph, read: Layout, written: Layout) -> C
     return Convolution(node, source, of_filters, pads, read, written)
 
 
-def _is_of_own_image(block: Block, image: Access, layout: Layout) -> bool:
+def _is_of_own_image(block: Block, image: Access, layout: ImageLayout) -> bool:
     """Whether an index has the result's batch axis and, for the channels, the first reduce axis."""
     images = (lin.variable(0),) if block.axes[0].size > 1 else (lin.variable(0), lin.constant(0))
     reads_own_image = len(image.index) == block.spatial and image.index[0] in images

@@ -31,12 +31,12 @@ def cycles(graph: Graph, conditions: Conditions) -> float:
     >>> strata.alternatives.cycles(graph, strata.alternatives.Conditions(strata.targets.MACHINES["avx2"], "fast"))
     32.0
     """
-    fixed_values = fixed(graph, conditions.constants)
+    fixed_values = constant_values(graph, conditions.constants)
     computes = [node for node in graph.nodes if isinstance(node, Compute) and node.results[0].name not in fixed_values]
     return sum(_cycles(node, graph, conditions.machine) for node in computes)
 
 
-def fixed(graph: Graph, constants: Collection[str]) -> set[str]:
+def constant_values(graph: Graph, constants: Collection[str]) -> set[str]:
     """The values that depend on constants alone: on the inputs named in `constants`, and on tensors in the program."""
     fixed_values = set(constants)
     for node in graph.nodes:

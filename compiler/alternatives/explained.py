@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from compiler.alternatives.choice import best, permitted
 from compiler.alternatives.law import Conditions, Form, Law
-from compiler.alternatives.program import rewritten
+from compiler.alternatives.program import rewrite_graph
 from compiler.graph.provenance import Provenance
 from compiler.graph.tree import Graph
 
@@ -18,7 +18,7 @@ _FREEST = "fast"
 def explanations(graph: Graph, conditions: Conditions, laws: Sequence[Law], names: Provenance) -> Iterator[str]:
     """For each law of whole functions, a line for each place where it applies to a canonical graph, or a line on why
     it does not apply. `names`: the user's names of the graph's parts."""
-    rewriting = rewritten(graph, conditions, laws)
+    rewriting = rewrite_graph(graph, conditions, laws)
     for law in laws:
         applications = [applied for applied in rewriting.applied if applied.law == law.name]
         lines = [f"{applied.where}, for a gain of {applied.gain:.3g}" for applied in applications]

@@ -26,7 +26,7 @@ class UnknownValueError(Exception):
 
 
 @dataclass
-class Case:
+class OrderCase:
     """An evaluation of expressions where the read `first` is greater than `second` (`order` 1), less (-1) or equal (0),
     or one of them is NaN (None).
 
@@ -148,9 +148,9 @@ def _negated(a: Sum) -> Sum:
 
 _RULES: dict[type[Operation], Callable[..., Sum]] = {
     arith.AddfOp: lambda case, a, b: _sum(a, b),
-    arith.SubfOp: Case.subtracted,
+    arith.SubfOp: OrderCase.subtracted,
     arith.MulfOp: lambda case, a, b: _product(a, b),
     arith.NegfOp: lambda case, a: _negated(a),
-    arith.MaximumfOp: Case.greatest,
+    arith.MaximumfOp: OrderCase.greatest,
     math.ExpOp: lambda case, a: _exponential(a),
 }

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import IntegerType
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.alternatives.cost import gain
-from compiler.alternatives.law import Conditions, Form, Law, Scope
+from compiler.alternatives.law import Conditions, Form, Law, LawScope
 from compiler.dialects.access import axis_attribute
 from compiler.graph.grouping.facts import size
 from compiler.graph.normal_form import with_axes
@@ -141,4 +141,4 @@ def _is_contiguous(outer: Compute, block: Block, graph: Graph, conditions: Condi
     return are_last and is_fast
 
 
-FLATTENED = Law("flattened", Scope.PROGRAM, _forms)
+FLATTENED = Law("flattened", LawScope.PROGRAM, _forms)

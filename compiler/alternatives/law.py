@@ -12,10 +12,10 @@ from compiler.graph.tree import Graph
 from compiler.types.machines import Gpu, Machine
 
 
-class Scope(Enum):
+class LawScope(Enum):
     """The graphs that a law rewrites.
 
-    >>> sorted(scope.name for scope in strata.alternatives.Scope)
+    >>> sorted(scope.name for scope in strata.alternatives.LawScope)
     ['GROUP', 'PROGRAM']
     """
 
@@ -49,7 +49,7 @@ class Rounding:
     worst: over the largest sum of absolute products of a result. probable: over the largest result, at `CONFIDENCE`,
     for operands and rounding errors that are independent and of mean zero (the model of Higham and Mary, 2019).
 
-    >>> bound = strata.alternatives.of_sums([64], 2.0**-24)
+    >>> bound = strata.alternatives.rounding_of_sums([64], 2.0**-24)
     >>> bound.worst > bound.probable
     True
     """
@@ -61,10 +61,10 @@ class Rounding:
 CONFIDENCE = 0.998
 
 
-def of_sums(extents: Sequence[int], unit: float) -> Rounding:
+def rounding_of_sums(extents: Sequence[int], unit: float) -> Rounding:
     """The bounds of nested sums of products, with these numbers of terms, in a dtype of unit roundoff `unit`.
 
-    >>> bound = strata.alternatives.of_sums([64], 2.0**-24)
+    >>> bound = strata.alternatives.rounding_of_sums([64], 2.0**-24)
     >>> f"{bound.worst:.1e} {bound.probable:.1e}"
     '3.8e-06 7.3e-07'
     """
@@ -110,7 +110,7 @@ class Law:
     """
 
     name: str
-    scope: Scope
+    scope: LawScope
     forms: Forms
 
     @property

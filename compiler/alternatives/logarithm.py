@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from compiler.affine import linear as lin
 from compiler.alternatives.cost import cycles
-from compiler.alternatives.law import Conditions, Form, Law, Scope, of_sums
+from compiler.alternatives.law import Conditions, Form, Law, LawScope, rounding_of_sums
 from compiler.graph.tree import Compute, Graph
 from compiler.program import body
 from compiler.program.body import Apply, Read, Scalar
@@ -51,7 +51,7 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
             new = graph.with_nodes([replace(n, block=block) if n is node else n for n in graph.nodes])
             saved = POWER * prod(axis.size for axis in node.block.axes) / (4 * conditions.machine.lanes)
             written = cycles(graph, conditions)
-            bounds = of_sums([count + 2], unit), of_sums([count + 3], unit)
+            bounds = rounding_of_sums([count + 2], unit), rounding_of_sums([count + 3], unit)
             where = f"{node.block.label} divides by {exponent.sum.block.label}, not by the power of its logarithm"
             yield Form(new, written / max(written - saved, 1), *bounds, where=where)
 
@@ -209,4 +209,4 @@ def _divided(block: Block, exponent: _Exponent) -> Block:
     return replace(block, body=values, reads=reads, read_types=(*block.read_types, *[element] * 3))
 
 
-LOGARITHM = Law("logarithm", Scope.PROGRAM, _forms)
+LOGARITHM = Law("logarithm", LawScope.PROGRAM, _forms)

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.alternatives.cost import BYTES, cycles
-from compiler.alternatives.law import Conditions, Form, Law, Scope, of_sums
+from compiler.alternatives.law import Conditions, Form, Law, LawScope, rounding_of_sums
 from compiler.dialects.access import axis_attribute
 from compiler.dialects.upstream.arith import SelectOp
 from compiler.graph.grouping.facts import Kind, kind_of, size
@@ -46,7 +46,7 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
         softmax = _normalised(node, graph) if conditions.policy != "strict" else None
         if softmax is not None:
             unit = 2.0 ** -(24 if isinstance(softmax.product.results[0].element, Float32Type) else 53)
-            rounding = of_sums([softmax.product.block.axes[-1].size + 1], unit)
+            rounding = rounding_of_sums([softmax.product.block.axes[-1].size + 1], unit)
             written = cycles(graph, conditions)
             saved = 2 * STEPS * size(graph.values[softmax.powers.buffer]) / BYTES
             where = f"{softmax.scaled.block.label} divides the powers of {softmax.product.block.label}, not its results"
@@ -204,4 +204,4 @@ def _divided(graph: Graph, softmax: _Normalised) -> Graph:
     return graph.with_nodes([*nodes[:position], *new, *nodes[position + 1 :]])
 
 
-NORMALISED = Law("normalised", Scope.PROGRAM, _forms)
+NORMALISED = Law("normalised", LawScope.PROGRAM, _forms)

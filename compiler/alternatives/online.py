@@ -13,9 +13,9 @@ from compiler import te
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
 from compiler.alternatives.cost import gain
-from compiler.alternatives.exponentials import Case, Exponent, Sum, UnknownValueError
-from compiler.alternatives.law import Conditions, Form, Law, Scope, of_sums
-from compiler.alternatives.splice import spliced
+from compiler.alternatives.exponentials import Exponent, OrderCase, Sum, UnknownValueError
+from compiler.alternatives.law import Conditions, Form, Law, LawScope, rounding_of_sums
+from compiler.alternatives.splice import splice_function
 from compiler.dialects.access import axis_attribute
 from compiler.graph.normal_form import with_axes
 from compiler.graph.tree import Compute, Graph
@@ -51,7 +51,7 @@ def _forms(graph: Graph, conditions: Conditions) -> Iterator[Form]:
             unit = 2.0 ** -(24 if isinstance(online.compute.results[0].element, Float32Type) else 53)
             count = prod(axis.size for axis in online.compute.block.axes[online.compute.block.spatial :])
             where = f"{online.compute.block.label} is a maximum, and then sums"
-            bounds = of_sums([count + 1], unit), of_sums([2 * count], unit)
+            bounds = rounding_of_sums([count + 1], unit), rounding_of_sums([2 * count], unit)
             yield Form(new, gain(graph, new, conditions), *bounds, where=where)
 
 
@@ -78,7 +78,7 @@ def _online(node: object) -> Online | None:
         return None
     if _stated(node.block.body[position]) is not None:
         return None
-    cases = [Case(position, position + count, order) for order in (1, -1, 0, None)]
+    cases = [OrderCase(position, position + count, order) for order in (1, -1, 0, None)]
     try:
         agree = all(_agrees(case, first, position, count) for case in cases)
     except UnknownValueError:
@@ -86,7 +86,7 @@ def _online(node: object) -> Online | None:
     return Online(node, position, any(case.cancels for case in cases[:2])) if agree else None
 
 
-def _agrees(case: Case, combiner: Joint, position: int, count: int) -> bool:
+def _agrees(case: OrderCase, combiner: Joint, position: int, count: int) -> bool:
     """Whether a combiner is that of an online softmax in a case, or with NaN gives NaN. Raises UnknownValueError."""
     values = [case.value(value) for value in combiner.body]
     if case.order is None:
@@ -123,7 +123,7 @@ def _in_two_passes(graph: Graph, online: Online) -> Graph:
     position = graph.nodes.index(compute)
     widened = graph.with_nodes([*graph.nodes[:position], *written, *graph.nodes[position:]])
     inputs = [each.tensor for each in elements if each.tensor is not None]
-    return spliced(widened, compute, te.function("form", inputs, _passes(online, elements)))
+    return splice_function(widened, compute, te.function("form", inputs, _passes(online, elements)))
 
 
 def _stated(value: Scalar) -> float | None:
@@ -209,4 +209,4 @@ def _reduced(axes: Sequence[int], block: Block, combine: Any, element: Any, name
     return tensor
 
 
-ONLINE = Law("online", Scope.PROGRAM, _forms)
+ONLINE = Law("online", LawScope.PROGRAM, _forms)

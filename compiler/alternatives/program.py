@@ -17,7 +17,7 @@ MOST = 1000
 
 
 @dataclass(frozen=True)
-class Applied:
+class AppliedForm:
     """A form that was taken: its law, its gain, and in words what it replaces, under the user's names."""
 
     law: str
@@ -29,14 +29,14 @@ def preferred(
     conditions: Conditions,
     constants: Collection[int],
     laws: Sequence[Law],
-    taken: Callable[[Applied], object] = lambda applied: None,
+    taken: Callable[[AppliedForm], object] = lambda applied: None,
 ) -> Rewrite:
     """The rewrite of a program to its best form, for `group_program`; `constants` are the positions of inputs that
     never change, `taken` is called with each form that is taken."""
 
     def rewrite(graph: Graph) -> Canonical | None:
         constant_names = frozenset(value.name for n, value in enumerate(graph.inputs) if n in constants)
-        rewriting = rewritten(graph, replace(conditions, constants=constant_names), laws)
+        rewriting = rewrite_graph(graph, replace(conditions, constants=constant_names), laws)
         for applied in rewriting.applied:
             taken(applied)
         return rewriting.form
@@ -45,42 +45,44 @@ def preferred(
 
 
 @dataclass(frozen=True)
-class Rewritten:
+class RewrittenGraph:
     """A rewritten graph, its canonical form with the user's names (None if no form was taken), and the forms in
     order.
 
-    >>> from strata.alternatives import PROGRAM_LAWS, Conditions, rewritten
+    >>> from strata.alternatives import PROGRAM_LAWS, Conditions, rewrite_graph
     >>> A, v = te.placeholder((64, 64), name="A"), te.placeholder((64, 1), name="v")
     >>> f = te.function("f", [A, v], te.nn.matmul(te.nn.matmul(A, A), v, name="B"))
     >>> graph = strata.graph.read(strata.dialects.find_function(f.module))
-    >>> unchanged = rewritten(graph, Conditions(strata.targets.MACHINES["avx2"], "fast"), laws=[])
+    >>> unchanged = rewrite_graph(graph, Conditions(strata.targets.MACHINES["avx2"], "fast"), laws=[])
     >>> unchanged.graph is graph, unchanged.form, unchanged.applied
     (True, None, ())
     """
 
     graph: Graph
     form: Canonical | None
-    applied: tuple[Applied, ...]
+    applied: tuple[AppliedForm, ...]
 
 
-def rewritten(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Rewritten:
+def rewrite_graph(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> RewrittenGraph:
     """A graph rewritten to the form of the largest gain, repeatedly while one gains, and made canonical.
 
     Inputs and results keep their order, and inputs of the canonical names `a0`, `a1` ... keep these, so that the
     conditions hold throughout. A graph of which no form gains is returned as it is.
 
-    >>> from strata.alternatives import PROGRAM_LAWS, Conditions, rewritten
+    >>> from strata.alternatives import PROGRAM_LAWS, Conditions, rewrite_graph
     >>> A, v = te.placeholder((64, 64), name="A"), te.placeholder((64, 1), name="v")
     >>> f = te.function("f", [A, v], te.nn.matmul(te.nn.matmul(A, A), v, name="B"))
     >>> graph = strata.graph.read(strata.dialects.find_function(f.module))
-    >>> rewritten(graph, Conditions(strata.targets.MACHINES["avx2"], "fast"), PROGRAM_LAWS).applied[0].law
+    >>> rewrite_graph(graph, Conditions(strata.targets.MACHINES["avx2"], "fast"), PROGRAM_LAWS).applied[0].law
     'chain'
     """
-    form, applied, is_canonical = Canonical(graph, Provenance(), (), (), {}), list[Applied](), True
+    form, applied, is_canonical = Canonical(graph, Provenance(), (), (), {}), list[AppliedForm](), True
     while len(applied) < MOST:
         chosen = _gaining(graph, conditions, laws)
         if chosen is not None:
-            applied.append(Applied(chosen.law.name, chosen.form.gain, form.names.with_user_names(chosen.form.where)))
+            applied.append(
+                AppliedForm(chosen.law.name, chosen.form.gain, form.names.with_user_names(chosen.form.where))
+            )
             graph, is_canonical = chosen.form.graph, False
         elif is_canonical:
             break
@@ -88,7 +90,7 @@ def rewritten(graph: Graph, conditions: Conditions, laws: Sequence[Law]) -> Rewr
             form, is_canonical = _canonical(graph, form), True
             graph = form.graph
     form = form if is_canonical else _canonical(graph, form)
-    return Rewritten(form.graph, form if applied else None, tuple(applied))
+    return RewrittenGraph(form.graph, form if applied else None, tuple(applied))
 
 
 def _canonical(graph: Graph, former: Canonical) -> Canonical:

@@ -13,7 +13,7 @@ from compiler.program.names import Names
 from compiler.te.function import Function
 
 
-def spliced(graph: Graph, compute: Compute, form: Function) -> Graph:
+def splice_function(graph: Graph, compute: Compute, form: Function) -> Graph:
     """A graph with a te function in the place of a compute. The function computes the same results, and its inputs
     are named as values of the graph. Its computes get fresh names where theirs are taken."""
     position = graph.nodes.index(compute)
@@ -21,7 +21,7 @@ def spliced(graph: Graph, compute: Compute, form: Function) -> Graph:
     return replace(graph, nodes=(*graph.nodes[:position], *inner, *graph.nodes[position + 1 :]))
 
 
-def followed(graph: Graph, form: Function) -> Graph:
+def append_function(graph: Graph, form: Function) -> Graph:
     """A graph of one result, followed by a te function, whose output becomes the result. Inputs of the function are
     values of the graph by name; others become inputs of the graph."""
     values = dict(graph.values)

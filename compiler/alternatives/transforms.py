@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from compiler import te
-from compiler.alternatives.layouts.layout import Layout
+from compiler.alternatives.layouts.layout import ImageLayout
 from compiler.te import Tensor
 from compiler.te.expr import Expr
 from compiler.te.index import Index
@@ -92,8 +92,8 @@ def convolved(
     pads: tuple[int, int],
     image: tuple[int, int],
     transform: Transform,
-    read: Layout,
-    written: Layout,
+    read: ImageLayout,
+    written: ImageLayout,
 ) -> Tensor:
     """The convolution [n, k, ..., h, w] of x [n, c, ..., y, x] by w [k, c, ..., 3, 3] with stride 1; `pads` are zeros
     before the first row and column, `image` the rows and columns of the result. Filters have one tap along a dimension
@@ -117,7 +117,7 @@ def convolved(
     return te.compute(shape, element, name="convolution")
 
 
-def _border(x: Tensor, pads: tuple[int, int], tiles: Tiles, layout: Layout) -> Tensor:
+def _border(x: Tensor, pads: tuple[int, int], tiles: Tiles, layout: ImageLayout) -> Tensor:
     """The images [image, y, x, c], padded with zeros to whole tiles."""
     channels, (*depth, height, width) = x.shape[layout.channels], (x.shape[d] for d in layout.pixels)
     m = tiles.transform.results

@@ -12,7 +12,7 @@ from compiler.alternatives.boxes import Box, box_of
 from compiler.alternatives.cost import cycles
 from compiler.alternatives.flattened import BUSY
 from compiler.alternatives.folds import Fold, FoldTerm, folds_of, ranges
-from compiler.alternatives.law import Conditions, Form, Law, Scope
+from compiler.alternatives.law import Conditions, Form, Law, LawScope
 from compiler.dialects.access import AxisAttr, axis_attribute
 from compiler.graph.grouping.facts import points
 from compiler.graph.hashing import swapped
@@ -224,4 +224,4 @@ def _folded(graph: Graph, fold: Fold, block: Block) -> Graph:
     return graph.with_nodes(nodes)
 
 
-WINDOWS = Law("windows", Scope.PROGRAM, _forms)
+WINDOWS = Law("windows", LawScope.PROGRAM, _forms)

@@ -12,8 +12,8 @@ from math import prod, sqrt
 
 from compiler import te
 from compiler.alternatives.convolutions import Convolution, only_convolution
-from compiler.alternatives.law import Conditions, Form, Law, Rounding, Scope
-from compiler.alternatives.splice import spliced
+from compiler.alternatives.law import Conditions, Form, Law, LawScope, Rounding
+from compiler.alternatives.splice import splice_function
 from compiler.alternatives.transforms import F2, F4, TAPS, Transform, convolved
 from compiler.dialects.functions import find_function
 from compiler.graph.read import read
@@ -47,7 +47,7 @@ def winograd(graph: Graph, conditions: Conditions, transform: Transform) -> Iter
         return
     x, w = (te.placeholder(b.shape, "f32", b.name) for b in (conv.image, conv.weights))
     y = convolved(x, w, conv.pads, conv.rows, transform, conv.read, conv.written)
-    form = spliced(graph, conv.compute, te.function("form", [x, w], y))
+    form = splice_function(graph, conv.compute, te.function("form", [x, w], y))
     guard = _guard(conv, graph, te.function("guard", [x, w], _is_in_range(x, w)))
     gain = cycles(conv, conditions) / transformed_cycles(conv, transform, conditions)
     written = rounding(conv.weights.shape[1])
@@ -149,5 +149,5 @@ def _squares(row: Sequence[float]) -> float:
     return sum(value * value for value in row)
 
 
-WINOGRAD_2 = Law("winograd-2x2", Scope.GROUP, partial(winograd, transform=F2))
-WINOGRAD_4 = Law("winograd-4x4", Scope.GROUP, partial(winograd, transform=F4))
+WINOGRAD_2 = Law("winograd-2x2", LawScope.GROUP, partial(winograd, transform=F2))
+WINOGRAD_4 = Law("winograd-4x4", LawScope.GROUP, partial(winograd, transform=F4))

@@ -30,7 +30,7 @@ from compiler.database import Database, Key, Record
 from compiler.database.outcome import Outcome, together
 from compiler.database.schema import MEMORY
 from compiler.driver.reference.subject import Subject
-from compiler.space.candidates import Candidate, belongs, total
+from compiler.space.candidates import Candidate, candidate_count, is_in_space
 from compiler.space.sketch import Sketch
 from compiler.space.space import SketchSpace
 from compiler.support.errors import InputError, TargetError
@@ -241,7 +241,7 @@ class Run:
         self.progress.rules = list(task.notes())
         self.written: Candidate = (len(self.space.sketches) - 1, ())
         self.progress.sketches = len(self.space.sketches)
-        self.progress.candidates = total(self.space.sizes)
+        self.progress.candidates = candidate_count(self.space.sizes)
         self.candidates[self.space.script(self.written)] = self.written
         self.seen, self.descending = 0, not self.options.search.descent
         self.say("learning from earlier tasks")
@@ -278,9 +278,9 @@ class Run:
     def place(self, record: Record) -> Candidate | None:
         """The candidate of a record in this space; None if its script is not there, since rules may have changed."""
         candidate = self.candidates.get(record.script)
-        if candidate is not None or record.candidate is None or not belongs(self.space.sizes, record.candidate):
+        if candidate is not None or record.candidate is None or not is_in_space(self.space.sizes, record.candidate):
             return candidate
-        scripts = self.space.short_script(record.candidate), self.space.script(record.candidate)
+        scripts = self.space.script_with_includes(record.candidate), self.space.script(record.candidate)
         return record.candidate if record.script in scripts else None
 
     def learn(self, candidate: Candidate | None, script: str, outcome: Outcome) -> None:
@@ -347,7 +347,7 @@ class Run:
 
     def is_known(self, proposal: Proposal) -> bool:
         """Whether another run has tried a proposal meanwhile; the search then learns its outcome."""
-        script, short = self.space.script(proposal.candidate), self.space.short_script(proposal.candidate)
+        script, short = self.space.script(proposal.candidate), self.space.script_with_includes(proposal.candidate)
         tried = next((text for text in (script, short) if text in self.trials), None)
         if tried is None:
             return False
@@ -409,7 +409,7 @@ class Run:
 
     def keep(self, candidate: Candidate, script: str, outcome: Outcome, predicted: float | None) -> None:
         """Record an outcome, then learn it."""
-        task, seed, short = self.task, self.options.seed, self.space.short_script(candidate)
+        task, seed, short = self.task, self.options.seed, self.space.script_with_includes(candidate)
         record = Record(task.key, task.name, task.program, short, outcome, candidate, predicted, seed, self.id)
         self.database.add(record)
         self.progress.disturbance = together((self.progress.disturbance, outcome.disturbance))

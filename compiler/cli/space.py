@@ -61,14 +61,14 @@ def run(options: argparse.Namespace) -> int:
 def _overview(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
     """The groups of a whole program, and the size of each one's space. Raises InputError for options that need one
     group."""
-    from compiler.space.candidates import total
+    from compiler.space.candidates import candidate_count
 
     if _is_about_scripts(options) or options.sample is not None or options.filter is not None:
         names = ", ".join(group.name for group in task.groups)
         raise InputError(f"{task.name} has groups, each with a space of its own: --group says which ({names})")
     yield f"{task.name} on {task.place}"
     for group in task.groups:
-        sketches, candidates = counted(len(group.space.sketches), "sketch", "es"), total(group.space.sizes)
+        sketches, candidates = counted(len(group.space.sketches), "sketch", "es"), candidate_count(group.space.sizes)
         calls = counted(group.occurrences, "call")
         yield f"{group.name}, {calls}: {sketches}, {counted(candidates, 'candidate')}"
 
@@ -101,5 +101,5 @@ def _with_defaults(task: SearchTask, place: Selection) -> Selection:
     """A place whose choices are decided: as the rules would, where it is not said."""
     number, chosen = place
     if chosen is None and number < len(task.space.defaults):
-        return number, task.space.sketches[number].recorded
+        return number, task.space.sketches[number].recorded_positions
     return place

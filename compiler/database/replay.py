@@ -23,7 +23,7 @@ from compiler.schedule.plan import Plan
 from compiler.schedule.primitive import CHOICES, applies
 from compiler.schedule.script import script_of
 from compiler.schedule.state import State
-from compiler.space.sketch import planned_step, played
+from compiler.space.sketch import planned_step, replayed_state
 from compiler.support.errors import ScheduleError
 from compiler.support.spans import Span, of_op
 
@@ -87,7 +87,7 @@ def planned(record: Scripted) -> tuple[Program, Program]:
             error.op = steps[place]
             raise _at_step(error, script, record.script) from error
 
-    return original, played(original, list(sequence.body.block.ops), plan).program
+    return original, replayed_state(original, list(sequence.body.block.ops), plan).program
 
 
 def _parsed(what: str, text: str) -> ModuleOp:

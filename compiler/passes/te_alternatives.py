@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 
 from compiler.alternatives import PROGRAM_LAWS
 from compiler.alternatives.law import Conditions
-from compiler.alternatives.program import rewritten
+from compiler.alternatives.program import rewrite_graph
 from compiler.dialects.functions import functions
 from compiler.graph.canonical import canonicalize
 from compiler.graph.read import read
@@ -44,7 +44,7 @@ class TeAlternativesPass(ModulePass):
         policy_named(self.policy, InputError)
         conditions = Conditions(host(), self.policy, error=self.error)
         graphs = [read(function) for function in functions(canonicalize(op))]
-        made = [write(rewritten(graph, conditions, PROGRAM_LAWS).graph) for graph in graphs]
+        made = [write(rewrite_graph(graph, conditions, PROGRAM_LAWS).graph) for graph in graphs]
         for function in list(op.ops):
             op.body.block.erase_op(function)
         op.body.block.add_ops(made)

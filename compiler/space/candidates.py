@@ -70,7 +70,7 @@ class Pool:
 
 
 @dataclass(frozen=True)
-class Sifted:
+class FilteredCandidates:
     """The feasible ones of some candidates, the number of refused ones by reason, and those that the space defers."""
 
     feasible: Pool
@@ -83,12 +83,12 @@ def defaults_of(space: Space) -> tuple[Candidate, ...]:
     return tuple(getattr(space, "defaults", ()))
 
 
-def total(sizes: Sequence[tuple[int, ...]]) -> int:
+def candidate_count(sizes: Sequence[tuple[int, ...]]) -> int:
     """The number of candidates of a space."""
     return sum(map(prod, sizes))
 
 
-def belongs(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> bool:
+def is_in_space(sizes: Sequence[tuple[int, ...]], candidate: Candidate) -> bool:
     """Whether a candidate is in a space of these sizes."""
     sketch, positions = candidate
     if not 0 <= sketch < len(sizes) or len(positions) != len(sizes[sketch]):
@@ -115,7 +115,7 @@ def distance(left: Candidate, right: Candidate) -> int | None:
     return sum(a != b for a, b in zip(left[1], right[1], strict=True)) if left[0] == right[0] else None
 
 
-def sift(space: Space, candidates: Iterable[Candidate]) -> Sifted:
+def filter_candidates(space: Space, candidates: Iterable[Candidate]) -> FilteredCandidates:
     """The features of candidates, requested sketch by sketch, and the candidates by whether they are feasible."""
     by_sketch: defaultdict[int, list[tuple[int, ...]]] = defaultdict(list)
     for sketch, positions in candidates:
@@ -137,26 +137,26 @@ def sift(space: Space, candidates: Iterable[Candidate]) -> Sifted:
         feasible_candidates += [(sketch, rows[i]) for i in feasible]
         values.append(features.values[feasible])
     pool = Pool(tuple(feasible_candidates), np.concatenate(values) if values else np.zeros((0, 0), np.float32))
-    return Sifted(pool, dict(refused), tuple(later))
+    return FilteredCandidates(pool, dict(refused), tuple(later))
 
 
-def sift_all(space: Space, candidates: Iterable[Candidate]) -> Sifted:
-    """`sift`, then requests for a few deferred candidates at a time, until none is left or a request gives nothing.
+def filter_all(space: Space, candidates: Iterable[Candidate]) -> FilteredCandidates:
+    """`filter_candidates`, then requests for a few deferred candidates at a time, until none is left or one is empty.
 
     >>> A = te.placeholder((64,), name="A")
     >>> task = SearchTask(te.function("f", [A], te.nn.exp(A)), threads=1, machine=strata.targets.MACHINES["avx2"])
-    >>> sifted = strata.autotune.sift_all(task.space, [(0, ()), (1, ())])
+    >>> sifted = strata.autotune.filter_all(task.space, [(0, ()), (1, ())])
     >>> len(sifted.feasible), sifted.refused
     (2, {})
     """
-    sifted = sift(space, candidates)
+    sifted = filter_candidates(space, candidates)
     while sifted.later:
         first_few, still_later = sifted.later[:SOME], sifted.later[SOME:]
-        more = sift(space, first_few)
+        more = filter_candidates(space, first_few)
         if len(more.later) == len(first_few):
             return sifted
         refused = dict(Counter(sifted.refused) + Counter(more.refused))
-        sifted = Sifted(sifted.feasible + more.feasible, refused, (*more.later, *still_later))
+        sifted = FilteredCandidates(sifted.feasible + more.feasible, refused, (*more.later, *still_later))
     return sifted
 
 

@@ -23,7 +23,7 @@ from compiler.affine.linear import Linear
 from compiler.analysis.cost import flops
 from compiler.program.tree import Alloc, Block, Loop, Program, blocks_in, walk
 from compiler.space.candidates import LATER
-from compiler.space.trace import Number, greatest, holds, least
+from compiler.space.trace import Number, traced_comparison, traced_max, traced_min
 from compiler.types.elements import element_bytes
 from compiler.types.machines import Machine
 
@@ -62,7 +62,7 @@ class Touch:
         for form, extent in zip(self.index, self.shape, strict=True):
             moving = {n: ranges[n] if n in free else (0, 0) for n in form.variables()}
             low, high = lin.bounds(form, moving)
-            size = size * least(high - low + 1, extent)
+            size = size * traced_min(high - low + 1, extent)
         return size
 
     def stride(self, loop: int) -> int:
@@ -111,16 +111,16 @@ class BlockView:
     def count(self) -> Number:
         """Execution count; a partial register tile counts as a full one, a partial larger tile does not."""
         bound = [form.variables() for form in self.block.bindings]
-        total: Number = product(l.extent for l in self.loops if not any(l.number in b for b in bound))
+        total: Number = float_product(l.extent for l in self.loops if not any(l.number in b for b in bound))
         for position, (axis, numbers) in enumerate(zip(self.block.axes, bound, strict=True)):
             axis_loops = [
                 l for l in self.loops if l.number in numbers and not any(l.number in b for b in bound[:position])
             ]
             shared = any(l.number in b for l in axis_loops for b in bound[position + 1 :])
-            runs = product(l.extent for l in axis_loops)
-            tile = product(l.extent for l in axis_loops if l in self.tile)
+            runs = float_product(l.extent for l in axis_loops)
+            tile = float_product(l.extent for l in axis_loops if l in self.tile)
             padded = -(-axis.size // tile) * tile if not shared else runs
-            total = total * least(runs, padded)
+            total = total * traced_min(runs, padded)
         return total
 
     @cached_property
@@ -129,7 +129,7 @@ class BlockView:
         return max(flops(self.block), int(bool(self.block.combiners)))
 
 
-def product(numbers: Iterable[Number]) -> Number:
+def float_product(numbers: Iterable[Number]) -> Number:
     """The product, as a float: work and traffic exceed 64 bits."""
     total: Number = 1.0
     for number in numbers:
@@ -161,7 +161,7 @@ class ProgramView:
             for touch in (t for s in self.inside(loop) for t in s.touches):
                 size = touch.bytes(free, self.program.ranges)
                 most_so_far = sizes.get(touch.buffer)
-                sizes[touch.buffer] = size if most_so_far is None else greatest(most_so_far, size)
+                sizes[touch.buffer] = size if most_so_far is None else traced_max(most_so_far, size)
         return sizes
 
 
@@ -174,14 +174,14 @@ def _touches(program: Program, block: Block) -> Iterator[Touch]:
 
 
 @dataclass(frozen=True)
-class Extracted:
+class ExtractedFeatures:
     """The features of a program, and for each reason not to build it, in the order of REASONS, 1 if it applies."""
 
     features: list[Number]
     infeasible: list[Number]
 
 
-def extract(program: Program, useful: float, machine: Machine) -> Extracted:
+def extract(program: Program, useful: float, machine: Machine) -> ExtractedFeatures:
     """The features of a program and the reasons not to build it; `useful`: its operations without padding."""
     view = ProgramView(program)
     statements = list(view.statements.values())
@@ -189,7 +189,9 @@ def extract(program: Program, useful: float, machine: Machine) -> Extracted:
     features = _of_program(program, statements, useful, machine)
     for s in heavy:
         features += _of_block(view, s, useful, machine)
-    return Extracted(features + [0] * (WIDTH - len(features)), _infeasible(program, statements, useful, machine))
+    return ExtractedFeatures(
+        features + [0] * (WIDTH - len(features)), _infeasible(program, statements, useful, machine)
+    )
 
 
 @dataclass(frozen=True)
@@ -207,14 +209,14 @@ PROGRAM = 10
 
 
 def _of_program(program: Program, statements: Sequence[BlockView], useful: float, machine: Machine) -> list[Number]:
-    padded = added(s.count * s.work for s in statements)
+    padded = float_sum(s.count * s.work for s in statements)
     lanes = machine.vector_bits // 32
-    copies = added(s.count for s in statements if not s.work)
-    guarded = added(s.count for s in statements if not s.work and s.block.guard)
-    scalar = added(s.count * max(1, s.work) for s in statements if s.vector is None)
-    strided = added(s.count * _strided(s) for s in statements if s.vector is not None)
+    copies = float_sum(s.count for s in statements if not s.work)
+    guarded = float_sum(s.count for s in statements if not s.work and s.block.guard)
+    scalar = float_sum(s.count * max(1, s.work) for s in statements if s.vector is None)
+    strided = float_sum(s.count * _strided(s) for s in statements if s.vector is not None)
     inner, outer = _allocated(program)
-    parallel = [product(l.extent for l in s.loops if l.kind == "parallel") for s in statements]
+    parallel = [float_product(l.extent for l in s.loops if l.kind == "parallel") for s in statements]
     return [
         padded / useful,
         copies / useful,
@@ -224,12 +226,12 @@ def _of_program(program: Program, statements: Sequence[BlockView], useful: float
         inner / machine.l2_bytes,
         outer / machine.l3_bytes,
         len(statements),
-        greatest(*parallel) if parallel else 1,
+        traced_max(*parallel) if parallel else 1,
         useful,
     ]
 
 
-def added(numbers: Iterable[Number]) -> Number:
+def float_sum(numbers: Iterable[Number]) -> Number:
     """The sum, as a float."""
     total: Number = 0.0
     for number in numbers:
@@ -249,13 +251,13 @@ def _allocated(program: Program) -> tuple[Number, Number]:
     for node in walk(program.body):
         if isinstance(node, Alloc):
             inside = bool(program.enclosing((node.buffer.name,)))
-            bytes_allocated[0 if inside else 1] += product(node.buffer.shape) * element_bytes(node.buffer.element)
+            bytes_allocated[0 if inside else 1] += float_product(node.buffer.shape) * element_bytes(node.buffer.element)
     return bytes_allocated[0], bytes_allocated[1]
 
 
 def _of_block(view: ProgramView, s: BlockView, useful: float, machine: Machine) -> list[Number]:
-    tile = product(loop.extent for loop in s.tile)
-    loads = added(_vectors(t, s) for t in s.touches if not t.is_write)
+    tile = float_product(loop.extent for loop in s.tile)
+    loads = float_sum(_vectors(t, s) for t in s.touches if not t.is_write)
     lanes: Number = s.vector.extent if s.vector is not None else 1
     strides = [t.stride(s.vector.number) if s.vector is not None else 0 for t in s.touches]
     return [
@@ -281,9 +283,9 @@ def _vectors(touch: Touch, s: BlockView) -> Number:
     for each lane of a gather or scatter."""
     vector = s.vector
     if vector is not None and touch.stride(vector.number) == 2:
-        return product(loop.extent for loop in s.tile if loop.number in touch.loops)
+        return float_product(loop.extent for loop in s.tile if loop.number in touch.loops)
     moving = [l.extent for l in s.tile if l.number in touch.loops and (vector is None or l.number != vector.number)]
-    return product(moving)
+    return float_product(moving)
 
 
 def registers(s: BlockView) -> Number:
@@ -294,9 +296,9 @@ def registers(s: BlockView) -> Number:
     if vector is None or not written:
         return 1
     moving = [t for t in s.touches if not t.is_write and t.stride(vector.number) == 1]
-    peak = greatest(*written)
-    shared = [read * holds("lt", read, peak) for read in (_vectors(t, s) for t in moving)]
-    return peak + (least(*shared) if shared else 0) + 1
+    peak = traced_max(*written)
+    shared = [read * traced_comparison("lt", read, peak) for read in (_vectors(t, s) for t in moving)]
+    return peak + (traced_min(*shared) if shared else 0) + 1
 
 
 def _around(view: ProgramView, s: BlockView, machine: Machine) -> list[Number]:
@@ -305,7 +307,7 @@ def _around(view: ProgramView, s: BlockView, machine: Machine) -> list[Number]:
     reducing = s.block.loops_of(True)
     features: list[Number] = []
     for loop in list(reversed(s.serial))[:DEPTHS]:
-        inside = added(view.touched(loop).values())
+        inside = float_sum(view.touched(loop).values())
         features += [loop.extent, int(loop.number in reducing), inside / machine.l1_bytes, inside / machine.l2_bytes]
     return features + [0] * (4 * DEPTHS - len(features))
 
@@ -327,7 +329,7 @@ def _traffic(view: ProgramView, s: BlockView, size: int) -> Number:
     outer: list[Loop] = []
     for position, loop in enumerate(s.serial):
         footprints = view.touched(loop)
-        fits = holds("le", added(footprints.values()), size)
+        fits = traced_comparison("le", float_sum(footprints.values()), size)
         last = position == len(s.serial) - 1
         weight = (fits if not last else 1) - fits_outside
         total = total + weight * _fetched(view, loop, footprints, outer)
@@ -338,21 +340,21 @@ def _traffic(view: ProgramView, s: BlockView, size: int) -> Number:
 
 def _fetched(view: ProgramView, loop: Loop, footprints: dict[str, Number], outer: Sequence[Loop]) -> Number:
     if not outer:
-        return added(footprints.values())
-    around = product(l.extent for l in outer[:-1])
+        return float_sum(footprints.values())
+    around = float_product(l.extent for l in outer[:-1])
     step = outer[-1]
     moved = {t.buffer for inner in view.inside(loop) for t in inner.touches if step.number in t.loops}
-    return around * added(size * (step.extent if name in moved else 1) for name, size in footprints.items())
+    return around * float_sum(size * (step.extent if name in moved else 1) for name, size in footprints.items())
 
 
 def _infeasible(program: Program, statements: Sequence[BlockView], useful: float, machine: Machine) -> list[Number]:
     needed = [registers(s) for s in statements if s.block.combiners and s.vector is not None]
-    unrolled = [product(l.extent for l in s.tile if l.kind == "unrolled") for s in statements]
+    unrolled = [float_product(l.extent for l in s.tile if l.kind == "unrolled") for s in statements]
     inner, _ = _allocated(program)
-    padded = added(s.count * s.work for s in statements)
+    padded = float_sum(s.count * s.work for s in statements)
     return [
-        holds("lt", machine.registers + SLACK, greatest(*needed)) if needed else 0,
-        holds("lt", machine.l2_bytes, inner),
-        holds("lt", MOST_WASTE * useful, padded),
-        holds("lt", MOST_INSTRUCTIONS, greatest(*unrolled)) if unrolled else 0,
+        traced_comparison("lt", machine.registers + SLACK, traced_max(*needed)) if needed else 0,
+        traced_comparison("lt", machine.l2_bytes, inner),
+        traced_comparison("lt", MOST_WASTE * useful, padded),
+        traced_comparison("lt", MOST_INSTRUCTIONS, traced_max(*unrolled)) if unrolled else 0,
     ]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from compiler.program.tree import Program
 from compiler.space import cpu_features, gpu_features
-from compiler.space.cpu_features import Extracted
+from compiler.space.cpu_features import ExtractedFeatures
 from compiler.types.machines import Gpu, Machine
 
 AnyMachine: TypeAlias = Any  # the Machine or Gpu of a family, by which functions are registered
@@ -29,7 +29,7 @@ class FeatureExtractor:
 
     width: int
     reasons: tuple[str, ...]
-    of: Callable[[Program, float], Extracted]
+    of: Callable[[Program, float], ExtractedFeatures]
     seconds: Callable[[Program, float, NDArray[np.float32]], NDArray[np.float64]] | None = None
 
 

@@ -25,8 +25,16 @@ from compiler.analysis.barriers import ASYNC
 from compiler.intrinsics import find
 from compiler.program.tree import Alloc, Loop, Node, Program, blocks_in, walk
 from compiler.space.candidates import LATER
-from compiler.space.cpu_features import BlockView, Descending, Extracted, ProgramView, Touch, added, product
-from compiler.space.trace import Number, greatest, holds, least
+from compiler.space.cpu_features import (
+    BlockView,
+    Descending,
+    ExtractedFeatures,
+    ProgramView,
+    Touch,
+    float_product,
+    float_sum,
+)
+from compiler.space.trace import Number, traced_comparison, traced_max, traced_min
 from compiler.types.elements import element_bytes
 from compiler.types.machines import Gpu
 
@@ -95,11 +103,11 @@ class KernelCost:
         """Blocks that a multiprocessor holds at once, at least one."""
         gpu = self.gpu
         block_limits = [
-            gpu.threads // greatest(1, self.threads),
-            gpu.shared_bytes // greatest(1, self.shared),
-            gpu.registers // greatest(1, self.registers * self.threads),
+            gpu.threads // traced_max(1, self.threads),
+            gpu.shared_bytes // traced_max(1, self.shared),
+            gpu.registers // traced_max(1, self.registers * self.threads),
         ]
-        return greatest(1, least(gpu.blocks, *block_limits))
+        return traced_max(1, traced_min(gpu.blocks, *block_limits))
 
     @cached_property
     def waves(self) -> Number:
@@ -109,7 +117,7 @@ class KernelCost:
     @cached_property
     def busy(self) -> Number:
         """Resident blocks of a multiprocessor, at most its share of the grid."""
-        return least(self.resident, -(-self.blocks // self.gpu.multiprocessors))
+        return traced_min(self.resident, -(-self.blocks // self.gpu.multiprocessors))
 
     @cached_property
     def warps(self) -> Number:
@@ -119,18 +127,18 @@ class KernelCost:
     @cached_property
     def idle(self) -> Number:
         """The threads of whole warps over the threads of a block."""
-        return -(-self.threads // self.gpu.warp) * self.gpu.warp / greatest(1, self.threads)
+        return -(-self.threads // self.gpu.warp) * self.gpu.warp / traced_max(1, self.threads)
 
     def _wave(self, of_grid: Number) -> Number:
         """The share of one multiprocessor in one wave, of a number for the whole grid."""
-        return of_grid / greatest(1, self.blocks) * self.busy
+        return of_grid / traced_max(1, self.blocks) * self.busy
 
     @cached_property
     def arithmetic(self) -> Number:
         """Seconds of the operations of all waves; warps with too few independent operations wait for results."""
         gpu = self.gpu
-        ready = self.warps * least(self.tile, LATENCY)
-        pace = least(1.0, ready / (SCHEDULERS * LATENCY))
+        ready = self.warps * traced_min(self.tile, LATENCY)
+        pace = traced_min(1.0, ready / (SCHEDULERS * LATENCY))
         cycles = self.operations * self.idle / gpu.fmas + self.products / gpu.tensor_fmas
         return self.waves * self._wave(cycles) / (2 * gpu.clock) / pace
 
@@ -143,7 +151,7 @@ class KernelCost:
     def off_chip(self) -> Number:
         """Seconds of traffic from L2, and of compulsory traffic from memory."""
         share = self.gpu.bandwidth * L2 / self.gpu.multiprocessors
-        return greatest(self.waves * self._wave(self.moved) / share, self.needed / self.gpu.bandwidth)
+        return traced_max(self.waves * self._wave(self.moved) / share, self.needed / self.gpu.bandwidth)
 
     @cached_property
     def waiting(self) -> Number:
@@ -154,33 +162,38 @@ class KernelCost:
     def seconds(self) -> Number:
         """The estimated time of a launch."""
         terms = (self.arithmetic, self.on_chip, self.off_chip)
-        longest = greatest(*terms)
+        longest = traced_max(*terms)
         beside = AHEAD if self.ahead else BESIDE
-        return LAUNCH + longest + beside * (added(terms) - longest) + self.waiting
+        return LAUNCH + longest + beside * (float_sum(terms) - longest) + self.waiting
 
 
-def extract(program: Program, useful: float, gpu: Gpu) -> Extracted:
+def extract(program: Program, useful: float, gpu: Gpu) -> ExtractedFeatures:
     """The features of a program and the reasons not to build it; `useful`: its operations without padding."""
     view = ProgramView(program)
     kernels = [_kernel(view, node, gpu) for node in program.body if not isinstance(node, Alloc)]
     best = ideal(program, useful, gpu)
-    total = added(kernel.seconds for kernel in kernels)
-    operations = added(kernel.operations + kernel.products for kernel in kernels)
-    values: list[Number] = [total / best, len(kernels), operations / useful, added(k.moved for k in kernels) / useful]
+    total = float_sum(kernel.seconds for kernel in kernels)
+    operations = float_sum(kernel.operations + kernel.products for kernel in kernels)
+    values: list[Number] = [
+        total / best,
+        len(kernels),
+        operations / useful,
+        float_sum(k.moved for k in kernels) / useful,
+    ]
     for kernel in sorted(kernels, key=lambda k: Descending(k.seconds))[:KERNELS]:
         values += _of_kernel(kernel, useful, best)
-    return Extracted(values + [0] * (WIDTH - len(values)), _infeasible(view, kernels, useful, gpu))
+    return ExtractedFeatures(values + [0] * (WIDTH - len(values)), _infeasible(view, kernels, useful, gpu))
 
 
 def estimate(program: Program, gpu: Gpu) -> float:
     """The estimated seconds of a scheduled program, to rank candidates where nothing can be measured."""
     view = ProgramView(program)
-    return float(added(_kernel(view, node, gpu).seconds for node in program.body if not isinstance(node, Alloc)))
+    return float(float_sum(_kernel(view, node, gpu).seconds for node in program.body if not isinstance(node, Alloc)))
 
 
 def ideal(program: Program, useful: float, gpu: Gpu) -> float:
     """The seconds of a perfect kernel: all units busy, each argument moved once."""
-    moved = sum(float(product(b.shape)) * element_bytes(b.element) for b in program.arguments)
+    moved = sum(float(float_product(b.shape)) * element_bytes(b.element) for b in program.arguments)
     is_narrow = any(isinstance(b.element, Float16Type | BFloat16Type) for b in program.arguments)
     peak = 2 * (gpu.tensor_fmas if is_narrow else gpu.fmas) * gpu.clock * gpu.multiprocessors
     return max(useful / peak, moved / gpu.bandwidth) + LAUNCH
@@ -192,7 +205,9 @@ def _kernel(view: ProgramView, node: Node, gpu: Gpu) -> KernelCost:
     inside = [view.statements[block.label] for block in blocks_in(node)]
     blocks, threads = _extents(loops, "block"), _extents(loops, "thread")
     scopes = {a.buffer.name: a.buffer for a in walk((node,)) if isinstance(a, Alloc)}
-    shared = added(product(b.shape) * element_bytes(b.element) for b in scopes.values() if b.scope == "shared")
+    shared = float_sum(
+        float_product(b.shape) * element_bytes(b.element) for b in scopes.values() if b.scope == "shared"
+    )
     touched = [program.buffers[name] for name in dict.fromkeys(t.buffer for s in inside for t in s.touches)]
     rounds: Number = 0.0
     moved: Number = 0.0
@@ -206,15 +221,15 @@ def _kernel(view: ProgramView, node: Node, gpu: Gpu) -> KernelCost:
     return KernelCost(
         blocks=blocks,
         threads=threads,
-        registers=greatest(0, *(_registers(s, program) for s in inside)) + ADDRESSES,
+        registers=traced_max(0, *(_registers(s, program) for s in inside)) + ADDRESSES,
         shared=shared,
-        operations=added(s.count * s.work for s in inside if not _is_product(s)),
-        products=added(s.count * s.work for s in inside if _is_product(s)),
+        operations=float_sum(s.count * s.work for s in inside if not _is_product(s)),
+        products=float_sum(s.count * s.work for s in inside if _is_product(s)),
         rounds=rounds,
         moved=moved,
-        needed=added(product(b.shape) * element_bytes(b.element) for b in touched if b.scope == "global"),
+        needed=float_sum(float_product(b.shape) * element_bytes(b.element) for b in touched if b.scope == "global"),
         barriers=_barriers(program, inside),
-        tile=greatest(1, *(_tile(s) for s in inside)),
+        tile=traced_max(1, *(_tile(s) for s in inside)),
         ahead=any(_is_ahead(s) for s in inside),
         gpu=gpu,
     )
@@ -225,7 +240,7 @@ def _extents(loops: Iterable[Loop], kind: str) -> Number:
     extent: Number = 1
     for dimension in "xyz":
         mine = [loop.extent for loop in loops if loop.kind == f"{kind}_{dimension}"]
-        extent = extent * greatest(1, *mine)
+        extent = extent * traced_max(1, *mine)
     return extent
 
 
@@ -242,7 +257,7 @@ def _is_product(s: BlockView) -> bool:
 
 def _tile(s: BlockView) -> Number:
     """The number of independent results of a thread."""
-    return product(loop.extent for loop in _repeated(s)) if s.block.combiners else 1
+    return float_product(loop.extent for loop in _repeated(s)) if s.block.combiners else 1
 
 
 def _loads(touch: Touch, s: BlockView) -> Number:
@@ -251,7 +266,7 @@ def _loads(touch: Touch, s: BlockView) -> Number:
     invariant = [loop for loop in _repeated(s) if loop.number not in touch.loops]
     if touch.is_write and s.block.combiners:
         invariant = [loop for loop in s.loops if loop.number not in touch.loops and loop.kind != "thread_x"]
-    return s.count / product(loop.extent for loop in invariant)
+    return s.count / float_product(loop.extent for loop in invariant)
 
 
 def _bytes(touch: Touch, s: BlockView) -> Number:
@@ -261,7 +276,7 @@ def _bytes(touch: Touch, s: BlockView) -> Number:
         return touch.weight
     run = _run(touch, thread)
     vector = next((loop.extent for loop in s.loops if loop.kind == "vectorized"), 1)
-    together = least(SECTOR, touch.weight * greatest(1, run) * vector)
+    together = traced_min(SECTOR, touch.weight * traced_max(1, run) * vector)
     return touch.weight * (SECTOR / together)
 
 
@@ -276,7 +291,7 @@ def _run(touch: Touch, thread: Loop) -> Number:
         return WARP if step == 1 else 1
     divisors = _moduli(last, thread.number)
     if divisors:
-        return least(*divisors)
+        return traced_min(*divisors)
     return 1 if thread.number not in last.variables() else UNSURE
 
 
@@ -297,14 +312,14 @@ def _registers(s: BlockView, program: Program) -> Number:
     if _is_product(s):
         loops, copies = [*loops, *(loop for loop in s.loops if loop.kind == "tensorized")], WARP * WORD
     moving = [
-        product(l.extent for l in loops if l.number in t.loops) * (1 if copies == 1 else t.weight) / copies
+        float_product(l.extent for l in loops if l.number in t.loops) * (1 if copies == 1 else t.weight) / copies
         for t in s.touches
     ]
     writes = [n for n, t in zip(moving, s.touches, strict=True) if t.is_write]
     reads = [n for n, t in zip(moving, s.touches, strict=True) if not t.is_write]
     if not s.block.combiners:
         return 1
-    return greatest(*writes) + added(reads)
+    return traced_max(*writes) + float_sum(reads)
 
 
 def _barriers(program: Program, inside: Sequence[BlockView]) -> Number:
@@ -317,7 +332,7 @@ def _barriers(program: Program, inside: Sequence[BlockView]) -> Number:
         shared = {loop.number for reader in readers for loop in reader.loops}
         if stored:
             around = [loop.extent for loop in s.serial if loop.kind == "serial" and loop.number in shared]
-            waits = waits + (1 if _is_ahead(s) else 2) * product(around)
+            waits = waits + (1 if _is_ahead(s) else 2) * float_product(around)
     return waits
 
 
@@ -344,8 +359,8 @@ def _of_kernel(kernel: KernelCost, useful: float, best: float) -> list[Number]:
         kernel.waiting / best,
         int(kernel.ahead),
         (kernel.operations + kernel.products) / useful,
-        kernel.rounds * SHARED_BYTES / greatest(1.0, kernel.operations + kernel.products),
-        kernel.moved / greatest(1.0, kernel.operations + kernel.products),
+        kernel.rounds * SHARED_BYTES / traced_max(1.0, kernel.operations + kernel.products),
+        kernel.moved / traced_max(1.0, kernel.operations + kernel.products),
     ]
 
 
@@ -354,11 +369,11 @@ WIDTH = 4 + KERNELS * 17
 
 
 def _infeasible(view: ProgramView, kernels: Sequence[KernelCost], useful: float, gpu: Gpu) -> list[Number]:
-    tiles = [product(loop.extent for loop in _repeated(s)) for s in view.statements.values()]
+    tiles = [float_product(loop.extent for loop in _repeated(s)) for s in view.statements.values()]
     return [
-        holds("lt", gpu.block_threads, greatest(0, *(k.threads for k in kernels))),
-        holds("lt", gpu.most_registers, greatest(0, *(k.registers for k in kernels))),
-        holds("lt", gpu.block_shared_bytes, greatest(0, *(k.shared for k in kernels))),
-        holds("lt", MOST_WASTE * useful, added(k.operations + k.products for k in kernels)),
-        holds("lt", MOST_INSTRUCTIONS, greatest(0, *tiles)),
+        traced_comparison("lt", gpu.block_threads, traced_max(0, *(k.threads for k in kernels))),
+        traced_comparison("lt", gpu.most_registers, traced_max(0, *(k.registers for k in kernels))),
+        traced_comparison("lt", gpu.block_shared_bytes, traced_max(0, *(k.shared for k in kernels))),
+        traced_comparison("lt", MOST_WASTE * useful, float_sum(k.operations + k.products for k in kernels)),
+        traced_comparison("lt", MOST_INSTRUCTIONS, traced_max(0, *tiles)),
     ]

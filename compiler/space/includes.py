@@ -180,7 +180,9 @@ def _candidates(choice: Operation) -> list[int]:
     return list(primitive_of(choice).stated(choice)["candidates"])
 
 
-def shortened(script: ModuleOp, inclusions: Sequence[Inclusion], machine: Machine | Gpu, threads: int = 1) -> ModuleOp:
+def with_includes(
+    script: ModuleOp, inclusions: Sequence[Inclusion], machine: Machine | Gpu, threads: int = 1
+) -> ModuleOp:
     """A script with `sched.include` for the steps of recipes; the same one if other steps use handles from a recipe."""
     sequence, ops = script_of(script), _ops(script)
     inside = {first_op for inclusion in inclusions for first_op in inclusion.places}

@@ -31,10 +31,10 @@ Positions = Sequence[int]
 
 
 @dataclass(frozen=True)
-class Choice:
+class OpenChoice:
     """An open choice: its place among the ops of the script, and its options, each the integers of its results."""
 
-    place: int
+    position: int
     options: tuple[tuple[int, ...], ...]
     name: str = ""
 
@@ -46,14 +46,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A script with open choices for a program, and those choices in order; `recorded` are the positions with which it
-    was written, `inclusions` the steps of recipes."""
+    """A script with open choices for a program, and those choices in order; `recorded_positions` are those with which
+    it was written, `inclusions` the steps of recipes."""
 
     name: str
     program: Program
     script: ModuleOp
-    choices: tuple[Choice, ...]
-    recorded: tuple[int, ...] = ()
+    choices: tuple[OpenChoice, ...]
+    recorded_positions: tuple[int, ...] = ()
     inclusions: tuple[Inclusion, ...] = ()
 
     @classmethod
@@ -68,11 +68,11 @@ class Sketch:
             if position not in closed
         }
         choices = [
-            Choice(position, options[position], _name(op)) for position, op in enumerate(ops) if position in options
+            OpenChoice(position, options[position], _name(op)) for position, op in enumerate(ops) if position in options
         ]
-        positions = tuple(_position(ops[choice.place], choice) for choice in choices)
+        positions = tuple(_position(ops[choice.position], choice) for choice in choices)
         for choice in choices:
-            del ops[choice.place].properties["decision"]
+            del ops[choice.position].properties["decision"]
         return cls(name, program, script, tuple(choices), positions, tuple(recorded.inclusions))
 
     @property
@@ -91,7 +91,7 @@ class Sketch:
         ops = list(_sequence(script).body.block.ops)
         for choice, position in zip(self.choices, positions, strict=True):
             chosen = choice.options[position]
-            op = ops[choice.place]
+            op = ops[choice.position]
             if applies(op, "sample_perfect_tile"):
                 op.properties["decision"] = DenseArrayBase.from_list(i64, chosen)
             else:
@@ -111,13 +111,13 @@ class Sketch:
             columns.append(table[positions[:, number]])
         return np.concatenate(columns, axis=1) if columns else np.zeros((len(positions), 0), np.int64)
 
-    def planned(self, graph: TraceGraph, positions: Positions) -> Program:
+    def traced_program(self, graph: TraceGraph, positions: Positions) -> Program:
         """The program of one candidate with traced sizes, valid for all candidates with the same answers to its guards.
 
         Legality is not judged: features of an illegal candidate are worthless, and its measurement is refused. Raises
         ScheduleError if a primitive of the script refuses its step.
         """
-        by_place = {choice.place: number for number, choice in enumerate(self.choices)}
+        by_place = {choice.position: number for number, choice in enumerate(self.choices)}
         first = np.cumsum([0, *(len(choice.options[0]) for choice in self.choices)])
 
         def plan(state: State, place: int, op: SchedOp) -> Plan:
@@ -126,7 +126,7 @@ class Sketch:
             number = by_place[place]
             return self._chosen(state, op, number, positions[number], graph, int(first[number]))
 
-        return played(self.program, self.ops, plan).program
+        return replayed_state(self.program, self.ops, plan).program
 
     def _chosen(self, state: State, op: SchedOp, number: int, position: int, graph: TraceGraph, column: int) -> Plan:
         """The plan of a choice: traced sizes as its results, or the loop that the witness chooses."""
@@ -151,7 +151,7 @@ def planned_step(state: State, place: int, op: SchedOp) -> Plan:
     return primitive_of(op).planned(state, op)
 
 
-def played(program: Program, ops: Sequence[Operation], plan: PlanStep = planned_step) -> State:
+def replayed_state(program: Program, ops: Sequence[Operation], plan: PlanStep = planned_step) -> State:
     """The state after the ops of a script; their legality is not checked."""
     state = State(program, random.Random(0), empty_script()[1])
     body = ops[0].parent
@@ -172,7 +172,7 @@ def _sequence(script: ModuleOp) -> NamedSequenceOp:
     return sequence
 
 
-def _position(op: Operation, choice: Choice) -> int:
+def _position(op: Operation, choice: OpenChoice) -> int:
     """The position of an op's decision among the options of its choice."""
     decision = op.properties["decision"]
     if applies(op, "sample_categorical"):

@@ -17,7 +17,7 @@ from compiler.passes.split_constants import without_preparation
 from compiler.program.tree import Program
 from compiler.space.candidates import LATER, Candidate, Features
 from compiler.space.extractor import extractor_for
-from compiler.space.includes import shortened
+from compiler.space.includes import with_includes
 from compiler.space.sketch import Sketch
 from compiler.space.structures import Runs, Structure
 from compiler.space.trace import TraceGraph
@@ -88,7 +88,7 @@ class SketchSpace:
     @cached_property
     def defaults(self) -> tuple[Candidate, ...]:
         """A reasonable candidate of each sketch, the preferred one first, then the program as it is written."""
-        recorded = tuple((number, sketch.recorded) for number, sketch in enumerate(self.sketches))
+        recorded = tuple((number, sketch.recorded_positions) for number, sketch in enumerate(self.sketches))
         return recorded[:1] + recorded[1:][-1:] + recorded[1:-1]
 
     def costs(self, values: NDArray[np.float32]) -> NDArray[np.float64] | None:
@@ -112,9 +112,9 @@ class SketchSpace:
         """A candidate's script with the recipes by name."""
         number, positions = candidate
         sketch = self.sketches[number]
-        return shortened(sketch.decided(positions), sketch.inclusions, self.machine, self.threads)
+        return with_includes(sketch.decided(positions), sketch.inclusions, self.machine, self.threads)
 
-    def short_script(self, candidate: Candidate) -> str:
+    def script_with_includes(self, candidate: Candidate) -> str:
         """The text of such a script, as records have it."""
         return str(self.short(candidate))
 
@@ -166,7 +166,7 @@ class SketchSpace:
         statements.forget()
         nodes: tuple[int, ...] | None = None
         try:
-            program = traced.sketch.planned(graph, positions)
+            program = traced.sketch.traced_program(graph, positions)
             extracted = self._extractor.of(without_preparation(program), self._useful)
             nodes = tuple(graph.number_of(value) for value in (*extracted.features, *extracted.infeasible))
         except ScheduleError:

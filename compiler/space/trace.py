@@ -142,7 +142,7 @@ class Traced:
     # --- arithmetic ---------------------------------------------------------------------------------------------
 
     def _apply(self, name: str, a: Number, b: Number, low: Number, high: Number) -> Number:
-        value = _OPERATIONS[name][0](plain(a), plain(b))
+        value = _OPERATIONS[name][0](witness_value(a), witness_value(b))
         if low == high and name != "truediv":
             return low
         return Traced(self.graph, self.graph.apply(name, a, b), value, low, high)
@@ -152,7 +152,7 @@ class Traced:
             return NotImplemented
         if not isinstance(other, Traced) and other == 0:
             return self
-        return self._apply("add", self, other, self.low + low(other), self.high + high(other))
+        return self._apply("add", self, other, self.low + lower_bound(other), self.high + upper_bound(other))
 
     __radd__ = __add__
 
@@ -177,7 +177,9 @@ class Traced:
             return NotImplemented
         if not isinstance(other, Traced) and other in (0, 1):
             return self if other == 1 else 0
-        ends = [a * b if a and b else 0 for a in (self.low, self.high) for b in (low(other), high(other))]
+        ends = [
+            a * b if a and b else 0 for a in (self.low, self.high) for b in (lower_bound(other), upper_bound(other))
+        ]
         return self._apply("mul", self, other, min(ends), max(ends))
 
     __rmul__ = __mul__
@@ -194,9 +196,9 @@ class Traced:
     def __mod__(self, other: Number) -> Number:
         if self._factor_without(other) is not None:
             return 0
-        if low(other) > self.high and self.low >= 0:
+        if lower_bound(other) > self.high and self.low >= 0:
             return self
-        return self._apply("mod", self, other, 0, high(other) - 1)
+        return self._apply("mod", self, other, 0, upper_bound(other) - 1)
 
     def __rmod__(self, other: Number) -> Number:
         if 0 <= other < self.low:
@@ -240,7 +242,9 @@ class Traced:
         decided = _decided(name, a, b)
         if decided is not None:
             return decided
-        return self.graph.answer(self.graph.apply(name, a, b), bool(_OPERATIONS[name][0](plain(a), plain(b))))
+        return self.graph.answer(
+            self.graph.apply(name, a, b), bool(_OPERATIONS[name][0](witness_value(a), witness_value(b)))
+        )
 
     def __lt__(self, other: Number) -> bool:
         return self._compare("lt", self, other)
@@ -279,28 +283,28 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Traced | int | float)
 
 
-def plain(number: Number) -> Number:
+def witness_value(number: Number) -> Number:
     """The number itself, or the witness's value of a traced one."""
     return number.value if isinstance(number, Traced) else number
 
 
-def low(number: Number) -> Number:
+def lower_bound(number: Number) -> Number:
     """A lower bound of a number over all candidates."""
     return number.low if isinstance(number, Traced) else number
 
 
-def high(number: Number) -> Number:
+def upper_bound(number: Number) -> Number:
     """An upper bound of a number over all candidates."""
     return number.high if isinstance(number, Traced) else number
 
 
 def _bounds(name: str, a: Number, b: Number) -> tuple[Number, Number]:
     """The bounds of a quotient; infinite if the divisor may be zero."""
-    if low(b) <= 0:
+    if lower_bound(b) <= 0:
         return -np.inf, np.inf
     # floordiv of a in 8..64 by b in 2..4: the quotients of the ends are 4, 2, 32 and 16, so it is in 2..32.
     divide = _OPERATIONS[name][0]
-    ends = [divide(x, y) for x in (low(a), high(a)) for y in (low(b), high(b))]
+    ends = [divide(x, y) for x in (lower_bound(a), upper_bound(a)) for y in (lower_bound(b), upper_bound(b))]
     return min(ends), max(ends)
 
 
@@ -310,11 +314,11 @@ def _decided(name: str, a: Number, b: Number) -> bool | None:
     if name == "eq":
         if isinstance(a, Traced) and isinstance(b, Traced) and a.node == b.node:
             return True
-        return False if high(a) < low(b) or high(b) < low(a) else None
+        return False if upper_bound(a) < lower_bound(b) or upper_bound(b) < lower_bound(a) else None
     less = operator.lt if name == "lt" else operator.le
-    if less(high(a), low(b)):
+    if less(upper_bound(a), lower_bound(b)):
         return True
-    return None if less(low(a), high(b)) else False
+    return None if less(lower_bound(a), upper_bound(b)) else False
 
 
 def _joined(name: str, values: Sequence[Number]) -> Number:
@@ -328,21 +332,27 @@ def _joined(name: str, values: Sequence[Number]) -> Number:
             first = _decided("le", joined, value) or _decided("le", value, joined) is False
             joined = (joined if first else value) if name == "least" else (value if first else joined)
         else:
-            joined = traced._apply(name, joined, value, pick(low(joined), low(value)), pick(high(joined), high(value)))
+            joined = traced._apply(
+                name,
+                joined,
+                value,
+                pick(lower_bound(joined), lower_bound(value)),
+                pick(upper_bound(joined), upper_bound(value)),
+            )
     return joined
 
 
-def least(*values: Number) -> Number:
+def traced_min(*values: Number) -> Number:
     """The minimum of some numbers, without a guard."""
     return _joined("least", values)
 
 
-def greatest(*values: Number) -> Number:
+def traced_max(*values: Number) -> Number:
     """The maximum of some numbers, without a guard."""
     return _joined("greatest", values)
 
 
-def holds(name: str, a: Number, b: Number) -> Number:
+def traced_comparison(name: str, a: Number, b: Number) -> Number:
     """1 if `a lt b`, `a le b` or `a eq b`, by `name`, else 0, without a guard."""
     decided = _decided(name, a, b)
     if decided is not None:
@@ -350,4 +360,10 @@ def holds(name: str, a: Number, b: Number) -> Number:
     traced = a if isinstance(a, Traced) else b
     if not isinstance(traced, Traced):
         return int(_OPERATIONS[name][0](a, b))
-    return Traced(traced.graph, traced.graph.apply(name, a, b), int(_OPERATIONS[name][0](plain(a), plain(b))), 0, 1)
+    return Traced(
+        traced.graph,
+        traced.graph.apply(name, a, b),
+        int(_OPERATIONS[name][0](witness_value(a), witness_value(b))),
+        0,
+        1,
+    )

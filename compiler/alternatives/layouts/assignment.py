@@ -13,7 +13,7 @@ Values = Mapping[int, bool]
 
 
 @dataclass(frozen=True)
-class Cost:
+class CostTable:
     """A table of costs by the values of some variables, in their order."""
 
     variables: tuple[int, ...]
@@ -24,13 +24,13 @@ class Cost:
         return self.by_values[tuple(values[variable] for variable in self.variables)]
 
 
-def cost(variables: Sequence[int], of: Callable[[Values], float]) -> Cost:
+def cost(variables: Sequence[int], of: Callable[[Values], float]) -> CostTable:
     """A table of the costs that a function has at all values of some variables."""
     keys = product((False, True), repeat=len(variables))
-    return Cost(tuple(variables), {key: of(dict(zip(variables, key, strict=True))) for key in keys})
+    return CostTable(tuple(variables), {key: of(dict(zip(variables, key, strict=True))) for key in keys})
 
 
-def least(costs: Sequence[Cost]) -> dict[int, bool] | None:
+def minimum_assignment(costs: Sequence[CostTable]) -> dict[int, bool] | None:
     """The values of all variables with the least sum of costs; None if a table would depend on more than MOST.
 
     Bucket elimination (Dechter 1999): the variable with the fewest neighbours is eliminated first. A table of its best
@@ -39,7 +39,7 @@ def least(costs: Sequence[Cost]) -> dict[int, bool] | None:
     """
     # Costs of 3 for x0, 1 for x1 and 5 for x0 != x1. Without x0 they are 0 for x1 false and 1 + 3 for x1 true, so x1 is
     # false. Then they are 0 for x0 false and 3 + 5 for x0 true: {1: False, 0: False}.
-    remaining, eliminated = list(costs), list[tuple[int, list[Cost]]]()
+    remaining, eliminated = list(costs), list[tuple[int, list[CostTable]]]()
     while any(each.variables for each in remaining):
         variable, neighbours = _next(remaining)
         if len(neighbours) > MOST:
@@ -55,7 +55,7 @@ def least(costs: Sequence[Cost]) -> dict[int, bool] | None:
     return values
 
 
-def _next(costs: Sequence[Cost]) -> tuple[int, list[int]]:
+def _next(costs: Sequence[CostTable]) -> tuple[int, list[int]]:
     """The variable that shares costs with the fewest others, and those others in order."""
     neighbours: dict[int, set[int]] = {}
     for each in costs:
@@ -65,12 +65,12 @@ def _next(costs: Sequence[Cost]) -> tuple[int, list[int]]:
     return variable, sorted(neighbours[variable] - {variable})
 
 
-def _at_best(variable: int, bucket: Sequence[Cost], values: Values) -> float:
+def _at_best(variable: int, bucket: Sequence[CostTable], values: Values) -> float:
     """The least sum of some costs over both values of a variable."""
     return min(_sums(variable, bucket, values))
 
 
-def _sums(variable: int, bucket: Sequence[Cost], values: Values) -> tuple[float, float]:
+def _sums(variable: int, bucket: Sequence[CostTable], values: Values) -> tuple[float, float]:
     """The sum of some costs where a variable is false, and where it is true."""
     false, true = (sum(each.of({**values, variable: value}) for each in bucket) for value in (False, True))
     return false, true

@@ -7,7 +7,7 @@ from math import prod
 
 from compiler.affine import linear as lin
 from compiler.alternatives.cost import BYTES
-from compiler.alternatives.layouts.images import Filtering, filtering
+from compiler.alternatives.layouts.images import ImageConvolution, image_convolution
 from compiler.alternatives.layouts.layout import channels_last
 from compiler.graph.grouping.facts import points, scalar_operations, size
 from compiler.graph.tree import Compute, Graph
@@ -32,7 +32,7 @@ SCATTERED = 4.0
 
 def cycles(node: Compute, graph: Graph, last: Set[str], machine: Machine | Gpu) -> float:
     """The estimated cycles of a compute where the values in `last` are channels last."""
-    convolution, value = filtering(node), node.results[0].name
+    convolution, value = image_convolution(node), node.results[0].name
     if convolution is None:
         return _moved(node, graph, last, machine)
     work = prod(axis.size for axis in node.block.axes) / (2 * machine.lanes)
@@ -44,7 +44,7 @@ def copying(name: str, graph: Graph) -> float:
     return SCATTERED * 2 * size(graph.values[name]) / BYTES
 
 
-def _factor(convolution: Filtering, graph: Graph, to_last: bool, from_last: bool, lanes: int) -> float:
+def _factor(convolution: ImageConvolution, graph: Graph, to_last: bool, from_last: bool, lanes: int) -> float:
     """The cost of a convolution over its multiplications."""
     shape = convolution.node.results[0].shape
     idle = _padded(shape[1], lanes)

@@ -15,7 +15,7 @@ from compiler.types.elements import TYPES
 
 
 @dataclass(frozen=True)
-class Filtering:
+class ImageConvolution:
     """A convolution Y[n, k, h, w] of X[n, c, h*S + r, w*S + q] and W[k, c, r, q], of one to three dimensions; or a
     transposed one."""
 
@@ -48,7 +48,7 @@ class Filtering:
         return self.image.index[-1].coefficient(self.node.block.spatial - 1) != 1
 
 
-def filtering(node: object) -> Filtering | None:
+def image_convolution(node: object) -> ImageConvolution | None:
     """A compute as a convolution in the layout of te.nn; None for any other."""
     if not isinstance(node, Compute) or kind_of(node.block) is not Kind.CONTRACTION:
         return None
@@ -60,7 +60,7 @@ def filtering(node: object) -> Filtering | None:
     weights = next((access for access in block.reads if access not in images), None)
     if len(images) != 1 or weights is None or 0 in set().union(*(form.variables() for form in weights.index)):
         return None
-    return Filtering(node, images[0])
+    return ImageConvolution(node, images[0])
 
 
 def _is_image(access: Access, rank: int) -> bool:
@@ -74,7 +74,7 @@ def _is_divided(form: Linear) -> bool:
     return any(isinstance(atom, Quotient) for atom, _ in form.terms)
 
 
-def tied(graph: Graph) -> list[frozenset[str]]:
+def layout_sets(graph: Graph) -> list[frozenset[str]]:
     """Sets of values that share a layout: the result of an elementwise compute or a window, and the values that it
     reads at its own indices.
 
@@ -94,7 +94,7 @@ def tied(graph: Graph) -> list[frozenset[str]]:
     sets: dict[str, set[str]] = {}
     for name in graph.values:
         sets.setdefault(root(name), set()).add(name)
-    convolved = {node.results[0].name for node in graph.nodes if filtering(node) is not None}
+    convolved = {node.results[0].name for node in graph.nodes if image_convolution(node) is not None}
     with_convolutions = (members for members in sets.values() if members & convolved)
     return [frozenset(members) for members in with_convolutions if all(_is_movable(name, graph) for name in members)]
 
@@ -112,7 +112,7 @@ def _reads_anyhow(node: Node, name: str) -> bool:
     """Whether a node may read a value in either layout: if it is a convolution, or no contraction."""
     if not isinstance(node, Compute) or (node.block.table is not None and node.block.table.buffer == name):
         return False
-    return kind_of(node.block) is not Kind.CONTRACTION or filtering(node) is not None
+    return kind_of(node.block) is not Kind.CONTRACTION or image_convolution(node) is not None
 
 
 def _alike(node: object, graph: Graph) -> Iterator[str]:

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Layout:
+class ImageLayout:
     """The order of an image's dimensions, `rank` of them: [n, c, ..., h, w], or channels last: [n, ..., h, w, c]."""
 
     is_last: bool
@@ -34,4 +34,4 @@ class Layout:
 
 def channels_last(dimensions: Sequence[T]) -> tuple[T, ...]:
     """Dimensions [n, c, ..., h, w] as [n, ..., h, w, c]."""
-    return Layout(True, len(dimensions)).arranged(dimensions)
+    return ImageLayout(True, len(dimensions)).arranged(dimensions)

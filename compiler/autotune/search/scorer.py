@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from compiler.autotune.search.model import Chance, CostModel, Prediction, WarmStart, expected_improvement
 from compiler.autotune.search.trials import Trials
-from compiler.space.candidates import Candidate, Pool, Space, sift_all
+from compiler.space.candidates import Candidate, Pool, Space, filter_all
 
 FITTED = 4
 """Measured trials before the cost model is fitted."""
@@ -85,5 +85,5 @@ class Scorer:
 
     def _look_at(self, candidates: Iterable[Candidate]) -> None:
         """Compute the missing features of candidates; infeasible ones, tried all the same, have none."""
-        pool = sift_all(self._space, [c for c in candidates if c not in self._values]).feasible
+        pool = filter_all(self._space, [c for c in candidates if c not in self._values]).feasible
         self._values.update(zip(pool.candidates, pool.values, strict=True))

@@ -17,7 +17,15 @@ from compiler.autotune.search.scorer import Scored, Scorer
 from compiler.autotune.search.supply import Supply
 from compiler.autotune.search.trials import Trials
 from compiler.database.outcome import Outcome
-from compiler.space.candidates import Candidate, Space, belongs, defaults_of, neighbours, sift, sift_all
+from compiler.space.candidates import (
+    Candidate,
+    Space,
+    defaults_of,
+    filter_all,
+    filter_candidates,
+    is_in_space,
+    neighbours,
+)
 from compiler.support.errors import InputError
 
 LIKELY = 16
@@ -176,7 +184,7 @@ class Search:
         named = dict.fromkeys(defaults_of(self._space))
         for candidate in named:
             self._check(candidate)
-        feasible = set(sift_all(self._space, named).feasible.candidates)
+        feasible = set(filter_all(self._space, named).feasible.candidates)
         defaults = [c for c in named if c in feasible]
         total = min(max(self.options.start, len(self._sizes)), 2 * self.options.start)
         count = max(total - len(defaults), total // 2)
@@ -199,7 +207,7 @@ class Search:
         batch, self._start = untried[:count], untried[count:]
         if not self._scorer.ready:
             return batch
-        scored = self._scorer.score(sift(self._space, (p.candidate for p in batch)).feasible)
+        scored = self._scorer.score(filter_candidates(self._space, (p.candidate for p in batch)).feasible)
         whys = {proposal.candidate: proposal.why for proposal in batch}
         positions = {candidate: position for position, candidate in enumerate(scored.pool.candidates)}
         return self._proposals(scored, {positions[candidate]: why for candidate, why in whys.items()})
@@ -212,7 +220,7 @@ class Search:
         if self.best is None or not self._scorer.ready:
             return []
         near = (c for c in neighbours(self._sizes, self.best) if c not in self)
-        scored = self._scorer.score(sift_all(self._space, near).feasible)
+        scored = self._scorer.score(filter_all(self._space, near).feasible)
         return self._proposals(scored, dict.fromkeys(best_first(scored.promise)[:count].tolist(), "neighbour"))
 
     def _from_model(self, count: int) -> list[Proposal]:
@@ -261,7 +269,7 @@ class Search:
         return None if self.best_outcome is None else self.best_outcome.cost
 
     def _check(self, candidate: Candidate) -> None:
-        if not belongs(self._sizes, candidate):
+        if not is_in_space(self._sizes, candidate):
             raise InputError(f"the candidate {candidate} is not one of the space")
 
     def _share(self, share: float, count: int) -> int:

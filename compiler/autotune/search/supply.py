@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.autotune.search.options import Options
-from compiler.space.candidates import SOME, Candidate, Pool, Sifted, Space, enumerate_sketch, sift, total
+from compiler.space.candidates import (
+    SOME,
+    Candidate,
+    FilteredCandidates,
+    Pool,
+    Space,
+    candidate_count,
+    enumerate_sketch,
+    filter_candidates,
+)
 
 Sizes = Sequence[tuple[int, ...]]
 
@@ -38,14 +47,14 @@ class Supply:
         self._options = options
         self._rng = rng
         self._later: tuple[Candidate, ...] = ()
-        if total(self._sizes) <= options.pool:
+        if candidate_count(self._sizes) <= options.pool:
             sketches = range(len(self._sizes))
             sifted = self._sifted(c for sketch in sketches for c in enumerate_sketch(self._sizes, sketch))
             self.everything, self._later = sifted.feasible, sifted.later
 
-    def _sifted(self, candidates: Iterable[Candidate]) -> Sifted:
+    def _sifted(self, candidates: Iterable[Candidate]) -> FilteredCandidates:
         """Sift candidates into feasible, infeasible and deferred ones, and count the infeasible ones."""
-        sifted = sift(self._space, candidates)
+        sifted = filter_candidates(self._space, candidates)
         self.infeasible.update(sifted.refused)
         return sifted
 
@@ -72,7 +81,7 @@ class Supply:
             sifted = self._resift(sifted.later)
         return sifted.feasible
 
-    def _resift(self, later: tuple[Candidate, ...]) -> Sifted:
+    def _resift(self, later: tuple[Candidate, ...]) -> FilteredCandidates:
         """Sift deferred candidates again: all, or if the space still defers all of them, the first few alone. If it
         defers even these, give all up: `later` of the result is empty."""
         sifted = self._sifted(later)
@@ -80,7 +89,7 @@ class Supply:
             return sifted
         first_few, still_later = later[:SOME], later[SOME:]
         sifted = self._sifted(first_few)
-        return Sifted(
+        return FilteredCandidates(
             sifted.feasible, sifted.refused, (*sifted.later, *still_later) if len(sifted.later) < len(first_few) else ()
         )
 

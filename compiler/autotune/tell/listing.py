@@ -17,8 +17,8 @@ from xdsl.ir import Operation, SSAValue
 from compiler.graph.user_names import script_with_user_names
 from compiler.schedule.primitive import applies
 from compiler.schedule.state import ROOT
-from compiler.space.candidates import Candidate, total
-from compiler.space.sketch import Choice, Sketch
+from compiler.space.candidates import Candidate, candidate_count
+from compiler.space.sketch import OpenChoice, Sketch
 from compiler.space.space import SketchSpace
 from compiler.support.errors import InputError
 from compiler.support.text import counted
@@ -48,7 +48,7 @@ def listed(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
     sketch 0 (270 candidates): C: gebp ab
       choice 0, %param = 2, 3, 4 or 6 (default 4): split C.m, pack A
     """
-    yield f"{counted(len(space.sketches), 'sketch', 'es')}, {counted(total(space.sizes), 'candidate')}"
+    yield f"{counted(len(space.sketches), 'sketch', 'es')}, {counted(candidate_count(space.sizes), 'candidate')}"
     for number in numbers:
         sketch = _sketch(space, number)
         yield f"sketch {number} ({counted(prod(sketch.sizes), 'candidate')}): {sketch.name}"
@@ -139,14 +139,14 @@ def _names(sketch: Sketch) -> list[str]:
     return [words[0] for words in lines if len(words) == 2]
 
 
-def _options(choice: Choice) -> str:
+def _options(choice: OpenChoice) -> str:
     options = [_option(choice, position) for position in range(len(choice.options))]
     if len(options) > SHOWN:
         return f"{', '.join(options[:SHOWN])} ... ({len(options)} options)"
     return " or ".join(text for text in (", ".join(options[:-1]), options[-1]) if text)
 
 
-def _option(choice: Choice, position: int) -> str:
+def _option(choice: OpenChoice, position: int) -> str:
     """An option of a choice as text: a size, factors `4x16`, or a loop by its number from outside."""
     option = choice.options[position]
     if choice.is_structural:
@@ -155,14 +155,14 @@ def _option(choice: Choice, position: int) -> str:
 
 
 def _default(sketch: Sketch, position: int) -> str:
-    if not sketch.recorded:
+    if not sketch.recorded_positions:
         return ""
-    return f" (default {_option(sketch.choices[position], sketch.recorded[position])})"
+    return f" (default {_option(sketch.choices[position], sketch.recorded_positions[position])})"
 
 
-def _reads(sketch: Sketch, choice: Choice) -> str:
+def _reads(sketch: Sketch, choice: OpenChoice) -> str:
     """The steps that read a choice, directly or through multiples and products, in the order of the script."""
-    carried: set[SSAValue] = set(sketch.ops[choice.place].results)
+    carried: set[SSAValue] = set(sketch.ops[choice.position].results)
     steps: dict[str, None] = {}
     for op in sketch.ops:
         if carried.isdisjoint(op.operands):

@@ -58,7 +58,7 @@ def with_predicted_choices(
     """A schedule with its choices decided as a forest clearly prefers; the same schedule if it already has these."""
     sketch = Sketch.of("preferred", original.program, schedule)
     positions = best_positions(sketch, machine, forest)
-    if positions == sketch.recorded:
+    if positions == sketch.recorded_positions:
         return schedule
     return original.fork()[0].apply(sketch.decided(positions), judged)
 
@@ -66,25 +66,25 @@ def with_predicted_choices(
 def best_positions(sketch: Sketch, machine: Machine, forest: Forest) -> tuple[int, ...]:
     """The positions of a sketch's choices that a forest prefers to the recorded ones by MARGIN, else the recorded."""
     if not sketch.choices:
-        return sketch.recorded
+        return sketch.recorded_positions
     positions = candidate_positions(sketch)
     features = SketchSpace([sketch], machine).features(0, positions)
     feasible = np.flatnonzero(features.reasons == 0)
     if 0 not in feasible:
-        return sketch.recorded
+        return sketch.recorded_positions
     log_times = forest.predict(features.values[feasible])
     best = int(np.argmin(log_times))
     better = log_times[0] - log_times[best] > MARGIN
-    return tuple(int(n) for n in positions[feasible[best]]) if better else sketch.recorded
+    return tuple(int(n) for n in positions[feasible[best]]) if better else sketch.recorded_positions
 
 
 def candidate_positions(sketch: Sketch) -> NDArray[np.int64]:
     """Positions (n, choices) to compare, n at most CANDIDATES: the recorded ones, those that differ from them in one
     choice, and random ones of a fixed seed."""
-    rows = [sketch.recorded]
+    rows = [sketch.recorded_positions]
     for choice, size in enumerate(sketch.sizes):
-        around = [n for n in range(size) if n != sketch.recorded[choice]]
-        rows += [(*sketch.recorded[:choice], n, *sketch.recorded[choice + 1 :]) for n in around]
+        around = [n for n in range(size) if n != sketch.recorded_positions[choice]]
+        rows += [(*sketch.recorded_positions[:choice], n, *sketch.recorded_positions[choice + 1 :]) for n in around]
     random = np.random.default_rng(0)
     drawn = random.integers(0, sketch.sizes, (CANDIDATES, len(sketch.sizes)))
     unique = dict.fromkeys([*rows[: CANDIDATES // 2], *(tuple(int(n) for n in row) for row in drawn)])

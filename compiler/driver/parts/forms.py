@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 
 from compiler import te
 from compiler.alternatives import GROUP_LAWS, Chosen, Conditions, Law
-from compiler.alternatives.choice import plausible, preferred
-from compiler.alternatives.splice import followed
+from compiler.alternatives.choice import faster_forms, preferred
+from compiler.alternatives.splice import append_function
 from compiler.database.record import WRITTEN, hash_of
 from compiler.dialects.functions import find_function, functions
 from compiler.dialects.numbers import dtype_of
@@ -110,7 +110,7 @@ def offered_forms(program: GroupedProgram, conditions: Conditions, laws: Sequenc
     for group in program.groups:
         graph = read(find_function(program.module, group.name))
         constants = frozenset(graph.inputs[n].name for n in group.constants)
-        other_forms = plausible(graph, replace(conditions, constants=constants), laws)
+        other_forms = faster_forms(graph, replace(conditions, constants=constants), laws)
         groups += [GroupForms(group, graph, other_forms)] if other_forms else []
     return OfferedForms(program, tuple(groups))
 
@@ -156,7 +156,7 @@ def _otherwise(graph: Graph) -> Graph:
     either = te.compute(
         written.shape, lambda *i: te.select(te.not_equal(guard[0], 0.0), form[i], written[i]), name="either"
     )
-    return followed(graph, te.function("either", [written, guard, form], either))
+    return append_function(graph, te.function("either", [written, guard, form], either))
 
 
 def _like(buffer: Buffer, name: str) -> te.Tensor:

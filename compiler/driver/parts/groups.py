@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from compiler.alternatives import PROGRAM_LAWS, Conditions, Law
-from compiler.alternatives.program import Applied, preferred
+from compiler.alternatives.program import AppliedForm, preferred
 from compiler.database import WholeProgram
 from compiler.dialects.functions import callees, find_function
 from compiler.dialects.numbers import dtype_of
@@ -184,7 +184,7 @@ def grouped_program(
         return None
     function = find_function(module)
     fixed = input_positions(x, function, constants)
-    applied_laws = list[Applied]()
+    applied_laws = list[AppliedForm]()
     rewrite = None if conditions is None else preferred(conditions, fixed, laws, applied_laws.append)
     cut = group_program(module, single=single, rewrite=rewrite)
     if not has_groups(cut.module):

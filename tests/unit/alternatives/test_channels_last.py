@@ -14,11 +14,11 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import build, te
 from compiler.alternatives import GROUP_LAWS
 from compiler.alternatives.law import Conditions
-from compiler.alternatives.layouts import CHANNELS_LAST, costs_of, planned
-from compiler.alternatives.layouts.assignment import Cost, cost, least
-from compiler.alternatives.layouts.images import tied
+from compiler.alternatives.layouts import CHANNELS_LAST, choose_layouts, costs_of
+from compiler.alternatives.layouts.assignment import CostTable, cost, minimum_assignment
+from compiler.alternatives.layouts.images import layout_sets
 from compiler.alternatives.layouts.relaid import relaid
-from compiler.alternatives.program import rewritten
+from compiler.alternatives.program import rewrite_graph
 from compiler.dialects.dominance import verify_module
 from compiler.driver.building import build_scheduled, source_of
 from compiler.driver.parts.forms import with_forms
@@ -110,7 +110,7 @@ def values(graph: Graph, arrays: list[Array]) -> list[Array]:
     return evaluate(module, arrays)
 
 
-def random_costs(rng: random.Random, variables: int) -> list[Cost]:
+def random_costs(rng: random.Random, variables: int) -> list[CostTable]:
     chosen = [sorted(rng.sample(range(variables), rng.randint(1, 3))) for _ in range(2 * variables)]
     return [cost(each, lambda values: float(rng.randint(0, 9))) for each in chosen]
 
@@ -118,7 +118,7 @@ def random_costs(rng: random.Random, variables: int) -> list[Cost]:
 @pytest.mark.parametrize("seed", range(12))
 def test_an_assignment_is_the_least_of_all(seed: int) -> None:
     costs = random_costs(random.Random(seed), 6)
-    found = least(costs)
+    found = minimum_assignment(costs)
     variables = sorted({v for each in costs for v in each.variables})
     every = (dict(zip(variables, key, strict=True)) for key in product((False, True), repeat=len(variables)))
     assert found is not None
@@ -127,16 +127,16 @@ def test_an_assignment_is_the_least_of_all(seed: int) -> None:
 
 def test_tables_of_too_many_variables_are_given_up() -> None:
     pairs = [cost(pair, lambda values: 1.0) for pair in product(range(16), repeat=2) if pair[0] < pair[1]]
-    assert least(pairs) is None
-    assert least([]) == {}
+    assert minimum_assignment(pairs) is None
+    assert minimum_assignment([]) == {}
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_plan_is_the_least_of_all(seed: int) -> None:
     graph = canonical_graph(network(seed, 6))
-    sets = tied(graph)[:8]
+    sets = layout_sets(graph)[:8]
     costs = costs_of(graph, sets, MACHINE)
-    found = least(costs) or {}
+    found = minimum_assignment(costs) or {}
     every = (dict(enumerate(key)) for key in product((False, True), repeat=len(sets)))
     assert sum(c.of(found) for c in costs) == pytest.approx(min(sum(c.of(v) for c in costs) for v in every))
 
@@ -148,8 +148,8 @@ def test_results_are_those_of_the_written_graph(seed: int) -> None:
     arrays = integers([value.shape for value in graph.inputs], seed)
     expected = values(graph, arrays)
     rng = random.Random(seed)
-    some = frozenset().union(*(members for members in tied(graph) if rng.random() < 0.7))
-    for last in (planned(graph, MACHINE), some):
+    some = frozenset().union(*(members for members in layout_sets(graph) if rng.random() < 0.7))
+    for last in (choose_layouts(graph, MACHINE), some):
         for got, wanted in zip(values(canonical(relaid(graph, last)).graph, arrays), expected, strict=True):
             np.testing.assert_allclose(got, wanted, atol=1e-5 * np.abs(wanted).max())
 
@@ -157,10 +157,10 @@ def test_results_are_those_of_the_written_graph(seed: int) -> None:
 def test_what_a_caller_sees_keeps_its_layout() -> None:
     n = Network(1, 8, 6, 6)
     n.x = NN.add(NN.relu(n.conv(8, 1)), n.x)
-    assert tied(canonical_graph(n.function())) == []
+    assert layout_sets(canonical_graph(n.function())) == []
     n.x = n.conv(16, 1)
     graph = canonical_graph(n.function())
-    (members,) = tied(graph)
+    (members,) = layout_sets(graph)
     laid = relaid(graph, members)
     assert laid.results == graph.results
     assert laid.values[laid.results[0]] == graph.values[graph.results[0]]
@@ -170,9 +170,9 @@ def test_what_a_caller_sees_keeps_its_layout() -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_layouts_change_under_every_policy_but_not_for_a_gpu(policy: str) -> None:
     graph = canonical_graph(mobile())
-    assert rewritten(graph, Conditions(MACHINE, policy), [CHANNELS_LAST]).applied
+    assert rewrite_graph(graph, Conditions(MACHINE, policy), [CHANNELS_LAST]).applied
     gpu = next(iter(GPUS.values()))
-    assert not rewritten(graph, Conditions(gpu, policy), [CHANNELS_LAST]).applied
+    assert not rewrite_graph(graph, Conditions(gpu, policy), [CHANNELS_LAST]).applied
 
 
 def mobile() -> te.Function:
@@ -216,7 +216,7 @@ def test_a_layer_channels_last_gives_what_it_does_plain(name: str) -> None:
     n.x = NN.relu(SIZES[name](n))
     n.x = n.conv(16, 1)
     graph = canonical_graph(n.function())
-    sets = tied(graph)
+    sets = layout_sets(graph)
     assert len(sets) == 3
     laid = canonical(relaid(graph, frozenset().union(*sets))).graph
     arrays = integers([value.shape for value in graph.inputs], 1, 1)
@@ -232,7 +232,7 @@ def test_winograd_takes_what_is_computed_before_in_either_layout(is_last: bool) 
     for layer in (lambda: NN.concat([n.conv(16, 1), n.x], axis=1), lambda: n.conv(16, 3), lambda: n.conv(16, 1)):
         n.x = NN.relu(layer())
     graph = canonical_graph(n.function())
-    joined, filtered, *_ = tied(graph)
+    joined, filtered, *_ = layout_sets(graph)
     laid = canonical(relaid(graph, joined | filtered if is_last else frozenset())).graph
     arrays, module = integers([value.shape for value in graph.inputs], 2, 1), ModuleOp([write(laid)])
     weights = {value.name: array for value, array in zip(laid.inputs[1:], arrays[1:], strict=True)}

@@ -16,7 +16,7 @@ from benchmarks.equal_programs.attention import in_one_pass
 from compiler import te
 from compiler.alternatives import PROGRAM_LAWS, exponentials, logarithm, online
 from compiler.alternatives.law import Conditions, Law
-from compiler.alternatives.program import rewritten
+from compiler.alternatives.program import rewrite_graph
 from compiler.graph.canonical import canonical
 from compiler.graph.tree import Graph
 from compiler.graph.write import write
@@ -236,7 +236,7 @@ def test_an_attention_in_one_pass_is_one_in_two_products() -> None:
     """The maximum and the sum for each query, not for each result; then the powers are divided."""
     q, k, v = (te.placeholder((2, 5, 4), name=name) for name in "QKV")
     graph = canonical_graph(te.function("f", [q, k, v], in_one_pass(q, k, v)))
-    made = rewritten(graph, CONTRACT, PROGRAM_LAWS)
+    made = rewrite_graph(graph, CONTRACT, PROGRAM_LAWS)
     assert [applied.law for applied in made.applied] == ["online", "normalised"]
     arrays = [np.random.default_rng(n).standard_normal((2, 5, 4)).astype(np.float32) for n in range(3)]
     np.testing.assert_allclose(values(graph, *arrays)[0], values(made.graph, *arrays)[0], rtol=1e-5, atol=1e-6)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import compiler
 from compiler import te
-from compiler.alternatives import GROUP_LAWS, Conditions, Form, Law, Rounding, Scope, best, offers, permitted
+from compiler.alternatives import GROUP_LAWS, Conditions, Form, Law, LawScope, Rounding, best, offers, permitted
 from compiler.alternatives.convolutions import only_convolution
 from compiler.alternatives.transforms import F2, F4
 from compiler.alternatives.winograd import WINOGRAD_2, WINOGRAD_4, rounding
@@ -242,7 +242,7 @@ def test_only_what_is_permitted_is_chosen() -> None:
 
     def law(gain: float, probable: float) -> Law:
         form = Form(graph, gain, Rounding(1, probable), Rounding(1, 1e-6))
-        return Law(f"law {gain}", Scope.GROUP, lambda graph, conditions: iter([form]))
+        return Law(f"law {gain}", LawScope.GROUP, lambda graph, conditions: iter([form]))
 
     exact_law, fast, slow = law(1.5, 1e-6), law(3, 1e-5), law(1.1, 1e-7)
     laws = [exact_law, fast, slow]

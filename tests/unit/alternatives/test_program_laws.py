@@ -21,8 +21,8 @@ from compiler.__main__ import main
 from compiler.affine import linear as lin
 from compiler.alternatives import PROGRAM_LAWS, chain, flattened, normalised
 from compiler.alternatives.explained import explanations
-from compiler.alternatives.law import Conditions, Form, Law, Scope
-from compiler.alternatives.program import Rewritten, rewritten
+from compiler.alternatives.law import Conditions, Form, Law, LawScope
+from compiler.alternatives.program import RewrittenGraph, rewrite_graph
 from compiler.autotune.task import SearchTask
 from compiler.database import Record
 from compiler.database.outcome import Outcome
@@ -50,8 +50,8 @@ P, Array = te.placeholder, np.ndarray[Any, Any]
 MACHINE = MACHINES["avx2"]
 
 
-def best(function: te.Function, policy: str = "contract", **conditions: Any) -> Rewritten:
-    return rewritten(canonical_graph(function), Conditions(MACHINE, policy, **conditions), PROGRAM_LAWS)
+def best(function: te.Function, policy: str = "contract", **conditions: Any) -> RewrittenGraph:
+    return rewrite_graph(canonical_graph(function), Conditions(MACHINE, policy, **conditions), PROGRAM_LAWS)
 
 
 def text(graph: Graph) -> str:
@@ -171,7 +171,7 @@ def shows_fault(seed: int) -> bool:
     function = nested(rng, "i32") if seed % 2 else chained(rng, "i32")[0]
     graph = canonical_graph(function)
     try:
-        made = rewritten(graph, Conditions(MACHINE, "strict"), PROGRAM_LAWS)
+        made = rewrite_graph(graph, Conditions(MACHINE, "strict"), PROGRAM_LAWS)
         arrays = integers(graph, seed)
         return not all(map(np.array_equal, values(graph, arrays), values(made.graph, arrays)))
     except (AssertionError, IndexError, KeyError, ValueError, VerifyException):
@@ -189,7 +189,7 @@ def test_a_random_program_stays_what_it_is(seed: int) -> None:
     function = program(rng, rng.randint(2, 30), dtype="i32", views=seed % 2 == 0)
     arrays = arrays_for(function, seed)
     graph = canonical_graph(function)
-    made = rewritten(graph, Conditions(MACHINE, "fast"), PROGRAM_LAWS)
+    made = rewrite_graph(graph, Conditions(MACHINE, "fast"), PROGRAM_LAWS)
     modules = [ModuleOp([write(g)]) for g in (graph, made.graph)]
     assert all(map(same_bits, *(results(module, arrays) for module in modules)))
 
@@ -318,7 +318,7 @@ def test_the_program_is_grouped_in_its_best_form() -> None:
     """One group too: what it computes is not what is written."""
     function = gradient(in_steps, N, CI, CO, S)
     conditions = Conditions(MACHINE, "contract")
-    made = group_program(function, rewrite=lambda graph: rewritten(graph, conditions, PROGRAM_LAWS).form)
+    made = group_program(function, rewrite=lambda graph: rewrite_graph(graph, conditions, PROGRAM_LAWS).form)
     (caller, group) = functions(made.module)
     assert [value.name_hint for value in caller.args] == ["X", "G"]
     assert made.names[group.sym_name.data].blocks == {"product0": "dW"}
@@ -354,15 +354,15 @@ def test_a_record_of_the_best_form_has_the_names_of_the_program() -> None:
 
 def test_laws_that_undo_each_other_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("compiler.alternatives.program.MOST", 5)
-    again = Law("again", Scope.PROGRAM, lambda graph, conditions: iter([Form(graph, 2.0, where="all of it")]))
-    made = rewritten(canonical_graph(gradient(in_steps, N, CI, CO, S)), Conditions(MACHINE, "contract"), [again])
+    again = Law("again", LawScope.PROGRAM, lambda graph, conditions: iter([Form(graph, 2.0, where="all of it")]))
+    made = rewrite_graph(canonical_graph(gradient(in_steps, N, CI, CO, S)), Conditions(MACHINE, "contract"), [again])
     assert len(made.applied) == 5
 
 
 def test_why_a_law_does_not_apply() -> None:
     def said(law: Callable[[Graph, Conditions], Any], **conditions: Any) -> list[str]:
         graph = canonical_graph(gradient(in_steps, N, CI, CO, S))
-        laws = [Law("mine", Scope.PROGRAM, law)]
+        laws = [Law("mine", LawScope.PROGRAM, law)]
         return list(explanations(graph, Conditions(MACHINE, "contract", **conditions), laws, Provenance()))
 
     def needs(condition: Callable[[Conditions], bool]) -> Callable[[Graph, Conditions], Any]:
@@ -426,16 +426,16 @@ def test_the_command_explains_each_function(tmp_path: Path, capsys: pytest.Captu
 def test_a_law_that_crashes_is_its_plugins_fault(tmp_path: Path) -> None:
     path = tmp_path / "bad.py"
     path.write_text(
-        "from compiler.alternatives.law import Law, Scope\n\n"
+        "from compiler.alternatives.law import Law, LawScope\n\n"
         "def forms(graph, conditions):\n    yield graph.nothing\n\n"
-        "def register(registry):\n    registry.law(Law('bad', Scope.PROGRAM, forms))\n"
+        "def register(registry):\n    registry.law(Law('bad', LawScope.PROGRAM, forms))\n"
     )
     graph, conditions = canonical_graph(gradient(in_steps, N, CI, CO, S)), Conditions(MACHINE, "contract")
     with plugins.loaded([str(path)]):
         names = [law.name for law in PROGRAM_LAWS]
         assert names[:2] == ["bad", "flattened"] and "bad" not in names[1:]
         with pytest.raises(plugins.PluginError, match="plugin bad: program law bad failed: AttributeError"):
-            rewritten(graph, conditions, PROGRAM_LAWS)
+            rewrite_graph(graph, conditions, PROGRAM_LAWS)
     path.write_text(path.read_text().replace("'bad'", "'chain'"))
     with pytest.raises(plugins.PluginError, match="cannot add the program law 'chain': the compiler has one"):
         plugins.load_file(str(path))

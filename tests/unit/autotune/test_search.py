@@ -25,13 +25,13 @@ from compiler.autotune.search.trials import Trials
 from compiler.database.outcome import FAILURES, MEASURED, PASSING, Outcome, combine
 from compiler.space.candidates import (
     Candidate,
-    belongs,
+    candidate_count,
     defaults_of,
     distance,
+    filter_all,
+    filter_candidates,
+    is_in_space,
     neighbours,
-    sift,
-    sift_all,
-    total,
 )
 from compiler.support.errors import InputError
 from tests.synthetic_spaces import NAMES, Bench, Reluctant, Table, Tiled
@@ -94,7 +94,7 @@ def test_earlier_tasks_find_it_sooner() -> None:
     """Another size of the same program: half of the start is what it ranks best."""
     rng = np.random.default_rng(0)
     some = [list(TRUTH)[i] for i in rng.choice(len(TRUTH), 150, replace=False)]
-    pool = sift(SPACE, some).feasible
+    pool = filter_candidates(SPACE, some).feasible
     past = WarmStart(pool.values, np.array([1e9 * TRUTH[c] for c in pool.candidates]))
     told = [
         first_good(p.candidate for p in drive(Search(SPACE, s, None, [past]), Bench(SPACE.cost), 32)) for s in SEEDS
@@ -119,7 +119,7 @@ def test_what_cannot_be_built_is_never_proposed_and_what_failed_not_again() -> N
     search = Search(SPACE, 3, SMALL)
     made = [p.candidate for p in drive(search, Bench(SPACE.cost, 0.02, 3, fails), 96)]
     assert len(set(made)) == len(made) == 96
-    assert sift(SPACE, made).refused == {}
+    assert filter_candidates(SPACE, made).refused == {}
     assert set(search.infeasible) == {"registers", "cache"}
     failed = [fails(c) is not None for c in made]
     share = np.mean([fails(c) is not None for c in TRUTH])
@@ -206,7 +206,7 @@ def test_a_space_that_never_tells_ends() -> None:
     assert search.propose(4) == [] and search.done and not search.infeasible
     large = Search(replace(never, table=Table(((64, 64, 64),))), 0, SMALL)
     assert large.propose(4) == [] and large.done
-    assert sift_all(never, [(0, (1, 2))]).later == ((0, (1, 2)),)
+    assert filter_all(never, [(0, (1, 2))]).later == ((0, (1, 2)),)
 
 
 def test_a_large_space_is_asked_until_it_tells_of_one() -> None:
@@ -323,8 +323,8 @@ def test_the_incumbent_is_never_lost() -> None:
 def test_tiny_spaces_are_measured_whole(sizes: tuple[tuple[int, ...], ...]) -> None:
     search = Search(Table(sizes), 0) if sizes else Search(Table(((0,),)), 0)
     made = drive(search, Bench(lambda c: 1.0 + c[0] + sum(c[1])), 100, batch=2)
-    assert len(made) == len({p.candidate for p in made}) == total(sizes)
-    assert all(belongs(sizes, p.candidate) for p in made)
+    assert len(made) == len({p.candidate for p in made}) == candidate_count(sizes)
+    assert all(is_in_space(sizes, p.candidate) for p in made)
     assert search.done
     assert search.propose(4) == []
     assert (search.best is None) == (not made)
@@ -502,7 +502,7 @@ def test_the_descent_ends_where_no_neighbour_is_better() -> None:
         why = last.why  # when there are none left, rounds go on
     assert len(search) > 40
     assert search.best is not None
-    around = sift(SPACE, neighbours(SPACE.sizes, search.best)).feasible.candidates
+    around = filter_candidates(SPACE, neighbours(SPACE.sizes, search.best)).feasible.candidates
     assert min(SPACE.cost(c) for c in around) >= SPACE.cost(search.best)
 
 
@@ -557,7 +557,7 @@ def test_drawing_covers_sketches_evenly() -> None:
     sizes = ((), (3,), (9, 9, 9), (50, 50))
     actual = draw(sizes, 100, rng)
     assert len(set(actual)) == len(actual)
-    assert all(belongs(sizes, c) for c in actual)
+    assert all(is_in_space(sizes, c) for c in actual)
     per_sketch = Counter(c[0] for c in actual)
     assert per_sketch[0] == 1
     assert per_sketch[1] == 3
@@ -570,7 +570,7 @@ def test_mutants_are_near_their_parents_and_in_range() -> None:
     sizes = ((5, 1, 7, 4, 9), (), (2, 2))
     parents: list[Candidate] = [(0, (0, 0, 3, 3, 8)), (1, ()), (2, (1, 1)), (0, (4, 0, 0, 1, 2))]
     actual = mutate(sizes, parents, 500, rng)
-    assert all(belongs(sizes, c) for c in actual)
+    assert all(is_in_space(sizes, c) for c in actual)
     assert len(set(actual)) == len(actual)
     alone = mutate(sizes, parents[:1], 300, rng)
     changes = Counter(distance(c, parents[0]) for c in alone)
@@ -598,7 +598,7 @@ def test_a_spread_takes_turns_and_goes_far() -> None:
 
 
 def test_a_batch_fills_up_with_what_is_alike() -> None:
-    pool = sift(Table(((4, 4),)), [(0, (0, 0)), (0, (0, 1)), (0, (0, 2)), (0, (1, 1))]).feasible
+    pool = filter_candidates(Table(((4, 4),)), [(0, (0, 0)), (0, (0, 1)), (0, (0, 2)), (0, (1, 1))]).feasible
     assert pick(pool, [0, 1, 2, 3], 2) == [0, 3]
     assert pick(pool, [0, 1, 2, 3], 3) == [0, 3, 1]
     assert pick(pool, [0, 1, 2, 3], 2, beside=[(0, (0, 1))]) == [0, 2]

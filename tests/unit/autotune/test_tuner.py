@@ -228,7 +228,7 @@ def test_what_is_known_without_its_candidate_is_not_measured_again(workers: Call
     pretend, what = workers(), task(64, 32, 32)
     known, steps = what.space.defaults[:2]
     with Database(path) as database:
-        for script in (what.space.short_script(known), what.space.script(steps)):
+        for script in (what.space.script_with_includes(known), what.space.script(steps)):
             database.add(Record(what.key, "by hand", what.program, script, Outcome(MEASURED, (9.0,), (1.0,))))
     tuned(what, trials=1000, database=path)
     assert pretend.tried[what.space.script(known)] == pretend.tried[what.space.script(steps)] == 0
@@ -247,7 +247,7 @@ def test_what_is_known_to_be_wrong_without_its_candidate_stays_wrong(
         good = Outcome(MEASURED, (1e-3,), (1.0,))
         database.add(Record(what.key, "old", what.program, known, good, what.space.defaults[0]))
     best = tuned(what, trials=10, database=path, log=log)
-    assert best is not None and best.script not in (known, what.space.short_script(what.space.defaults[0]))
+    assert best is not None and best.script not in (known, what.space.script_with_includes(what.space.defaults[0]))
     kinds = [json.loads(line)["outcome"]["kind"] for line in log.read_text().splitlines() if '"update"' in line]
     assert kinds[:2] == ["wrong", MEASURED], "the search is told as well"
 
@@ -454,7 +454,7 @@ def test_a_leader_that_is_found_wrong_in_its_turn_is_not_the_best(workers: Calla
         fails=lambda script, time: "wrong" if script == bad and time == 1 else None,
     )
     best = tuned(what, shown, trials=10, database=path)
-    assert best is not None and best.script != (short := what.space.short_script(what.space.defaults[0]))
+    assert best is not None and best.script != (short := what.space.script_with_includes(what.space.defaults[0]))
     assert shown.last is not None and shown.last.failed == {"wrong": 1} and shown.last.reasons == {"wrong": "planted"}
     assert shown.last.trials == 10 and shown.last.best is not None and shown.last.best.cost > 0.5
     again = tuned(task(), trials=12, database=path)

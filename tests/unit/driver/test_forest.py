@@ -143,7 +143,7 @@ def test_sizes_are_changed_where_the_forest_prefers_others_clearly(by: float, ch
 def test_candidates_begin_with_the_recorded_ones() -> None:
     _, _, sketch = _sketch()
     actual = choice.candidate_positions(sketch)
-    assert tuple(actual[0]) == sketch.recorded and len(actual) <= choice.CANDIDATES
+    assert tuple(actual[0]) == sketch.recorded_positions and len(actual) <= choice.CANDIDATES
     assert len({tuple(row) for row in actual}) == len(actual)
     np.testing.assert_array_equal(actual, choice.candidate_positions(sketch))
 

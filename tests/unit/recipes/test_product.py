@@ -82,7 +82,7 @@ def test_what_comes_after_products_in_groups_is_unrolled_for_one_tile() -> None:
     task = SearchTask(te.function("f", [a, b], nn.relu(nn.matmul(a, b))), threads=1)
     sketches = derive(task.schedule, RULES, host()).sketches
     sketch = next(s for s in sketches if "in groups, applied to tiles" in s.name)
-    program = task.schedule.fork()[0].apply(sketch.decided(sketch.recorded)).program
+    program = task.schedule.fork()[0].apply(sketch.decided(sketch.recorded_positions)).program
     product, after = (program.enclosing(label) for label in program.blocks if label in ("product0", "map0"))
     unrolled = [np.prod([loop.extent for loop in loops if loop.kind == "unrolled"]) for loops in (product, after)]
     assert unrolled[0] == unrolled[1]

@@ -222,8 +222,8 @@ def test_the_search_sees_what_it_would_build() -> None:
     ]
     for number, sketch in enumerate(space.sketches[:2]):
         last = tuple(size - 1 for size in sketch.sizes)
-        actual = space.features(number, np.array([sketch.recorded, last]))
-        for positions, values in zip((sketch.recorded, last), actual.values, strict=True):
+        actual = space.features(number, np.array([sketch.recorded_positions, last]))
+        for positions, values in zip((sketch.recorded_positions, last), actual.values, strict=True):
             applied = replay(parse(space.script((number, positions))), schedule.original)
             concrete = extract(applied.program, work(schedule.program), representative_gpu("sm_80"))
             assert np.allclose(np.array(concrete.features, np.float32), values, rtol=1e-5)

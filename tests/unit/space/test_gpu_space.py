@@ -60,8 +60,10 @@ def test_candidates_are_what_their_features_say_and_are_right(name: str) -> None
     for number in (0, *ahead[:1]):
         sketch = space.sketches[number]
         drawn = tuple(draws.randrange(n) for n in sketch.sizes)
-        actual = space.features(number, np.array([sketch.recorded, drawn]).reshape(2, len(sketch.sizes)))
-        for positions, reason, values in zip((sketch.recorded, drawn), actual.reasons, actual.values, strict=True):
+        actual = space.features(number, np.array([sketch.recorded_positions, drawn]).reshape(2, len(sketch.sizes)))
+        for positions, reason, values in zip(
+            (sketch.recorded_positions, drawn), actual.reasons, actual.values, strict=True
+        ):
             script = space.script((number, positions))
             try:
                 applied = replay(parse(script), schedule.original)
@@ -72,7 +74,7 @@ def test_candidates_are_what_their_features_say_and_are_right(name: str) -> None
             assert np.allclose(np.array(concrete.features, np.float32), values, rtol=1e-5)
             bad = [REASONS[n] for n, holds in enumerate(concrete.infeasible, 1) if holds]
             assert (bad[0] if bad else "") == REASONS[reason]
-            if positions == sketch.recorded:
+            if positions == sketch.recorded_positions:
                 outcome = check(script)
                 if isinstance(outcome, Outcome):
                     assert number > 0 and outcome.kind == "spills", str(outcome)
@@ -89,7 +91,7 @@ def test_a_convolution_is_one_kernel_with_what_comes_after() -> None:
     assert kernel.text.count("__shared__") == 2 and kernel.text.count("__syncthreads") == 2
     wide = next(n for n, sketch in enumerate(space.sketches) if "four at a time" in sketch.name)
     text = build_as_written(
-        replay(parse(space.script((wide, space.sketches[wide].recorded))), schedule.original), "cuda"
+        replay(parse(space.script((wide, space.sketches[wide].recorded_positions))), schedule.original), "cuda"
     ).text
     assert "const float4 f = *reinterpret_cast<const float4*>(&F[" in text
 
@@ -239,13 +241,13 @@ def test_narrow_products_run_on_tensor_cores(dtype: str) -> None:
     assert space.sketches[0].name.count("on tensor cores, a round ahead") == 2
     sketch = space.sketches[0]
     drawn = tuple(draws.randrange(n) for n in sketch.sizes)
-    actual = space.features(0, np.array([sketch.recorded, drawn]))
-    for positions, values in zip((sketch.recorded, drawn), actual.values, strict=True):
+    actual = space.features(0, np.array([sketch.recorded_positions, drawn]))
+    for positions, values in zip((sketch.recorded_positions, drawn), actual.values, strict=True):
         script = space.script((0, positions))
         applied = replay(parse(script), schedule.original)
         concrete = extract(applied.program, useful, A100)
         assert np.allclose(np.array(concrete.features, np.float32), values, rtol=1e-5)
-    built = check(space.script((0, sketch.recorded)))
+    built = check(space.script((0, sketch.recorded_positions)))
     assert not isinstance(built, Outcome), str(built)
     kernel = built.artefact.kernel
     assert [launch.block[0] for launch in kernel.launches] == [32, 32]

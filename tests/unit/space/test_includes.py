@@ -14,7 +14,7 @@ from compiler.recipes.rules import GPU_RULES, RULES
 from compiler.report.importance import decisions_of
 from compiler.schedule.python import as_python
 from compiler.space.derivation import derive
-from compiler.space.includes import shortened, version_of
+from compiler.space.includes import version_of, with_includes
 from compiler.support import plugins
 from compiler.targets.cuda.machines import representative_gpu
 from compiler.types.machines import MACHINES, Gpu, Machine
@@ -60,7 +60,7 @@ def test_a_short_script_has_the_steps_of_the_candidate(program: object, machine:
     assert sum(bool(sketch.inclusions) for sketch in sketches) >= len(sketches) - 1  # but for the program as written
     for sketch in sketches[:3]:
         script = sketch.decided([draw.randrange(size) for size in sketch.sizes])
-        short = str(shortened(script, sketch.inclusions, machine, 2))
+        short = str(with_includes(script, sketch.inclusions, machine, 2))
         try:
             steps = Schedule(function).apply(str(script))
         except ScheduleError as error:
@@ -70,7 +70,7 @@ def test_a_short_script_has_the_steps_of_the_candidate(program: object, machine:
         again = Schedule(function).apply(short)
         assert str(again) == str(steps)
         assert len(short.splitlines()) <= 7 + 2 * len(sketch.inclusions) or not sketch.inclusions
-        assert str(shortened(again.script, again.inclusions, machine, 2)) == short
+        assert str(with_includes(again.script, again.inclusions, machine, 2)) == short
 
 
 def test_a_recipe_is_included_from_python() -> None:
@@ -148,7 +148,7 @@ def test_facts_of_no_machine_are_refused(facts: str) -> None:
 
 def test_a_changed_recipe_is_said() -> None:
     task = SearchTask(product(), threads=1)
-    script = task.space.short_script(task.space.defaults[0])
+    script = task.space.script_with_includes(task.space.defaults[0])
     record = Record(task.key, task.name, task.program, script, Outcome("measured", (1e-6,), (1e9,)))
     assert len(record.script.splitlines()) <= 10
     version = replay(record).inclusions[0]
@@ -201,7 +201,7 @@ def test_a_rule_in_a_loaded_file_has_the_version_of_its_text(tmp_path: Path) -> 
             versions.append(version_of(RULES[0]))
             schedule = Schedule(function)
             schedule.include("by_vectors", "C", {})
-            records.append(str(shortened(schedule.script, schedule.inclusions, AVX2)))
+            records.append(str(with_includes(schedule.script, schedule.inclusions, AVX2)))
             changed = [Schedule(function).apply(record).inclusions[0].changed for record in records]
             assert changed == [version != versions[-1] for version in versions]
     assert versions[0] == versions[3] != versions[1] == versions[2]

@@ -90,9 +90,11 @@ def test_candidates_are_what_their_features_say_and_are_proved(name: str, thread
     for number in _some(space, draws):
         sketch = space.sketches[number]
         drawn = tuple(draws.randrange(n) for n in sketch.sizes)
-        actual = space.features(number, np.array([sketch.recorded, drawn]).reshape(2, len(sketch.sizes)))
+        actual = space.features(number, np.array([sketch.recorded_positions, drawn]).reshape(2, len(sketch.sizes)))
         assert actual.values.shape == (2, WIDTH)
-        for positions, reason, values in zip((sketch.recorded, drawn), actual.reasons, actual.values, strict=True):
+        for positions, reason, values in zip(
+            (sketch.recorded_positions, drawn), actual.reasons, actual.values, strict=True
+        ):
             try:
                 applied = replay(parse(space.script((number, positions))), schedule.original)
             except ScheduleError:
@@ -115,10 +117,10 @@ def test_a_script_with_decisions_says_its_positions() -> None:
     """Opening a recorded script and deciding as recorded gives the script back."""
     schedule, space = _space(PROGRAMS["chain"])
     for sketch in space.sketches:
-        text = sketch.text(sketch.recorded)
+        text = sketch.text(sketch.recorded_positions)
         assert "decision" not in str(sketch.script)
         assert text.count("decision") == len(sketch.choices)
-        assert str(replay(sketch.decided(sketch.recorded), schedule.original).script) == text
+        assert str(replay(sketch.decided(sketch.recorded_positions), schedule.original).script) == text
 
 
 def test_a_rule_of_ones_own() -> None:
@@ -188,7 +190,7 @@ def test_a_template_leaves_blocks_to_the_rules() -> None:
     assert all(s.name.startswith(f"{last}: ") for s in sketches[:-1])
     for sketch in sketches:
         assert "sched.auto" not in str(sketch.script)
-        assert replay(sketch.decided(sketch.recorded), schedule.original).verify().answer == "proved"
+        assert replay(sketch.decided(sketch.recorded_positions), schedule.original).verify().answer == "proved"
 
 
 def test_a_template_is_a_python_function() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.space.structures import Runs, Structure
-from compiler.space.trace import Number, Traced, TraceGraph, greatest, holds, least
+from compiler.space.trace import Number, Traced, TraceGraph, traced_comparison, traced_max, traced_min
 
 OPTIONS = (1, 2, 3, 4, 6, 8, 16, 48)
 
@@ -30,7 +30,7 @@ def _code(a, b, draws: random.Random):
         elif kind == 5:
             values.append(min(x, y))
         elif kind == 6:
-            values.append(least(x, y) + greatest(x, y) * holds("lt", x, y))
+            values.append(traced_min(x, y) + traced_max(x, y) * traced_comparison("lt", x, y))
         elif kind == 7:
             values.append(x if x == y else y)
         else:
@@ -94,7 +94,7 @@ def test_a_choice_of_one_is_a_number() -> None:
 def test_conditions_as_numbers(name: str) -> None:
     graph = TraceGraph()
     x = graph.input(0, 4, 2, 8)
-    condition = holds(name, x, 4)
+    condition = traced_comparison(name, x, 4)
     (array,) = graph.evaluate([graph.number_of(condition)], np.array([[2], [4], [8]]))
     assert array.tolist() == {"lt": [1, 0, 0], "le": [1, 1, 0], "eq": [0, 1, 0]}[name]
     assert graph.guards == []
@@ -134,9 +134,9 @@ def test_runs_that_ask_otherwise_lie_apart() -> None:
     graph, runs = TraceGraph(), Runs()
     x, y = (graph.input(n, 1, 1, 4) for n in range(2))
     small, even, equal = (
-        graph.number_of(holds("lt", x, 3)),
-        graph.number_of(holds("eq", y % 2, 0)),
-        graph.number_of(holds("eq", x, y)),
+        graph.number_of(traced_comparison("lt", x, 3)),
+        graph.number_of(traced_comparison("eq", y % 2, 0)),
+        graph.number_of(traced_comparison("eq", x, y)),
     )
     of = [
         Structure(guards, (n,))
