@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.affine import linear as lin
-from compiler.analysis.sets import Undecided, points, sample, surely_injective, surely_within
+from compiler.analysis.sets import Undecided, mapping, points, sample, surely_injective, surely_within
 from compiler.analysis.shared_element import SharedElement, orders
 from compiler.analysis.statements import Statement, Use, statements, uses_of
 from compiler.program.tree import Program
@@ -82,23 +82,16 @@ def runs_for_all(before: Program, after: Program, label: str) -> bool:
     """Whether a block runs for all axis values, in each iteration of the common loops, for which it ran before."""
     # Y with axis a0 = l1, and afterwards with the guard l1 <= 6 too: False, since 7 is missing in
     #   [l1, a0] : 0 <= l1 <= 7 and 6 + -1*l1 >= 0 and a0 = l1
-    shared = before.outer(label) & after.outer(label)
-    common = sorted(shared)
+    common = sorted(before.outer(label) & after.outer(label))
     return surely_within(_axes(before, label, common), _axes(after, label, common))
 
 
 def runs_once(program: Program, label: str) -> bool:
     """Whether no two instances of a block have the same axis values: [l0, l1] -> [4*l0 + l1] is injective if l1 < 4."""
-    return surely_injective(_to_axes(program, label))
-
-
-def _to_axes(program: Program, label: str) -> str:
-    """The map from the instances of a block to its axis values, in isl's syntax."""
     statement = statements(program)[label, False]
     names = {n: f"l{n}" for n in statement.loops}
-    index = ", ".join(lin.to_isl(form, names) for form in statement.block.bindings)
-    domain = " and ".join(statement.domain(names)) or "true"
-    return f"[{', '.join(names.values())}] -> [{index}] : {domain}"
+    index = [lin.to_isl(form, names) for form in statement.block.bindings]
+    return surely_injective(mapping(names.values(), index, statement.domain(names)))
 
 
 def _axes(program: Program, label: str, common: Sequence[int]) -> str:

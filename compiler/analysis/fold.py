@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear
-from compiler.analysis.sets import Undecided, points, sample, surely_injective
+from compiler.analysis.sets import Undecided, mapping, points, sample, surely_injective
 from compiler.analysis.shared_element import orders
 from compiler.analysis.statements import Statement, Use, uses_of
 from compiler.program.tree import Program
@@ -16,9 +16,8 @@ def is_injective(forms: Sequence[Linear], shape: Sequence[int]) -> bool:
     """Whether forms over the dimensions give different elements of a shape different locations; False if undecided."""
     # [d0 mod 4], shape [8]: [d0] -> [(d0) mod 4] : 0 <= d0 < 8 is not injective: 0 and 4 have one location.
     names = {d: f"d{d}" for d in range(len(shape))}
-    inside = " and ".join(f"0 <= {names[d]} < {n}" for d, n in enumerate(shape)) or "true"
-    locations = ", ".join(lin.to_isl(form, names) for form in forms)
-    return surely_injective(f"[{', '.join(names.values())}] -> [{locations}] : {inside}")
+    inside = [f"0 <= {names[d]} < {n}" for d, n in enumerate(shape)]
+    return surely_injective(mapping(names.values(), [lin.to_isl(form, names) for form in forms], inside))
 
 
 def clash(program: Program, buffer: str, forms: Sequence[Linear]) -> str | None:

@@ -36,6 +36,11 @@ def points(variables: Iterable[str], constraints: Iterable[str], exists: Iterabl
     return f"[{', '.join(variables)}] : {f'exists {some} : ({holds})' if some else holds}"
 
 
+def mapping(variables: Iterable[str], results: Iterable[str], constraints: Iterable[str]) -> str:
+    """Print the map from the points at which constraints hold to results, in isl's syntax."""
+    return f"[{', '.join(variables)}] -> [{', '.join(results)}] : {' and '.join(constraints) or 'true'}"
+
+
 def union_set(text: str = "") -> isl.UnionSet:
     """Parse a union set in isl's syntax without braces, empty by default."""
     import islpy as isl
