@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 
 from compiler.support import command, plugins
 
@@ -37,6 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
+    _check_order(argv)
     options = arguments(next((word for word in argv if not word.startswith("-")), "")).parse_args(argv)
 
     from xdsl.utils.exceptions import ParseError, VerifyException
@@ -45,13 +47,26 @@ def _run(argv: Sequence[str]) -> int:
     from compiler.support.errors import InputError
 
     try:
-        with plugins.loaded(options.load):
+        with plugins.loaded([*options.load, *getattr(options, "load_behind", ())]):
             status: int = options.run(options)
         if options.native:
             _say_machine()
     except (ParseError, VerifyException, RecursionError) as error:
         raise InputError(sentence(error)) from error
     return status
+
+
+def _check_order(argv: Sequence[str]) -> None:
+    """Raise InputError for an option of the commands that stands before the command."""
+    from compiler.support.errors import InputError
+
+    before = list(takewhile(lambda word: word not in COMMANDS, argv))
+    options = [word.partition("=")[0] for word in before if word.startswith("--")]
+    misplaced = next((option for option in options if option in ("--load", "--debug")), None)
+    if misplaced is not None:
+        name = argv[len(before)] if len(before) < len(argv) else "COMMAND"
+        file = " FILE" if misplaced == "--load" else ""
+        raise InputError(f"{misplaced} stands behind the command: strata {name} {misplaced}{file}")
 
 
 def _say_machine() -> None:

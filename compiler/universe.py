@@ -137,10 +137,11 @@ def schedule_passes() -> dict[str, type[ModulePass]]:
 def our_passes() -> dict[str, str]:
     """Every pass of ours, with what it does in one line."""
     kinds = {name: load(path) for name, path in PASSES.items()} | schedule_passes()
-    return {name: _first_sentence(kind.__doc__ or "") for name, kind in kinds.items()}
+    return {name: first_sentence(kind.__doc__ or "") for name, kind in kinds.items()}
 
 
-def _first_sentence(text: str) -> str:
+def first_sentence(text: str) -> str:
+    """The first sentence of a docstring on one line."""
     return re.split(r"[.:](?:\s|$)", " ".join(text.split()), maxsplit=1)[0]
 
 

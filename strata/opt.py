@@ -1,5 +1,10 @@
-"""`strata-opt` as a function."""
+"""`strata-opt` as a function, and as `python -m strata.opt`."""
+
+import sys
 
 from compiler.opt import main
 
 __all__ = ["main"]
+
+if __name__ == "__main__":
+    sys.exit(main())

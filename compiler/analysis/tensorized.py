@@ -22,7 +22,7 @@ from compiler.analysis.verify.flow import Flow
 from compiler.dialects.combiner import identity
 from compiler.intrinsics import Intrinsic, Misfit, PerfectNest, Reference, find, fit
 from compiler.program.tree import Access, Block, Loop, Program
-from compiler.support.errors import LoweringError, ScheduleError
+from compiler.support.errors import LoweringError, ScheduleError, refused_by
 
 
 def loops_under(program: Program, loop: int) -> tuple[list[Loop], Block]:
@@ -192,7 +192,9 @@ def absorbed(program: Program) -> Program:
     for loop in _tensorized(program):
         name = loop.intrinsic
         try:
-            rematched = matched(program, loop.number, find(name))
+            with refused_by("tensorize"):
+                declared = find(name)
+            rematched = matched(program, loop.number, declared)
         except Misfit as misfit:
             raise Misfit(f"loop '{loop.label}' is tensorized by '{name}', but {misfit}") from misfit
         if rematched is not program:

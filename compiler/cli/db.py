@@ -17,6 +17,7 @@ from compiler.cli.model import shape_argument
 from compiler.cli.printing import sentence, show, show_table
 from compiler.cli.values import natural, positive
 from compiler.database.outcome import NETWORK, TIMINGS
+from compiler.support.command import plugins_behind
 from compiler.support.errors import InputError, ScheduleError
 from compiler.support.files import write
 from compiler.support.text import counted, duration, printable, remark, unknown
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     def action(name: str, help: str, act: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
         sub = actions.add_parser(name, help=help, description=help)
         sub.add_argument("file", metavar="FILE", help="the database")
+        plugins_behind(sub)
         sub.set_defaults(act=act)
         return sub
 

@@ -20,7 +20,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet, AffineSymExpr
 
 from compiler.dialects.access import AccessAttr, names_of
 from compiler.dialects.checks import element_type, shape_of
-from compiler.dialects.functions import called, find_function
+from compiler.dialects.functions import HasModule, called, find_function, module_in
 from compiler.dialects.gather import affine_part
 from compiler.dialects.loop import AllocOp, BlockOp, ConstantOp, ForOp, GatherOp, Placed, enclosing_loops
 from compiler.dialects.mathematics import Value
@@ -39,8 +39,10 @@ class InterpretError(StrataError):
     """A loop program that leaves a buffer's bounds, an iterator's extent, or the life of a value."""
 
 
-def run(module: ModuleOp, arrays: Sequence[Array], name: str | None = None) -> None:
+def run(module: ModuleOp | HasModule, arrays: Sequence[Array], name: str | None = None) -> None:
     """Run the loop function `name`, or the only one, in place on one array an argument.
+
+    module: with the function; or a Schedule, whose scheduled function runs.
 
     arrays: of the arguments' shapes and dtypes (i1 is bool, index is int64); those written must be writeable.
 
@@ -54,7 +56,7 @@ def run(module: ModuleOp, arrays: Sequence[Array], name: str | None = None) -> N
     >>> result
     array([3., 3.], dtype=float32)
     """
-    function = find_function(module, name)
+    function = find_function(module_in(module), name)
     if not function.body.blocks:
         raise InputError(f"@{function.sym_name.data} has no body")
     with np.errstate(all="ignore"):

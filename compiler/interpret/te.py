@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap, AffineSymExpr
 
 from compiler.dialects.access import AccessAttr, AxisAttr, names_of
 from compiler.dialects.checks import element_type, shape_of
-from compiler.dialects.functions import called, find_function
+from compiler.dialects.functions import HasModule, called, find_function, module_in
 from compiler.dialects.gather import affine_part
 from compiler.dialects.mathematics import Value
 from compiler.dialects.numbers import Array, DType, array_of, constant, dtype_of, is_float, loaded, stored
@@ -33,9 +33,11 @@ MAX_POINTS = 1 << 22  # of the index space evaluated at once: 32 MB an intermedi
 
 
 def evaluate(
-    module: ModuleOp, inputs: Sequence[Array], dtype: DTypeLike | None = None, name: str | None = None
+    module: ModuleOp | HasModule, inputs: Sequence[Array], dtype: DTypeLike | None = None, name: str | None = None
 ) -> list[Array]:
     """Evaluate the te function `name`, or the only one, on arrays; gives one new array a result, in order.
+
+    module: with the function; or the te function itself.
 
     inputs: one array an argument, of its shape and dtype (i1 is bool, index is int64).
     dtype: a float dtype in which every float of the function is held and computed instead of its own, such as
@@ -48,7 +50,7 @@ def evaluate(
     >>> strata.interpret.evaluate(f.module, [np.ones((2, 3), np.float32)])
     [array([3., 3.], dtype=float32)]
     """
-    function = find_function(module, name)
+    function = find_function(module_in(module), name)
     floats = _float_dtype(dtype)
     tensors = _bind(function, inputs, floats)
     with np.errstate(all="ignore"):

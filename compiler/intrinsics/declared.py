@@ -111,5 +111,5 @@ def find(name: str) -> Intrinsic:
         alternatives = family or [
             f"{first}.*" for first in dict.fromkeys(declared.split(".")[0] for declared in INTRINSICS)
         ]
-        raise ScheduleError(f"there is no intrinsic '{name}' (there are {', '.join(alternatives)})", "tensorize")
+        raise ScheduleError(f"there is no intrinsic '{name}' (there are {', '.join(alternatives)})")
     return INTRINSICS[name]

@@ -38,6 +38,11 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
+def _described(part: plugins.Part) -> str:
+    """A plugin's part in one line: of a pass the first sentence of its docstring, of others their kind."""
+    return (part.kind == "pass" and universe.first_sentence(part.value.__doc__ or "")) or part.kind
+
+
 def list_passes() -> None:
     """Print a line for each pass and pipeline: ours, xDSL's, which take part under their own names, and plugins'."""
     from xdsl.transforms import get_all_passes
@@ -52,6 +57,6 @@ def list_passes() -> None:
     lines += [(f"  {name}", "") for name in sorted(get_all_passes())]
     for registry in plugins.registries():
         lines += [(f"plugin {registry.plugin}:", "")]
-        lines += [(f"  {part.name}", part.kind) for part in registry.parts]
+        lines += [(f"  {part.name}", _described(part)) for part in registry.parts]
     for name, line in lines:
         print(f"{name:26} {line}".rstrip())

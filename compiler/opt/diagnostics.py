@@ -9,7 +9,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyExcepti
 from compiler.dialects.dominance import last_sentence
 from compiler.pipeline import PipelineStep
 from compiler.support import spans
-from compiler.support.errors import StrataError
+from compiler.support.errors import ScheduleError, StrataError
 from compiler.support.spans import Span
 
 SAID = (ParseError, DiagnosticException, StrataError, RecursionError)
@@ -38,7 +38,9 @@ class Diagnostic:
 
 def diagnose(error: BaseException, start: Span, running: PipelineStep | None = None) -> Diagnostic:
     """The diagnostic of an exception that a program has caused, which begins at a place, while a pass was running."""
-    span = spans.of_error(error)
+    option = error.option if isinstance(error, ScheduleError) else ""
+    span = running.option(option) if running is not None and option else None
+    span = span or spans.of_error(error)
     return Diagnostic(span or start, _sentence(error), span is not None, running)
 
 

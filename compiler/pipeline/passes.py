@@ -18,6 +18,7 @@ from compiler.pipeline.options import made
 from compiler.pipeline.text import Substring, elements
 from compiler.support import plugins
 from compiler.support.errors import InputError
+from compiler.support.spans import Span
 from compiler.support.text import unknown
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ class PipelineStep:
 
     item: ModulePass
     stated: Substring
+
+    def option(self, name: str) -> Span | None:
+        """The place of an option with its value; None where it is not stated."""
+        match = re.search(rf"\b{name}=(\"[^\"]*\"|[^\s}}]*)", str(self.stated))
+        return None if match is None else self.stated.group(match, 0).span
 
 
 def parse_passes(text: str) -> list[ModulePass]:

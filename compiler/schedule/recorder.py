@@ -160,18 +160,27 @@ class Recorder(Unpicklable):
         """The number of the loop, or the label of the block, of a handle that may be consumed."""
         value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None
         if value is None:
-            raise ScheduleError("it is not the handle of a block or loop of this schedule", "meaning")
+            raise ScheduleError(self._no_handle(handle), "meaning")
         return value
 
     def _value(self, handle: Handle) -> int | str:
         """The number of the loop, or the label of the block, of a live handle. Raises ScheduleError."""
         value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None
         if value is None or not isinstance(handle.type, BlockType | LoopType):
-            raise ScheduleError("it is not the handle of a block or loop of this schedule")
+            raise ScheduleError(self._no_handle(handle))
         by = self._state.consumed.get(handle)
         if by or value not in (self.program.loops if isinstance(value, int) else self.program.blocks):
             raise ScheduleError(f"it has been consumed by '{by}'" if by else "it is no loop, but a location")
         return value
+
+    def _no_handle(self, value: object) -> str:
+        """Describe a value that is no handle of a block or loop."""
+        if isinstance(value, str) and value in self.program.blocks:
+            return f"'{value}' is a label: pass s.get_block('{value}')"
+        if isinstance(value, str) and any(loop.label == value for loop in self.program.loops.values()):
+            return f"'{value}' is a label: pass a handle that s.get_loops gives"
+        shown = "it" if isinstance(value, SSAValue) else repr(value)
+        return f"{shown} is not the handle of a block or loop of this schedule"
 
     def python(self, schedule: str = "s") -> str:
         """The script as a Python function of a schedule, which records the same script."""

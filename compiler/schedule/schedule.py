@@ -6,7 +6,7 @@ writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -26,6 +26,7 @@ ELSEWHERE = {
     "store_at": "compute_at and set_scope say where a block is computed and kept",
     "transform_block_layout": "split, fuse and reorder change loops; transform_layout and pack change buffers",
     "set_axis_separator": "transform_layout with a map does it",
+    "interchange": "reorder puts loops of a nest into another order",
     "mod": "a schedule has `module`, with the scheduled function",
     "show": "print(schedule.script) prints the script, print(schedule.module) the loops",
     "trace": "print(schedule.script) prints what was applied",
@@ -36,7 +37,19 @@ ELSEWHERE = {
 """Names that other compilers use, and the method here that does the same."""
 
 
-class Schedule(Recorder):
+class _WithPlugins(type):
+    """The class of `Schedule`: its attributes are also the methods of plugins' primitives, for `help`."""
+
+    def __getattr__(cls, name: str) -> object:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        added = of_plugins()
+        if name in added:
+            return _method(added[name])
+        raise AttributeError(_unknown(name, [*PRIMITIVES, *added]))
+
+
+class Schedule(Recorder, metaclass=_WithPlugins):
     """A loop-level function and the script that leads from the original to it.
 
     Each method is one op of the `sched` dialect: it is planned, judged by `legal`, applied and recorded. A refusal
@@ -64,8 +77,17 @@ class Schedule(Recorder):
         added = of_plugins()
         if name in added:
             return _method(added[name]).__get__(self)
-        hint = ELSEWHERE.get(name) or ", ".join(near(name, [*PRIMITIVES, *added], 3))
-        raise AttributeError(f"there is no primitive '{name}'{f'; {hint}' if hint else ''}")
+        raise AttributeError(_unknown(name, [*PRIMITIVES, *added]))
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *of_plugins()]
+
+
+def _unknown(name: str, names: Sequence[str]) -> str:
+    """A message for a method that there is not, with the method of another name that does the same, or near names."""
+    hint = ELSEWHERE.get(name) or ", ".join(f"'{each}'" for each in near(name, names, 3))
+    asked = f"; did you mean {hint}?" if hint.startswith("'") else f"; {hint}" if hint else ""
+    return f"there is no primitive '{name}'{asked}"
 
 
 def _method(primitive: Primitive) -> Callable[..., Handle | list[Handle] | None]:

@@ -55,6 +55,11 @@ class Parser(argparse.ArgumentParser):
         return [name for name in self._option_string_actions if name.startswith("--")]
 
 
+def plugins_behind(parser: argparse.ArgumentParser) -> None:
+    """State `--load` for an action of a command: it may stand before the action, or behind it."""
+    parser.add_argument("--load", action="append", default=[], dest="load_behind", metavar="FILE", help="a plugin")
+
+
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 _UNRECOGNIZED = re.compile(r"^unrecognized arguments: (--[^\s=]+)")
 

@@ -54,7 +54,8 @@ class ScheduleError(StrataError):
     """A schedule primitive that was refused; the payload is untouched.
 
     `primitive` is its name, `place` the loop, block or buffer, `reason` a sentence or what prints as one: it is
-    rendered only when a person reads it, since a search raises thousands.
+    rendered only when a person reads it, since a search raises thousands. `option` is the option of a pass whose name
+    of a block or loop is wrong.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
@@ -63,6 +64,8 @@ class ScheduleError(StrataError):
         ...
     compiler.support.errors.ScheduleError: split: loop 'i0': the factors 4 x 8 do not cover its extent 64
     """
+
+    option = ""
 
     def __init__(self, reason: object, primitive: str = "", place: str = "") -> None:
         super().__init__(reason, primitive, place)

@@ -4,6 +4,8 @@ shell."""
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, field, make_dataclass
 from typing import ClassVar
 
@@ -37,16 +39,29 @@ class PrimitivePass(SchedulingPass):
 
     def schedule(self, s: Schedule) -> None:
         """Apply the primitive, and move the resulting block to `at`, if that is set."""
-        block = s.get_block(getattr(self, "block")) if _has_block(self.primitive) else None  # noqa: B009
+        with self._option("block"):
+            block = s.get_block(getattr(self, "block")) if _has_block(self.primitive) else None  # noqa: B009
         kinds = {name: kind for name, kind in self.primitive.parameters.items() if kind.asked}
         values: list[object] = []
         for name, kind in kinds.items():
-            value = self._argument(s, block, kind, getattr(self, kind.option or name))
+            with self._option(kind.option or name):
+                value = self._argument(s, block, kind, getattr(self, kind.option or name))
             values += value if isinstance(kind, HandleParameter) and kind.several else [value]
         handles = s.call(self.primitive, *values)
         at = getattr(self, "at", None) if self.primitive.placed_by else None
         if at is not None:
-            s.call(PRIMITIVES[self.primitive.placed_by], handles[0], loop_named(s, at))
+            with self._option("at"):
+                loop = loop_named(s, at)
+            s.call(PRIMITIVES[self.primitive.placed_by], handles[0], loop)
+
+    @contextmanager
+    def _option(self, name: str) -> Iterator[None]:
+        """Say of a ScheduleError within that this pass is refused, for an option."""
+        try:
+            yield
+        except ScheduleError as error:
+            error.primitive, error.option = self.name, name
+            raise
 
     def _argument(self, s: Schedule, block: Handle | None, kind: Parameter, value: Value) -> Value:
         """Return an option as an argument of the primitive's method."""

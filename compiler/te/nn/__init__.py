@@ -133,7 +133,22 @@ from compiler.te.nn.statistics import var as var
 __all__ = sorted(name for name, value in globals().items() if callable(value))
 
 
+ELSEWHERE = {
+    "multiply": "mul",
+    "subtract": "sub",
+    "divide": "div",
+    "true_divide": "div",
+    "power": "pow",
+    "negative": "neg",
+    "concatenate": "concat",
+    "select": "where",
+}
+"""The names of numpy and topi for operators."""
+
 if not TYPE_CHECKING:
+
+    def __dir__() -> list[str]:
+        return [*globals(), *plugins.parts("operator")]
 
     def __getattr__(name: str) -> object:
         """Look up an operator of a plugin. Raises AttributeError."""
@@ -142,6 +157,8 @@ if not TYPE_CHECKING:
         if name.startswith("_"):
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         added = plugins.parts("operator")
+        if name not in added and name in ELSEWHERE:
+            raise AttributeError(f"there is no operator '{name}'; it is te.nn.{ELSEWHERE[name]}")
         if name not in added:
             raise AttributeError(unknown("operator", name, [*__all__, *added]))
         return added[name].guarded

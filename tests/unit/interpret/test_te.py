@@ -13,6 +13,7 @@ from xdsl.dialects import builtin, func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
+import strata
 from compiler.dialects.te import TE
 from compiler.dialects.upstream.arith import ARITH
 from compiler.dialects.upstream.math import MATH
@@ -465,3 +466,17 @@ def test_fma_rounds_once() -> None:
 def test_bit_counts(op: str, expected: list[int]) -> None:
     values = np.array([0, 16, -1], np.int8)
     assert one_op(f"%r = math.{op} %0 : i8", values, types="i8", result="i8").tolist() == expected
+
+
+def test_a_te_function_and_a_schedule_are_taken_as_they_are() -> None:
+    A = strata.te.placeholder((4, 3), name="A")
+    f = strata.te.function("f", [A], strata.te.nn.neg(A))
+    a, result = np.arange(12, dtype=np.float32).reshape(4, 3), np.empty((4, 3), np.float32)
+    np.testing.assert_array_equal(strata.interpret.evaluate(f, [a])[0], -a)
+    schedule = strata.Schedule(f)
+    schedule.reverse(schedule.get_loops(schedule.get_block(next(iter(schedule.program.blocks))))[0])
+    strata.interpret.run(schedule, [a, result])
+    np.testing.assert_array_equal(result, -a)
+    for call in (strata.interpret.evaluate, strata.interpret.run):
+        with pytest.raises(InputError, match="expected a module, a te function or a Schedule, not a int"):
+            call(3, [a])  # type: ignore[arg-type, operator]

@@ -8,6 +8,8 @@ import pytest
 import strata
 from compiler.support.errors import ScheduleError, TeError
 from strata import Schedule, TuningOptions, te
+from strata.intrinsics import find
+from strata.recipes import operands
 
 M, K, N = 32, 64, 48
 
@@ -119,7 +121,12 @@ def test_primitives_have_the_names_of_others() -> None:
     schedule.compute_inline("B")
     schedule.bind("i", "blockIdx.x")
     assert 'bind %i to "block_x"' in str(schedule.script) and "inline" in str(schedule.script)
-    for name, hint in (("tile", "split each loop"), ("vectorise", "vectorize"), ("lower", "strata.build")):
+    for name, hint in (
+        ("tile", "split each loop"),
+        ("vectorise", "; did you mean 'vectorize'?"),
+        ("interchange", "reorder puts loops"),
+        ("lower", "strata.build"),
+    ):
         with pytest.raises(AttributeError, match=hint):
             getattr(schedule, name)
     for name, hint in (("create_schedule", r"strata\.Schedule"), ("var", "static"), ("nothing", "has no 'nothing'")):
@@ -166,3 +173,24 @@ def test_a_convolution_says_what_stands_in_the_place_of_the_bias(given: object) 
     x, w = te.placeholder((1, 3, 8, 8), name="X"), te.placeholder((4, 3, 3, 3), name="W")
     with pytest.raises(TeError, match=r"in the place of the bias, the third argument.*stride=, padding= by name"):
         te.nn.conv2d(x, w, given)  # type: ignore[arg-type]
+
+
+def test_a_name_where_a_handle_is_needed_is_answered_with_the_call_that_gives_one() -> None:
+    A = te.placeholder((4, 6), name="A")
+    s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
+    for value, sentence in (
+        ("B", r"^'B' is a label: pass s\.get_block\('B'\)"),
+        ("i0", r"'i0' is a label: pass a handle that"),
+        ("x", "'x' is not the handle of a block or loop"),
+        (3, "3 is not the handle of a block or loop"),
+    ):
+        with pytest.raises(ScheduleError, match=sentence):
+            operands(s, value)  # type: ignore[arg-type]
+    with pytest.raises(ScheduleError, match="^there is no intrinsic 'x'"):
+        find("x")
+
+
+@pytest.mark.parametrize(("name", "meant"), [("multiply", "te.nn.mul"), ("subtract", "te.nn.sub")])
+def test_an_operator_by_the_name_of_another_tool(name: str, meant: str) -> None:
+    with pytest.raises(AttributeError, match=f"there is no operator '{name}'; it is {meant}"):
+        getattr(te.nn, name)

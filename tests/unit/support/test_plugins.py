@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
@@ -372,6 +373,52 @@ def mine(draft, label):
 def register(registry):
     registry.search_rule(mine)
 """
+
+
+def test_what_a_plugin_adds_is_found_by_dir_and_help() -> None:
+    Path("peel.py").write_text(PEEL)
+    Path("cube.py").write_text("def register(registry):\n    @registry.operator\n    def cube(x): return x\n")
+    assert "peel" not in dir(Schedule) and not hasattr(Schedule, "peel") and "cube" not in dir(te.nn)
+    with plugins.loaded(["peel.py", "cube.py"]):
+        schedule = Schedule(compiler.lower(compiler.pipeline.parse(PROGRAM)))
+        assert "peel" in dir(schedule) and "cube" in dir(te.nn)
+        assert inspect.getdoc(Schedule.peel) == "Run the last iteration by itself."
+        assert str(inspect.signature(Schedule.peel)) == "(self, loop: 'Handle | str') -> 'list[Handle]'"
+    with pytest.raises(AttributeError, match="there is no primitive 'peel'"):
+        assert Schedule.peel
+
+
+def test_a_wrong_name_in_a_pass_is_at_its_option(capsys: Said) -> None:
+    text = INTERCHANGE
+    for name, part in PARTS.items():
+        text = text.replace(name, part)
+    Path("mine.py").write_text(text)
+    assert strata_opt(["--load", "mine.py", "in.mlir", "-p", "te-to-loop,interchange{block=C inner=zz outer=m}"]) == 1
+    head, _, caret = capsys.readouterr().err.splitlines()
+    assert head == "<passes>:1:32: error: interchange: block 'C': it has no loop 'zz' (it has m)"
+    assert caret == " " * 31 + "^~~~~~~~"
+
+
+def test_the_passes_of_a_plugin_are_listed_with_their_docstrings(capsys: Said) -> None:
+    Path("mine.py").write_text(
+        PASS.replace('    name = "', '    """Swap loops. They must be two."""\n    name = "') % "pass"
+    )
+    assert strata_opt(["--load", "mine.py", "--list-passes"]) == 0
+    assert re.search(r"plugin mine:\n  swap-loops +Swap loops\n", capsys.readouterr().out)
+
+
+def test_where_load_stands(capsys: Said) -> None:
+    Path("mine.py").write_text(PASS % "pass")
+    assert strata(["--load", "mine.py", "plugins"]) == 1
+    said = refusal(capsys.readouterr().err)
+    assert said.endswith("--load stands behind the command: strata plugins --load FILE")
+    for words in (["db", "--load", "mine.py", "list", "s.db"], ["db", "list", "s.db", "--load", "mine.py"]):
+        assert strata(words) == 1
+        assert "s.db" in (said := capsys.readouterr().err) and "unrecognized" not in said
+    assert strata(["db", "list", "s.db", "--load", "none.py"]) == 1
+    assert "the plugin none.py cannot be read" in capsys.readouterr().err
+
+
 MALFORMED = {
     "nothing": (
         "return [label]",

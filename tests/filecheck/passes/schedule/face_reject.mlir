@@ -11,17 +11,17 @@
 // RUN: not strata-opt %s -p 'te-to-loop,loop-to-low,unroll{block=D loop=i}' 2>&1 | filecheck %s --check-prefix=LEVEL
 // RUN: not strata-opt %s -p 'apply-schedule{script="%t.none"}' 2>&1 | filecheck %s --check-prefix=FILE
 
-// A refusal is at the block that the pass was given, or else at the function; after a pass that has rewritten the
+// A name that is wrong is at the pass's option. A refusal is at the block that the pass was given, or else at the function; after a pass that has rewritten the
 // function the place is not known. Names that there are not are answered with those that there are.
 // BLOCK: face_reject.mlir:28:1: error: get_block: block 'E': there is none (there are T, D)
 // LOOP: face_reject.mlir:40:7: error: get_loops: block 'D': it has no loop 'k' (it has i, j)
 // SIZES: face_reject.mlir:40:7: error: tile: 1 sizes do not fit 2 axes
-// AT: face_reject.mlir:32:7: error: there is no loop 'E.i' (there are i, j); a loop around a block is written block.loop, with a block of T, D
-// ATLOOP: face_reject.mlir:32:7: error: get_loops: block 'D': it has no loop 'k' (it has i, j)
-// DOT: face_reject.mlir:32:7: error: there are 2 loops 'i': say which, 'T.i' or 'D.i'
+// AT: <passes>:1:20: error: compute-at: there is no loop 'E.i' (there are i, j); a loop around a block is written block.loop, with a block of T, D
+// ATLOOP: <passes>:1:20: error: compute-at: block 'D': it has no loop 'k' (it has i, j)
+// DOT: <passes>:1:20: error: compute-at: there are 2 loops 'i': say which, 'T.i' or 'D.i'
 // FUNCTION: error: the module has no function @g (it has f)
 // NOTHING: face_reject.mlir:40:7: error: bind-threads: it names no loop
-// MAP: face_reject.mlir:32:7: error: transform-layout: '(i, j) -> (i * j)' is not an affine map
+// MAP: <passes>:1:35: error: transform-layout: '(i, j) -> (i * j)' is not an affine map
 // LATER: error: vectorize: loop 'j': it is parallel already
 // LEVEL: error: unroll: no function of the module is at the loop level; lower it with te-to-loop
 // FILE: error: the script {{.*}}.none cannot be read
