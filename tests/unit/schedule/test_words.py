@@ -186,7 +186,7 @@ def test_a_name_where_a_handle_is_needed_is_answered_with_the_call_that_gives_on
     ):
         with pytest.raises(ScheduleError, match=sentence):
             operands(s, value)  # type: ignore[arg-type]
-    with pytest.raises(ScheduleError, match="^there is no intrinsic 'x'"):
+    with pytest.raises(ScheduleError, match=r"^there is no intrinsic 'x'"):
         find("x")
 
 
