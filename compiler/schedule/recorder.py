@@ -104,7 +104,15 @@ class Recorder(Unpicklable):
 
     def fork(self, judged: bool = True) -> tuple[Self, dict[Handle, Handle]]:
         """Copy the schedule, and map its handles to those of the copy. Without `judged`, steps of the copy are applied
-        without legality checks; `verify` then decides whether the result is legal."""
+        without legality checks; `verify` then decides whether the result is legal.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> (loop,) = s.get_loops("B")
+        >>> copy, handles = s.fork()
+        >>> copy.parallel(handles[loop])
+        >>> s.program.body[0].kind, copy.program.body[0].kind
+        ('serial', 'parallel')
+        """
         new = object.__new__(type(self))
         handles: dict[Handle, Handle] = {}
         new.name, new.unscheduled, new._module, new._written = self.name, self.unscheduled, self._module, None
@@ -121,18 +129,34 @@ class Recorder(Unpicklable):
         return self.fork()[0]
 
     def verify(self) -> Verdict:
-        """Prove or refute that the scheduled function computes the same as the original."""
+        """Prove or refute that the scheduled function computes the same as the original.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> outer, inner = s.split("B.i0", [2, 4])
+        >>> str(s.verify())
+        'proved'
+        """
         return verify_schedule(self.program, self.unscheduled)
 
     def label(self, handle: Handle) -> str:
-        """The label of the block or loop of a handle."""
+        """The label of the block or loop of a handle.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> s.label(s.get_block("B")), s.label(s.get_loops("B")[0])
+        ('B', 'i0')
+        """
         if isinstance(handle, SSAValue) and handle in self._state.units:
             return self._state.names[handle]
         value = self._value(handle)
         return self.program.loops[value].label if isinstance(value, int) else value
 
     def extent(self, loop: Handle) -> int:
-        """The extent of a loop."""
+        """The extent of a loop.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> s.extent(s.get_loops("B")[0])
+        8
+        """
         if isinstance(loop, SSAValue) and loop in self._state.units:
             return 1
         value = self._value(loop)
@@ -141,7 +165,12 @@ class Recorder(Unpicklable):
         return self.program.loops[value].extent
 
     def value(self, parameter: Size) -> int:
-        """The integer of a parameter, or of a constant."""
+        """The integer of a parameter, or of a constant.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> s.value(s.sample_categorical([4, 8], decision=1))
+        8
+        """
         if isinstance(parameter, int):
             return parameter
         value = self._state.values.get(parameter) if isinstance(parameter, SSAValue) else None
@@ -150,14 +179,26 @@ class Recorder(Unpicklable):
         return value
 
     def when(self, choice: Handle) -> Program:
-        """The program before a choice was decided, by any result of the choice."""
+        """The program before a choice was decided, by any result of the choice.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> choice, decided = s.sample_categorical([4, 8], decision=1), s.program
+        >>> loops = s.split("B.i0", [None, choice])
+        >>> s.when(choice) is decided
+        True
+        """
         decided = self._state.decided.get(choice) if isinstance(choice, SSAValue) else None
         if decided is None:
             raise ScheduleError("it is not the handle of a choice of this schedule", "when")
         return decided
 
     def meaning(self, handle: Handle) -> int | str:
-        """The number of the loop, or the label of the block, of a handle that may be consumed."""
+        """The number of the loop, or the label of the block, of a handle that may be consumed.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> s.meaning(s.get_block("B")), s.meaning(s.get_loops("B")[0])
+        ('B', 0)
+        """
         value = self._state.values.get(handle) if isinstance(handle, SSAValue) else None
         if value is None:
             raise ScheduleError(self._no_handle(handle), "meaning")
@@ -183,7 +224,16 @@ class Recorder(Unpicklable):
         return f"{shown} is not the handle of a block or loop of this schedule"
 
     def python(self, schedule: str = "s") -> str:
-        """The script as a Python function of a schedule, which records the same script."""
+        """The script as a Python function of a schedule, which records the same script.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> s.parallel("B.i0")
+        >>> print(s.python())
+        def schedule(s):
+            B = s.get_block('B')
+            i0, = s.get_loops(B)
+            s.parallel(i0)
+        """
         return as_python(self.script, schedule)
 
     def apply(self, script: Script, judged: bool = True) -> Self:
@@ -192,6 +242,13 @@ class Recorder(Unpicklable):
         A script is IR, such as another schedule's `script`, the text that this prints as, or the path of a file.
         Without `judged`, legality is not checked, which halves the time; `verify` then decides it.
         Raises ScheduleError at the first refusal, with the op as its `op`; earlier steps stay applied.
+
+        >>> A = te.placeholder((64,), name="A")
+        >>> f = te.function("f", [A], te.nn.exp(A, name="B"))
+        >>> s = Schedule(f)
+        >>> s.parallel("B.i0")
+        >>> Schedule(f).apply(str(s.script)).program == s.program
+        True
         """
         sequence = script_of(script)
         self._includer = None
@@ -211,6 +268,14 @@ class Recorder(Unpicklable):
         schedule, `judged` is as in `apply`.
 
         Raises ScheduleError, with the op as its `op`.
+
+        >>> A = te.placeholder((64,), name="A")
+        >>> f = te.function("f", [A], te.nn.exp(A, name="B"))
+        >>> s, other = Schedule(f), Schedule(f)
+        >>> block = other.get_block("B")
+        >>> (copy,) = s.step(block.owner, {other.root: s.root})
+        >>> s.label(copy)
+        'B'
         """
         if not isinstance(op, SchedOp):
             name = op.name if isinstance(op, Operation) else type(op).__name__
@@ -235,6 +300,11 @@ class Recorder(Unpicklable):
         `sizes` are integers, or lists of the factors of an extent, by the names of the recipe's choices; those that are
         missing are the recipe's own. Raises ScheduleError for an unknown recipe, way or size, and for a step that is
         refused; earlier steps stay applied.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 256), name="B")))
+        >>> s.include("vectors", "B")
+        >>> s.program.loops[s.meaning(s.get_loops("B")[-1])].kind
+        'vectorized'
         """
         with refused_by("include"):
             label = block if isinstance(block, str) else self._state.block(block)
@@ -259,6 +329,11 @@ class Recorder(Unpicklable):
         """Apply a primitive to the arguments of its method, record its op, and return its results.
 
         Raises ScheduleError.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> loops = s.call(strata.schedule.PRIMITIVES["split"], "B.i0", [2, 4])
+        >>> [s.extent(loop) for loop in loops]
+        [2, 4]
         """
         if not isinstance(primitive, Primitive):
             raise ScheduleError(f"it takes a declared primitive, not a {type(primitive).__name__}", "call")
@@ -295,7 +370,13 @@ class Recorder(Unpicklable):
 
     def handle_on(self, value: int | str) -> Handle | None:
         """The latest live handle on a loop, by its number, or on a block, by its label; None if there is none. Raises
-        ScheduleError for any other value."""
+        ScheduleError for any other value.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> block = s.get_block("B")
+        >>> s.handle_on("B") is block, s.handle_on("C")
+        (True, None)
+        """
         if not isinstance(value, int | str):
             raise ScheduleError(
                 f"it takes a loop's number or a block's label, not a {type(value).__name__}", "handle_on"
@@ -325,7 +406,14 @@ class Recorder(Unpicklable):
         tiles: Sequence[Size] = (),
         order: Sequence[int] = (),
     ) -> None:
-        """Index a temporary through a map, or a Python function of its indices; or store it in blocks."""
+        """Index a temporary through a map, or a Python function of its indices; or store it in blocks.
+
+        >>> A = te.placeholder((8, 4), name="A")
+        >>> s = Schedule(te.function("f", [A], te.nn.exp(te.nn.relu(A, name="B"), name="C")))
+        >>> s.transform_layout("B", "B", lambda i, j: (j, i))
+        >>> s.program.buffers["B"].shape
+        (4, 8)
+        """
         layout = by if by is None or isinstance(by, AffineMap) else self._layout(buffer, by)
         self.call(PRIMITIVES["transform_layout"], block, buffer, layout, tiles, order)
 
@@ -352,20 +440,36 @@ class Recorder(Unpicklable):
         decision: int | None = None,
         name: str | None = None,
     ) -> Handle:
-        """Choose one of several integers, uniformly without probabilities. `name` is the name of the handle."""
+        """Choose one of several integers, uniformly without probabilities. `name` is the name of the handle.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> loops = s.split("B.i0", [None, s.sample_categorical([4, 8], decision=1)])
+        >>> s.extent(loops[1])
+        8
+        """
         (chosen,) = self.call(PRIMITIVES["sample_categorical"], candidates, probabilities, decision)
         if name is not None and SSAValue.is_valid_name(name):
             chosen.name_hint = name
         return chosen
 
     def multiple(self, size: Size, factor: int) -> Size:
-        """A multiple of a parameter, or of a constant."""
+        """A multiple of a parameter, or of a constant.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> s.value(s.multiple(s.sample_categorical([4, 8], decision=1), 2))
+        16
+        """
         if isinstance(size, int):
             return size * integer("factor", factor, -LARGEST, LARGEST, ScheduleError)
         return self.call(PRIMITIVES["multiple"], size, factor)[0]
 
     def product(self, *sizes: Size) -> Size:
-        """The product of parameters and constants."""
+        """The product of parameters and constants.
+
+        >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 8), name="B")))
+        >>> s.value(s.product(3, s.sample_categorical([4, 8], decision=1)))
+        24
+        """
         number = prod(size for size in sizes if isinstance(size, int))
         params = [size for size in sizes if not isinstance(size, int)]
         if not params:
