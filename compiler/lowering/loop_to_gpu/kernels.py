@@ -22,7 +22,7 @@ from compiler.lowering.loop_to_low.function import allocation, arguments_by_name
 from compiler.lowering.loop_to_low.literals import ConstantGlobals
 from compiler.lowering.loop_to_low.nests import emit
 from compiler.lowering.loop_to_low.private import private_parts
-from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
+from compiler.lowering.loop_to_low.scopes import INDEX, InsertionScope, Scopes
 from compiler.program.names import fresh
 from compiler.program.tree import Alloc, Buffer, Loop, Program, blocks_in, loops_in, walk
 from compiler.program.tree import Block as Computed
@@ -153,7 +153,7 @@ class _KernelLowering:
 
     def _kernel(self, name: str, node: Loop | Computed, shape: LaunchShape, used: Sequence[Buffer]) -> KernelOp:
         body = entry_block(used)
-        scopes = Scopes([Scope(body)], ranges=dict(self.program.ranges))
+        scopes = Scopes([InsertionScope(body)], ranges=dict(self.program.ranges))
         context = Context(self.program, scopes, self.policy, arguments_by_name(used, body))
         read_names = {buffer for block in blocks_in(node) for buffer in block.sources}
         literals = [literal for literal in self.program.literals if literal.buffer.name in read_names]

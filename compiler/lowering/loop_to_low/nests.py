@@ -24,7 +24,7 @@ from compiler.lowering.loop_to_low.function import allocation, arguments_by_name
 from compiler.lowering.loop_to_low.gathers import emit_gather
 from compiler.lowering.loop_to_low.literals import ConstantGlobals, declare_constants, module_symbols
 from compiler.lowering.loop_to_low.prefetches import emit_prefetches
-from compiler.lowering.loop_to_low.scopes import INDEX, Scope, Scopes
+from compiler.lowering.loop_to_low.scopes import INDEX, InsertionScope, Scopes
 from compiler.lowering.loop_to_low.streams import check_streamed, streamed_buffers
 from compiler.lowering.loop_to_low.tensor import emit_tensorized, fragment_type
 from compiler.lowering.loop_to_low.threads import emit_bound, emit_on_chip, emit_stage
@@ -45,7 +45,7 @@ def lower_function(function: FuncOp, policy: Policy) -> None:
     if unsigned:
         function.attributes["unsigned"] = DenseArrayBase.from_list(i64, unsigned)
     body = entry_block(program.arguments)
-    scopes = Scopes([Scope(body)], ranges=dict(program.ranges))
+    scopes = Scopes([InsertionScope(body)], ranges=dict(program.ranges))
     context = Context(program, scopes, policy, arguments_by_name(program.arguments, body))
     constants = ConstantGlobals(program.name, module_symbols(function))
     context.add_constants(constants.get(program.literals, scopes))

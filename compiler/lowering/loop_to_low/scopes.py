@@ -26,7 +26,7 @@ INDEX = IndexType()
 
 
 @dataclass
-class Scope:
+class InsertionScope:
     """A block under construction, and the values computed in it by key."""
 
     block: Block
@@ -37,7 +37,7 @@ class Scope:
 class Scopes:
     """The stack of scopes, the variables bound in them (`home`: the level of the scope), and their ranges."""
 
-    stack: list[Scope]
+    stack: list[InsertionScope]
     bound: dict[int, SSAValue] = field(default_factory=dict)
     home: dict[int, int] = field(default_factory=dict)
     ranges: dict[int, lin.Range] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Scopes:
     def region(self) -> Iterator[Block]:
         """Open a region; ops are appended to it within the context."""
         body = Block()
-        self.stack.append(Scope(body))
+        self.stack.append(InsertionScope(body))
         yield body
         self.stack.pop()
 

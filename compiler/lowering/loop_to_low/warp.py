@@ -124,7 +124,6 @@ def _check_space(nest: Operands, reference: Reference, spaces: Sequence[str]) ->
 
 
 def _is_multiple(forms: Sequence[Linear], shape: Sequence[int], width: int) -> bool:
-    """Return whether an offset is always a multiple of `width` elements."""
     steps = [forms[-1].constant, *(factor for _, factor in forms[-1].terms)]
     if any(form.terms or form.constant for form in forms[:-1]):
         steps.append(shape[-1])

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from compiler.affine import linear as lin
 from compiler.affine.linear import Linear, Range
-from compiler.lowering.low_to_llvm.function import FunctionEmitter, Layout
+from compiler.lowering.low_to_llvm.function import BufferLayout, FunctionEmitter
 from compiler.lowering.low_to_llvm.types import buffer_type, byte_size
 from compiler.support.errors import LoweringError
 
@@ -38,9 +38,9 @@ def element_address(f: FunctionEmitter, op: Operation, buffer: SSAValue, indices
     )
 
 
-def _layout(type: Attribute) -> Layout:
+def _layout(type: Attribute) -> BufferLayout:
     shape = buffer_type(type).get_shape()
-    return Layout(prod(shape), byte_size(buffer_type(type).element_type), lin.strides(shape))
+    return BufferLayout(prod(shape), byte_size(buffer_type(type).element_type), lin.strides(shape))
 
 
 def _weighted_sum(f: FunctionEmitter, indices: Sequence[SSAValue], factors: Sequence[int]) -> Linear:
@@ -66,7 +66,7 @@ def _buffer_alignment(f: FunctionEmitter, buffer: SSAValue) -> int:
     return f.alignments[buffer]
 
 
-def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, layout: Layout) -> str:
+def _address(f: FunctionEmitter, buffer: SSAValue, form: Linear, layout: BufferLayout) -> str:
     """Emit the pointer of a form. The varying part alone may be out of bounds until the constant is added: then it is
     not inbounds."""
     varying, size, pointer = Linear(form.terms, 0), layout.size, f.use(buffer)

@@ -25,7 +25,7 @@ PURE = "nounwind willreturn memory(none)"
 
 
 @dataclass(frozen=True)
-class Layout:
+class BufferLayout:
     """The layout of a buffer: its number of elements, their bytes, and the strides of its dimensions in elements."""
 
     length: int
@@ -44,7 +44,7 @@ class FunctionEmitter:
         self.alloca_bytes = 0
         self.names: dict[SSAValue, str] = {}
         self.alignments: dict[SSAValue, int] = {}
-        self.layouts: dict[SSAValue, Layout] = {}
+        self.layouts: dict[SSAValue, BufferLayout] = {}
         self.externals: set[str] = set()
         self.outlined: list[str] = []
         self.label = "entry"
