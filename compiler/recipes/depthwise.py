@@ -108,13 +108,14 @@ def by_pixels(s: Schedule, block: Handle, epilogue: Handle | None, tiles: PixelT
     groups, *filters = s.split(channel, [None, share]) if share > 1 else [channel]
     along, reduction = loops[: spatial - 2], loops[spatial - 2 :]
     sizes = dict(zip(along[-2:], [[tiles.rows], vectors_of(tiles.vectors, lanes)][-len(along) :], strict=True))
-    tile = register_tile(s, [images, groups, *filters, *along], reduction, along[-2:], sizes, tail="pad")
+    tile = register_tile(s, [images, groups, *filters, *along], reduction, along[-2:], sizes, "pad", reordered=False)
     c, *taps = reduction
     outside = tile.around[-len(sizes) :]
     pad = None
     if step > 1 or not tiles.unrolled or any(s.extent(loop) > 1 for loop in outside):
         bordered = any(access.where for access in node_of(s, block).reads if access.buffer == image.buffer)
         pad = s.pad(block, image.buffer) if bordered else s.cache_read(block, image.buffer, "global")
+    tile.reorder(s)
     s.reverse_compute_at(epilogue, outside[-1])
     if pad is not None:
         s.compute_at(pad, groups)

@@ -228,9 +228,10 @@ def pointwise(
     pack = s.pack(block, weights.buffer, [tiles.rows, *(1 for _ in weights.index[1:])])
     sizes = {pixel: vectors_of(tiles.vectors, lanes), loops.filters: [tiles.rows]}
     around, reduction = [loops.images, pixel, *tapped, loops.filters], [loops.channels, *loops.taps]
-    tile = register_tile(s, around, reduction, [loops.filters, pixel], sizes, tail="pad")
+    tile = register_tile(s, around, reduction, [loops.filters, pixel], sizes, "pad", reordered=False)
     _, panels, *rows, filters = tile.around
     copy = _bordered(s, block, copy)
+    tile.reorder(s)
     s.compute_at(copy, panels if together else [panels, *rows][-1])
     s.reverse_compute_at(epilogue, filters)
     for each in (copy, epilogue):

@@ -12,7 +12,7 @@ from compiler.program.body import Read
 from compiler.program.tree import Block
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.elementwise import is_costly, is_cut
-from compiler.recipes.steps import along, contiguous, in_vectors, nest, node_of, refusal, split_loops
+from compiler.recipes.steps import by_axis, contiguous, in_vectors, nest, node_of, refusal, split_loops
 from compiler.schedule import Handle, Schedule
 from compiler.types.elements import element_bytes
 
@@ -101,9 +101,11 @@ def transposed(s: Schedule, block: Handle, lanes: int = 16) -> None:
     if turned is None:
         raise refusal(s, block, "transposed", "it does not read along one axis and write along another")
     nest(s, block, "transposed", fewest=2)
-    target, source = (along(s, block, axis)[-1] for axis in turned)
+    loops = by_axis(s, block)
+    target, source = (loops[axis][-1] for axis in turned)
     _without_rests(s, block, {s.label(target), s.label(source)}, lanes)
-    target, source = (along(s, block, axis)[-1] for axis in turned)
+    loops = by_axis(s, block)
+    target, source = (loops[axis][-1] for axis in turned)
     names = [s.label(target), s.label(source)]
     outer = [h for h in s.get_loops(block) if s.label(h) not in names]
     (far, *near), (wide, *vector) = (

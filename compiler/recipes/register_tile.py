@@ -28,6 +28,10 @@ class RegisterTile:
     reduction: list[Handle]
     tile: list[Handle]
 
+    def reorder(self, s: Schedule) -> None:
+        """Put the loops in this order."""
+        s.reorder(*self.around, *self.reduction, *self.tile)
+
 
 def register_tile(
     s: Schedule,
@@ -36,6 +40,7 @@ def register_tile(
     tile: Sequence[Handle],
     sizes: Sizes,
     tail: str = "guard",
+    reordered: bool = True,
 ) -> RegisterTile:
     """Split the loops of a block by sizes and order them: loops around a register tile, the reduction, the tile.
 
@@ -44,8 +49,9 @@ def register_tile(
         n.0 { k.0 { m.0 { n.1 = 4 { m.1 = 8 { k.1 = 256 { m.2 = 6 { n.2 = 2 { n.3 = 16 { C } } } } } } } } }
 
     A split loop is named once for each of its levels, the outermost first; its last mention takes the levels that are
-    left. Callers then move the copies of operands and the epilogue, and end with `accumulate`. Source: multi-level
-    tiles as in Ansor (OSDI 2020) and TVM's MultiLevelTiling.
+    left. Callers then move the copies of operands and the epilogue, and end with `accumulate`. Unless `reordered`,
+    they order the loops, after copies that depend on the splits. Source: multi-level tiles as in Ansor (OSDI 2020) and
+    TVM's MultiLevelTiling.
     """
     levels = {loop: s.split(loop, [None, *inner], tail=tail) for loop, inner in sizes.items()}
     mentions = Counter((*around, *reduction, *tile))
@@ -58,7 +64,8 @@ def register_tile(
         return handles[:count]
 
     done = RegisterTile(*([h for loop in loops for h in taken(loop)] for loops in (around, reduction, tile)))
-    s.reorder(*done.around, *done.reduction, *done.tile)
+    if reordered:
+        done.reorder(s)
     return done
 
 
