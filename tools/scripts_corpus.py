@@ -52,7 +52,7 @@ def _over_time(taps: tuple[int, int, int], stride: tuple[int, int, int]) -> te.F
 
 
 def _channels_last(filters: int, taps: int, depthwise: bool, padding: int, stride: int = 1) -> te.Function:
-    """A convolution of channels last, which laws make of networks alone."""
+    """A convolution with channels last, which otherwise only laws on networks make."""
     x = te.placeholder((1, 15, 17, 24), name="X")
     border = ((0, 0), (padding, padding), (padding, padding), (0, 0))
     image = nn.pad(x, border) if padding else x
@@ -133,7 +133,7 @@ FOR_GPU: dict[str, Make] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A program for a machine: what it is derived from, and for what."""
+    """A program, a machine and a number of threads."""
 
     name: str
     make: Make
@@ -141,7 +141,7 @@ class Case:
     threads: int
 
     def tasks(self) -> Sequence[SearchTask]:
-        """The tasks of its groups; inputs whose names begin with W or b are constants, as in the benchmarks."""
+        """Return the tasks of its groups; inputs with names in W or b are constants, as in the benchmarks."""
         function = self.make()
         if self.machine not in MACHINES:
             task = SearchTask(function, target="cuda", arch=self.machine)
@@ -153,11 +153,11 @@ class Case:
 
     @property
     def label(self) -> str:
-        """The name, the machine and the threads."""
+        """The name, the machine and the threads, as in the corpus."""
         return f"{self.name}, {self.machine}, {self.threads} threads"
 
     def scripts(self) -> Iterator[tuple[str, str]]:
-        """The name and the text of each script, the preferred ones of a group first."""
+        """Iterate over the names and texts of its scripts, the preferred one of a group first."""
         for group, task in enumerate(self.tasks()):
             for number, sketch in enumerate(task.derived.sketches):
                 yield (
@@ -167,7 +167,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """All cases; those for GPUs with their architecture as the machine."""
+    """Iterate over all cases; the machine of a GPU is its architecture."""
     programs: dict[str, Make] = {f"preset {name}": partial(_preset, name) for name in PRESETS}
     programs |= {f"{family}/{name}": make for family, some in FAMILIES.items() for name, make in some.items()}
     programs |= {f"{net}/{name}": partial(_layer, net, name) for net, some in LAYERS.items() for name in some}
@@ -188,28 +188,28 @@ def _layer(network: str, name: str) -> te.Function:
 
 
 def _chosen(patterns: Sequence[str]) -> Iterator[Case]:
-    """The cases whose names match one of some patterns; all without any."""
+    """Iterate over the cases whose labels begin with a match of one of the patterns; all without patterns."""
     return (case for case in cases() if not patterns or any(fnmatch(case.label, f"{pattern}*") for pattern in patterns))
 
 
 def corpus(patterns: Sequence[str] = ()) -> dict[str, str]:
-    """The text of every script by its name."""
+    """Return the text of every script by its name."""
     return {name: text for case in _chosen(patterns) for name, text in case.scripts()}
 
 
 def read(path: Path) -> dict[str, str]:
-    """The corpus that a file has."""
+    """Return the corpus in a file."""
     entries = (entry.split("\n", 1) for entry in path.read_text().split(SEPARATOR)[1:])
     return dict(entries)
 
 
 def _label_of(name: str) -> str:
-    """The label of the case that a script is of."""
+    """Return the label of a script's case."""
     return name.rsplit(", ", 2)[0]
 
 
 def loops_of(task: SearchTask, text: str) -> str:
-    """The loops that a script makes; the reason where it is refused."""
+    """Return the loops that a script makes; the reason if it is refused."""
     try:
         script = parse(text.split("\n", 1)[1], "the script")
         return str(write(Schedule(task.schedule.module).apply(script).program))
@@ -218,7 +218,7 @@ def loops_of(task: SearchTask, text: str) -> str:
 
 
 def compare(before: dict[str, str], after: dict[str, str]) -> int:
-    """Print which scripts differ; returns how many."""
+    """Print the scripts that differ, and return their count."""
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     tasks: dict[str, Sequence[SearchTask]] = {}
     by_label = {case.label: case for case in cases()}

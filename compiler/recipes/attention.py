@@ -234,7 +234,7 @@ def _for_rows(s: Schedule, stage: Handle, block: Handle, rows: Handle, tiles: At
 
 
 def _add_single_loops(s: Schedule, stage: Handle, shape: Sequence[int]) -> None:
-    """Add loops of one iteration to a copy for the extents of one in the shape of heads and rows."""
+    """Split loops of one iteration off a copy, which has none for heads or rows of extent one."""
     for n, size in enumerate(shape):
         loops = nest(s, stage, "attention")
         if size == 1 and n == len(loops):

@@ -17,7 +17,7 @@ def pack_panels(
       ->
         for b { alloc K.pack[1, n.0, d, 64];  K.pack[0, n.0, d, n.1] = K[b, 64*n.0 + n.1, d];  C reads K.pack }
 
-    Elements beyond the operand are zero. Gives the block that copies. Requires that the axis indexes one dimension of
+    Elements beyond the operand are zero. Returns the block that copies. Requires that the axis indexes one dimension of
     the operand. Source: the packing of BLIS, Van Zee and van de Geijn 2015.
     """
     node = node_of(s, block)

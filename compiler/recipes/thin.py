@@ -195,7 +195,7 @@ def streams(
 def _around(
     s: Schedule, block: Handle, long: Handle, short: Handle | None, tile: ThinTile
 ) -> tuple[Handle, list[Handle]]:
-    """Return the loop over the reduction, and the loops that are in no tile."""
+    """Return the loop over the reduction, and the loops other than it, `long` and `short`."""
     require_sizes(s, block, "thin product", rows=tile.rows, columns=tile.columns, depth=tile.depth)
     *spatial, k = s.get_loops(block)
     taken = {s.label(loop) for loop in (long, short) if loop is not None}
