@@ -20,8 +20,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from compiler.autotune.tasks.account import Account, Turn
 from compiler.autotune.tasks.allocation import ALLOCATIONS, Allocation
+from compiler.autotune.tasks.task_state import TaskState, Turn
 from compiler.support.errors import InputError
 from compiler.support.files import read
 from compiler.support.text import duration
@@ -55,7 +55,7 @@ def replay(turns: Iterable[Turn], allocation: Allocation, timed: bool = False) -
     left: dict[str, list[Turn]] = {}
     for turn in turns:
         left.setdefault(turn.task, []).append(turn)
-    accounts = {name: Account(first[0].weight, estimate=_size(first)) for name, first in left.items()}
+    accounts = {name: TaskState(first[0].weight, estimate=_size(first)) for name, first in left.items()}
     trials, spent = 0, 0.0
     while True:
         ready = {name: account for name, account in accounts.items() if left[name]}
@@ -75,7 +75,7 @@ def _size(turns: list[Turn]) -> float:
     return next((turn.weight * turn.after for turn in turns if turn.after is not None), 0.0)
 
 
-def _whole(accounts: Mapping[str, Account]) -> float | None:
+def _whole(accounts: Mapping[str, TaskState]) -> float | None:
     if any(account.seconds is None for account in accounts.values()):
         return None
     return sum(account.together for account in accounts.values())

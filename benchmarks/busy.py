@@ -25,9 +25,9 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from benchmarks.tuning import by_database
+from compiler.autotune.display.progress import Progress
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tell.progress import Progress
 from compiler.bench import contenders, workloads
 from compiler.bench.contenders import Contender, Settings
 from compiler.bench.harness import Measurement, Plan, measure

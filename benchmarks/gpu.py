@@ -25,9 +25,9 @@ from rich.console import Console
 from rich.table import Table
 
 from compiler import te
+from compiler.autotune.display.facts import ceiling_share
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tell.facts import ceiling_share
 from compiler.bench import workloads
 from compiler.cli.printing import sentence
 from compiler.cli.values import positive, scale

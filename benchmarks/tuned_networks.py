@@ -25,8 +25,8 @@ from torch import Tensor, nn
 
 from benchmarks.torch_models import MODELS, PEERS, in_turns
 from compiler.autotune import SearchTask, TuningOptions
-from compiler.autotune.tell.facts import ceiling_share
-from compiler.autotune.tell.operator import operator
+from compiler.autotune.display.facts import ceiling_share
+from compiler.autotune.display.operator import operator
 from compiler.database import Record
 from compiler.driver.building import build
 from compiler.frontends.model import Imported

@@ -18,8 +18,8 @@ from benchmarks.defaults.__main__ import PROBE, work
 from benchmarks.defaults.timing import least
 from compiler import te
 from compiler.alternatives import Conditions
+from compiler.autotune.display.operator import operator
 from compiler.autotune.measure.turns import ProfiledProgram
-from compiler.autotune.tell.operator import operator
 from compiler.bench.error_bounds import Array
 from compiler.driver.building import build_scheduled, chosen_partition, records_of, source_of
 from compiler.driver.parts.groups import Group

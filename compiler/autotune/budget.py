@@ -21,14 +21,14 @@ UNLIMITED = (20.0, 0.2)
 class Budget:
     """The remaining budget of a run.
 
-    Trials are those that the database has of its tasks, as `has` sets them. Seconds count from `options.began`, else
-    from the construction. flying: the trials under way. turned: the seconds that the leaders' turns took.
+    Trials are those that the database has of its tasks, see `record_trials`. Seconds count from `options.began`, else
+    from the construction. in_flight: the trials under way. turn_seconds: the seconds that the leaders' turns took.
     """
 
     options: TuningOptions
     began: float = field(default_factory=lambda: perf_counter())
-    flying: int = 0
-    turned: float = 0.0
+    in_flight: int = 0
+    turn_seconds: float = 0.0
     _trials: dict[str, int] = field(default_factory=dict)
     _measured: int = 0
     _measuring: float = 0.0
@@ -51,29 +51,29 @@ class Budget:
         """The trials of all tasks."""
         return sum(self._trials.values())
 
-    def has(self, task: str, trials: int) -> None:
+    def record_trials(self, task: str, trials: int) -> None:
         """Set the number of trials of a task."""
         self._trials[task] = trials
 
     @property
-    def searching(self) -> bool:
+    def has_search_time(self) -> bool:
         """Whether there is time for trials."""
         limit = self.options.seconds
         return limit is None or self.seconds < limit * (1 - RESERVE)
 
     @property
-    def spent(self) -> float:
+    def spent_share(self) -> float:
         """The spent share of the trials or of the seconds, whichever is larger."""
         of_trials = 0.0 if self.options.trials is None else self.trials / self.options.trials
         of_seconds = 0.0 if self.options.seconds is None else self.seconds / self.options.seconds
         return max(of_trials, of_seconds)
 
     @property
-    def wanted(self) -> int:
+    def next_batch_size(self) -> int:
         """The number of trials to begin now: a batch, fewer if the budget ends sooner, 0 when it is spent."""
-        if not self.searching:
+        if not self.has_search_time:
             return 0
-        trials = self.trials + self.flying
+        trials = self.trials + self.in_flight
         remaining_trials = self.options.batch if self.options.trials is None else self.options.trials - trials
         return max(0, min(self.options.batch, remaining_trials, self._in_time()))
 
@@ -85,24 +85,24 @@ class Budget:
         remaining_seconds = self.options.seconds * (1 - RESERVE) - self.seconds
         return max(1, int(remaining_seconds * self._measured / self._measuring))
 
-    def measured(self, count: int, seconds: float) -> None:
+    def add_trials(self, count: int, seconds: float) -> None:
         """Add `count` trials that took `seconds` together."""
         self._measured += count
         self._measuring += seconds
 
     @property
-    def half_way_turns(self) -> float:
+    def halfway_turn_seconds(self) -> float:
         """The seconds that the leaders' turns may take half-way: a third of the seconds reserved for them."""
         return (self._unlimited if self.options.seconds is None else self.options.seconds * RESERVE) / 3
 
-    def last_turns(self, share: float = 1.0) -> float:
+    def final_turn_seconds(self, share: float = 1.0) -> float:
         """The seconds that the leaders' turns may take at the end: a share of the remaining time."""
         remaining = (
-            self._unlimited - self.turned if self.options.seconds is None else self.options.seconds - self.seconds
+            self._unlimited - self.turn_seconds if self.options.seconds is None else self.options.seconds - self.seconds
         )
         return share * remaining
 
     @property
     def _unlimited(self) -> float:
         """The seconds of all the leaders' turns in a run without a limit of seconds."""
-        return max(UNLIMITED[0], UNLIMITED[1] * (self.seconds - self.turned))
+        return max(UNLIMITED[0], UNLIMITED[1] * (self.seconds - self.turn_seconds))

@@ -10,9 +10,9 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+from compiler.autotune.display.progress import Progress
 from compiler.autotune.search.options import MOST, Options
 from compiler.autotune.tasks.allocation import ALLOCATIONS
-from compiler.autotune.tell.progress import Progress
 from compiler.support.errors import InputError
 from compiler.support.files import named
 from compiler.support.validation import flag, instance, integer, line, positive, seconds, several
@@ -36,7 +36,7 @@ class TuningOptions:
     allocation: how the groups of a whole program share trials and seconds: `gain` prefers the group that promises to
     save most of the program's time, `turns` is round robin (see `compiler.autotune.tasks.allocation`).
     scheduler: the address of a dask scheduler whose workers measure instead of this machine. patience: the seconds
-    after which a job of a silent worker is given to another one (see docs/fleet.md).
+    after which a job of a ignore_step worker is given to another one (see docs/fleet.md).
     num_measure_trials: TVM's name of `trials`.
     callbacks: called after each trial, once it is on disk, and at each change of phase. An exception ends the run.
     show: True draws a live table on a terminal and prints lines elsewhere, False shows nothing. None draws the table

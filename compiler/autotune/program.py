@@ -10,9 +10,9 @@ from typing import Any, Self, TypeAlias
 from xdsl.dialects.builtin import ModuleOp
 
 from compiler.alternatives import Conditions
+from compiler.autotune.display.forms import GroupForm
 from compiler.autotune.tasks.chosen_forms import ChosenForms
-from compiler.autotune.tell.forms import GroupForm
-from compiler.autotune.workloads import made
+from compiler.autotune.workloads import task_program
 from compiler.database import Key
 from compiler.database.outcome import NETWORK, TIMINGS, WARM
 from compiler.database.program import text_of
@@ -76,7 +76,9 @@ class TaskProgram(Unpicklable):
         self.known = dict(model.constants) if isinstance(model, Imported) else {}
         constants = (*self.known, *constants)
         group = func if isinstance(func, Group) else None
-        self.func = group.loops if group else model.function if isinstance(model, Imported) else made(func, args)
+        self.func = (
+            group.loops if group else model.function if isinstance(model, Imported) else task_program(func, args)
+        )
         self.constants = constants
         self.error = checked_error(error)
         conditions = Conditions(self.machine, policy, error=self.error)
@@ -211,10 +213,10 @@ class TaskProgram(Unpicklable):
     def compute_dag(self) -> str:
         """The computation as text, a statement a line: buffers, then blocks with their axes and operands; of a whole
         program group by group."""
-        from compiler.autotune.tell.description import described, indented
+        from compiler.autotune.display.description import indented, program_listing
 
         if not self.groups:
-            return described(self._spoken_program)
+            return program_listing(self._spoken_program)
         return "\n".join(
             f"{group.name}, {counted(group.occurrences, 'call')}:\n{indented(group.compute_dag)}"
             for group in self.groups

@@ -37,8 +37,8 @@ from compiler.support.validation import instance
 from compiler.types.machines import host
 
 if TYPE_CHECKING:
-    from compiler.autotune.tasks.in_place import Finals
-    from compiler.autotune.tell.breakdown import Breakdown
+    from compiler.autotune.display.breakdown import Breakdown
+    from compiler.autotune.tasks.in_place import ComparisonSetup
     from compiler.autotune.tuner import TuningProblem
 
 MODES = ("script", "steps", "python")
@@ -98,14 +98,14 @@ class SearchTask(TaskProgram):
         at the end each group's record with its default; `apply_best` takes the faster ones. A terminal shows the
         progress, unless `options.show` is False.
         """
-        from compiler.autotune.tell.views import watched
+        from compiler.autotune.display.views import with_view
 
         stated = TuningOptions() if options is None else instance("what to tune by", options, TuningOptions)
-        with watched(self, stated) as watch:
+        with with_view(self, stated) as watch:
             return self._tune(watch)
 
     def _tune(self, options: TuningOptions) -> Best | None:
-        from compiler.autotune.tasks.scheduler import Weighted, tune_together
+        from compiler.autotune.tasks.scheduler import WeightedTask, tune_together
         from compiler.autotune.tuner import tune
 
         if self._has_forms:
@@ -118,14 +118,14 @@ class SearchTask(TaskProgram):
             if options.path is not None:
                 with Database(options.path) as database:
                     database.keep(self._whole.stored(self.name))
-            weighted = [Weighted(group._problem(options), group.occurrences) for group in self.groups]
+            weighted = [WeightedTask(group._problem(options), group.occurrences) for group in self.groups]
             return tune_together(weighted, options, self._finals(self._whole) if self.machine == host() else None)
         return tune(self._problem(options), options)
 
-    def _finals(self, program: GroupedProgram) -> Finals:
+    def _finals(self, program: GroupedProgram) -> ComparisonSetup:
         """The set-up of the final comparison of default and record of each group inside a whole program."""
         from compiler.autotune.measure.turns import ProfiledProgram
-        from compiler.autotune.tasks.in_place import Finals
+        from compiler.autotune.tasks.in_place import ComparisonSetup
 
         calls = [f"{self.name}.{call.callee}" for call in program.constant_split.main.calls]
         groups = {group.name: group for group in self.groups}
@@ -136,7 +136,7 @@ class SearchTask(TaskProgram):
         def profiled(sources: Mapping[str, Scheduled]) -> ProfiledProgram:
             return ProfiledProgram(self.built(sources, self._arrays, profiled=True), len(calls))
 
-        return Finals(self.name, calls, self._parts.program_key(self._selection.parts), source, profiled)
+        return ComparisonSetup(self.name, calls, self._parts.program_key(self._selection.parts), source, profiled)
 
     def _problem(self, options: TuningOptions) -> TuningProblem:
         text, seed = str(self._loops), options.seed
@@ -173,7 +173,7 @@ class SearchTask(TaskProgram):
         the database has chosen."""
         if self._has_forms:
             with Database(named(database), create=False) as opened:
-                self._chosen.follow(opened)
+                self._chosen.read_database(opened)
             self._follow()
         return records_of({task.name: task for task in self.groups or (self,)}, named(database))
 
@@ -219,8 +219,8 @@ class SearchTask(TaskProgram):
         The whole program is built and timed here. Both times are with `network` timing, see
         `compiler.autotune.measure.network`. Raises InputError for a program without groups.
         """
+        from compiler.autotune.display.breakdown import Breakdown, GroupTime
         from compiler.autotune.measure.network import seconds_of
-        from compiler.autotune.tell.breakdown import Breakdown, GroupTime
 
         if self._whole is None:
             raise InputError(f"{self.name} is one program: it has no groups")

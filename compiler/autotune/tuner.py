@@ -18,14 +18,14 @@ from uuid import uuid4
 
 from compiler.autotune.budget import DESCENT, HALF, Budget
 from compiler.autotune.deadline import TimeIsUp, until
+from compiler.autotune.display.facts import WRITTEN
+from compiler.autotune.display.progress import Progress
 from compiler.autotune.measure.measurer import Measurer
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search import Proposal, Search
 from compiler.autotune.search.log import LogFile
 from compiler.autotune.search.trials import Trials
 from compiler.autotune.search.warm_start import SECONDS, warm_starts
-from compiler.autotune.tell.facts import WRITTEN
-from compiler.autotune.tell.progress import Progress
 from compiler.database import Database, Key, Record
 from compiler.database.outcome import Outcome, together
 from compiler.database.schema import MEMORY
@@ -82,15 +82,15 @@ def tune(task: TuningProblem, options: TuningOptions) -> Record | None:
 def search(task: TuningProblem, options: TuningOptions, database: Database) -> bool:
     """Search until the budget is spent, recording each outcome in the database. Return False if interrupted."""
     budget = Budget(options)
-    with Workers(options, task.machine) as workers, Run(task, options, database, budget, workers) as run:
+    with Workers(options, task.machine) as workers, TuningRun(task, options, database, budget, workers) as run:
         try:
             with until(lambda: budget.is_over):
-                run.go()
+                run.run()
         except KeyboardInterrupt:
-            run.say("interrupted")
+            run.report("interrupted")
             return False
         except TimeIsUp:
-            run.say("done" if run.progress.measured else run.why_nothing())
+            run.report("done" if run.progress.measured else run.failure_reason())
     return True
 
 
@@ -135,13 +135,13 @@ class Workers:
         """Sentences about the workers, such as which have left."""
         return [] if self._measurer is None else self._measurer.notes
 
-    def on(self, subject: Subject, meet: Callable[[Measurer | Fleet], None]) -> Measurer | Fleet:
+    def measurer_for(self, subject: Subject, meet: Callable[[Measurer | Fleet], None]) -> Measurer | Fleet:
         """The measurer, turned to a subject; `meet` is called with it on the first use of each subject. Raises
         TargetError where its processes cannot start."""
         if self._measurer is None:
             self._measurer = _checked(partial(self._started, subject))
         if self._subject is not None and self._subject != subject:
-            _checked(partial(self._measurer.turn_to, subject))
+            _checked(partial(self._measurer.switch_subject, subject))
         self._subject = subject
         if subject not in self._calibrated:
             self._calibrated.add(subject)
@@ -155,11 +155,11 @@ class Workers:
 
         machine = cast("Machine", self._machine)
         fleet = Fleet(self._options.scheduler, machine, self._options.patience)
-        fleet.turn_to(subject)
+        fleet.switch_subject(subject)
         return fleet
 
 
-class Run:
+class TuningRun:
     """The tuning of one task, batch by batch.
 
     Several runs may share a budget and workers, their turns interleaved. Each calls `prepare` first, then `begin_turn`
@@ -180,14 +180,14 @@ class Run:
         self.compared: str | None = None
         self.candidates: dict[str, Candidate] = {}
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> TuningRun:
         self.log.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.log.__exit__(*error)
 
-    def say(self, phase: str | None = None) -> None:
+    def report(self, phase: str | None = None) -> None:
         """Report the progress to the callbacks, in a new phase if one is stated."""
         if phase is not None:
             self.progress.phase, self.progress.step = phase, ""
@@ -196,13 +196,13 @@ class Run:
         for callback in self.options.callbacks:
             callback(self.progress)
 
-    def go(self) -> None:
+    def run(self) -> None:
         """Run this task alone: read the database, measure batches with the leaders' turns half-way, conclude."""
         self.prepare()
-        halfway = self.budget.spent < HALF
-        while self.fly():
+        halfway = self.budget.spent_share < HALF
+        while self.begin_batches():
             self.end_turn()
-            if halfway and self.budget.spent >= HALF and len(self.trials) >= TELLS:
+            if halfway and self.budget.spent_share >= HALF and len(self.trials) >= TELLS:
                 halfway = False
                 self.take_turns()
         self.conclude()
@@ -210,11 +210,11 @@ class Run:
     def conclude(self, share: float = 1.0) -> None:
         """Let the leaders take their last turns, in a share of the remaining time."""
         if not self.progress.measured:
-            self.say(self.why_nothing())
+            self.report(self.failure_reason())
             return
         self.take_turns(share)
         self.compare_as_written(share)
-        self.say("done")
+        self.report("done")
 
     @property
     def promise(self) -> float | None:
@@ -231,11 +231,13 @@ class Run:
         Each run derives a space of its own: a space evaluates candidates lazily, so that its answers depend on the
         order of requests, and a shared one would make the log depend on other runs.
         """
-        self.budget.has(self.task.name, len({record.script for record in self.database.records(self.task.key)}))
-        if not self.budget.wanted and self.options.log is None:
-            self.recall()
+        self.budget.record_trials(
+            self.task.name, len({record.script for record in self.database.records(self.task.key)})
+        )
+        if not self.budget.next_batch_size and self.options.log is None:
+            self.learn_records()
             return
-        self.say("deriving sketches")
+        self.report("deriving sketches")
         task = self.task
         self.space = SketchSpace(task.sketches(), task.machine, task.estimated, threads=task.key.threads)
         self.progress.rules = list(task.notes())
@@ -244,38 +246,38 @@ class Run:
         self.progress.candidates = candidate_count(self.space.sizes)
         self.candidates[self.space.script(self.written)] = self.written
         self.seen, self.descending = 0, not self.options.search.descent
-        self.say("learning from earlier tasks")
+        self.report("learning from earlier tasks")
         seconds = SECONDS if self.options.seconds is None else min(SECONDS, self.options.seconds / 20)
         past_tasks = warm_starts(self.database, task.key, task.program, task.machine, seconds)
         self.search = Search(self.space, self.options.seed, self.options.search, past_tasks)
-        self.absorb()
+        self.learn_new_records()
         self.progress.earlier = len(self.trials)
 
-    def recall(self) -> None:
+    def learn_records(self) -> None:
         """Learn the records of the task without deriving its space."""
-        self.say("reading the database")
+        self.report("reading the database")
         records = self.database.records(self.task.key)
         written = self.task.written() if records else ""
         for record in records:
             self.learn(None, record.script, record.outcome)
         if written in self.trials and self.trials.ranks(written):
             self.progress.baseline = self.trials.outcome(written)
-        self.look_at_best()
+        self.update_best()
         if self.trials.best(1) == [written]:
             self.progress.sketch = WRITTEN
         self.progress.earlier = len(self.trials)
 
-    def absorb(self) -> None:
+    def learn_new_records(self) -> None:
         """Learn the new records of the database that other runs have written, earlier or meanwhile."""
         for record in self.database.records(self.task.key, after=self.seen):
             self.seen = record.id
             if record.run != self.id:
-                candidate = self.place(record)
+                candidate = self.candidate_of(record)
                 script = record.script if candidate is None else self.space.script(candidate)
                 self.learn(candidate, script, record.outcome)
-        self.look()
+        self.update_progress()
 
-    def place(self, record: Record) -> Candidate | None:
+    def candidate_of(self, record: Record) -> Candidate | None:
         """The candidate of a record in this space; None if its script is not there, since rules may have changed."""
         candidate = self.candidates.get(record.script)
         if candidate is not None or record.candidate is None or not is_in_space(self.space.sizes, record.candidate):
@@ -287,7 +289,7 @@ class Run:
         """Count an outcome of a script, and teach it to the search if the script is a candidate of the space."""
         before = self.trials.outcome(script) if script in self.trials else None
         after = self.trials.add(script, outcome)
-        self.budget.has(self.task.name, len(self.trials))
+        self.budget.record_trials(self.task.name, len(self.trials))
         self.progress.record(before, after)
         if candidate is not None:
             if before is not None and script not in self.candidates:
@@ -297,17 +299,17 @@ class Run:
             if candidate == self.written and after.ranks:
                 self.progress.baseline = after
 
-    def look(self) -> None:
+    def update_progress(self) -> None:
         """Copy the state of the search into the progress, and write the new lines of its log."""
         progress, search = self.progress, self.search
-        self.look_at_best()
+        self.update_best()
         progress.infeasible = search.infeasible
-        progress.heard = search.heard
+        progress.prior_tasks = search.prior_tasks
         progress.quality = search.quality.line()
         progress.accuracy = search.quality.pairs.accuracy
         self.log.write(search.log_lines(self.log.written))
 
-    def look_at_best(self) -> None:
+    def update_best(self) -> None:
         """Copy the best script's outcome and sketch into the progress."""
         progress = self.progress
         for script in self.trials.best(1):
@@ -320,11 +322,11 @@ class Run:
             candidate = self.candidates.get(script)
             progress.sketch = "" if candidate is None else self.space.sketches[candidate[0]].name
 
-    def why_nothing(self) -> str:
+    def failure_reason(self) -> str:
         """A sentence about why nothing was measured."""
         if self.options.trials is not None and self.budget.trials >= self.options.trials:
             return f"nothing to measure: the database has {self.budget.trials} of {self.options.trials} trials"
-        if not self.budget.searching:
+        if not self.budget.has_search_time:
             return "nothing was measured: the time was spent before"
         return f"nothing to measure: all that is feasible has been tried, {len(self.trials)} trials"
 
@@ -333,13 +335,13 @@ class Run:
     def choose(self, most: int | None = None) -> list[Proposal]:
         """Choose the next proposals, at most `most`; none when the budget or the space is exhausted."""
         self.proposals = []
-        while not self.proposals and (count := min(self.budget.wanted, most or self.options.batch)):
-            self.say("choosing candidates")
-            if not self.descending and self.budget.spent >= DESCENT:
+        while not self.proposals and (count := min(self.budget.next_batch_size, most or self.options.batch)):
+            self.report("choosing candidates")
+            if not self.descending and self.budget.spent_share >= DESCENT:
                 self.descending = True
                 self.search.descend()
             proposals = self.search.propose(count)
-            self.absorb()
+            self.learn_new_records()
             self.proposals = [proposal for proposal in proposals if not self.is_known(proposal)]
             if not proposals:
                 break
@@ -356,7 +358,7 @@ class Run:
             self.candidates[script] = proposal.candidate
         return True
 
-    def fly(self) -> bool:
+    def begin_batches(self) -> bool:
         """Begin turns up to the limit of batches in flight; return whether one is under way."""
         while len(self.flights) < self.workers.batches and self.choose():
             self.begin_turn()
@@ -364,7 +366,7 @@ class Run:
 
     def measurer(self) -> Measurer | Fleet:
         """The measurer of this task; its workers start with the first task. Raises TargetError where they cannot."""
-        return self.workers.on(self.task.subject, self.calibrate)
+        return self.workers.measurer_for(self.task.subject, self.calibrate)
 
     def calibrate(self, measurer: Measurer | Fleet) -> None:
         """Time the next candidates beside the best one of earlier runs, if there is one."""
@@ -374,19 +376,19 @@ class Run:
 
     def begin_turn(self) -> None:
         """Hand the chosen proposals to the workers. A cluster begins at once, local workers begin in `end_turn`."""
-        self.say("starting workers")
-        measurer, proposals = self.measurer(), self.proposals[: self.budget.wanted]
-        self.say("building and measuring")
+        self.report("starting workers")
+        measurer, proposals = self.measurer(), self.proposals[: self.budget.next_batch_size]
+        self.report("building and measuring")
         scripts = [self.space.script(proposal.candidate) for proposal in proposals]
         outcomes = _checked(partial(measurer.measure, scripts, self.step))
         self.flights.append(_Flight(proposals, scripts, outcomes, perf_counter()))
-        self.budget.flying += len(proposals)
+        self.budget.in_flight += len(proposals)
         self.proposals = []
 
     def step(self, words: str) -> None:
         """Report the progress within a batch, such as `building 3 of 8`."""
         self.progress.step = words
-        self.say()
+        self.report()
 
     def end_turn(self) -> None:
         """Record the outcomes of the earliest turn; each is on disk before it is reported."""
@@ -394,27 +396,29 @@ class Run:
         with closing(flight.outcomes), closing(_outcomes(flight.outcomes)) as arriving:
             for position, outcome in arriving:
                 proposal, script = flight.proposals[position], flight.scripts[position]
-                self.budget.flying -= 1
-                self.keep(proposal.candidate, script, outcome, None if proposal.cost is None else exp(proposal.cost))
+                self.budget.in_flight -= 1
+                self.record_outcome(
+                    proposal.candidate, script, outcome, None if proposal.cost is None else exp(proposal.cost)
+                )
                 self.progress.measured += 1
-                self.say()
+                self.report()
                 count += 1
-                if not self.budget.searching:
+                if not self.budget.has_search_time:
                     break
-        self.budget.flying -= len(flight.proposals) - count
-        self.budget.measured(count, perf_counter() - flight.begun)
+        self.budget.in_flight -= len(flight.proposals) - count
+        self.budget.add_trials(count, perf_counter() - flight.begun)
         if not self.flights:
             self.search.release()
-        self.absorb()
+        self.learn_new_records()
 
-    def keep(self, candidate: Candidate, script: str, outcome: Outcome, predicted: float | None) -> None:
+    def record_outcome(self, candidate: Candidate, script: str, outcome: Outcome, predicted: float | None) -> None:
         """Record an outcome, then learn it."""
         task, seed, short = self.task, self.options.seed, self.space.script_with_includes(candidate)
         record = Record(task.key, task.name, task.program, short, outcome, candidate, predicted, seed, self.id)
         self.database.add(record)
         self.progress.disturbance = together((self.progress.disturbance, outcome.disturbance))
         self.learn(candidate, script, outcome)
-        self.look()
+        self.update_progress()
 
     # --- turns ------------------------------------------------------------------------------------------------------
 
@@ -426,26 +430,26 @@ class Run:
         """
         while contenders := self.contenders():
             begun = perf_counter()
-            seconds = self.budget.half_way_turns if share is None else self.budget.last_turns(share)
+            seconds = self.budget.halfway_turn_seconds if share is None else self.budget.final_turn_seconds(share)
             rounds = self.rounds(contenders, seconds)
             if rounds < 2:
                 return
-            self.say("measuring the leaders again")
+            self.report("measuring the leaders again")
             self.compare(contenders, rounds)
-            self.budget.turned += perf_counter() - begun
+            self.budget.turn_seconds += perf_counter() - begun
             if share is None:
                 return
 
     def compare_as_written(self, share: float) -> None:
         """Let the best take turns with the program as written, however slow that is, if it has not and time is left:
         only turns give an exact gain."""
-        best, standing = self.search.best, self.progress.standing
-        if best is None or standing is None or standing.is_exact or self.costs(self.written) == float("inf"):
+        best, best_times = self.search.best, self.progress.best_times
+        if best is None or best_times is None or best_times.is_exact or self.costs(self.written) == float("inf"):
             return
         pair = list(dict.fromkeys([best, self.written]))
-        rounds = self.rounds(pair, self.budget.last_turns(share))
+        rounds = self.rounds(pair, self.budget.final_turn_seconds(share))
         if rounds:
-            self.say("measuring the program as written again")
+            self.report("measuring the program as written again")
             self.compare(pair, rounds)
 
     def contenders(self) -> list[Candidate]:
@@ -486,14 +490,14 @@ class Run:
         scripts = [self.space.script(candidate) for candidate in contenders]
         outcomes = _checked(lambda: measurer.compare(scripts, rounds))
         for candidate, script, outcome in zip(contenders, scripts, outcomes, strict=True):
-            self.keep(candidate, script, outcome, None)
+            self.record_outcome(candidate, script, outcome, None)
         turns = dict(zip(scripts, outcomes, strict=True))
         (leader,) = self.trials.best(1) or [""]
         baseline, best = turns.get(self.space.script(self.written)), turns.get(leader)
         if baseline is not None and best is not None and baseline.ranks and best.ranks:
             self.compared = leader
             self.progress.compared = baseline, best
-        self.say()
+        self.report()
 
 
 def _outcomes(arriving: Iterator[tuple[int, Outcome]]) -> Generator[tuple[int, Outcome]]:

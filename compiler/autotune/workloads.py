@@ -39,7 +39,7 @@ def workload(make: Make) -> Make:
     return make
 
 
-def made(what: object, args: Sequence[object]) -> object:
+def task_program(what: object, args: Sequence[object]) -> object:
     """The program of a task: `what`, or the result on `args` of the function or workload that it is.
 
     Raises InputError for a name that is not registered, arguments that the function does not take, and arguments to a

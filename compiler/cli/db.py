@@ -215,7 +215,7 @@ def _is_whole(tasks: list[Summary], options: argparse.Namespace) -> bool:
 
 def _print_groups(database: Database, tasks: list[Summary], options: argparse.Namespace) -> None:
     """Print the forms of groups that were timed, then the best of each group under a line with its name."""
-    from compiler.autotune.tell.forms import chosen_forms, sentences
+    from compiler.autotune.display.forms import chosen_forms, sentences
 
     for sentence_of_forms in sentences(chosen_forms(options.task, database.forms())):
         show(remark(options.mode, sentence_of_forms))

@@ -14,8 +14,8 @@ from compiler.support.errors import InputError
 from compiler.support.text import counted
 
 if TYPE_CHECKING:
+    from compiler.autotune.display.listing import Selection
     from compiler.autotune.task import SearchTask
-    from compiler.autotune.tell.listing import Selection
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +78,7 @@ def _is_about_scripts(options: argparse.Namespace) -> bool:
 
 
 def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
-    from compiler.autotune.tell import listing
+    from compiler.autotune.display import listing
 
     space = task.space
     if options.show is not None:
@@ -90,10 +90,12 @@ def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
     elif options.dropped:
         yield from (*task.derived.unused, *task.derived.dropped) or ["no alternative was refused"]
     elif options.sample is not None:
-        yield from listing.sampled(space, listing.filtered(space, options.filter), options.sample, options.seed)
+        yield from listing.list_candidates(
+            space, listing.matching_sketches(space, options.filter), options.sample, options.seed
+        )
     else:
         yield f"{task.name} on {task.place}"
-        yield from listing.listed(space, listing.filtered(space, options.filter))
+        yield from listing.list_sketches(space, listing.matching_sketches(space, options.filter))
         yield from task.derived.unused
 
 

@@ -23,11 +23,11 @@ from compiler.types.machines import host
 from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
+    from compiler.autotune.display.facts import RunFacts
+    from compiler.autotune.display.in_place import InPlace
+    from compiler.autotune.display.views import RunView
     from compiler.autotune.options import TuningOptions
     from compiler.autotune.task import SearchTask
-    from compiler.autotune.tell.facts import RunFacts
-    from compiler.autotune.tell.in_place import InPlace
-    from compiler.autotune.tell.views import Silent
     from compiler.database import Record
     from compiler.types.machines import Machine
 
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _tuned(options: argparse.Namespace, machine: Machine | None = None) -> int:
     """Tune for a machine, by default this one, and print the result; returns the status of the command."""
-    from compiler.autotune.tell.facts import RunFacts
+    from compiler.autotune.display.facts import RunFacts
 
     task = program.task(options, options.policy, machine, options.error)
     for log in _logs(task, options.log):
@@ -122,7 +122,7 @@ def _tuned(options: argparse.Namespace, machine: Machine | None = None) -> int:
     return int(record is None)
 
 
-def _tuning(options: argparse.Namespace, task: SearchTask, view: Silent) -> TuningOptions:
+def _tuning(options: argparse.Namespace, task: SearchTask, view: RunView) -> TuningOptions:
     from compiler.autotune.options import TuningOptions
 
     trials = options.trials
@@ -160,10 +160,10 @@ def _database(options: argparse.Namespace) -> str | None:
     return None if options.no_database else options.database or DATABASE
 
 
-def _view(task: SearchTask, options: argparse.Namespace) -> Silent:
-    from compiler.autotune.tell.views import Silent, view
+def _view(task: SearchTask, options: argparse.Namespace) -> RunView:
+    from compiler.autotune.display.views import RunView, view
 
-    return Silent(task) if options.quiet or options.json == "-" else view(task, sys.stdout)
+    return RunView(task) if options.quiet or options.json == "-" else view(task, sys.stdout)
 
 
 def _logs(task: SearchTask, log: str | None) -> list[Path]:
@@ -183,11 +183,11 @@ def _check_writable(path: Path) -> None:
 
 
 def _whole(
-    task: SearchTask, view: Silent, records: Mapping[str, Record], options: argparse.Namespace, is_here: bool
+    task: SearchTask, view: RunView, records: Mapping[str, Record], options: argparse.Namespace, is_here: bool
 ) -> int:
     """Print the results of the groups of a whole program, and what they take inside it if the machine is this one."""
-    from compiler.autotune.tell.facts import INTERRUPTED as STOPPED
-    from compiler.autotune.tell.forms import sentences
+    from compiler.autotune.display.facts import INTERRUPTED as STOPPED
+    from compiler.autotune.display.forms import sentences
 
     interrupted = view.last is not None and view.last.phase == STOPPED
     inside = None if view.last is None else view.last.in_place
@@ -214,7 +214,7 @@ def _whole(
     return INTERRUPTED if interrupted else int(not records)
 
 
-def _inside(inside: InPlace | None, view: Silent) -> Iterable[str]:
+def _inside(inside: InPlace | None, view: RunView) -> Iterable[str]:
     """What the groups take inside the whole program, or why that is not known."""
     if inside is not None:
         return inside.sentences()

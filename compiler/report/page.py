@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from compiler.autotune.tell.forms import sentences
+from compiler.autotune.display.forms import sentences
 from compiler.database.outcome import FAILURES, NETWORK
 from compiler.explain.text import loop_label
 from compiler.report import pictures

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 
-from compiler.autotune.tell.forms import GroupForm, chosen_forms
+from compiler.autotune.display.forms import GroupForm, chosen_forms
 from compiler.database import Database, Key, Record, Summary, WholeProgram, program_of
 from compiler.database.outcome import together
 from compiler.database.record import hash_of

@@ -10,9 +10,9 @@ from itertools import accumulate
 from math import isfinite
 
 from compiler.analysis.cost import total_flops
+from compiler.autotune.display.operator import operator
+from compiler.autotune.display.progress import BestTimes
 from compiler.autotune.search.ranking import Pairs, pairs
-from compiler.autotune.tell.operator import operator
-from compiler.autotune.tell.progress import Standing
 from compiler.database import Key, Record
 from compiler.database.outcome import together
 from compiler.database.summary import ScriptTrials, by_script, ranked
@@ -103,8 +103,8 @@ class TaskFacts:
         return next((script for script in measured if is_written(script)), measured[0] if measured else None)
 
     @cached_property
-    def _standing(self) -> Standing | None:
-        return None if self.best is None else Standing(self.best.outcome)
+    def _standing(self) -> BestTimes | None:
+        return None if self.best is None else BestTimes(self.best.outcome)
 
     def seconds_of(self, script: ScriptTrials) -> float:
         """Return the time of a call under a script, normalised to the best's measurement."""

@@ -120,7 +120,7 @@ class WorkerPool:
         while any(not seat.worker.ready for seat in self._seats):
             self._replies()
 
-    def turn_to(self, setup: Setup) -> None:
+    def switch_subject(self, setup: Setup) -> None:
         """Let the workers do the jobs of another setup: they need not load again what all jobs need."""
         if setup == self._setup:
             return

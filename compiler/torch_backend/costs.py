@@ -10,7 +10,7 @@ import numpy as np
 
 from compiler.alternatives import Conditions
 from compiler.analysis.cost import total_flops
-from compiler.autotune.tell.operator import operator
+from compiler.autotune.display.operator import operator
 from compiler.driver.parts.groups import Group
 from compiler.driver.parts.partition import partition
 from compiler.driver.reference.cases import draw

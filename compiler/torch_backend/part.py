@@ -16,7 +16,7 @@ import torch
 from torch import fx
 
 from compiler.autotune import SearchTask, TuningOptions
-from compiler.autotune.tell.facts import INTERRUPTED
+from compiler.autotune.display.facts import INTERRUPTED
 from compiler.driver.building import build
 from compiler.frontends.torch.conversion import Values, converted, input_of, name_of
 from compiler.frontends.torch.dtypes import DTYPES

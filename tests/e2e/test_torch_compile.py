@@ -20,7 +20,7 @@ from torch._functorch import _aot_autograd as aot_autograd
 
 from benchmarks.models_torch import Branching
 from compiler import te
-from compiler.autotune.tell.progress import Progress
+from compiler.autotune.display.progress import Progress
 from compiler.frontends.torch import explain
 from compiler.frontends.torch.report import GraphReport, Report
 from compiler.support.errors import InputError

@@ -27,13 +27,13 @@ from typing import Any
 import pytest
 
 from compiler.autotune import tuner
+from compiler.autotune.display.progress import Progress
 from compiler.autotune.measure.builder import Built
 from compiler.autotune.measure.local import LocalExecutor
 from compiler.autotune.measure.measurer import Measurer
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search import replay
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tell.progress import Progress
 from compiler.database import Database
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject

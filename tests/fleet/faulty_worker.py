@@ -8,27 +8,27 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from compiler.autotune.fleet import facts, jobs
+from compiler.autotune.fleet.processes import WorkerProcesses
 from compiler.autotune.fleet.serve import serve
-from compiler.autotune.fleet.station import Station
 from compiler.autotune.measure.builder import Built
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
 
-Time = Callable[[Station, Subject, Built], Outcome]
-RIGHT = Station.time
+Time = Callable[[WorkerProcesses, Subject, Built], Outcome]
+RIGHT = WorkerProcesses.time
 
 
-def wrong(station: Station, subject: Subject, built: Built) -> Outcome:
+def wrong(station: WorkerProcesses, subject: Subject, built: Built) -> Outcome:
     """What a worker says whose arithmetic is broken."""
     return Outcome("wrong", reason="out[0] is 2, expected 1")
 
 
-def impossible(station: Station, subject: Subject, built: Built) -> Outcome:
+def impossible(station: WorkerProcesses, subject: Subject, built: Built) -> Outcome:
     """Times that no machine reaches."""
     return replace(RIGHT(station, subject, built), seconds=(1e-12,), rates=(1e12,))
 
 
-def hang(station: Station, subject: Subject, built: Built) -> Outcome:
+def hang(station: WorkerProcesses, subject: Subject, built: Built) -> Outcome:
     """No answer, though the worker is there."""
     time.sleep(3600)
     raise AssertionError("nobody waits so long")
@@ -49,8 +49,8 @@ def main() -> None:
 
         facts.own_facts = other
     else:
-        setattr(Station, "time", FAULTS[fault])  # noqa: B010
-    assert jobs.station
+        setattr(WorkerProcesses, "time", FAULTS[fault])  # noqa: B010
+    assert jobs.worker_processes
     serve(address, builders=1)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from compiler import te
 from compiler.autotune import SearchTask, TuningOptions
-from compiler.autotune.tell.progress import Progress
+from compiler.autotune.display.progress import Progress
 from compiler.database import Database
 from compiler.support.errors import InputError, TargetError
 from compiler.types.machines import MACHINES, Machine, host

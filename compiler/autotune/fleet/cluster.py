@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 DaskFuture = Any
 
 
-class Lost(Exception):
+class JobLost(Exception):
     """Raised if a job has no result; the message is a sentence why. The job may be repeated."""
 
 
@@ -57,10 +57,10 @@ class Member:
 
 @dataclass(eq=False)
 class FleetJob:
-    """A job in flight. `able` maps its key, and those of the jobs whose results it takes, to their allowed workers."""
+    """A job in flight. `allowed_workers` are those of its key, and of the keys of the jobs whose results it takes."""
 
     future: DaskFuture
-    able: dict[str, Sequence[Member]]
+    allowed_workers: dict[str, Sequence[Member]]
 
 
 class Cluster:
@@ -134,7 +134,7 @@ class Cluster:
         return [member for member in self.members.values() if member.refusal is None]
 
     @property
-    def awaited(self) -> bool:
+    def awaits_facts(self) -> bool:
         """Whether the facts of a worker are being requested."""
         return any(member.meeting is not None and not member.meeting.done() for member in self.members.values())
 
@@ -155,7 +155,9 @@ class Cluster:
             was_connected = self._client.status != "connecting"
             await self._look()
             trusted = set(self.trusted)
-            await self._lose([job for job in self._asked if any(trusted.isdisjoint(m) for m in job.able.values())])
+            await self._lose(
+                [job for job in self._asked if any(trusted.isdisjoint(m) for m in job.allowed_workers.values())]
+            )
             await asyncio.sleep(LOOK)
 
     async def _look(self) -> None:
@@ -221,7 +223,7 @@ class Cluster:
             pure=False,
         )
         return FleetJob(
-            future, {future.key: able} | {key: workers for job in after for key, workers in job.able.items()}
+            future, {future.key: able} | {key: workers for job in after for key, workers in job.allowed_workers.items()}
         )
 
     async def result(self, job: FleetJob, more: float = 0.0) -> Any:
@@ -231,9 +233,9 @@ class Cluster:
             return await job.future.result(timeout=self.patience + more)
         except TimeoutError as error:
             await self._strike_late(job)
-            raise Lost(f"there was no answer for {self.patience:g} s") from error
+            raise JobLost(f"there was no answer for {self.patience:g} s") from error
         except Exception as error:  # of the job or of the network: the job is lost, and may be repeated
-            raise Lost(_sentence(error)) from error
+            raise JobLost(_sentence(error)) from error
         finally:
             self._asked.discard(job)
             await self._lose([job])
@@ -245,13 +247,13 @@ class Cluster:
             keys_by_worker = await asyncio.wait_for(self._client.scheduler.processing(workers=None), 10)
             for member in self.trusted:
                 keys = keys_by_worker.get(member.address, ())
-                if late.able.keys().isdisjoint(keys):
+                if late.allowed_workers.keys().isdisjoint(keys):
                     continue
                 self.strike(member, why)
                 if member.strikes < STRIKES:
                     member.refusal = why
                     member.meeting = self.begin(self._meet(member))
-                await self._lose([job for job in self._asked if not job.able.keys().isdisjoint(keys)])
+                await self._lose([job for job in self._asked if not job.allowed_workers.keys().isdisjoint(keys)])
 
     async def _lose(self, lost: Sequence[FleetJob]) -> None:
         """Cancel jobs; their waiters get an error."""
@@ -283,7 +285,7 @@ def machines_of(address: str, patience: float) -> list[Machine]:
     TargetError if no worker joins within `patience`."""
     deadline = time.monotonic() + patience
     with closing(Cluster(address, patience)) as cluster:
-        while cluster.awaited or not cluster.trusted:
+        while cluster.awaits_facts or not cluster.trusted:
             time.sleep(LOOK / 10)
             if time.monotonic() > deadline:
                 why = "; ".join(cluster.notes) or "it has none"

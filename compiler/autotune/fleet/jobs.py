@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from compiler.autotune.fleet import facts
-from compiler.autotune.fleet.station import Station
+from compiler.autotune.fleet.processes import WorkerProcesses
 from compiler.autotune.measure.builder import Built
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
@@ -34,9 +34,9 @@ class Answer:
 
 
 @cache
-def station() -> Station:
+def worker_processes() -> WorkerProcesses:
     """The station of this process."""
-    return Station()
+    return WorkerProcesses()
 
 
 def facts_of_worker() -> dict[str, object]:
@@ -46,14 +46,14 @@ def facts_of_worker() -> dict[str, object]:
 
 def build(subject: Subject, script: str, machine: str) -> Answer:
     """Build a candidate for a machine, stated as text: Built, or the outcome of the failure."""
-    return Answer(_worker(), answered(lambda: station().build(subject, script, machine)))
+    return Answer(_worker(), answered(lambda: worker_processes().build(subject, script, machine)))
 
 
 def time(built: Answer, subject: Subject) -> Answer:
     """Check and time a built candidate; the outcome of a failed build, or a refusal, is passed on."""
     if not isinstance(built.value, Built):
         return Answer(_worker() if built.refusal is None else built.worker, built.value, built.worker)
-    return Answer(_worker(), answered(lambda: station().time(subject, built.value)), built.worker)
+    return Answer(_worker(), answered(lambda: worker_processes().time(subject, built.value)), built.worker)
 
 
 def compare(candidates: Sequence[Answer], subject: Subject, rounds: int) -> Answer:
@@ -62,7 +62,7 @@ def compare(candidates: Sequence[Answer], subject: Subject, rounds: int) -> Answ
     if refused is not None:
         return refused
     ready = [built.value for built in candidates if isinstance(built.value, Built)]
-    timed = answered(lambda: station().compare(subject, ready, rounds))
+    timed = answered(lambda: worker_processes().compare(subject, ready, rounds))
     if isinstance(timed, Refused | Unable):
         return Answer(_worker(), timed)
     outcomes = iter(timed)

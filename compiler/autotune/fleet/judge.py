@@ -20,7 +20,7 @@ AGREE = 2.0
 
 
 @dataclass(frozen=True)
-class Said:
+class WorkerClaim:
     """A worker's claim about a candidate: the outcome, and the worker that built it."""
 
     worker: str
@@ -48,25 +48,25 @@ class Judge:
 
     best: dict[Subject, float] = field(default_factory=dict)
 
-    def known(self, subject: Subject, cost: float) -> None:
+    def record_cost(self, subject: Subject, cost: float) -> None:
         """Lower the best cost of a subject to `cost` if that is less."""
         self.best[subject] = min(cost, self.best.get(subject, cost))
 
-    def verdict(self, subject: Subject, said: Sequence[Said], can_ask: bool) -> AgreedOutcome | None:
+    def verdict(self, subject: Subject, said: Sequence[WorkerClaim], can_ask: bool) -> AgreedOutcome | None:
         """The outcome that counts, of the claims about one candidate; None if another worker must confirm. `can_ask`
         states whether there is another worker."""
         verdict = _between(said, can_ask) if len(said) > 1 else self._alone(subject, said[0], can_ask)
         if verdict is not None and verdict.outcome.ranks:
-            self.known(subject, verdict.outcome.cost)
+            self.record_cost(subject, verdict.outcome.cost)
         return verdict
 
-    def _alone(self, subject: Subject, said: Said, can_ask: bool) -> AgreedOutcome | None:
+    def _alone(self, subject: Subject, said: WorkerClaim, can_ask: bool) -> AgreedOutcome | None:
         best = self.best.get(subject)
         doubted = not said.outcome.ranks or best is None or said.outcome.cost < best
         return None if doubted and can_ask else AgreedOutcome(said.outcome)
 
 
-def impossible(outcome: Outcome, subject: Subject, machine: Machine) -> str | None:
+def implausibility(outcome: Outcome, subject: Subject, machine: Machine) -> str | None:
     """Why no machine of a model can have measured an outcome, a sentence; None if one may have."""
     if not outcome.ok:
         return None
@@ -79,7 +79,7 @@ def impossible(outcome: Outcome, subject: Subject, machine: Machine) -> str | No
     return None if outcome.seconds and len(outcome.seconds) == len(outcome.rates) else "it says nothing of the time"
 
 
-def _between(claims: Sequence[Said], can_ask: bool) -> AgreedOutcome | None:
+def _between(claims: Sequence[WorkerClaim], can_ask: bool) -> AgreedOutcome | None:
     """The outcome that counts of several claims; None if two times disagree and another worker can decide.
 
     Times cost 1.0, 1.1 and 5.0: the slowest neighbours within AGREE are 1.0 and 1.1, which count together; the worker
@@ -107,10 +107,10 @@ def _between(claims: Sequence[Said], can_ask: bool) -> AgreedOutcome | None:
     return AgreedOutcome(combine([claim.outcome for claim in pair]), accused, liars)
 
 
-def _wrongly(claim: Said, right: Said) -> str:
+def _wrongly(claim: WorkerClaim, right: WorkerClaim) -> str:
     kind, reason = claim.outcome.kind, claim.outcome.reason
     return f"it said '{kind}' of a candidate that is right on {right.worker} ({reason})"
 
 
-def _faster(claim: Said, right: Said) -> str:
+def _faster(claim: WorkerClaim, right: WorkerClaim) -> str:
     return f"it said {claim.outcome.cost / right.outcome.cost:.2g} times the cost that {right.worker} has measured"

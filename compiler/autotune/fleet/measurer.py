@@ -9,9 +9,9 @@ from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
 
 from compiler.autotune.fleet import jobs
-from compiler.autotune.fleet.cluster import BUILD, TIME, Cluster, FleetJob, Lost, Member
-from compiler.autotune.fleet.judge import AgreedOutcome, Judge, Said, impossible
-from compiler.autotune.measure.measurer import Say, silent
+from compiler.autotune.fleet.cluster import BUILD, TIME, Cluster, FleetJob, JobLost, Member
+from compiler.autotune.fleet.judge import AgreedOutcome, Judge, WorkerClaim, implausibility
+from compiler.autotune.measure.measurer import Say, ignore_step
 from compiler.database.outcome import Outcome
 from compiler.driver.reference.subject import Subject
 from compiler.support.errors import InputError, TargetError
@@ -59,12 +59,12 @@ class Fleet:
         """The number of candidates that the workers hold at once: those being built, and one waiting at each worker."""
         return sum(int(member.resources.get(BUILD, 0)) + 1 for member in self.cluster.trusted)
 
-    def turn_to(self, subject: Subject) -> None:
+    def switch_subject(self, subject: Subject) -> None:
         """Switch to candidates of another subject."""
         self._subject = subject
         _ = subject.program  # computed here: the cached property is used in another thread
 
-    def measure(self, scripts: Sequence[str], say: Say = silent) -> Generator[tuple[int, Outcome]]:
+    def measure(self, scripts: Sequence[str], say: Say = ignore_step) -> Generator[tuple[int, Outcome]]:
         """Begin all scripts now, and yield the position of each and its outcome as they finish."""
         assert self._subject is not None
         begun = [self.cluster.begin(self._placed(self._subject, script)) for script in scripts]
@@ -73,7 +73,7 @@ class Fleet:
     def calibrate(self, script: str, cost: float) -> None:
         """Set the best cost so far; a second worker confirms lower ones."""
         assert self._subject is not None
-        self._judge.known(self._subject, cost)
+        self._judge.record_cost(self._subject, cost)
 
     def compare(self, scripts: Sequence[str], rounds: int) -> list[Outcome]:
         """Time a few scripts in turns on one worker, on another one if that is lost, and return their outcomes."""
@@ -100,7 +100,7 @@ class Fleet:
 
     async def _measured(self, subject: Subject, script: str) -> Outcome:
         """The agreed outcome of a candidate: built, timed, and confirmed by further workers where it is doubted."""
-        claims: list[Said] = []
+        claims: list[WorkerClaim] = []
         losses: list[str] = []
         built: FleetJob | None = None
         while len(losses) <= LOSSES:
@@ -108,11 +108,11 @@ class Fleet:
             built = built or self._build(crew, subject, script)
             try:
                 reply = await self._timed(crew, built, subject)
-            except Lost as loss:
+            except JobLost as loss:
                 losses.append(str(loss))
                 built = None
                 continue
-            claims.append(Said(reply.worker, reply.builder, reply.value))
+            claims.append(WorkerClaim(reply.worker, reply.builder, reply.value))
             verdict = self._judged(subject, claims)
             if verdict is not None:
                 return verdict.outcome
@@ -127,11 +127,11 @@ class Fleet:
         job = self.cluster.submit(TIME, crew.timers, jobs.time, built.future, subject, after=[built])
         reply = self._believed(await self.cluster.result(job))
         member = self.cluster.members.get(reply.worker)
-        lie = impossible(reply.value, subject, self.machine)
+        lie = implausibility(reply.value, subject, self.machine)
         if lie is not None:
             if member is not None:
                 self.cluster.strike(member, lie, ends=True)
-            raise Lost(lie)
+            raise JobLost(lie)
         return reply
 
     def _believed(self, reply: jobs.Answer) -> jobs.Answer:
@@ -142,12 +142,12 @@ class Fleet:
                 self.cluster.strike(member, reply.refusal)
             if not self.cluster.trusted:
                 raise InputError(reply.refusal)
-            raise Lost(reply.refusal)
+            raise JobLost(reply.refusal)
         if member is not None and member.refusal is not None:
-            raise Lost(member.refusal)
+            raise JobLost(member.refusal)
         return reply
 
-    def _judged(self, subject: Subject, claims: Sequence[Said]) -> AgreedOutcome | None:
+    def _judged(self, subject: Subject, claims: Sequence[WorkerClaim]) -> AgreedOutcome | None:
         """The outcome that counts, of claims about a candidate; strikes accused workers. None if one must confirm."""
         avoided = {claim.worker for claim in claims} | {claim.blamed for claim in claims}
         unasked = [member for member in self.cluster.trusted if member.address not in avoided and self._times(member)]
@@ -167,7 +167,7 @@ class Fleet:
             last = self.cluster.submit(TIME, crew.timers, jobs.compare, futures, subject, rounds, after=built)
             try:
                 return list(self._believed(await self.cluster.result(last, more=rounds * len(scripts))).value)
-            except Lost:
+            except JobLost:
                 continue
         raise TargetError(f"no worker of {self.cluster.address} has compared the candidates: {self._why()}")
 

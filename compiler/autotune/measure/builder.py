@@ -55,7 +55,7 @@ def cpu_building(subject: Subject) -> BuildScript:
     def compiled(schedule: Schedule) -> Unit:
         return build_unit(schedule, subject.threads, subject.policy, subject.name)
 
-    return lambda script: built(subject, script, compiled)
+    return lambda script: build_candidate(subject, script, compiled)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class BuilderSetup:
     def start(self) -> Callable[[str | ReferenceJob], Reply]:
         """Parse the program, once. Raises InputError."""
         with _sentences():
-            original(self.subject)
+            unscheduled(self.subject)
         build = self.building(self.subject)
 
         def do(job: str | ReferenceJob) -> Reply:
@@ -94,7 +94,7 @@ Compile = Callable[[Schedule], TargetArtefact | Outcome]
 """A function that compiles a proved schedule to an artefact, or returns the outcome of its failure."""
 
 
-def built(subject: Subject, script: str, compile: Compile) -> Built | Outcome:
+def build_candidate(subject: Subject, script: str, compile: Compile) -> Built | Outcome:
     """Apply a script to the program, prove the schedule, compile it."""
     start = time.perf_counter()
     with paused():
@@ -115,18 +115,18 @@ def _artefact(subject: Subject, script: str, compile: Compile) -> TargetArtefact
 
 def _proved(subject: Subject, script: str) -> Schedule | Outcome:
     """Apply a script and prove the result as a whole; if that fails, judge step by step to name the illegal one."""
-    schedule = applied(subject, script, judged=False)
+    schedule = apply_script(subject, script, judged=False)
     verdict = None if isinstance(schedule, Outcome) else schedule.verify()
     if verdict:
         return schedule
-    schedule = applied(subject, script)
+    schedule = apply_script(subject, script)
     return schedule if isinstance(schedule, Outcome) else Outcome("unproved", reason=str(verdict))
 
 
-def applied(subject: Subject, script: str, judged: bool = True) -> Schedule | Outcome:
+def apply_script(subject: Subject, script: str, judged: bool = True) -> Schedule | Outcome:
     """The program under a script, or an outcome with the refused step and its reason. See `Schedule.apply`."""
     try:
-        return original(subject).fork()[0].apply(parse(script, "the script"), judged)
+        return unscheduled(subject).fork()[0].apply(parse(script, "the script"), judged)
     except ScheduleError as error:
         return Outcome("refused", reason=_step(error) + str(error))
     except (StrataError, ParseError, VerifyException) as error:
@@ -150,7 +150,7 @@ def _sentence(error: Exception) -> str:
 
 
 @lru_cache(maxsize=1)
-def original(subject: Subject) -> Schedule:
+def unscheduled(subject: Subject) -> Schedule:
     """The unscheduled program of a subject; each candidate's schedule is a fork of it."""
     return Schedule(subject.module, subject.name)
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from compiler.autotune.measure.builder import Built, GpuArtefact, applied, built
-from compiler.autotune.measure.shrink import rounds, shrunk
+from compiler.autotune.measure.builder import Built, GpuArtefact, apply_script, build_candidate
+from compiler.autotune.measure.shrink import shorter_extents, shrunk
 from compiler.database.outcome import Outcome
 from compiler.dialects.functions import find_function
 from compiler.dialects.numbers import dtype_of
@@ -50,7 +50,7 @@ class GpuBuilder:
 
     def __call__(self, script: str) -> Built | Outcome:
         """Apply a script to the program, prove and compile the schedule, simulate part of it, and estimate its time."""
-        return built(self.subject, script, lambda schedule: self._simulated(schedule, script))
+        return build_candidate(self.subject, script, lambda schedule: self._simulated(schedule, script))
 
     def _simulated(self, schedule: Schedule, script: str) -> GpuArtefact | Outcome:
         subject = self.subject
@@ -70,9 +70,9 @@ class GpuBuilder:
     def _run(self, schedule: Schedule, script: str) -> Outcome | None:
         """The outcome of a fault or a wrong result in the simulated blocks of the smaller program; None if right."""
         original = self.subject.program
-        small = shrunk(original, rounds(schedule.program, original))
+        small = shrunk(original, shorter_extents(schedule.program, original))
         subject = replace(self.subject, text=str(ModuleOp([write(small)])))
-        smaller = applied(subject, script)
+        smaller = apply_script(subject, script)
         if isinstance(smaller, Outcome):
             return smaller
         case = self._case(subject)
@@ -100,7 +100,7 @@ class GpuBuilder:
 
 
 @dataclass(frozen=True)
-class Between:
+class KernelBuffers:
     """The buffers between kernels, by name. arrays: their expected elements; empty for a single kernel. written: masks
     of the elements that must be written, of these buffers and of the outputs."""
 
@@ -108,14 +108,14 @@ class Between:
     written: Mapping[str, Array]
 
 
-def _temporaries(schedule: Schedule, case: ReferenceCase) -> Between:
+def _temporaries(schedule: Schedule, case: ReferenceCase) -> KernelBuffers:
     """The buffers between kernels, computed by the scheduled program on the CPU, which returns them as results."""
     program = read(find_function(unbound(schedule.module), None))
     outputs = program.arguments[len(program.arguments) - program.outputs :]
     all_written = {buffer.name: np.ones(buffer.shape, np.bool_) for buffer in outputs}
     allocs = [node for node in program.body if isinstance(node, Alloc)]
     if len(program.body) - len(allocs) < 2:
-        return Between({}, all_written)
+        return KernelBuffers({}, all_written)
     exposed = _exposed(program, allocs)
     kernel = compile_strict(ModuleOp([write(exposed)]), None)
     buffers = exposed.arguments[len(case.inputs) :]
@@ -124,7 +124,7 @@ def _temporaries(schedule: Schedule, case: ReferenceCase) -> Between:
         kernel(*case.inputs, out=arrays)
     names = [buffer.name for buffer in buffers]
     written = {name: _same(a, b) for name, a, b in zip(names, with_zeros, with_ones, strict=True)}
-    return Between(dict(zip(names, with_zeros, strict=True)), written | all_written)
+    return KernelBuffers(dict(zip(names, with_zeros, strict=True)), written | all_written)
 
 
 def _same(a: Array, b: Array) -> Array:

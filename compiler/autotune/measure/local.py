@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from compiler.autotune.measure.builder import BuilderSetup, BuildScript, Built, cpu_building
 from compiler.autotune.measure.gpu_builder import PATIENCE, GpuBuilder
 from compiler.autotune.measure.limits import Limits
-from compiler.autotune.measure.timer import Timer, caps, outcome_of
+from compiler.autotune.measure.timer import Timer, outcome_of, worker_environment
 from compiler.database.outcome import ESTIMATED, Outcome
 from compiler.driver.reference.subject import Subject
 from compiler.support.worker import Setup
@@ -45,7 +45,7 @@ def builders_of(
     added to theirs."""
     builders = BUILDERS[target_named(subject.target).family]
     setup, seconds = builder_of(subject, limits), builders.patience * limits.build_seconds
-    environment = {**caps(1), **(environment or {})}
+    environment = {**worker_environment(1), **(environment or {})}
     return WorkerPool(setup, count or cores(), environment, seconds, limits.start_seconds, files)
 
 
@@ -63,9 +63,9 @@ class EstimatingExecutor:
         self.limits = limits
         self.builders = builders_of(subject, limits, builders, files=files)
 
-    def turn_to(self, subject: Subject) -> None:
+    def switch_subject(self, subject: Subject) -> None:
         """See `Executor`."""
-        self.builders.turn_to(builder_of(subject, self.limits))
+        self.builders.switch_subject(builder_of(subject, self.limits))
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
         """See `Executor`."""
@@ -100,10 +100,10 @@ class LocalExecutor(EstimatingExecutor):
             self.timer.close()
             raise
 
-    def turn_to(self, subject: Subject) -> None:
+    def switch_subject(self, subject: Subject) -> None:
         """See `Executor`."""
-        super().turn_to(subject)
-        self.timer.turn_to(subject)
+        super().switch_subject(subject)
+        self.timer.switch_subject(subject)
 
     def build(self, scripts: Sequence[str]) -> Iterator[tuple[int, Built | Outcome]]:
         """See `Executor`; the first batch of a subject includes the job of its reference."""

@@ -17,7 +17,7 @@ Say = Callable[[str], object]
 """A callback that receives the step of a batch, such as `building 3 of 8`."""
 
 
-def silent(words: str) -> None:
+def ignore_step(words: str) -> None:
     """Ignore the step of a batch."""
 
 
@@ -37,7 +37,7 @@ class Executor(Protocol):
     def calibrate(self, built: Built, cost: float) -> None:
         """Make a candidate of a known cost the yardstick of the following ones."""
 
-    def turn_to(self, subject: Subject) -> None:
+    def switch_subject(self, subject: Subject) -> None:
         """Switch to candidates of another subject, of the same target and number of threads."""
 
     def close(self) -> None:
@@ -87,11 +87,11 @@ class Measurer:
         """Sentences about the workers."""
         return []
 
-    def turn_to(self, subject: Subject) -> None:
+    def switch_subject(self, subject: Subject) -> None:
         """Measure candidates of another subject, of the same target and as many threads, with the same workers."""
-        self._executor.turn_to(subject)
+        self._executor.switch_subject(subject)
 
-    def measure(self, scripts: Sequence[str], say: Say = silent) -> Generator[tuple[int, Outcome]]:
+    def measure(self, scripts: Sequence[str], say: Say = ignore_step) -> Generator[tuple[int, Outcome]]:
         """Build and time scripts: yield the position of each and its outcome, in order; `say` receives the steps.
 
         As many scripts as there are builders are built together and timed before the next are built: outcomes arrive

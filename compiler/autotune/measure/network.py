@@ -53,7 +53,7 @@ class NetworkCall(ArrangedCall):
         passing = min(PASSED * machine.l3_bytes, MOST_BYTES)
         copies = _copies(size, passing, most)
         self._originals = [arrays[n] for n in constants]
-        self._copies = [[like(array) for array in self._originals] for _ in range(copies)]
+        self._copies = [[empty_like(array) for array in self._originals] for _ in range(copies)]
         self._calls: Iterator[Call] = cycle(
             [_with(kernel, arrays, constants, constant_copies) for constant_copies in self._copies]
         )
@@ -84,7 +84,7 @@ class NetworkCall(ArrangedCall):
 def seconds_of(kernel: Kernel, machine: Machine) -> float:
     """Seconds of a call of a kernel with constants of its own, on random inputs, `network` timing: the caches hold
     other memory before each call, then the inputs. The median of CALLS calls."""
-    _, arrays = on_random(kernel)
+    _, arrays = random_call(kernel)
     call = NetworkCall(kernel, arrays, (), range(len(arrays) - kernel.outputs), machine, most=1)
     threads = kernel.threads or 1
     call()
@@ -116,20 +116,20 @@ def _with(kernel: Kernel, arrays: Sequence[Array], constants: Sequence[int], cop
     operands = list(arrays)
     for position, copy in zip(constants, copies, strict=True):
         operands[position] = copy
-    return on(kernel, operands)
+    return native_call(kernel, operands)
 
 
-def on(kernel: Kernel, arrays: Sequence[Array]) -> Call:
+def native_call(kernel: Kernel, arrays: Sequence[Array]) -> Call:
     """The native call of a kernel on arrays; the last ones are its outputs."""
     inputs = len(arrays) - kernel.outputs
     return kernel.bound(*arrays[:inputs], out=arrays[inputs:])
 
 
-def on_random(kernel: Kernel) -> tuple[Call, list[Array]]:
+def random_call(kernel: Kernel) -> tuple[Call, list[Array]]:
     """The native call of a kernel on random inputs of a fixed seed, and its arrays."""
     random, inputs = np.random.default_rng(0), len(kernel.arguments) - kernel.outputs
     arrays = [draw(a, random) for a in kernel.arguments[:inputs]] + [new_array(a) for a in kernel.arguments[inputs:]]
-    return on(kernel, arrays), arrays
+    return native_call(kernel, arrays), arrays
 
 
 def random_weights(arguments: Sequence[Argument]) -> dict[str, Array]:
@@ -143,7 +143,7 @@ def random_weights(arguments: Sequence[Argument]) -> dict[str, Array]:
     return arrays
 
 
-def like(array: Array) -> Array:
+def empty_like(array: Array) -> Array:
     """A new array of the shape and dtype of another, aligned to SLOT_ALIGNMENT."""
     return new_array(Argument("", array.shape, array.dtype, alignment=SLOT_ALIGNMENT))
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from compiler.autotune.measure.limits import Limits
-from compiler.autotune.measure.network import NetworkCall, like, on
-from compiler.autotune.measure.timing import Call, Clock, Samples, YardstickProbe, chosen, taken
+from compiler.autotune.measure.network import NetworkCall, empty_like, native_call
+from compiler.autotune.measure.timing import Call, Clock, Samples, YardstickProbe, select_samples, taken
 from compiler.database.outcome import MEASURED, NETWORK, Outcome
 from compiler.dialects.functions import SLOT_ALIGNMENT
 from compiler.driver.reference.cases import ReferenceCase, ReferenceCases
@@ -157,8 +157,8 @@ class Runner:
         self._random = random
         self._in_network = in_network
         case = reference.cases[0]
-        self._inputs = [like(array) for array in case.inputs]
-        self._outs = [like(expected.own) for expected in case.expected]
+        self._inputs = [empty_like(array) for array in case.inputs]
+        self._outs = [empty_like(expected.own) for expected in case.expected]
         self._checked_artefacts: dict[Unit, _Checked] = {}
         self._clocks: dict[int, Clock] = {}
 
@@ -204,7 +204,7 @@ class Runner:
             candidate = self._checked_artefacts[job.artefact] = replace(
                 checked, calls=self._clock.calls(checked.call, checked.seconds)
             )
-        return _outcome(chosen([self._beside(job.yardstick).sample(candidate.call, candidate.calls)], 1))
+        return _outcome(select_samples([self._beside(job.yardstick).sample(candidate.call, candidate.calls)], 1))
 
     def _beside(self, yardstick: Yardstick | None) -> Clock:
         """The clock whose probe is a yardstick, loaded once; that of the ceiling without a yardstick, or if a call of
@@ -243,7 +243,7 @@ class Runner:
             return _Calls(self._call(kernel, arrays, [*artefact.takes, *outs]))
         prepare = artefact.prepare.load()
         prepared = list(map(_room, prepare.arguments[len(artefact.prepares) :]))
-        first = on(prepare, [*(arrays[n] for n in artefact.prepares), *prepared])
+        first = native_call(prepare, [*(arrays[n] for n in artefact.prepares), *prepared])
         passes = [*artefact.takes, *range(len(arrays), len(arrays) + len(prepared)), *outs]
         return _Calls(self._call(kernel, [*arrays, *prepared], passes), first)
 
@@ -251,7 +251,7 @@ class Runner:
         """The call of a kernel on the arrays at the positions `passes`; `arrays` are inputs, outputs, prepared."""
         passed = [arrays[n] for n in passes]
         if not self._in_network:
-            return on(kernel, passed)
+            return native_call(kernel, passed)
         inputs, outputs = len(self._inputs), len(self._inputs) + len(self._outs)
         constants = [i for i, n in enumerate(passes) if n in self._reference.constants or n >= outputs]
         written = [i for i, n in enumerate(passes) if n < inputs and i not in constants]

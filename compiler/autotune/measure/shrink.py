@@ -13,7 +13,7 @@ FEWEST = 2
 """The iterations of the outermost loop over a shortened reduce axis."""
 
 
-def rounds(program: Program, original: Program) -> dict[str, dict[int, int]]:
+def shorter_extents(program: Program, original: Program) -> dict[str, dict[int, int]]:
     """Shorter extents for the reduce axes of a scheduled program, by block label and axis position. The length of the
     partial last tile stays the same.
 

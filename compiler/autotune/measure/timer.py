@@ -50,7 +50,7 @@ class Timer:
         self.file = self._opened.enter_context(unnamed()).fileno()
         self._subject, self._is_referenced, self._is_turned = subject, False, False
 
-    def turn_to(self, subject: Subject) -> None:
+    def switch_subject(self, subject: Subject) -> None:
         """Switch to candidates of another subject."""
         if subject != self._subject:
             self._subject, self._is_referenced, self._is_turned = subject, False, False
@@ -79,7 +79,7 @@ class Timer:
         if self._runner is None:
             self._runner = self._worker(self._runner_setup, self._subject.threads)
         elif not self._is_turned:
-            self._runner.turn_to(self._runner_setup)
+            self._runner.switch_subject(self._runner_setup)
         self._is_turned = True
         return self._runner
 
@@ -96,7 +96,7 @@ class Timer:
     def _worker(self, setup: Setup, threads: int) -> WorkerPool:
         """Start one worker that inherits the file of the reference."""
         limits = self.limits
-        pool = WorkerPool(setup, 1, caps(threads), limits.run_seconds, limits.start_seconds, (self.file,))
+        pool = WorkerPool(setup, 1, worker_environment(threads), limits.run_seconds, limits.start_seconds, (self.file,))
         self._opened.callback(pool.close)
         return pool
 
@@ -144,7 +144,7 @@ class Timer:
         self._opened.close()
 
 
-def caps(threads: int) -> dict[str, str]:
+def worker_environment(threads: int) -> dict[str, str]:
     """The environment of a worker: `threads` threads for parallel loops, one for numpy's libraries."""
     return {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 

@@ -115,7 +115,7 @@ class Clock:
             spent = time.perf_counter() - start
             if spent >= self.sampling.seconds or self._is_known(samples):
                 break
-        return chosen(samples, self.sampling.least)
+        return select_samples(samples, self.sampling.least)
 
     def calls(self, call: Call, seconds: float) -> int:
         """The number of calls of a sample: `min_seconds` over the time of a call. If the first call was short, a second
@@ -150,7 +150,7 @@ def taken(call: Call, calls: int = 1, threads: int = 1) -> Sample:
     return time_calls(call, calls, threads)
 
 
-def chosen(samples: Sequence[TimedSample], fewest: int) -> Samples:
+def select_samples(samples: Sequence[TimedSample], fewest: int) -> Samples:
     """The undisturbed samples if they are at least `fewest`; else the less disturbed half, at least `fewest`. Rejected
     samples count as repeated."""
     clean = [sample for sample in samples if not sample.disturbance.used]

@@ -10,7 +10,7 @@ from functools import cached_property
 from statistics import median
 from typing import Protocol
 
-from compiler.autotune.measure.network import on_random
+from compiler.autotune.measure.network import random_call
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.dialects.numbers import Array
 from compiler.lowering.low_to_llvm.marks import CLOCK, PROFILE, profile_at
@@ -41,7 +41,7 @@ class ProfiledProgram:
     """The kernel of a whole program on random inputs, built with a profile: main adds up the ticks of each call."""
 
     def __init__(self, kernel: Kernel, calls: int) -> None:
-        self._call, self._threads = on_random(kernel)[0], kernel.threads or 1
+        self._call, self._threads = random_call(kernel)[0], kernel.threads or 1
         self._profile = profile_at(kernel.library.address(PROFILE), calls)
         self._clock = ctypes.CFUNCTYPE(ctypes.c_int64)(kernel.library.address(CLOCK))
         self._began, self._ticked = time.perf_counter(), self._clock()
@@ -102,7 +102,7 @@ def _together(runs: Sequence[RunTimes], calls: Sequence[int]) -> tuple[float, ..
     return tuple(max(float(run.calls[list(calls)].sum()), MIN_PRESENT_SECONDS) for run in runs)
 
 
-def in_turns(default: Runnable, tuned: Runnable, seconds: float) -> Turns:
+def run_in_turns(default: Runnable, tuned: Runnable, seconds: float) -> Turns:
     """Run two programs in turns, A B B A A B ..., for `seconds`, between LEAST and MOST rounds. Disturbed rounds are
     dropped if at least LEAST others remain."""
     for program in (default, tuned):

@@ -122,7 +122,7 @@ class CostModel:
         return self._forest is not None
 
     @property
-    def heard(self) -> int:
+    def prior_tasks(self) -> int:
         """The number of earlier tasks in the prior."""
         return len(self._heard)
 
@@ -148,7 +148,7 @@ class CostModel:
         return Prediction(residual.mean + self._scale * prior, residual.spread)
 
 
-class Chance:
+class SuccessModel:
     """The chance (n,) that a candidate does not fail, by a small forest on the trials; 1 while nothing failed.
 
     Failures have no cost and are not rows of the cost model. A search that follows that model alone would enter regions

@@ -28,7 +28,7 @@ class Pairs:
         return Pairs(self.right + other.right, self.total + other.total)
 
 
-def against(
+def pairs_against(
     predicted: float, cost: float, others_predicted: NDArray[np.float64], other_costs: NDArray[np.float64]
 ) -> Pairs:
     """The pairs of one candidate with each of some others."""
@@ -40,7 +40,7 @@ def against(
 def pairs(predicted: ArrayLike, costs: ArrayLike) -> Pairs:
     """All pairs of some candidates: predictions in any unit (lower is better) against positive costs."""
     p, c = np.asarray(predicted, np.float64), np.asarray(costs, np.float64)
-    return sum((against(p[i], c[i], p[:i], c[:i]) for i in range(1, len(c))), Pairs())
+    return sum((pairs_against(p[i], c[i], p[:i], c[:i]) for i in range(1, len(c))), Pairs())
 
 
 @dataclass
@@ -60,7 +60,7 @@ class RankingQuality:
 
     def add(self, predicted: float, cost: float) -> None:
         """Add a candidate: its predicted cost (lower is better) and its measured cost (positive)."""
-        self.pairs += against(predicted, cost, np.array(self._predicted), np.array(self._costs))
+        self.pairs += pairs_against(predicted, cost, np.array(self._predicted), np.array(self._costs))
         self._predicted.append(predicted)
         self._costs.append(cost)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.autotune.search.model import Chance, CostModel, Prediction, WarmStart, expected_improvement
+from compiler.autotune.search.model import CostModel, Prediction, SuccessModel, WarmStart, expected_improvement
 from compiler.autotune.search.trials import Trials
 from compiler.space.candidates import Candidate, Pool, Space, filter_all
 
@@ -50,7 +50,7 @@ class Scorer:
         self._space = space
         self._seed = seed
         self.model = CostModel(seed, warm_starts)
-        self._chance = Chance(np.zeros((0, 0), np.float32), np.zeros(0, np.bool_), seed)
+        self._chance = SuccessModel(np.zeros((0, 0), np.float32), np.zeros(0, np.bool_), seed)
         self._values: dict[Candidate, NDArray[np.float32]] = {}
         self._learned = 0
         self._costs = space.costs if getattr(space, "estimated", False) else None  # type: ignore[attr-defined]
@@ -72,7 +72,7 @@ class Scorer:
             values = np.stack([self._values[c] for c in rows])
             costs = np.array([trials.outcome(c).cost for c in rows])
             self.model.fit(values[ok], costs[ok])
-            self._chance = Chance(values, ok, self._seed)
+            self._chance = SuccessModel(values, ok, self._seed)
 
     def score(self, pool: Pool) -> Scored:
         """Predict the log cost and the chance of success of each candidate of a pool."""

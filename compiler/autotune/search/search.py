@@ -107,9 +107,9 @@ class Search:
         return self._supply.infeasible
 
     @property
-    def heard(self) -> int:
+    def prior_tasks(self) -> int:
         """The number of earlier tasks whose ranking is in use."""
-        return self._scorer.model.heard
+        return self._scorer.model.prior_tasks
 
     @property
     def done(self) -> bool:

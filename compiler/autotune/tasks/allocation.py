@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from compiler.autotune.tasks.account import Account
+from compiler.autotune.tasks.task_state import TaskState
 
 HABIT = 0.8
 """The weight of the task's usual gain in the expectation; the remainder is the weight of the model's promise."""
@@ -24,14 +24,14 @@ FAILING = 3
 NOTHING = 1e-4
 """The least share of the program's time that a batch must promise to save."""
 
-Accounts = Mapping[str, Account]
+Accounts = Mapping[str, TaskState]
 Allocation = Callable[[Accounts, Accounts, bool], str | None]
 """A rule (ready, every, timed) -> name. ready: the accounts of the tasks with a batch ready. every: those of all tasks.
 timed: whether seconds are limited too, not only trials. Returns the task of the next turn; None where no task promises
 a gain."""
 
 
-def expected(account: Account, every: Accounts) -> float:
+def expected_saving(account: TaskState, every: Accounts) -> float:
     """The seconds of a run of the program that the next batch of a task is expected to save.
 
     The mean, by HABIT, of the usual gain of its turns and of the model's promise, scaled by how far earlier promises
@@ -53,19 +53,19 @@ def by_gain(ready: Accounts, every: Accounts, timed: bool = False) -> str | None
     if unmeasured:
         return max(unmeasured, key=lambda name: (-ready[name].turns, ready[name].estimate))
     total = sum(account.together for account in every.values())
-    worth = [name for name, account in ready.items() if expected(account, every) > NOTHING * total]
-    return max(worth, key=lambda name: expected(ready[name], every) / _price(ready[name], timed), default=None)
+    worth = [name for name, account in ready.items() if expected_saving(account, every) > NOTHING * total]
+    return max(worth, key=lambda name: expected_saving(ready[name], every) / _price(ready[name], timed), default=None)
 
 
-def in_turns(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
+def round_robin(ready: Accounts, every: Accounts, timed: bool = False) -> str | None:
     """Pick the first of the tasks with the fewest turns: round robin."""
     return min(ready, key=lambda name: ready[name].turns, default=None)
 
 
-def _price(account: Account, timed: bool) -> float:
+def _price(account: TaskState, timed: bool) -> float:
     """The cost of a trial in units of the limited budget."""
     return account.took / account.count if timed and account.count and account.took > 0 else 1.0
 
 
-ALLOCATIONS: dict[str, Allocation] = {"gain": by_gain, "turns": in_turns}
+ALLOCATIONS: dict[str, Allocation] = {"gain": by_gain, "turns": round_robin}
 """The allocation rules by name."""

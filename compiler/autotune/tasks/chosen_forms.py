@@ -8,9 +8,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from compiler.autotune.display.forms import GroupForm, ProgramForm, form_of
+from compiler.autotune.display.progress import Progress
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.tell.forms import GroupForm, ProgramForm, form_of
-from compiler.autotune.tell.progress import Progress
 from compiler.database import Database, Key
 from compiler.database.schema import MEMORY
 from compiler.driver.building import build_scheduled, source_of
@@ -19,11 +19,11 @@ from compiler.driver.parts.partition import PROGRAM, Alternatives, Partition, Sc
 from compiler.driver.units.unit import Scheduled
 
 if TYPE_CHECKING:
-    from compiler.autotune.tasks.forms import FormContest, Formed
+    from compiler.autotune.tasks.forms import FormComparison, FormedProgram
 
 
 class ChosenForms:
-    """The chosen forms of a program and its groups: those that an estimate prefers, until `follow` reads a database.
+    """The chosen forms of a program and its groups: those that an estimate prefers, until `read_database`.
 
     name: of the program's task. func: the program as `build` takes it. offers: its forms. arrays: makes the constants
     of the program in a form. partition: the program in the chosen forms. timed: the chosen forms that were timed, with
@@ -52,7 +52,7 @@ class ChosenForms:
         """Whether the program or a group of it has other forms."""
         return self._every.programs is not None or self._current.offered is not None
 
-    def follow(self, database: Database) -> None:
+    def read_database(self, database: Database) -> None:
         """Take the forms that a database records as chosen, by times inside the program."""
         current = self._every.chosen_program(database, self._threads, self._policy)
         forms = current.chosen(database, self._threads, self._policy)
@@ -86,44 +86,46 @@ class ChosenForms:
                     share = SHARE / 2 if is_whole else SHARE
                     seconds = inf if options.seconds is None else share * options.seconds - (perf_counter() - begun)
                     contest = self._contest(is_whole, database, say, seconds)
-                    if contest.choices and not contest.hold():
+                    if contest.choices and not contest.measure():
                         say(f"the time for {contest.what} was too short: what was chosen before stays")
-                    self.follow(database)
+                    self.read_database(database)
             except KeyboardInterrupt:
                 say("interrupted")
                 return False
         return True
 
-    def _contest(self, is_whole: bool, database: Database, say: Callable[[str], None], seconds: float) -> FormContest:
-        from compiler.autotune.tasks.forms import FormContest
+    def _contest(
+        self, is_whole: bool, database: Database, say: Callable[[str], None], seconds: float
+    ) -> FormComparison:
+        from compiler.autotune.tasks.forms import FormComparison
 
         run = str(uuid4())
         if is_whole:
             choices = self._every.program_choices(self._threads, self._policy)
             what = "forms of the program"
-            return FormContest(self.name, choices, self.program_in, database, run, say, seconds, what)
+            return FormComparison(self.name, choices, self.program_in, database, run, say, seconds, what)
         choices = self._current.choices(self._threads, self._policy)
-        return FormContest(self.name, choices, self.groups_in, database, run, say, seconds)
+        return FormComparison(self.name, choices, self.groups_in, database, run, say, seconds)
 
-    def program_in(self, forms: Mapping[str, str]) -> Formed:
+    def program_in(self, forms: Mapping[str, str]) -> FormedProgram:
         """The program in the form `forms[PROGRAM]`, its groups in the forms that the estimate prefers, ready to time.
         All its calls count as calls of PROGRAM."""
-        from compiler.autotune.tasks.forms import Formed
+        from compiler.autotune.tasks.forms import FormedProgram
 
         offers = self._every.of_program(forms[PROGRAM])
         program = offers.offered.in_forms(offers.offered.preferred) if offers.offered else offers.program
         assert program is not None
         formed = self._formed(program)
-        return Formed(formed.program, [PROGRAM] * len(formed.calls), formed.guarded)
+        return FormedProgram(formed.program, [PROGRAM] * len(formed.calls), formed.guarded)
 
-    def groups_in(self, forms: Mapping[str, str]) -> Formed:
+    def groups_in(self, forms: Mapping[str, str]) -> FormedProgram:
         """The program with its groups in these forms, under default schedules, ready to time."""
         assert self._current.offered is not None
         return self._formed(self._current.offered.in_forms(forms))
 
-    def _formed(self, program: GroupedProgram) -> Formed:
+    def _formed(self, program: GroupedProgram) -> FormedProgram:
         from compiler.autotune.measure.turns import ProfiledProgram
-        from compiler.autotune.tasks.forms import Formed
+        from compiler.autotune.tasks.forms import FormedProgram
 
         partition = Partition(program)
         sources = {part.name: self.default(part) for part in partition.parts(self._threads, self._policy)}
@@ -131,7 +133,7 @@ class ChosenForms:
         kernel = build_scheduled(partition, self._func, sources, self._threads, self._policy, arrays, profiled=True)
         calls = [program.written.get(call.callee, call.callee) for call in program.constant_split.main.calls]
         guarded = [n for n, call in enumerate(program.constant_split.main.calls) if call.guarded is not None]
-        return Formed(ProfiledProgram(kernel, len(calls)), calls, guarded)
+        return FormedProgram(ProfiledProgram(kernel, len(calls)), calls, guarded)
 
     def default(self, part: Schedulable) -> Scheduled:
         """The default schedule of a part, memoized by its key."""

@@ -1,4 +1,4 @@
-"""`FormContest`: time the forms of a program and of its groups, as written and by laws, inside the whole program.
+"""`FormComparison`: time the forms of a program and of its groups, as written and by laws, inside the whole program.
 
 An estimate prefers one form of each. Before a program is tuned, all forms are timed under their default schedules. The
 fastest is recorded in the database, and tuned.
@@ -13,7 +13,7 @@ from math import inf
 from time import perf_counter
 
 from compiler.autotune.deadline import TimeIsUp, until
-from compiler.autotune.measure.turns import Runnable, TurnTimes, in_turns
+from compiler.autotune.measure.turns import Runnable, TurnTimes, run_in_turns
 from compiler.autotune.tasks.in_place import MARGIN, SECONDS
 from compiler.database import Database, Record
 from compiler.driver.parts.partition import PROGRAM, FormChoice
@@ -27,7 +27,7 @@ RUNS = 1e-6
 
 
 @dataclass(frozen=True)
-class Formed:
+class FormedProgram:
     """A program with a form for each group, ready to time.
 
     program: runs it. calls: the group of each call of a run, in order; a form with a guard has three calls. guarded:
@@ -50,7 +50,7 @@ class Formed:
 
 
 @dataclass(frozen=True)
-class FormContest:
+class FormComparison:
     """The comparison of the forms of some groups of a program, or of the program itself, by one run of the tuner.
 
     name: of the program's task. choices: by the names of the groups, or PROGRAM for the program. built: builds the
@@ -60,14 +60,14 @@ class FormContest:
 
     name: str
     choices: Mapping[str, FormChoice]
-    built: Callable[[Mapping[str, str]], Formed]
+    built: Callable[[Mapping[str, str]], FormedProgram]
     database: Database
     run: str
     say: Callable[[str], None]
     seconds: float = inf
     what: str = "forms of groups inside the program"
 
-    def hold(self) -> bool:
+    def measure(self) -> bool:
         """Time the choices that have an untimed form, and record the fastest forms. Return False if time ran out.
 
         Each choice is recorded once the groups are timed. Then the program with all the chosen forms is timed as a
@@ -93,7 +93,7 @@ class FormContest:
             self.say(f"building other {self.what}")
             changed = self.built(preferred | forms)
             self.say(f"timing {self.what}")
-            turns = in_turns(plain.program, changed.program, min(SECONDS, seconds_left() / 2))
+            turns = run_in_turns(plain.program, changed.program, min(SECONDS, seconds_left() / 2))
             for name, form in forms.items():
                 if name in plain.failing | changed.failing:
                     continue
@@ -106,7 +106,7 @@ class FormContest:
             return
         changed = self.built(chosen)
         self.say(f"timing the chosen {self.what} as a whole")
-        if in_turns(plain.program, changed.program, min(SECONDS, seconds_left())).whole.ratio > 1:
+        if run_in_turns(plain.program, changed.program, min(SECONDS, seconds_left())).whole.ratio > 1:
             self._keep(times, preferred)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""`Contest`: time the default and the best record of each group inside the whole program.
+"""`InPlaceComparison`: time the default and the best record of each group inside the whole program.
 
 Alone, a group finds caches and memory in another state than inside the program. The faster of the two inside it is
 chosen and recorded in the database, so that a program with its records is never slower than without.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from compiler.autotune.measure.turns import Runnable, Turns, TurnTimes, in_turns
-from compiler.autotune.tell.in_place import GroupInPlace, InPlace
+from compiler.autotune.display.in_place import GroupInPlace, InPlace
+from compiler.autotune.measure.turns import Runnable, Turns, TurnTimes, run_in_turns
 from compiler.autotune.tuner import TuningProblem
 from compiler.database import Database, Record
 from compiler.driver.units.unit import Scheduled
@@ -25,14 +25,14 @@ BUILDS = 3
 """The reserved time in builds of all groups: one by default, one by records, and as long for the turns."""
 
 
-def kept_seconds(seconds: float, build: float) -> float:
+def comparison_seconds(seconds: float, build: float) -> float:
     """The seconds reserved for the comparison, of a run's `seconds`, if all groups take `build` seconds to build. With
     100 s and builds of 5 s: min(max(10, 15), 25) = 15 s."""
     return min(max(SHARE * seconds, BUILDS * build), MOST_SHARE * seconds)
 
 
 @dataclass(frozen=True)
-class Finals:
+class ComparisonSetup:
     """The set-up of a comparison inside a whole program, whose groups go by the names of their tasks.
 
     name: the program's. calls: the group of each call of a run, in order. whole: see `Key`. source: the schedule of a
@@ -78,25 +78,25 @@ class _Finalist:
         """Whether the record is chosen."""
         return self.differs and self.times.ratio < MARGIN
 
-    def told(self, name: str) -> GroupInPlace:
+    def row(self, name: str) -> GroupInPlace:
         """The finalist as a row for people."""
         default, tuned = self.times.seconds
         return GroupInPlace(name, default, tuned, self.times.ratio, self.is_tuned, self.differs)
 
 
 @dataclass(frozen=True)
-class Contest:
+class InPlaceComparison:
     """The comparison of the finalists of some groups by one run of the tuner. left: the remaining seconds of the run.
     say: receives the phases as text."""
 
-    finals: Finals
+    finals: ComparisonSetup
     groups: Mapping[str, TuningProblem]
     database: Database
     run: str
     left: Callable[[], float]
     say: Callable[[str], None]
 
-    def hold(self) -> Iterator[InPlace]:
+    def measure(self) -> Iterator[InPlace]:
         """Time the groups inside the program, record the choices, and yield the times; nothing without any record.
 
         Yields twice: first once the groups are timed and their choices are on disk, then once the program with all the
@@ -119,7 +119,7 @@ class Contest:
             for name, pair in scripts.items()
         }
         self._keep(finalists, {name for name, finalist in finalists.items() if finalist.is_tuned})
-        times, groups = turns.whole, tuple(finalist.told(name) for name, finalist in finalists.items())
+        times, groups = turns.whole, tuple(finalist.row(name) for name, finalist in finalists.items())
         yield InPlace(self.finals.name, *times.seconds, None, groups)
         chosen = {**defaults, **{name: tuned[name] for name, finalist in finalists.items() if finalist.is_tuned}}
         ratio = 1.0
@@ -142,7 +142,7 @@ class Contest:
         """The times of the default program and of one under `sources`, in turns, in 1/`parts` of the seconds left."""
         scheduled = self.finals.built(sources)
         self.say("timing groups inside the program")
-        return in_turns(plain, scheduled, min(SECONDS, self.left() / parts))
+        return run_in_turns(plain, scheduled, min(SECONDS, self.left() / parts))
 
     def _keep(self, finalists: Mapping[str, _Finalist], tuned: Set[str]) -> None:
         """Record the times of all finalists, choosing the records of the groups `tuned` and the defaults of others."""

@@ -16,10 +16,10 @@ from compiler.autotune.budget import Budget
 from compiler.autotune.deadline import TimeIsUp, until
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search.log import LogFile
-from compiler.autotune.tasks.account import Account, Turn
-from compiler.autotune.tasks.allocation import ALLOCATIONS, expected
-from compiler.autotune.tasks.in_place import Contest, Finals, kept_seconds
-from compiler.autotune.tuner import Run, TuningProblem, Workers
+from compiler.autotune.tasks.allocation import ALLOCATIONS, expected_saving
+from compiler.autotune.tasks.in_place import ComparisonSetup, InPlaceComparison, comparison_seconds
+from compiler.autotune.tasks.task_state import TaskState, Turn
+from compiler.autotune.tuner import TuningProblem, TuningRun, Workers
 from compiler.database import Database, Record
 from compiler.database.schema import MEMORY
 from compiler.driver.reference.subject import cycles
@@ -29,7 +29,7 @@ SHORT = 4
 
 
 @dataclass(frozen=True)
-class Weighted:
+class WeightedTask:
     """A task, and the number of calls of its group in a run of the program."""
 
     problem: TuningProblem
@@ -41,7 +41,9 @@ class Weighted:
         return self.weight * cycles(self.problem.subject.program, self.problem.machine)
 
 
-def tune_together(tasks: Sequence[Weighted], options: TuningOptions, finals: Finals | None = None) -> dict[str, Record]:
+def tune_together(
+    tasks: Sequence[WeightedTask], options: TuningOptions, finals: ComparisonSetup | None = None
+) -> dict[str, Record]:
     """Tune tasks that share one budget, and return their best records by task name.
 
     Each task has a short turn first, the largest tasks first; then `options.allocation` picks the tasks of turns, until
@@ -72,11 +74,11 @@ class _Tasks:
 
     def __init__(
         self,
-        tasks: Sequence[Weighted],
+        tasks: Sequence[WeightedTask],
         options: TuningOptions,
         database: Database,
         stack: ExitStack,
-        finals: Finals | None,
+        finals: ComparisonSetup | None,
     ) -> None:
         self.finals, self.database, self.whole_budget = finals, database, Budget(options)
         self.options, self.budget = options, Budget(options, self.whole_budget.began)
@@ -84,15 +86,15 @@ class _Tasks:
         self.log = stack.enter_context(LogFile(log_of(options.log, "turns")))
         self.workers = workers = stack.enter_context(Workers(options, tasks[0].problem.machine))
         self.flying: deque[_Begun] = deque()
-        self.runs: dict[str, Run] = {}
-        self.accounts: dict[str, Account] = {}
+        self.runs: dict[str, TuningRun] = {}
+        self.accounts: dict[str, TaskState] = {}
         for task in sorted(tasks, key=lambda task: task.estimate, reverse=True):
             name = task.problem.name
             options_of_task = replace(options, log=log_of(options.log, name))
-            run = Run(task.problem, options_of_task, database, self.budget, workers)
+            run = TuningRun(task.problem, options_of_task, database, self.budget, workers)
             self.runs[name] = stack.enter_context(run)
-            self.accounts[name] = Account(task.weight, task.estimate)
-            self.budget.has(name, len({record.script for record in database.records(task.problem.key)}))
+            self.accounts[name] = TaskState(task.weight, task.estimate)
+            self.budget.record_trials(name, len({record.script for record in database.records(task.problem.key)}))
         self.scales: dict[str, float] = {}
         self.current = next(iter(self.runs.values()))
 
@@ -100,7 +102,7 @@ class _Tasks:
         """Run a short turn of each task, then further turns, then the conclusions; an interruption ends them."""
         try:
             with until(lambda: self.whole_budget.is_over):
-                self.keep_seconds()
+                self.reserve_comparison()
                 for name in self.runs:
                     self.begin(name)
                 while self.fly(self.options.seconds is not None):
@@ -108,14 +110,18 @@ class _Tasks:
                 self.conclude()
                 self.compare()
         except KeyboardInterrupt:
-            self.current.say("interrupted")
+            self.current.report("interrupted")
         except TimeIsUp:
-            self.current.say("done" if self.current.progress.measured else self.current.why_nothing())
+            self.current.report("done" if self.current.progress.measured else self.current.failure_reason())
 
     @property
-    def ready(self) -> dict[str, Account]:
+    def ready(self) -> dict[str, TaskState]:
         """The accounts of the tasks that have proposals, while the budget lasts."""
-        return {name: self.accounts[name] for name, run in self.runs.items() if run.proposals and self.budget.wanted}
+        return {
+            name: self.accounts[name]
+            for name, run in self.runs.items()
+            if run.proposals and self.budget.next_batch_size
+        }
 
     def begin(self, name: str) -> None:
         """Prepare a task, and begin a short turn of it if it has no measurement."""
@@ -140,8 +146,8 @@ class _Tasks:
         account.seconds = self.seconds(name)
         run.choose(most)
         account.promise = run.promise
-        run.progress.promise = expected(account, self.accounts) if run.proposals else 0.0
-        run.say("waiting for its turn" if run.proposals else run.why_nothing())
+        run.progress.promise = expected_saving(account, self.accounts) if run.proposals else 0.0
+        run.report("waiting for its turn" if run.proposals else run.failure_reason())
 
     def seconds(self, name: str) -> float | None:
         """The seconds of a call under the best, at the machine's rate of the task's first measurement."""
@@ -183,7 +189,7 @@ class _Tasks:
         )
         account.add(turn)
         self.log.write([turn.line()])
-        self.keep_seconds()
+        self.reserve_comparison()
         self.choose(name)
 
     def conclude(self) -> None:
@@ -194,14 +200,14 @@ class _Tasks:
             run.conclude(together / remaining if remaining else 0.0)
             remaining -= together
 
-    def keep_seconds(self) -> None:
+    def reserve_comparison(self) -> None:
         """Reserve seconds for the comparison at the end, by the mean build time of the best candidates so far."""
         limit = self.options.seconds
         if self.finals is None or limit is None:
             return
         bests = [run.progress.best for run in self.runs.values()]
         build_times = [best.build_seconds for best in bests if best is not None] or [0.0]
-        reserved = kept_seconds(limit, len(bests) * mean(build_times))
+        reserved = comparison_seconds(limit, len(bests) * mean(build_times))
         self.budget.options = replace(self.options, seconds=limit - reserved)
 
     def compare(self) -> None:
@@ -210,14 +216,16 @@ class _Tasks:
         if self.finals is None:
             return
         if any(run.progress.measured for run in self.runs.values()) or self.finals.is_undecided(groups, self.database):
-            contest = Contest(self.finals, groups, self.database, current.id, self.seconds_left, current.say)
-            for current.progress.in_place in contest.hold():
-                current.say()
-            current.say("done")
+            contest = InPlaceComparison(
+                self.finals, groups, self.database, current.id, self.seconds_left, current.report
+            )
+            for current.progress.in_place in contest.measure():
+                current.report()
+            current.report("done")
 
     def seconds_left(self) -> float:
         """The remaining seconds of the whole run; infinite without a limit."""
-        return inf if self.options.seconds is None else self.whole_budget.last_turns()
+        return inf if self.options.seconds is None else self.whole_budget.final_turn_seconds()
 
 
 def log_of(log: object, name: str) -> Path | None:

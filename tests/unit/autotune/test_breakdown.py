@@ -7,9 +7,9 @@ import pytest
 
 import compiler
 from compiler import te
+from compiler.autotune.display.breakdown import Breakdown, GroupTime
 from compiler.autotune.measure import network
 from compiler.autotune.measure.network import NetworkCall, seconds_of
-from compiler.autotune.tell.breakdown import Breakdown, GroupTime
 from compiler.types.machines import host
 
 GROUPS = (GroupTime("net.group_0", 2, 3e-3), GroupTime("net.group_1", 1, 4e-6))

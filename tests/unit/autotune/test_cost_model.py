@@ -10,10 +10,10 @@ import pytest
 
 from compiler.autotune.search import model
 from compiler.autotune.search.model import (
-    Chance,
     CostForest,
     CostModel,
     Prediction,
+    SuccessModel,
     WarmStart,
     expected_improvement,
     flattened,
@@ -131,14 +131,14 @@ def test_an_earlier_task_that_misleads_is_dropped() -> None:
     told = CostModel(seed=0, warm_starts=[wrong, right])
     trials, measured = rows(model.JUDGED, seed=3)
     told.fit(trials[:-1], measured[:-1])
-    assert told.heard == 2, "too few trials to judge by"
+    assert told.prior_tasks == 2, "too few trials to judge by"
     told.fit(trials, measured)
-    assert told.heard == 1
+    assert told.prior_tasks == 1
     only = CostModel(seed=0, warm_starts=[wrong])
     alone = CostModel(seed=0)
     for each in (only, alone):
         each.fit(trials, measured)
-    assert only.heard == 0
+    assert only.prior_tasks == 0
     assert only.predict(values).mean.tobytes() == alone.predict(values).mean.tobytes()
 
 
@@ -170,8 +170,8 @@ def test_spread_makes_the_unknown_worth_a_look() -> None:
 def test_the_chance_of_failure_is_learned() -> None:
     values, _ = rows(200, seed=1)
     fails = values[:, 2] > np.median(values[:, 2])
-    assert Chance(values, np.ones(200, np.bool_), 0).predict(values).tolist() == [1.0] * 200
-    actual = Chance(values, ~fails, 0).predict(values)
+    assert SuccessModel(values, np.ones(200, np.bool_), 0).predict(values).tolist() == [1.0] * 200
+    actual = SuccessModel(values, ~fails, 0).predict(values)
     assert actual[~fails].min() > actual[fails].max()
     assert actual.min() >= model.LEAST_CHANCE
 

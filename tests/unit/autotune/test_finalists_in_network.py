@@ -14,13 +14,13 @@ import pytest
 
 import compiler
 from compiler.autotune.deadline import TimeIsUp
-from compiler.autotune.measure.turns import LEAST, MOST, ProfiledProgram, RunTimes, Turns, in_turns
+from compiler.autotune.display.in_place import GroupInPlace, InPlace
+from compiler.autotune.display.progress import Progress
+from compiler.autotune.measure.turns import LEAST, MOST, ProfiledProgram, RunTimes, Turns, run_in_turns
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tasks import in_place
-from compiler.autotune.tasks.in_place import Contest, Finals, kept_seconds
-from compiler.autotune.tell.in_place import GroupInPlace, InPlace
-from compiler.autotune.tell.progress import Progress
+from compiler.autotune.tasks.in_place import ComparisonSetup, InPlaceComparison, comparison_seconds
 from compiler.autotune.tuner import TuningProblem
 from compiler.database import Database, Record
 from compiler.database.outcome import MEASURED, Outcome
@@ -57,10 +57,10 @@ class Timed:
 def test_programs_take_turns() -> None:
     runs = list[str]()
     first, second = Timed("a", (2.0, 1.0), runs), Timed("b", (1.0, 3.0), runs)
-    turns = in_turns(first, second, 0.0)
+    turns = run_in_turns(first, second, 0.0)
     assert runs[:8] == ["a", "b", "a", "b", "b", "a", "a", "b"] and len(turns.default) == len(turns.tuned) == LEAST
     assert turns.whole.ratio == 4 / 3 and turns.of([0]).ratio == 0.5 and turns.of([0, 1]).seconds == (3.0, 4.0)
-    assert len(in_turns(first, second, inf).default) == MOST
+    assert len(run_in_turns(first, second, inf).default) == MOST
 
 
 def test_rounds_are_compared_one_by_one() -> None:
@@ -72,11 +72,11 @@ def test_rounds_are_compared_one_by_one() -> None:
 def test_disturbed_rounds_do_not_count_where_there_are_others() -> None:
     for seconds, count in ((inf, MOST - 2), (0.0, LEAST)):
         first, second = Timed("a", (1.0,)), Timed("b", (1.0,), busy=(3, 4))
-        assert len(in_turns(first, second, seconds).default) == count, "all where there are too few others"
+        assert len(run_in_turns(first, second, seconds).default) == count, "all where there are too few others"
 
 
 def test_a_call_that_the_clock_does_not_see_has_a_time() -> None:
-    turns = in_turns(Timed("a", (0.0, 1.0)), Timed("b", (0.0, 1.0)), 0.0)
+    turns = run_in_turns(Timed("a", (0.0, 1.0)), Timed("b", (0.0, 1.0)), 0.0)
     assert turns.of([0]).ratio == pytest.approx(1.0) and all(second > 0 for second in turns.of([0]).default)
 
 
@@ -116,8 +116,8 @@ def known(path: Path, names: Sequence[str] = NAMES) -> None:
             database.add(Record(group.key, group.name, group.program, script(group.name), outcome))
 
 
-def finals(times: Mapping[str, float], together: float = 0.0) -> tuple[Finals, list[list[str]]]:
-    """Finals in which a call takes 1 by default and `times` by a record, and each build with fewer records than there
+def finals(times: Mapping[str, float], together: float = 0.0) -> tuple[ComparisonSetup, list[list[str]]]:
+    """A set-up in which a call takes 1 by default and `times` by a record, and each build with fewer records than there
     are `together` more; and which groups each build has records of."""
     built = list[list[str]]()
 
@@ -130,16 +130,19 @@ def finals(times: Mapping[str, float], together: float = 0.0) -> tuple[Finals, l
         calls = [times.get(name, 1.0) if name in built[-1] else 1.0 for name in CALLS]
         return Timed("", calls, extra=together if 0 < len(built[-1]) < len(times) else 0.0)
 
-    return Finals("net", CALLS, inside(), source, program), built
+    return ComparisonSetup("net", CALLS, inside(), source, program), built
 
 
 def inside() -> str:
     return task()._parts.program_key(task()._selection.parts)
 
 
-def held(path: Path, stated: Finals) -> InPlace | None:
+def held(path: Path, stated: ComparisonSetup) -> InPlace | None:
     with Database(path) as database:
-        *_, last = None, *Contest(stated, problems(), database, "run", lambda: 0.0, lambda words: None).hold()
+        *_, last = (
+            None,
+            *InPlaceComparison(stated, problems(), database, "run", lambda: 0.0, lambda words: None).measure(),
+        )
     return last
 
 
@@ -306,7 +309,7 @@ def test_a_run_whose_time_is_over_chooses_nothing(
     def late(*given: object) -> object:
         raise TimeIsUp
 
-    monkeypatch.setattr(in_place, "in_turns", late)
+    monkeypatch.setattr(in_place, "run_in_turns", late)
     seen = list[Progress]()
     assert list(tuned(task(), seen.append, trials=4, database=path)) == NAMES
     assert seen[-1].in_place is None and seen[-1].phase == "done" and choices(path) == dict.fromkeys(NAMES)
@@ -317,14 +320,18 @@ def test_a_choice_is_kept_before_the_whole_is_timed(path: Path) -> None:
     known(path)
     stated, built = finals({NAMES[0]: 0.5, NAMES[1]: 1.5, NAMES[2]: 1.5})
     with Database(path) as database:
-        first = next(Contest(stated, problems(), database, "run", lambda: 0.0, lambda words: None).hold())
+        first = next(InPlaceComparison(stated, problems(), database, "run", lambda: 0.0, lambda words: None).measure())
     assert next(first.sentences()).endswith("tuned 4 s, what was chosen was not timed") and len(built) == 2
     assert choices(path) == dict(zip(NAMES, (True, False, False), strict=True))
 
 
 def test_what_is_kept_of_the_seconds() -> None:
     """A tenth, or what builds take, but no more than a quarter."""
-    assert kept_seconds(300.0, 4.0) == 30.0 and kept_seconds(100.0, 5.0) == 15.0 and kept_seconds(20.0, 9.0) == 5.0
+    assert (
+        comparison_seconds(300.0, 4.0) == 30.0
+        and comparison_seconds(100.0, 5.0) == 15.0
+        and comparison_seconds(20.0, 9.0) == 5.0
+    )
 
 
 def test_the_sentences_name_groups() -> None:

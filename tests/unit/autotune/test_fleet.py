@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from compiler.autotune.fleet import facts, host_lock, jobs
-from compiler.autotune.fleet.cluster import BUILD, STRIKES, TIME, FleetJob, Lost, Member
-from compiler.autotune.fleet.judge import Judge, Said, impossible
+from compiler.autotune.fleet.cluster import BUILD, STRIKES, TIME, FleetJob, JobLost, Member
+from compiler.autotune.fleet.judge import Judge, WorkerClaim, implausibility
 from compiler.autotune.fleet.measurer import LOSSES, Fleet
 from compiler.autotune.measure.builder import Built
 from compiler.database.outcome import MEASURED, Outcome
@@ -41,8 +41,8 @@ def measured(cost: float) -> Outcome:
 WRONG, CRASH = Outcome("wrong", reason="out[0] is 2, expected 1"), Outcome("crash", reason="it ended")
 
 
-def said(*outcomes: Outcome) -> list[Said]:
-    return [Said(f"w{n}", f"w{n}", outcome) for n, outcome in enumerate(outcomes)]
+def said(*outcomes: Outcome) -> list[WorkerClaim]:
+    return [WorkerClaim(f"w{n}", f"w{n}", outcome) for n, outcome in enumerate(outcomes)]
 
 
 # --- the judge ------------------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def test_a_first_best_and_a_failure_are_confirmed_where_they_can_be(outcome: Out
 
 def test_what_is_slower_than_the_best_counts_at_once() -> None:
     judge = Judge()
-    judge.known(SUBJECT, 1.0)
+    judge.record_cost(SUBJECT, 1.0)
     assert judge.verdict(SUBJECT, said(measured(1.1)), can_ask=True) is not None
     assert judge.verdict(SUBJECT, said(measured(0.9)), can_ask=True) is None
 
@@ -100,13 +100,13 @@ def test_of_two_times_the_longer_counts_and_a_third_decides() -> None:
     ],
 )
 def test_what_no_machine_can_have_measured(outcome: Outcome, words: str) -> None:
-    why = impossible(outcome, SUBJECT, host())
+    why = implausibility(outcome, SUBJECT, host())
     assert why is not None and words in why
 
 
 def test_what_a_machine_can_have_measured() -> None:
-    assert impossible(Outcome(MEASURED, (1e-5,), (1e11,)), SUBJECT, host()) is None
-    assert impossible(WRONG, SUBJECT, host()) is None
+    assert implausibility(Outcome(MEASURED, (1e-5,), (1e11,)), SUBJECT, host()) is None
+    assert implausibility(WRONG, SUBJECT, host()) is None
 
 
 # --- facts ----------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class Paper:
             self.asked.append((worker, script))
             value = self.answers[worker](script)
         if value is None:
-            raise Lost("its worker has left")
+            raise JobLost("its worker has left")
         return jobs.Answer(worker, value, getattr(first, "worker", worker))
 
     def close(self) -> None:
@@ -213,7 +213,7 @@ class Paper:
 def fleet(**answers: Answer) -> tuple[Fleet, Paper]:
     paper = Paper(answers)
     tuner = Fleet(paper.address, host(), paper.patience, paper)  # type: ignore[arg-type]
-    tuner.turn_to(SUBJECT)
+    tuner.switch_subject(SUBJECT)
     return tuner, paper
 
 
@@ -291,7 +291,7 @@ def test_a_program_that_every_worker_refuses_is_refused() -> None:
 
 def test_a_station_builds_for_another_machine_and_times_for_this_one() -> None:
     other = replace(host(), name="other", features="+sse4.2", cpu="x86-64-v2", vector_bits=128, registers=16)
-    station = jobs.station()
+    station = jobs.worker_processes()
     try:
         script = str(_written())
         built = station.build(SUBJECT, script, stated(other))
@@ -301,7 +301,7 @@ def test_a_station_builds_for_another_machine_and_times_for_this_one() -> None:
         assert [outcome.ok for outcome in station.compare(SUBJECT, [again], 2)] == [True]
     finally:
         station.close()
-        jobs.station.cache_clear()
+        jobs.worker_processes.cache_clear()
 
 
 def _written() -> object:

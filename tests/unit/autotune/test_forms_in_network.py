@@ -16,16 +16,16 @@ import pytest
 import compiler
 from compiler import te
 from compiler.alternatives import Conditions
+from compiler.autotune.display.forms import sentences
+from compiler.autotune.display.progress import Progress
+from compiler.autotune.display.views import Lines
 from compiler.autotune.measure.network import random_weights
 from compiler.autotune.measure.turns import Turns
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tasks import forms as forms_module
 from compiler.autotune.tasks.chosen_forms import ChosenForms
-from compiler.autotune.tasks.forms import FormContest, Formed
-from compiler.autotune.tell.forms import sentences
-from compiler.autotune.tell.progress import Progress
-from compiler.autotune.tell.views import Lines
+from compiler.autotune.tasks.forms import FormComparison, FormedProgram
 from compiler.database import Database, Record
 from compiler.database.lines import from_line, to_line
 from compiler.database.outcome import MEASURED, Outcome
@@ -63,21 +63,21 @@ def task(error: float | None = None) -> SearchTask:
     return SearchTask(net(), threads=1, constants=WEIGHTS, error=error)
 
 
-def contest(database: Database, times: Times, error: float | None = None, **stated: float) -> FormContest:
+def contest(database: Database, times: Times, error: float | None = None, **stated: float) -> FormComparison:
     """The contest of a program whose groups take these seconds by their forms, of which a guard takes 0.1 and the call
     that it skips 0.01; `together` is what each takes more whose groups are neither all preferred nor all others."""
     built = list[dict[str, str]]()
     choices = offers(error).choices(1, "contract")
     preferred = {name: choice.forms.preferred for name, choice in choices.items()}
 
-    def program(forms: Mapping[str, str]) -> Formed:
+    def program(forms: Mapping[str, str]) -> FormedProgram:
         built.append(dict(forms))
         calls = [(name, s) for name, form in forms.items() for s in seconds(times[name][form], form)]
         is_mixed = forms != preferred and any(forms[name] == preferred[name] for name in forms)
         extra = stated.get("together", 0.0) if is_mixed else 0.0
-        return Formed(Timed("", [s for _, s in calls], extra=extra), [name for name, _ in calls])
+        return FormedProgram(Timed("", [s for _, s in calls], extra=extra), [name for name, _ in calls])
 
-    made = FormContest("net", choices, program, database, "run", lambda words: None, stated.get("seconds", inf))
+    made = FormComparison("net", choices, program, database, "run", lambda words: None, stated.get("seconds", inf))
     vars(made)["all_built"] = built
     return made
 
@@ -90,7 +90,7 @@ def held(path: Path, times: Times, error: float | None = None, **stated: float) 
     """The programs that a contest builds."""
     with Database(path) as database:
         made = contest(database, times, error, **stated)
-        assert made.hold()
+        assert made.measure()
     built: list[dict[str, str]] = vars(made)["all_built"]
     return built
 
@@ -146,7 +146,7 @@ def test_a_form_whose_guard_fails_on_random_operands_is_not_compared(path: Path)
         made = contest(database, ONLY_WRITTEN)
         plain = made.built
         guarded = replace(made, built=lambda forms: replace(plain(forms), guarded=(0,)))
-        assert guarded.hold()
+        assert guarded.measure()
         assert [choice.is_undecided(database) for choice in guarded.choices.values()] == [True, False]
     assert chosen(path) == [F2, WRITTEN]
 
@@ -223,13 +223,13 @@ def test_a_contest_whose_time_is_over_chooses_nothing(path: Path, monkeypatch: p
         while True:
             pass
 
-    monkeypatch.setattr(forms_module, "in_turns", endless)
+    monkeypatch.setattr(forms_module, "run_in_turns", endless)
     with Database(path) as database:
-        assert not contest(database, ONLY_F2, seconds=0.1).hold() and database.records() == []
+        assert not contest(database, ONLY_F2, seconds=0.1).measure() and database.records() == []
 
 
 def test_a_choice_is_kept_before_the_whole_is_timed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, in_turns = list[object](), forms_module.in_turns
+    calls, in_turns = list[object](), forms_module.run_in_turns
 
     def interrupted(*given: object) -> Turns:
         calls.append(given)
@@ -237,9 +237,9 @@ def test_a_choice_is_kept_before_the_whole_is_timed(path: Path, monkeypatch: pyt
             raise KeyboardInterrupt
         return in_turns(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(forms_module, "in_turns", interrupted)
+    monkeypatch.setattr(forms_module, "run_in_turns", interrupted)
     with Database(path) as database, pytest.raises(KeyboardInterrupt):
-        contest(database, ONLY_WRITTEN).hold()
+        contest(database, ONLY_WRITTEN).measure()
     assert chosen(path) == [WRITTEN, WRITTEN]
 
 
@@ -275,9 +275,9 @@ def test_tune_times_forms_and_tunes_what_is_chosen(
     """The table follows; builds and tasks find what was chosen."""
     workers()
 
-    def formed(self: ChosenForms, forms: Mapping[str, str]) -> Formed:
+    def formed(self: ChosenForms, forms: Mapping[str, str]) -> FormedProgram:
         calls = [(name, s) for name, form in forms.items() for s in seconds(ONLY_WRITTEN[name][form], form)]
-        return Formed(Timed("", [s for _, s in calls]), [name for name, _ in calls])
+        return FormedProgram(Timed("", [s for _, s in calls]), [name for name, _ in calls])
 
     monkeypatch.setattr(ChosenForms, "groups_in", formed)
     what, shown, seen = task(), StringIO(), list[Progress]()
@@ -299,7 +299,7 @@ def test_tune_times_forms_and_tunes_what_is_chosen(
 
 
 def test_an_interruption_while_forms_are_timed_ends_the_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: ChosenForms, forms: Mapping[str, str]) -> Formed:
+    def interrupted(self: ChosenForms, forms: Mapping[str, str]) -> FormedProgram:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ChosenForms, "groups_in", interrupted)
@@ -318,7 +318,7 @@ def test_the_sentence_names_each_form() -> None:
                 for form, cost, run in ((F4, 9.0, "earlier"), (WRITTEN, 1.5, "run"), (F2, 1.0, "run"))
             ]
             database.choose(records)
-        made._chosen.follow(database)
+        made._chosen.read_database(database)
     assert list(sentences(made.forms)) == [
         "forms of 2 groups, timed inside the program: net.group_0 winograd-2x2 (written 1.50), "
         "net.group_1 winograd-2x2 (written 1.50)"

@@ -24,7 +24,7 @@ from compiler.autotune.measure.local import LocalExecutor
 from compiler.autotune.measure.measurer import Measurer
 from compiler.autotune.measure.runner import Affinity, MeasureJob, Runner, SampleJob, Yardstick
 from compiler.autotune.measure.timer import Timer
-from compiler.autotune.measure.timing import Clock, YardstickProbe, chosen, standard_error
+from compiler.autotune.measure.timing import Clock, YardstickProbe, select_samples, standard_error
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.dialects.numbers import is_float
 from compiler.driver import build_unit
@@ -509,7 +509,7 @@ def test_a_builder_computes_the_reference_before_the_first_candidates() -> None:
         assert list(executor.build(["script"])) == [(0, "built")] and isinstance(first.jobs[0], ReferenceJob)
         executor.builders = second = Answering("again")
         assert list(executor.build(["script"])) == [(0, "again")] and second.jobs == ["script"], "once a subject"
-        executor.timer.turn_to(Subject("g"))
+        executor.timer.switch_subject(Subject("g"))
         executor.builders = Answering(Refused("no outputs"))
         with pytest.raises(InputError, match="no outputs"):
             list(executor.build(["script"]))
@@ -559,10 +559,10 @@ def sample(cost: float, away: float = 0.0) -> timing.TimedSample:
 
 
 def test_clean_samples_count_where_there_are_enough() -> None:
-    mixed = chosen([sample(1.0), sample(9.0, 0.5), sample(1.1), sample(1.2)], 3)
+    mixed = select_samples([sample(1.0), sample(9.0, 0.5), sample(1.1), sample(1.2)], 3)
     assert [sample.seconds for sample in mixed.kept] == [1.0, 1.1, 1.2]
     assert (mixed.disturbance.used, mixed.disturbance.repeated) == (0, 1) and mixed.disturbance.share == 0.125
-    busy = chosen([sample(1.0, 0.3), sample(9.0, 0.5), sample(1.1, 0.2), sample(1.2)], 3)
+    busy = select_samples([sample(1.0, 0.3), sample(9.0, 0.5), sample(1.1, 0.2), sample(1.2)], 3)
     assert [sample.seconds for sample in busy.kept] == [1.2, 1.1, 1.0] and busy.disturbance.used == 2
 
 

@@ -15,13 +15,13 @@ import compiler
 from compiler import te
 from compiler.__main__ import main
 from compiler.alternatives import PROGRAM_LAWS, Conditions
+from compiler.autotune.display.views import Lines
 from compiler.autotune.measure.turns import Turns
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tasks import forms as forms_module
 from compiler.autotune.tasks.chosen_forms import ChosenForms
-from compiler.autotune.tasks.forms import SHARE, FormContest, Formed
-from compiler.autotune.tell.views import Lines
+from compiler.autotune.tasks.forms import SHARE, FormComparison, FormedProgram
 from compiler.database import Database
 from compiler.driver.building import build_scheduled, chosen_partition
 from compiler.driver.parts.partition import PROGRAM, Alternatives, ProgramForms, alternatives
@@ -47,18 +47,18 @@ def offers(name: str = "net", image: str = "X", constants: Collection[str] = WEI
     return alternatives(net(name, image), tuple(constants), conditions=Conditions(host(), "contract"))
 
 
-def contest(database: Database, written: float, whole: float | None = None) -> FormContest:
+def contest(database: Database, written: float, whole: float | None = None) -> FormComparison:
     """The contest of a program that takes 1.0 s channels last, and so long as written; `whole`: alone, once chosen."""
     built = list[str]()
 
-    def program(forms: Mapping[str, str]) -> Formed:
+    def program(forms: Mapping[str, str]) -> FormedProgram:
         form = forms[PROGRAM]
         extra = 0.0 if whole is None or form == LAST or form not in built else whole - written
         built.append(form)
-        return Formed(Timed("", [1.0 if form == LAST else written], extra=extra), [PROGRAM])
+        return FormedProgram(Timed("", [1.0 if form == LAST else written], extra=extra), [PROGRAM])
 
     choices = offers().program_choices(1, "contract")
-    return FormContest("net", choices, program, database, "run", lambda words: None)
+    return FormComparison("net", choices, program, database, "run", lambda words: None)
 
 
 def chosen(path: Path) -> tuple[str, ...]:
@@ -102,23 +102,23 @@ def test_what_is_faster_as_a_whole_is_chosen(path: Path, written: float, laws: t
     Database(path).close()
     assert chosen(path) == (LAST,), "without times the estimate chooses"
     with Database(path) as database:
-        assert contest(database, written).hold()
+        assert contest(database, written).measure()
         records = database.records()
         assert database.keys() == []
     assert chosen(path) == laws
     assert {(r.name, r.form, r.default) for r in records} == {("net", LAST, True), ("net", WRITTEN, False)}
     with Database(path) as database:
-        assert contest(database, 2.0).hold() and len(database.records()) == 2, "a choice is made once"
+        assert contest(database, 2.0).measure() and len(database.records()) == 2, "a choice is made once"
 
 
 def test_the_preferred_form_stays_where_the_chosen_one_is_not_faster_in_the_end(path: Path) -> None:
     with Database(path) as database:
-        assert contest(database, 0.9, whole=1.1).hold()
+        assert contest(database, 0.9, whole=1.1).measure()
     assert chosen(path) == (LAST,)
 
 
 def test_a_choice_is_kept_before_the_whole_is_timed_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, in_turns = list[object](), forms_module.in_turns
+    calls, in_turns = list[object](), forms_module.run_in_turns
 
     def killed(*given: object) -> Turns:
         calls.append(given)
@@ -126,9 +126,9 @@ def test_a_choice_is_kept_before_the_whole_is_timed_again(path: Path, monkeypatc
             raise KeyboardInterrupt
         return in_turns(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(forms_module, "in_turns", killed)
+    monkeypatch.setattr(forms_module, "run_in_turns", killed)
     with Database(path) as database, pytest.raises(KeyboardInterrupt):
-        contest(database, 0.5).hold()
+        contest(database, 0.5).measure()
     assert chosen(path) == ()
 
 
@@ -154,15 +154,15 @@ def test_tune_times_the_program_and_tunes_what_is_chosen(
     workers()
     limits = list[float]()
 
-    def formed(self: ChosenForms, forms: Mapping[str, str]) -> Formed:
-        return Formed(Timed("", [2.0 if forms[PROGRAM] == LAST else 1.0]), [PROGRAM])
+    def formed(self: ChosenForms, forms: Mapping[str, str]) -> FormedProgram:
+        return FormedProgram(Timed("", [2.0 if forms[PROGRAM] == LAST else 1.0]), [PROGRAM])
 
-    def held(self: FormContest) -> bool:
+    def held(self: FormComparison) -> bool:
         limits.append(self.seconds)
         return hold(self)
 
-    hold = FormContest.hold
-    monkeypatch.setattr(FormContest, "hold", held)
+    hold = FormComparison.measure
+    monkeypatch.setattr(FormComparison, "measure", held)
     monkeypatch.setattr(ChosenForms, "program_in", formed)
     task, shown = SearchTask(net(), threads=1, constants=WEIGHTS), StringIO()
     names = [group.program for group in task.groups]
@@ -184,7 +184,7 @@ def test_tune_times_the_program_and_tunes_what_is_chosen(
 
 
 def test_an_interruption_while_the_program_is_timed_ends_the_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: ChosenForms, forms: Mapping[str, str]) -> Formed:
+    def interrupted(self: ChosenForms, forms: Mapping[str, str]) -> FormedProgram:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ChosenForms, "program_in", interrupted)

@@ -104,7 +104,7 @@ def test_earlier_tasks_find_it_sooner() -> None:
     misled = WarmStart(pool.values, 1 / past.costs)
     search = Search(SPACE, 0, None, [misled, past])
     drive(search, Bench(SPACE.cost), 24)
-    assert search.heard == 1
+    assert search.prior_tasks == 1
 
 
 # (b) failures, infeasible candidates
@@ -391,7 +391,7 @@ def test_a_log_has_what_earlier_tasks_measured() -> None:
     search = Search(SPACE, 5, SMALL, [past, warm_start_of(warm_start_data(past))])
     assert any(p.predicted is not None for p in search.propose(8)), "what they say is asked before the first trial"
     again = replay(SPACE, search.log())
-    assert again.log() == search.log() and again.heard == 2
+    assert again.log() == search.log() and again.prior_tasks == 2
     assert again.propose(8) == search.propose(8)
 
 

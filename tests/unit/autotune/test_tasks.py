@@ -14,13 +14,13 @@ import pytest
 
 from benchmarks.allocation import Point, read_turns, replay
 from compiler import te
+from compiler.autotune.display.operator import operator
+from compiler.autotune.display.progress import Progress
+from compiler.autotune.display.task_table import HEADINGS, TaskTable
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tasks.account import USUAL, Account, Turn
-from compiler.autotune.tasks.allocation import ALLOCATIONS, FAILING, HABIT, by_gain, expected, in_turns
-from compiler.autotune.tell.board import HEADINGS, Board
-from compiler.autotune.tell.operator import operator
-from compiler.autotune.tell.progress import Progress
+from compiler.autotune.tasks.allocation import ALLOCATIONS, FAILING, HABIT, by_gain, expected_saving, round_robin
+from compiler.autotune.tasks.task_state import USUAL, TaskState, Turn
 from compiler.database import Database
 from compiler.database.outcome import MEASURED, Outcome
 from compiler.dialects.functions import find_function
@@ -42,9 +42,9 @@ def turn(task: str = "a", promise: float | None = 0.1, before: float | None = 1.
 
 def test_what_is_unknown_comes_first_and_the_largest_of_it() -> None:
     accounts = {
-        "known": Account(9, seconds=1.0, promise=1.0),
-        "small": Account(1, estimate=1.0),
-        "large": Account(1, 9.0),
+        "known": TaskState(9, seconds=1.0, promise=1.0),
+        "small": TaskState(1, estimate=1.0),
+        "large": TaskState(1, 9.0),
     }
     assert by_gain(accounts, accounts) == "large"
     accounts["large"].turns = 1
@@ -54,31 +54,33 @@ def test_what_is_unknown_comes_first_and_the_largest_of_it() -> None:
 
 
 def test_a_turn_goes_where_it_saves_most_for_its_price() -> None:
-    often = Account(10, seconds=1e-3, promise=0.1, count=8, took=8.0, turns=1)
+    often = TaskState(10, seconds=1e-3, promise=0.1, count=8, took=8.0, turns=1)
     accounts = {"often": often, "slow": replace(often, weight=1, seconds=5e-3, promise=0.1)}
     assert by_gain(accounts, accounts) == "often"
     accounts["often"] = replace(often, took=80.0)
     assert by_gain(accounts, accounts) == "often"
     assert by_gain(accounts, accounts, timed=True) == "slow", "its trials are ten times as cheap"
     accounts["often"] = replace(often, promise=None)
-    assert expected(accounts["often"], accounts) > expected(accounts["slow"], accounts), "where no model says, hope"
+    assert expected_saving(accounts["often"], accounts) > expected_saving(accounts["slow"], accounts), (
+        "where no model says, hope"
+    )
 
 
 def test_who_breaks_promises_is_trusted_less() -> None:
-    honest = Account(1, seconds=1.0, promise=0.1, promised=1.0, gained=1.0)
+    honest = TaskState(1, seconds=1.0, promise=0.1, promised=1.0, gained=1.0)
     broken = replace(honest, gained=0.0)
     every = {"honest": honest, "broken": broken}
-    assert expected(honest, every) - usual(honest) > 3 * (expected(broken, every) - usual(broken)) > 0
-    assert expected(honest, every) - usual(honest) <= 0.1, "more than is promised is not expected"
+    assert expected_saving(honest, every) - usual(honest) > 3 * (expected_saving(broken, every) - usual(broken)) > 0
+    assert expected_saving(honest, every) - usual(honest) <= 0.1, "more than is promised is not expected"
 
 
-def usual(account: Account) -> float:
+def usual(account: TaskState) -> float:
     """What a turn of a task saves by what its turns usually gain."""
     return HABIT * account.habit * account.together
 
 
 def test_who_gained_of_late_has_the_next_turn() -> None:
-    accounts = {"gained": Account(1), "idle": Account(1)}
+    accounts = {"gained": TaskState(1), "idle": TaskState(1)}
     for _ in range(3):
         for name, after in (("gained", 0.9), ("idle", 1.0)):
             accounts[name].add(Turn(name, 1, 0.01, 1.0, after, 8, 1.0))
@@ -89,15 +91,15 @@ def test_who_gained_of_late_has_the_next_turn() -> None:
 
 
 def test_little_promise_ends_the_run() -> None:
-    idle = Account(1, seconds=1.0, promise=1e-6, turns=2, habit=1e-5)
+    idle = TaskState(1, seconds=1.0, promise=1e-6, turns=2, habit=1e-5)
     done = {"a": idle, "b": replace(idle, promise=0.0)}
-    assert by_gain(done, done) is None and in_turns(done, done) == "a"
-    assert by_gain({}, done) is None and in_turns({}, done) is None
+    assert by_gain(done, done) is None and round_robin(done, done) == "a"
+    assert by_gain({}, done) is None and round_robin({}, done) is None
 
 
 def test_in_turns_the_fewest_turns_come_first() -> None:
-    accounts = {"a": Account(1, turns=2), "b": Account(1, turns=1), "c": Account(1, turns=1)}
-    assert in_turns(accounts, accounts) == "b"
+    accounts = {"a": TaskState(1, turns=2), "b": TaskState(1, turns=1), "c": TaskState(1, turns=1)}
+    assert round_robin(accounts, accounts) == "b"
 
 
 # --- the log and its replay -----------------------------------------------------------------------------------------
@@ -191,7 +193,7 @@ def progress(name: str, seconds: float | None = None, trials: int = 0, promise: 
 def test_the_board_has_what_takes_most_first() -> None:
     task = SearchTask(whole(), threads=1, constants=CONSTANTS)
     runs = [progress("group_0", 1e-3, 12, 1e-5), progress("group_1", 6e-3, 4)]
-    board = Board(task, {run.name: run for run in runs})
+    board = TaskTable(task, {run.name: run for run in runs})
     first, second, third = (row.cells() for row in board.rows())
     assert first == ("net.group_1", "elementwise 6x8", "1", "75.0%", "6 ms", "0%", "4", "")
     assert second[:5] == ("net.group_0", "product 8 to 6x8", "2", "25.0%", "1 ms") and second[6:] == ("12", "10 us")

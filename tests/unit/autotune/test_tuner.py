@@ -21,14 +21,14 @@ import pytest
 from compiler import te
 from compiler.autotune import budget, tuner
 from compiler.autotune.deadline import TimeIsUp, until
+from compiler.autotune.display.facts import RunFacts
+from compiler.autotune.display.progress import Progress
 from compiler.autotune.measure.turns import Runnable, RunTimes, Turns
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search import replay
 from compiler.autotune.search.warm_start import warm_starts
 from compiler.autotune.task import SearchTask
 from compiler.autotune.tasks import in_place
-from compiler.autotune.tell.facts import RunFacts
-from compiler.autotune.tell.progress import Progress
 from compiler.database import Database, Record
 from compiler.database.outcome import ESTIMATED, MEASURED, Outcome
 from compiler.driver.reference.subject import Subject
@@ -86,7 +86,7 @@ class Pretend:
     def close(self) -> None:
         self.closed += 1
 
-    def turn_to(self, subject: Subject) -> None:
+    def switch_subject(self, subject: Subject) -> None:
         self.subjects.append(subject)
 
     def calibrate(self, script: str, cost: float) -> None:
@@ -124,7 +124,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pretend]:
     def install(**stated: Any) -> Pretend:
         made = Pretend(**stated)
         monkeypatch.setattr(tuner, "Measurer", made)
-        monkeypatch.setattr(in_place, "in_turns", halved)
+        monkeypatch.setattr(in_place, "run_in_turns", halved)
         return made
 
     return install
@@ -408,7 +408,7 @@ def test_a_gain_is_that_of_one_comparison(workers: Callable[..., Pretend], path:
     assert shown.last.gain == pytest.approx(1.2, rel=0.02)
     far = workers(cost=lambda script: 9.0 if script == written else luck(script))
     tuned(what, shown, trials=8)
-    assert far.turns[-1][1:] == (written,) and shown.last.standing is not None and shown.last.standing.is_exact
+    assert far.turns[-1][1:] == (written,) and shown.last.best_times is not None and shown.last.best_times.is_exact
     assert shown.last.gain == pytest.approx(9.0 / luck(far.turns[-1][0]))
 
 
@@ -418,8 +418,8 @@ def test_a_gain_of_different_moments_is_not_said_as_exact(workers: Callable[...,
     written = what.space.script((len(what.space.sketches) - 1, ()))
     workers(cost=lambda script: 6e6 if script == written else 1 + luck(script) / 100, clock=clock)
     tuned(what, shown, trials=8)
-    assert shown.last is not None and shown.last.standing is not None
-    assert shown.last.compared is None and not shown.last.standing.is_exact
+    assert shown.last is not None and shown.last.best_times is not None
+    assert shown.last.compared is None and not shown.last.best_times.is_exact
     assert RunFacts(what, shown.last).gained.startswith("about ")
 
 
@@ -428,7 +428,7 @@ def test_estimates_take_no_turns_with_the_program_as_written(workers: Callable[.
     written = what.space.script((len(what.space.sketches) - 1, ()))
     pretend = workers(cost=lambda script: 9.0 if script == written else luck(script), kind=ESTIMATED)
     tuned(what, shown, trials=8)
-    assert shown.last is not None and shown.last.standing is not None and shown.last.standing.is_exact
+    assert shown.last is not None and shown.last.best_times is not None and shown.last.best_times.is_exact
     assert not any(written in turn for turn in pretend.turns)
 
 
@@ -521,7 +521,7 @@ def test_a_second_shape_begins_with_predictions(workers: Callable[..., Pretend],
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [next(iter(line)) for line in lines[:2]] == ["search", "propose"] and len(lines[0]["search"]["past"]) == 1
     assert lines[1]["gave"] and all(predicted is not None for _, _, predicted, _ in lines[1]["gave"])
-    assert shown.last is not None and shown.last.heard == 1 and "nothing predicted" in shown.last.quality
+    assert shown.last is not None and shown.last.prior_tasks == 1 and "nothing predicted" in shown.last.quality
     new = [record for record in records(path) if record.key == task(96, 64, 128).key]
     assert new and all(record.predicted is None for record in new), "what is only relative is no cost"
 

@@ -15,9 +15,9 @@ from xdsl.utils.exceptions import VerifyException
 
 import compiler
 from compiler import te
+from compiler.autotune.display.progress import Progress
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tell.progress import Progress
 from compiler.bench.contenders import Settings
 from compiler.bench.table import breakdowns
 from compiler.database import Database, Record

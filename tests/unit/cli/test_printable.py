@@ -16,10 +16,10 @@ from rich.console import Console
 
 import compiler
 from compiler.__main__ import main
+from compiler.autotune.display.facts import RunFacts
+from compiler.autotune.display.progress import Progress
+from compiler.autotune.display.views import Lines, Screen
 from compiler.autotune.task import SearchTask
-from compiler.autotune.tell.facts import RunFacts
-from compiler.autotune.tell.progress import Progress
-from compiler.autotune.tell.views import Lines, Screen
 from compiler.cli.tune import _print
 from compiler.database.outcome import Outcome
 from compiler.opt import main as opt

@@ -19,16 +19,16 @@ from rich.console import Console
 
 from compiler import te
 from compiler.__main__ import main
+from compiler.autotune.display import listing
+from compiler.autotune.display.facts import RunFacts, ceiling_share
+from compiler.autotune.display.progress import Progress
+from compiler.autotune.display.views import Lines, RunView, Screen, view
 from compiler.autotune.measure import measurer
 from compiler.autotune.measure.builder import Built
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.search import replay as replay_search
 from compiler.autotune.task import MODES, SearchTask
 from compiler.autotune.tasks import in_place
-from compiler.autotune.tell import listing
-from compiler.autotune.tell.facts import RunFacts, ceiling_share
-from compiler.autotune.tell.progress import Progress
-from compiler.autotune.tell.views import Lines, Screen, Silent, view
 from compiler.database import Database
 from compiler.database.fields import key_fields
 from compiler.database.lines import from_line
@@ -120,7 +120,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Fake]]:
             return made[-1]
 
         monkeypatch.setattr(measurer, "LocalExecutor", executor)
-        monkeypatch.setattr(in_place, "in_turns", halved)
+        monkeypatch.setattr(in_place, "run_in_turns", halved)
         return made
 
     return use
@@ -359,7 +359,7 @@ def test_the_table_is_drawn_at_each_trial_and_lines_where_something_changed() ->
 
 
 def test_what_is_shown_does_not_change_with_what_is_counted_on() -> None:
-    silent, progress = Silent(TASK), replace(SOME, failed=Counter(), curve=[])
+    silent, progress = RunView(TASK), replace(SOME, failed=Counter(), curve=[])
     silent(progress)
     progress.failed["wrong"] += 1
     progress.curve.append((1, 1.0))
@@ -423,7 +423,7 @@ def test_there_is_one_gain_and_one_time() -> None:
     assert actual.data()["best_seconds"] == 2e-3 and actual.data()["baseline_seconds"] == pytest.approx(6.6e-3)
     assert "3.3 times as fast as the program as written (6.6 ms)" in next(actual.sentences())
     later = replace(progress, compared=None)
-    assert later.standing is not None and later.standing.baseline_seconds == pytest.approx(8e-3)
+    assert later.best_times is not None and later.best_times.baseline_seconds == pytest.approx(8e-3)
 
 
 def test_a_share_above_the_ceiling_is_not_shown() -> None:

@@ -99,12 +99,12 @@ def test_the_comparison_inside_the_whole_is_cut_short_and_what_was_measured_is_s
         def turns(*given: object) -> object:
             raise by
 
-        monkeypatch.setattr(in_place, "in_turns", turns)
+        monkeypatch.setattr(in_place, "run_in_turns", turns)
 
     cut(KeyboardInterrupt)
     out = said(capsys, *TUNE, "--quiet", status=130)
     assert "net: 3 tasks, 4 ms, 6 trials in " in out and "the scripts: " in out and "as a whole" not in out
-    monkeypatch.setattr(in_place, "in_turns", halved)
+    monkeypatch.setattr(in_place, "run_in_turns", halved)
     assert "net as a whole: default 1 s, tuned 500 ms, chosen " in said(capsys, *TUNE, "--quiet")
     again = said(capsys, *TUNE, "--quiet").splitlines()
     assert "nothing new was measured: what was chosen inside the whole stays" in again

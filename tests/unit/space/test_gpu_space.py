@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from compiler import recipes, te
 from compiler.autotune.measure import gpu_builder
 from compiler.autotune.measure.gpu_builder import GpuBuilder
-from compiler.autotune.measure.shrink import rounds, shrunk
+from compiler.autotune.measure.shrink import shorter_extents, shrunk
 from compiler.autotune.options import TuningOptions
 from compiler.autotune.task import SearchTask
 from compiler.database import Database
@@ -151,7 +151,7 @@ def test_every_architecture_is_described() -> None:
 
 def test_a_smaller_program_sums_less_and_keeps_the_rounds() -> None:
     s = _tiles(20, 24, 70, [(1, 4, 2), (1, 4, 2)], 8)
-    sizes = rounds(s.program, _original(s))
+    sizes = shorter_extents(s.program, _original(s))
     assert sizes == {"C": {2: 2 * 8 + 70 % 8}}
     small = build_as_written(ModuleOp([write(shrunk(_original(s), sizes))]))
     a, b = (np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in ((20, 70), (70, 24)))
@@ -164,7 +164,7 @@ def test_what_is_no_longer_that_block_keeps_its_length() -> None:
     *_, k = s.get_loops(block)
     _, inner = s.split(k, [None, 4])
     s.rfactor(block, inner)
-    assert "C" not in rounds(s.program, _original(s))
+    assert "C" not in shorter_extents(s.program, _original(s))
 
 
 # --- checks ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`Progress`: the state of a tuning run; `Standing`: the times of its best, as they are shown everywhere."""
+"""`Progress`: the state of a tuning run; `BestTimes`: the times of its best, as they are shown everywhere."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from statistics import median
 
-from compiler.autotune.tell.in_place import InPlace
+from compiler.autotune.display.in_place import InPlace
 from compiler.database.outcome import ESTIMATED, Outcome
 from compiler.targets.cpu.presence import Disturbance
 
 
 @dataclass(frozen=True)
-class Standing:
+class BestTimes:
     """The best of a task and the program as written, if it was measured, each with its combined outcome.
 
     compared: the outcomes of the program as written and of the best, measured in turns with each other.
@@ -67,8 +67,8 @@ class Progress:
     the current best has not taken such turns. curve: pairs of a number of trials and the best cost by then.
     disturbance: by other work while the run measured; None before the first measurement.
     failed: the failed trials by kind; reasons: of the first failure of each kind. infeasible: the candidates rejected
-    before building, by reason. sketches, candidates: the size of the space. heard: the earlier tasks whose ranking is
-    in use. quality: the ranking quality in one line; accuracy: the share of pairs in the right order.
+    before building, by reason. sketches, candidates: the size of the space. prior_tasks: earlier tasks whose ranking
+    is in use. quality: of the ranking, in one line; accuracy: the share of pairs in the right order.
     phase: such as `choosing candidates`; step: within a batch, such as `building 3 of 8`.
     notes: sentences about the workers of a cluster, in order. rules: sentences about rules that add nothing.
     in_place: the times of the groups inside the whole program, once measured.
@@ -91,7 +91,7 @@ class Progress:
     failed: Counter[str] = field(default_factory=Counter)
     infeasible: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, str] = field(default_factory=dict)
-    heard: int = 0
+    prior_tasks: int = 0
     quality: str = ""
     accuracy: float | None = None
     phase: str = "deriving sketches"
@@ -120,11 +120,11 @@ class Progress:
             self.reasons.setdefault(after.kind, after.reason)
 
     @property
-    def standing(self) -> Standing | None:
+    def best_times(self) -> BestTimes | None:
         """The times and the gain of the best; None while nothing was measured."""
-        return None if self.best is None else Standing(self.best, self.baseline, self.compared)
+        return None if self.best is None else BestTimes(self.best, self.baseline, self.compared)
 
     @property
     def gain(self) -> float | None:
         """The speedup of the best over the program as written; None while either is unknown."""
-        return None if self.standing is None else self.standing.gain
+        return None if self.best_times is None else self.best_times.gain

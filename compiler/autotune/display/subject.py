@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from compiler.autotune.tell.forms import GroupForm
+from compiler.autotune.display.forms import GroupForm
 from compiler.database import Key, Record
 from compiler.schedule import Schedule
 from compiler.types.machines import Gpu, Machine

@@ -1,4 +1,4 @@
-"""`Account`: the state of a task for the allocation of batches; `Turn`: one batch and its gain, a line of the log."""
+"""`TaskState`: the state of a task for the allocation of batches; `Turn`: one batch and its gain, a line of the log."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Turn:
 
 
 @dataclass
-class Account:
+class TaskState:
     """The state of a task between its turns.
 
     weight: the number of calls in a run of the program. seconds: of a call under the best; None while nothing was

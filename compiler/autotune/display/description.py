@@ -9,7 +9,7 @@ from compiler.program.tree import Block, Program
 from compiler.schedule.show import sign
 
 
-def described(program: Program) -> str:
+def program_listing(program: Program) -> str:
     """List the buffers with their shapes, then the blocks in order.
 
     A: input 1024x2048 f32

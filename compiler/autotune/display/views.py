@@ -14,12 +14,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from compiler.autotune.display.facts import INTERRUPTED, RunFacts
+from compiler.autotune.display.forms import sentences
+from compiler.autotune.display.progress import Progress
+from compiler.autotune.display.subject import RunSubject
+from compiler.autotune.display.task_table import TaskTable
 from compiler.autotune.options import TuningOptions
-from compiler.autotune.tell.board import Board
-from compiler.autotune.tell.facts import INTERRUPTED, RunFacts
-from compiler.autotune.tell.forms import sentences
-from compiler.autotune.tell.progress import Progress
-from compiler.autotune.tell.subject import RunSubject
 from compiler.support.text import counted, printable
 
 PER_SECOND = 1
@@ -32,7 +32,7 @@ ENDS = ("waiting for its turn", "nothing", "done", INTERRUPTED)
 """The prefixes of the phases in which a task of several ends a turn."""
 
 
-class Silent:
+class RunView:
     """A callback of `TuningOptions` that stores progress and shows nothing; a context manager around the run. last: a
     copy of the last progress. runs: the last progress of each group of a whole program, by name."""
 
@@ -40,7 +40,7 @@ class Silent:
         self.task = task
         self.last: Progress | None = None
         self.runs: dict[str, Progress] = {}
-        self.board = Board(task, self.runs)
+        self.board = TaskTable(task, self.runs)
 
     def __call__(self, progress: Progress) -> None:
         """Store a copy of the progress, and show it."""
@@ -77,7 +77,7 @@ class Silent:
         return
 
 
-class Lines(Silent):
+class Lines(RunView):
     """Prints a line at each change of phase and for each new best; for several tasks, a line after each turn."""
 
     def __init__(self, task: RunSubject, stream: TextIO) -> None:
@@ -105,7 +105,7 @@ class Lines(Silent):
     def _show_one(self, before: Progress | None, now: Progress) -> None:
         """Print the changes of one task."""
         facts = self.facts(now)
-        if before is not None and len(now.curve) > len(before.curve) and now.standing is not None:
+        if before is not None and len(now.curve) > len(before.curve) and now.best_times is not None:
             self._say(now, f"trial {now.trials}: {facts.best} ({now.sketch})")
         if before is None or now.phase != before.phase:
             details = ", ".join(detail for detail in (facts.trials, now.quality) if detail) if now.trials else ""
@@ -121,7 +121,7 @@ class Lines(Silent):
         print(f"[{progress.seconds:6.1f} s] {printable(text)}", file=self._stream, flush=True)
 
 
-class Screen(Silent):
+class Screen(RunView):
     """Draws a live table, anew after each trial and once a second for its clock."""
 
     def __init__(self, task: RunSubject, console: Console) -> None:
@@ -170,7 +170,7 @@ class Screen(Silent):
         self._live.stop()
 
 
-def view(task: RunSubject, stream: TextIO) -> Silent:
+def view(task: RunSubject, stream: TextIO) -> RunView:
     """The view for a stream: a table on a terminal, lines elsewhere.
 
     >>> import io
@@ -186,7 +186,7 @@ def view(task: RunSubject, stream: TextIO) -> Silent:
 
 
 @contextmanager
-def watched(task: RunSubject, options: TuningOptions) -> Iterator[TuningOptions]:
+def with_view(task: RunSubject, options: TuningOptions) -> Iterator[TuningOptions]:
     """Yield the options of a run with a view among the callbacks, and print the conclusion at the end. Yields the
     options unchanged if nothing is to be shown: see `TuningOptions.show`."""
     stream = _stream(options)

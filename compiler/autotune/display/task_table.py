@@ -1,4 +1,4 @@
-"""`Board`: a table of the tasks of a whole program: their shares of its time, and the expected gains."""
+"""`TaskTable`: a table of the tasks of a whole program: their shares of its time, and the expected gains."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from compiler.autotune.tell.facts import ceiling_share
-from compiler.autotune.tell.operator import operator
-from compiler.autotune.tell.progress import Progress
-from compiler.autotune.tell.subject import RunSubject
+from compiler.autotune.display.facts import ceiling_share
+from compiler.autotune.display.operator import operator
+from compiler.autotune.display.progress import Progress
+from compiler.autotune.display.subject import RunSubject
 from compiler.support.text import duration, printable
 from compiler.targets.cpu.ceilings import plausible_share
 
@@ -53,7 +53,7 @@ class TaskRow:
         )
 
 
-class Board:
+class TaskTable:
     """The groups of a whole program as tasks; `runs` is the progress of each, by name."""
 
     def __init__(self, task: RunSubject, runs: Mapping[str, Progress]) -> None:
@@ -62,7 +62,7 @@ class Board:
 
     def rows(self) -> list[TaskRow]:
         """A row for each task, the longest total time first; tasks without a measurement last."""
-        seconds = {name: run.standing.seconds for name, run in self._runs.items() if run.standing is not None}
+        seconds = {name: run.best_times.seconds for name, run in self._runs.items() if run.best_times is not None}
         total = sum(group.occurrences * seconds.get(group.name, 0.0) for group in self._task.groups)
         rows = [self._row(group, seconds.get(group.name), total) for group in self._task.groups]
         return sorted(rows, key=lambda row: -1.0 if row.share is None else row.share, reverse=True)

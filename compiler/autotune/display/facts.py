@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
-from compiler.autotune.tell.progress import Progress, Standing
-from compiler.autotune.tell.subject import RunSubject
+from compiler.autotune.display.progress import BestTimes, Progress
+from compiler.autotune.display.subject import RunSubject
 from compiler.database import Record
 from compiler.database.fields import key_fields
 from compiler.database.outcome import ESTIMATED, Outcome
@@ -45,14 +45,14 @@ class RunFacts:
         return self.progress.phase == INTERRUPTED
 
     @property
-    def standing(self) -> Standing | None:
+    def best_times(self) -> BestTimes | None:
         """The times and the gain of the best; None where nothing was measured."""
-        return self.progress.standing or (None if self.record is None else Standing(self.record.outcome))
+        return self.progress.best_times or (None if self.record is None else BestTimes(self.record.outcome))
 
     @property
     def gain(self) -> float | None:
         """The speedup of the best over the program as written; None if one of them was not measured."""
-        return None if self.standing is None else self.standing.gain
+        return None if self.best_times is None else self.best_times.gain
 
     @property
     def is_gain(self) -> bool:
@@ -75,11 +75,11 @@ class RunFacts:
     @property
     def best(self) -> str:
         """The time of the best, and the share of the ceiling: `1.97 ms, 78% of the ceiling`; empty without a best."""
-        if self.standing is None:
+        if self.best_times is None:
             return ""
-        outcome = self.standing.best
+        outcome = self.best_times.best
         reached = ceiling_share(self.task, outcome)
-        time = duration(self.standing.seconds) + (", estimated" if outcome.kind == ESTIMATED else "")
+        time = duration(self.best_times.seconds) + (", estimated" if outcome.kind == ESTIMATED else "")
         if reached is None:
             return time
         return f"{time}, {reached:.0%} of the ceiling" if plausible_share(reached) is not None else f"{time}, {UNKNOWN}"
@@ -87,9 +87,9 @@ class RunFacts:
     @property
     def gained(self) -> str:
         """`2.1 times as fast as the program as written`; `about` where the two were measured at different moments."""
-        if self.standing is None or self.gain is None:
+        if self.best_times is None or self.gain is None:
             return ""
-        return f"{'' if self.standing.is_exact else 'about '}{self.gain:.3g} times as fast as the program as written"
+        return f"{'' if self.best_times.is_exact else 'about '}{self.gain:.3g} times as fast as the program as written"
 
     @property
     def trials(self) -> str:
@@ -142,17 +142,17 @@ class RunFacts:
     def sentences(self) -> Iterator[str]:
         """The conclusion of the run, a sentence a line: the best time and the gain, failures, disturbance."""
         name, trials = self.task.name, self.trials + (" (interrupted)" if self.interrupted else "")
-        if self.standing is None:
+        if self.best_times is None:
             yield f"{name}: nothing was measured in {trials}"
         else:
-            yield f"{name}: {self.best}, in {trials}: {self._compared(self.standing)}"
+            yield f"{name}: {self.best}, in {trials}: {self._compared(self.best_times)}"
         yield from self.failures
         yield from self.busy
 
-    def _compared(self, standing: Standing) -> str:
-        if standing.baseline_seconds is None:
+    def _compared(self, best_times: BestTimes) -> str:
+        if best_times.baseline_seconds is None:
             return "the program as written was not measured"
-        written = f"({duration(standing.baseline_seconds)})"
+        written = f"({duration(best_times.baseline_seconds)})"
         return (
             f"{self.gained} {written}" if self.is_gain else f"no gain: the program as written {written} is the answer"
         )
@@ -163,14 +163,14 @@ class RunFacts:
         Times are in seconds. The curve has pairs of a number of trials and the best cost by then; costs are the
         operations or bytes that the machine could have done in the time of a call.
         """
-        p, standing = self.progress, self.standing
+        p, best_times = self.progress, self.best_times
         return {
             "name": self.task.name,
             "key": key_fields(self.task.key),
-            "best_seconds": None if standing is None else standing.seconds,
-            "baseline_seconds": None if standing is None else standing.baseline_seconds,
+            "best_seconds": None if best_times is None else best_times.seconds,
+            "baseline_seconds": None if best_times is None else best_times.baseline_seconds,
             "gain": self.gain,
-            "ceiling_share": None if standing is None else plausible_share(ceiling_share(self.task, standing.best)),
+            "ceiling_share": None if best_times is None else plausible_share(ceiling_share(self.task, best_times.best)),
             "sketch": p.sketch or None,
             "trials": p.trials,
             "earlier_trials": p.earlier,

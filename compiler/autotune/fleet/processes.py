@@ -1,4 +1,4 @@
-"""`Station`: the processes with which one worker builds and times candidates."""
+"""`WorkerProcesses`: the processes with which one worker builds and times candidates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compiler.support.worker_pool import WorkerPool
 from compiler.types.machines import VARIABLE, host, stated
 
 
-class Station:
+class WorkerProcesses:
     """Builder processes and a runner process, for the jobs of one worker; thread-safe.
 
     A builder process has one candidate at a time and is reused. Candidates for another machine are built by processes
@@ -57,7 +57,7 @@ class Station:
         if self._timer is None:
             self._timer = Timer(subject, self._limits)
             self._opened.callback(self._timer.close)
-        self._timer.turn_to(subject)
+        self._timer.switch_subject(subject)
         return self._timer
 
     @contextmanager
@@ -71,7 +71,7 @@ class Station:
             pool = builders_of(subject, self._limits, 1, elsewhere)
             self._opened.callback(pool.close)
         try:
-            pool.turn_to(builder_of(subject, self._limits))
+            pool.switch_subject(builder_of(subject, self._limits))
             yield pool
         except BaseException:
             pool.close()

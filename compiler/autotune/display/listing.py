@@ -41,7 +41,7 @@ WHY = {
 """The explanations of the reasons for which a candidate is infeasible."""
 
 
-def listed(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
+def list_sketches(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
     """List the size of the space, then some sketches: their choices, with the options and the steps that read them.
 
     4 sketches, 456 candidates
@@ -57,7 +57,7 @@ def listed(space: SketchSpace, numbers: Sequence[int]) -> Iterator[str]:
             yield f"  choice {position}, {name} = {options}: {_reads(sketch, choice)}"
 
 
-def filtered(space: SketchSpace, text: str | None) -> list[int]:
+def matching_sketches(space: SketchSpace, text: str | None) -> list[int]:
     """The numbers of the sketches whose names contain a text; of all sketches for None. Raises InputError for none."""
     numbers = [number for number, sketch in enumerate(space.sketches) if text is None or text in sketch.name]
     if not numbers:
@@ -85,7 +85,7 @@ def candidate(space: SketchSpace, number: int, positions: Sequence[int]) -> Cand
     return number, tuple(positions)
 
 
-def sampled(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -> Iterator[str]:
+def list_candidates(space: SketchSpace, numbers: Sequence[int], count: int, seed: int) -> Iterator[str]:
     """List random candidates, drawn uniformly over sketches: their decisions, and whether they are feasible.
 
     0:3,2 (C: gebp ab): %param = 6, %param_1 = 4; feasible
