@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, is_dataclass
 from functools import cached_property
 from importlib import import_module
+from itertools import pairwise
 from types import ModuleType
 
 import strata
@@ -163,10 +165,44 @@ def listing() -> str:
         described = {name for name, value in values.items() if inspect.isclass(value) or inspect.isroutine(value)}
         parts += [f"- `{name}`: {_sentence(values[name])}" for name in values if name in described]
         inside = [name for name in module.__all__ if isinstance(getattr(module, name), ModuleType)]
-        parts += [f"- `{name}`, a module: {_head(getattr(module, name))}" for name in inside]
-        constants = ", ".join(f"`{name}`" for name in values if name not in described)
-        parts += [f"- constants: {constants}"] if constants else []
+        parts += [_module_line(name, getattr(module, name)) for name in inside]
+        constants = [name for name in values if name not in described]
+        parts += [_constant_line(module, name, values[name]) for name in constants]
     return "\n".join(parts) + "\n"
+
+
+def _module_line(name: str, module: ModuleType) -> str:
+    """A module of the API within another one, with the functions and classes that it has and that have no list here."""
+    line = f"- `{name}`, a module: {_head(module)}"
+    own = [n for n, value in vars(module).items() if not n.startswith("_") and _is_of(value, module)]
+    return line if module in (te, te.nn) or not own else f"{line} It has {', '.join(f'`{n}`' for n in sorted(own))}."
+
+
+def _is_of(value: object, module: ModuleType) -> bool:
+    """Whether a function or class is defined in a module, or in the package that it is."""
+    defined = f"{getattr(value, '__module__', '')}."
+    return (inspect.isclass(value) or inspect.isfunction(value)) and defined.startswith(f"{module.__name__}.")
+
+
+def _constant_line(module: ModuleType, name: str, value: object) -> str:
+    """A constant with its type and the first sentence of the literal behind its assignment."""
+    kind = type(value).__name__ if type(value).__module__.partition(".")[0] in ("builtins", "compiler") else "type"
+    text = constant_doc(module, name).partition("\n\n")[0]
+    return f"- `{name}` ({kind}){f': {_first(text)}' if text else ''}"
+
+
+def constant_doc(module: ModuleType, name: str) -> str:
+    """The string literal behind the assignment of a constant in the module that defines it; empty without one."""
+    tree = ast.parse(inspect.getsource(module))
+    for before, after in pairwise(tree.body):
+        targets = before.targets if isinstance(before, ast.Assign) else [getattr(before, "target", None)]
+        is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and after.value.value
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets) and isinstance(is_text, str):
+            return inspect.cleandoc(is_text)
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module)
+    sources = ((node.module, a.name) for node in imports for a in node.names if (a.asname or a.name) == name)
+    source = next(sources, None)
+    return "" if source is None else constant_doc(import_module(str(source[0])), source[1])
 
 
 def _head(module: ModuleType) -> str:
@@ -174,8 +210,12 @@ def _head(module: ModuleType) -> str:
 
 
 def _sentence(value: object) -> str:
-    doc = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
-    return _escaped(re.split(r"(?<=[.])\s", doc)[0])
+    return _first((inspect.getdoc(value) or "").partition("\n\n")[0])
+
+
+def _first(text: str) -> str:
+    """The first sentence of a text."""
+    return _escaped(re.split(r"(?<=[.])\s", " ".join(text.split()))[0])
 
 
 def _is_operator(value: object) -> bool:

@@ -34,6 +34,7 @@ PIPELINES: dict[str, str] = {
     "loop-to-cpu": f"check-combiners,loop-to-low,promote-buffers,{_LOW_TO_CPU}",
     "cpu": f"check-combiners,te-to-loop,reorder-contiguous,loop-to-low,promote-buffers,{_LOW_TO_CPU}",
 }
+"""The passes of each named pipeline, as text."""
 
 _FROM = {"te": "cpu", "loop": "loop-to-cpu", "low": "low-to-cpu"}
 

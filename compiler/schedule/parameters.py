@@ -363,6 +363,7 @@ def word(noun: str, choices: Collection[str], also: Mapping[str, str] | None = N
 
 
 BLOCK = HandleParameter("Handle | str", handles=BlockType())
+"""A block."""
 LOOP = HandleParameter("Handle | str")
 """A loop; in a pass, one around its block."""
 ANY_LOOP = HandleParameter("Handle | str", anywhere=True)
@@ -370,9 +371,13 @@ ANY_LOOP = HandleParameter("Handle | str", anywhere=True)
 LOCATION = HandleParameter("Handle | str", anywhere=True, location=True)
 """A loop, or the location that stands for none: see `State.loop`."""
 LOOPS = HandleParameter("Handle | str", tuple[str, ...], several=True)
+"""Several loops around the block of a pass, in a list."""
 PARAM = HandleParameter("Handle", handles=ParamType())
+"""The result of a choice."""
 PARAMS = HandleParameter("Handle", handles=ParamType(), several=True)
+"""Several results of choices."""
 TEXT = AttributeParameter("str")
+"""A word or a name."""
 INT = AttributeParameter(
     "int",
     int,
@@ -380,26 +385,36 @@ INT = AttributeParameter(
     encode=lambda value: IntegerAttr(_int(value), i64),
     decode=lambda attribute: int(attribute.value.data),
 )
+"""A 64-bit integer."""
 INTS = AttributeParameter(
     "Sequence[int]", tuple[int, ...], constraint=DenseArrayBase.constr(i64), encode=_int_array, decode=_ints_of
 )
+"""Several integers."""
 FLOATS = AttributeParameter(
     "Sequence[float]",
     constraint=ArrayAttr[FloatAttr],
     encode=lambda values: ArrayAttr([_float(value) for value in _listed("probabilities", values)]),
     decode=lambda attribute: [element.value.data for element in attribute],
 )
+"""Several floats."""
 MAP = AttributeParameter("AffineMap", constraint=AffineMapAttr, encode=_map)
+"""An affine map of indices; in a pass its text, such as "(i, j) -> (j, i)"."""
 ANY = AttributeParameter(
     "Attribute | int | float | str", int | str, constraint=AnyAttr(), encode=_any, decode=lambda attribute: attribute
 )
+"""Any attribute, or a number or a text as one."""
 SIZES = SizesParameter("Sequence[Size]", tuple[int, ...], sentence="the tiles {} are not all positive")
+"""Positive sizes, constants or results of choices."""
 FACTORS = SizesParameter(
     "Sequence[Size | None] | Size",
     tuple[int, ...],
     inferred=True,
     sentence="the factors {} are not positive with at most one -1, which is inferred",
 )
+"""Factors of a loop, at most one of them None, which is inferred."""
 RESULTS = ResultsParameter("int")
+"""The number of the op's results."""
 FUNCTION = FunctionParameter("Handle", handles=AnyOpType())
+"""The function, which only the op takes."""
 RANDOM = RandomParameter("Random")
+"""The source of random numbers, which only the planning function takes."""

@@ -121,7 +121,7 @@ def _rule(recipe: str, machine: Machine | Gpu) -> Rule:
     """The recipe of a name. Raises ScheduleError."""
     rules = {rule.__name__: rule for rule in RULES_OF[machine.family]}
     if recipe not in rules:
-        raise ScheduleError(f"{unknown('recipe', recipe, list(rules))}; a plugin that has it is not loaded", "include")
+        raise ScheduleError(unknown("recipe", recipe, list(rules), "; a plugin that has it is not loaded"), "include")
     return rules[recipe]
 
 

@@ -217,6 +217,7 @@ class Literal:
 
 
 Node: TypeAlias = Loop | Alloc | Block
+"""A loop, an allocation or a block."""
 
 
 @dataclass(frozen=True, slots=True)

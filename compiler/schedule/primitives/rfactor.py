@@ -34,7 +34,9 @@ def rfactor(program: Program, block: str, loop: int) -> Plan:
         loop.for "k.0" { loop.for "k.1" { C.rf[k.0] += A[8*k.0 + k.1] } }
         loop.for "k.0" { C[] += C.rf[k.0] }
 
-    The loop becomes spatial for the partial results, so it can run concurrently. If it steps from part to part of the
+    The loop becomes spatial for the partial results, so it can run concurrently. It is the first axis of their buffer,
+    also where the result has axes: C.rf[k.0, i]. `transform_layout` with `lambda k, i: (i, k)` makes vectors along the
+    loop contiguous. If it steps from part to part of the
     reduce axes, the partial results reduce over one part each. Works for any combiner, joint ones too; floating-point
     sums are reassociated, which a te reduction permits. Several targets have a buffer each.
 

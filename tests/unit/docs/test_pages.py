@@ -36,6 +36,13 @@ def test_the_list_of_the_api_is_up_to_date() -> None:
     assert reference.listing() == (ROOT / "docs" / "api.md").read_text(), "run python tools/docs.py"
 
 
+def test_constants_are_listed_with_their_types_and_docstrings() -> None:
+    text = reference.listing()
+    undescribed = re.findall(r"^- `(\w+)` \(\w+\)$", text, re.MULTILINE)
+    assert undescribed == [] and "- `LOOP` (HandleParameter): A loop; in a pass, one around its block.\n" in text
+    assert re.search(r"^- `loop`, a module: .* It has `AllocOp`, `BlockOp`", text, re.MULTILINE)
+
+
 def test_the_types_of_methods_are_up_to_date() -> None:
     assert docs.stub() == docs.STUB.read_text(), "run python tools/docs.py"
 

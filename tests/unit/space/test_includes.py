@@ -90,7 +90,7 @@ def test_a_recipe_is_included_from_python() -> None:
     [
         (
             lambda s: s.include("packed_produkt", "C"),
-            "there is no recipe 'packed_produkt'; did you mean 'packed_product'",
+            "there is no recipe 'packed_produkt'; a plugin that has it is not loaded; did you mean 'packed_product'",
         ),
         (lambda s: s.include("packed_product", "exp"), "block 'exp': the recipe packed_product is not for it"),
         (lambda s: s.include("packed_product", "D"), "block 'D': there is none"),
