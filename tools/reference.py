@@ -15,6 +15,7 @@ from types import ModuleType
 import strata
 from strata import te
 from strata.targets import CKernel, CudaKernel, Kernel, Timing
+from tools.operator_examples import example
 
 PROPERTIES = (property, cached_property)
 GIVEN = (Kernel, CudaKernel, CKernel, Timing)
@@ -115,6 +116,7 @@ def _nn() -> Iterator[str]:
         yield f"## {module.rpartition('.')[2].capitalize()}"
         for name in names:
             yield from entry(f"te.nn.{name}", getattr(te.nn, name), 3)
+            yield f"```pycon\n{example(name)}\n```"
 
 
 def names(module: ModuleType) -> dict[str, object]:

@@ -19,6 +19,7 @@ import pytest
 
 import strata
 from compiler import recipes
+from tools import operator_examples
 
 ROOT = Path(__file__).parents[3]
 API = {"strata": strata} | {f"strata.{name}": import_module(f"strata.{name}") for name in strata.MODULES}
@@ -155,10 +156,21 @@ def test_recipes_import_names_of_the_api_alone() -> None:
 def test_the_example_of_a_docstring_runs(name: str) -> None:
     for package in NEEDS.get(name, ()):
         pytest.importorskip(package)
-    faults: list[str] = []
-    for test in examples()[name]:
-        doctest.DocTestRunner(verbose=False).run(test, out=faults.append)
-    assert not faults, "".join(faults)
+    assert [fault for test in examples()[name] for fault in faults(test)] == []
+
+
+@pytest.mark.parametrize("name", strata.te.nn.__all__)
+def test_the_example_of_an_operator_runs(name: str) -> None:
+    text = operator_examples.example(name)
+    test = doctest.DocTestParser().get_doctest(f"{text}\n", {"te": strata.te}, name, None, None)
+    assert f">>> te.nn.{name}(" in text and faults(test) == []
+
+
+def faults(test: doctest.DocTest) -> list[str]:
+    """What an example prints instead of what stands there."""
+    texts: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(test, out=texts.append)
+    return texts
 
 
 @pytest.mark.parametrize("name", sorted({*described()} - {*WITHOUT}))
