@@ -30,6 +30,8 @@ IDLE = {True: 1.2, False: 1.1}
 pack; above it filters are in lanes."""
 FEWEST_TILES = 5
 """The fewest register tiles for which packing a panel of pixels pays."""
+FEW_PANELS = 2
+"""The most panels of pixels for which filters larger than L2 are read again."""
 
 
 def convolution(draft: Draft, label: str) -> Iterator[Alternative]:
@@ -74,9 +76,13 @@ def by_preference(draft: Draft, label: str) -> tuple[list[Alternative], list[Alt
     )
     o, lanes = block.axes[1].size, draft.lanes(label)
     rows, vectors = product_tile(draft.machine, o, pixels, lanes)
-    fills = -(-pixels // (vectors * lanes)) * vectors * lanes <= IDLE[constant] * pixels
+    panels = -(-pixels // (vectors * lanes))
+    fills = panels * vectors * lanes <= IDLE[constant] * pixels
     if tapped_dimensions(block):
         return ([over_pixels], []) if fills and o * taps_of(block) >= FEWEST_TILES * rows else ([], [over_pixels])
+    if fills and panels > FEW_PANELS and 4 * o * block.axes[block.spatial].size > draft.machine.l2_bytes:
+        # Each panel of pixels reads all filters, here from L3, or from memory where other programs fill L3.
+        return [], [over_pixels, by_filters]
     first, second, step = (over_pixels, by_filters, rows) if fills else (by_filters, over_pixels, lanes)
     return ([first], [second]) if o >= FEWEST_TILES * step else ([], [first, second])
 

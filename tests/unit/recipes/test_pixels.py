@@ -16,8 +16,9 @@ from compiler.recipes.convolution import by_preference
 from compiler.recipes.draft import Alternative, Draft
 from compiler.recipes.rules import RULES
 from compiler.recipes.sizes import evens
+from compiler.schedule import Schedule
 from compiler.space.derivation import preferred
-from compiler.types.machines import host
+from compiler.types.machines import MACHINES, host
 from tests.sample import some
 
 CASES = [
@@ -106,6 +107,18 @@ def test_both_ways_of_one_tap_are_proved_and_right(
     taps = (1,) * len(image)
     function = convolution(channels, image, 1, filters, taps, stride, 0, 1, after=channels % 2 == 0)
     assert ("by vectors over rows of pixels", "by vectors of filters, pixels packed")[way] in _checked(function)
+
+
+@pytest.mark.parametrize(
+    ("l2_bytes", "first"),
+    [(1 << 20, "implicit gemm, weights packed first"), (4 << 20, "by vectors over rows of pixels")],
+)
+def test_filters_larger_than_l2_are_read_once(l2_bytes: int, first: str) -> None:
+    X, W = te.placeholder((1, 1024, 14, 14), name="X"), te.placeholder((512, 1024, 1, 1), name="W")
+    program = Schedule(compiler.lower(te.function("f", [X, W], te.nn.conv2d(X, W, name="Y")))).program
+    schedule = Schedule(replace(program, constants=("W",)))
+    draft = Draft(schedule, replace(MACHINES["avx512-amx"], l2_bytes=l2_bytes), 1, ("Y",))
+    assert next(iter(rule.convolution(draft, "Y"))).name == first
 
 
 @pytest.mark.parametrize("case", some(TAPPED, 2), ids=str)
