@@ -44,7 +44,7 @@ class Combination:
         return {"combiners": ArrayAttr([StringAttr(name) for name in self.names]), "identities": identities}
 
     def clone(self) -> Combination:
-        """A copy with a region of its own."""
+        """Copy the combination with a copy of its region."""
         return Combination(self.names, self.identities, self.region.clone() if self.region is not None else None)
 
 

@@ -297,8 +297,8 @@ class Recorder(Unpicklable):
         """Apply the steps of a recipe, a search rule, to a block; `way` names one of its alternatives, by default the
         first.
 
-        `sizes` are integers, or lists of the factors of an extent, by the names of the recipe's choices; those that are
-        missing are the recipe's own. Raises ScheduleError for an unknown recipe, way or size, and for a step that is
+        `sizes` are integers, or lists of the factors of an extent, by the names of the recipe's choices; the
+        recipe has defaults for missing ones. Raises ScheduleError for an unknown recipe, way or size, and for a step that is
         refused; earlier steps stay applied.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 256), name="B")))

@@ -63,7 +63,7 @@ def _stays(before: Block, after: Block, loop: int) -> bool:
 
 
 def _divided(program: Program) -> Iterator[tuple[Loop, int]]:
-    """The loops that forms divide by a divisor of their extent, each with the divisor."""
+    """Each loop that a binding or guard divides by a divisor of its extent, with the divisor."""
     for block in program.blocks.values():
         for form in (*block.bindings, *(condition.form for condition in block.guard)):
             for atom in _quotients(form):
