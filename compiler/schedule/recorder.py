@@ -298,8 +298,8 @@ class Recorder(Unpicklable):
         first.
 
         `sizes` are integers, or lists of the factors of an extent, by the names of the recipe's choices; the
-        recipe has defaults for missing ones. Raises ScheduleError for an unknown recipe, way or size, and for a step that is
-        refused; earlier steps stay applied.
+        recipe has defaults for missing ones. Raises ScheduleError for an unknown recipe, way or size, and for a step
+        that is refused; earlier steps stay applied.
 
         >>> s = Schedule(te.function("f", [], te.nn.exp(te.constant([1.0] * 256), name="B")))
         >>> s.include("vectors", "B")
