@@ -69,10 +69,10 @@ def check_access(
             if inside is None:
                 continue
             outside, point = inside, tuple(e.eval(inside.point, ()) for e in domain[0].results)
+        position = ", ".join(f"{axis.label}={value}" for axis, value in zip(axes, point, strict=True))
         raise VerifyException(
-            f"{subject} is out of bounds in dimension {dim}: "
-            f"index {to_text(expr, names_of(axes))} is {outside.value} at {_point(point, axes)}, "
-            f"the size is {size}"
+            f"{subject} is out of bounds in dimension {dim}: index {to_text(expr, names_of(axes))} is {outside.value} "
+            f"at {position}, the size is {size}"
         )
 
 
@@ -96,10 +96,6 @@ def _escape_in(expr: AffineExpr, size: int, condition: AffineSet | None, domain:
         constraints.append(AffineConstraintExpr(c.kind, *sides))
     index = expr.replace_dims_and_symbols(bindings.results, ())
     return escape(index, size, extents, AffineSet(len(extents), 0, tuple(constraints)))
-
-
-def _point(point: Sequence[int], axes: Sequence[AxisAttr]) -> str:
-    return ", ".join(f"{axis.label}={value}" for axis, value in zip(axes, point, strict=True))
 
 
 def check_body(body: Region, inputs: Sequence[SSAValue], yield_op: type[Operation], prefix: str) -> Block:

@@ -75,7 +75,7 @@ def _require_upper(function: FuncOp, level: Upper, by: str) -> None:
         _require_main(function, level)
         return
     for op in _own(body):
-        if _dialect(op) != level and op is not body.last_op:
+        if op.name.split(".")[0] != level and op is not body.last_op:
             raise LoweringError(f"'{op.name}' is not an op of the {level} level, which {by} takes").at(op)
 
 
@@ -97,7 +97,3 @@ def _own(body: Block) -> Iterator[Operation]:
         yield op
         if isinstance(op, loop.ForOp):
             yield from _own(op.body.block)
-
-
-def _dialect(op: Operation) -> str:
-    return op.name.split(".")[0]

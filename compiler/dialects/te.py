@@ -325,11 +325,7 @@ class GatherOp(Gathering):
         super().__init__(
             operands=[gathered.inputs],
             result_types=[result_type],
-            properties={
-                "label": StringAttr(label),
-                "axes": ArrayAttr(axes),
-                **gathered.properties,
-            },
+            properties={"label": StringAttr(label), "axes": ArrayAttr(axes), **gathered.properties},
         )
 
     def verify_(self) -> None:

@@ -10,18 +10,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC
 from compiler.affine import linear as lin
 from compiler.analysis.cover import covered
 from compiler.program.init import init_depth
-from compiler.program.tree import (
-    Access,
-    Alloc,
-    Block,
-    Buffer,
-    Loop,
-    Node,
-    Program,
-    blocks_in,
-    map_blocks,
-    touched,
-)
+from compiler.program.tree import Access, Alloc, Block, Buffer, Loop, Node, Program, blocks_in, map_blocks, touched
 from compiler.schedule.copies import copy_block, copy_loops
 from compiler.schedule.parameters import LOOP, TEXT, word
 from compiler.schedule.placement import inserted
