@@ -29,6 +29,9 @@ class FormerPaths(MetaPathFinder, Loader):
         if file.is_file():
             return spec_from_file_location(fullname, file, submodule_search_locations=[])
         parent, _, name = fullname.rpartition(".")
+        if name == "__main__":  # python -m strata.opt
+            spec = find_spec(f"compiler.{inside}")
+            return None if spec is None else spec_from_file_location(fullname, spec.origin)
         if name in getattr(sys.modules.get(parent), "__all__", ()) or find_spec(f"compiler.{inside}") is None:
             return None
         return ModuleSpec(fullname, self, is_package=True)

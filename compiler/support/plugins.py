@@ -224,6 +224,7 @@ class Registry:
             def scaler(node):
                 return te.nn.mul(node.tensor(0), node.attribute("scale", 1.0), name=node.name)
         """
+        self._check_text("onnx_operator", name)
         return lambda function: self._add("ONNX operator", function, onnx_name(name, domain))
 
     def torch_operator(self, name: str) -> Callable[[Value], Value]:
@@ -235,6 +236,7 @@ class Registry:
             def scale(call, x, factor):
                 return te.nn.mul(x, factor, name=call.name)
         """
+        self._check_text("torch_operator", name)
         full_name = name if name.count(".") > 1 else f"{name}.default"
         return lambda function: self._add("torch operator", function, full_name)
 
@@ -268,6 +270,12 @@ class Registry:
 
     def _refused(self, kind: str, value: object, reason: str) -> PluginError:
         return PluginError(f"plugin {self.plugin} registers {value!r}, which is no {kind}: {reason}")
+
+    def _check_text(self, method: str, name: object) -> None:
+        """Raise PluginError for a decorator that is not called with a name."""
+        if not isinstance(name, str):
+            example = f'@registry.{method}("Name")'
+            raise PluginError(f"plugin {self.plugin} gives {method} {name!r}, which is no name: write {example}")
 
     def _check_free(self, kind: str, name: str) -> None:
         """Raise PluginError for a name that the compiler or a plugin has for a part of a kind."""

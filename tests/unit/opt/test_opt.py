@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -310,3 +311,12 @@ def test_the_start_is_quick() -> None:
     done = subprocess.run(words, input=GOOD, capture_output=True, text=True, cwd=ROOT, check=True)
     heavy = {"numpy", "llvmlite", "islpy", "sklearn", "rich", "xdsl.transforms", "xdsl.universe", "importlib.metadata"}
     assert not heavy & set(done.stderr.split())
+
+
+def test_the_module_of_the_api_is_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["strata-opt", "--version"])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("strata.opt", run_name="__main__")
+    assert not end.value.code and capsys.readouterr().out.startswith("strata-opt ")

@@ -101,6 +101,14 @@ WRONG = {
     ),
     "no target": (PLUGIN + "class Mine: name = 'mine'\n    registry.target(Mine())\n", "no target: it is no Target"),
     "refusal": ("from strata.errors import InputError\nraise InputError('no')\n", "plugin mine: no$"),
+    "no name of ONNX": (
+        PLUGIN + "registry.onnx_operator(len)\n",
+        r"gives onnx_operator <.*>, which is no name: write @reg",
+    ),
+    "no name of torch": (
+        PLUGIN + "registry.torch_operator(3)\n",
+        "mine gives torch_operator 3, which is no name: write",
+    ),
     "undeclared": (PLUGIN + "def skew(p): ...\n    registry.primitive(skew)\n", "'skew' .* is not declared"),
     "twice": (PASS % "pass" + "    registry.pass_(Swap)\n", "the pass 'swap-loops': mine has one"),
 }
