@@ -1,6 +1,6 @@
-"""Front ends: models of other tools as te functions. Each is a table, one short function an operator, over `te.nn`.
+"""Front ends: import models of other tools as te functions, by a table with a short function for each operator.
 
-model.py  what a front end makes of a model
+model.py  `Imported`, the result of an import
 onnx/     ONNX models
-torch/    graphs that torch has captured
+torch/    graphs captured by torch
 """

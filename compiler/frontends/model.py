@@ -1,4 +1,4 @@
-"""`Imported`: what a front end makes of a model."""
+"""`Imported`: the result of an import."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Imported:
-    """A model as a te function, and the arrays of those inputs of it that never change, such as weights, by name.
+    """A model as a te function, and the arrays of its constant inputs, such as weights, by name.
 
     >>> A, W = te.placeholder((4, 8), name="A"), te.placeholder((8, 2), name="W")
     >>> f = te.function("f", [A, W], te.nn.matmul(A, W, name="C"))

@@ -1,14 +1,14 @@
 """Models of ONNX as te functions.
 
 types.py       dtypes
-table.py       the table of operators: `handles`, and the node that a handler takes
+table.py       the table of operators: `handles`, and `Node`, the argument of handlers
 operators/     the handlers, by family
 refusals.py    why the other operators have none
 legacy.py      operators of old opsets
 loading.py     a model from a file: checked, its dimensions bound
-evaluation.py  nodes whose inputs are known, evaluated by ONNX's reference evaluator
-bodies.py      operators as functions of others: those of ONNX, and those of the model
-walk.py        nodes in order, from values to values
+evaluation.py  constant folding by ONNX's reference evaluator
+bodies.py      function bodies of operators: from ONNX's schemas and from the model
+walk.py        conversion of the nodes in order
 importing.py   `from_onnx`
 """
 

@@ -1,4 +1,4 @@
-"""Operators as functions of others: bodies from ONNX's schemas, and functions of the model."""
+"""Function bodies of operators: from ONNX's schemas, and functions of the model."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Functions: TypeAlias = Mapping[tuple[str, str], FunctionProto]
 
 
 def domain_of(name: str) -> str:
-    """A domain as schemas spell it."""
+    """Normalise a domain name: "" for "ai.onnx"."""
     return "" if name == "ai.onnx" else name
 
 
 def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> defs.OpSchema | None:
-    """The schema of a node's operator in its opset; None where ONNX has no such operator."""
+    """The schema of a node's operator in its opset; None for an unknown operator."""
     domain = domain_of(node.domain)
     try:
         return defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
@@ -32,7 +32,7 @@ def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> defs.OpSchema | Non
 def body_of(
     node: NodeProto, opsets: Mapping[str, int], functions: Functions, values: Sequence[Value | None]
 ) -> FunctionProto | None:
-    """The function that a node calls: one of the model, or the body of its operator for these inputs; None without."""
+    """The function that a node calls: one of the model, or its schema's body for these inputs; None without one."""
     function = functions.get((domain_of(node.domain), node.op_type))
     if function is not None:
         return function
@@ -53,9 +53,9 @@ def body_of(
     return _latest(schema.context_dependent_function_opset_versions, version, build)
 
 
-def _latest(versions: Sequence[int], most: int, build: object) -> FunctionProto | None:
-    """The body for the newest version that is not above the model's."""
-    usable = [version for version in versions if version <= most]
+def _latest(versions: Sequence[int], newest: int, build: object) -> FunctionProto | None:
+    """Build the body for the newest version up to the model's; None without one."""
+    usable = [version for version in versions if version <= newest]
     if not usable or not callable(build):
         return None
     body = FunctionProto()
@@ -74,38 +74,38 @@ def _type_of(value: Value | None) -> TypeProto:
     return helper.make_tensor_type_proto(element_type, list(value.shape))
 
 
-def bound(function: FunctionProto, call: NodeProto, opsets: Mapping[str, int]) -> list[NodeProto]:
-    """The nodes of a function with the attributes that a call gives them, or that hold without one."""
-    given = {attribute.name: attribute for attribute in function.attribute_proto}
+def instantiate(function: FunctionProto, call: NodeProto, opsets: Mapping[str, int]) -> list[NodeProto]:
+    """The nodes of a function with references to attributes replaced by a call's attributes, or the defaults."""
+    attributes = {attribute.name: attribute for attribute in function.attribute_proto}
     schema = schema_of(call, opsets)
     for name, attribute in schema.attributes.items() if schema is not None else ():
         if attribute.default_value.name:
-            given[name] = attribute.default_value
-    given |= {attribute.name: attribute for attribute in call.attribute}
-    return [_substituted(node, given) for node in function.node]
+            attributes[name] = attribute.default_value
+    attributes |= {attribute.name: attribute for attribute in call.attribute}
+    return [_substitute(node, attributes) for node in function.node]
 
 
-def _substituted(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
-    made = NodeProto()
-    made.CopyFrom(node)
-    del made.attribute[:]
+def _substitute(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> NodeProto:
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    del copy.attribute[:]
     for attribute in node.attribute:
         if not attribute.ref_attr_name:
-            made.attribute.append(_inner(attribute, given))
-        elif attribute.ref_attr_name in given:
-            copied = made.attribute.add()
-            copied.CopyFrom(given[attribute.ref_attr_name])
+            copy.attribute.append(_substitute_subgraph(attribute, attributes))
+        elif attribute.ref_attr_name in attributes:
+            copied = copy.attribute.add()
+            copied.CopyFrom(attributes[attribute.ref_attr_name])
             copied.name = attribute.name
-    return made
+    return copy
 
 
-def _inner(attribute: AttributeProto, given: Mapping[str, AttributeProto]) -> AttributeProto:
-    """An attribute, whose subgraph refers to the function's attributes too."""
+def _substitute_subgraph(attribute: AttributeProto, attributes: Mapping[str, AttributeProto]) -> AttributeProto:
+    """Substitute the function's attributes in the nodes of an attribute's subgraph."""
     if attribute.type != AttributeProto.GRAPH:
         return attribute
-    made = AttributeProto()
-    made.CopyFrom(attribute)
-    nodes = [_substituted(node, given) for node in made.g.node]
-    del made.g.node[:]
-    made.g.node.extend(nodes)
-    return made
+    copy = AttributeProto()
+    copy.CopyFrom(attribute)
+    nodes = [_substitute(node, attributes) for node in copy.g.node]
+    del copy.g.node[:]
+    copy.g.node.extend(nodes)
+    return copy

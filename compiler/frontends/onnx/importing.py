@@ -1,4 +1,4 @@
-"""`from_onnx`: a model as a te function, and its constants."""
+"""`from_onnx`: import a model as a te function and its constants."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from onnx import ModelProto, shape_inference
 
 from compiler.frontends.model import Imported
 from compiler.frontends.onnx.bodies import domain_of
-from compiler.frontends.onnx.loading import bind, inputs_of, loaded, opsets_of
+from compiler.frontends.onnx.loading import bind, inputs_of, load, opsets_of
 from compiler.frontends.onnx.table import Refused
 from compiler.frontends.onnx.types import DTYPE_OF
-from compiler.frontends.onnx.walk import Found, Problem, Scope, Unknown, Walk
+from compiler.frontends.onnx.walk import GraphValue, Problem, Scope, Unknown, Walk
 from compiler.program.names import Names, spelled, spellings
 from compiler.support.errors import InputError
 from compiler.support.text import counted
@@ -21,15 +21,15 @@ from compiler.te.tensor import Tensor, placeholder
 
 
 class UnsupportedError(InputError):
-    """A model some of whose nodes have no te form: `problems` has each."""
+    """A model with nodes that have no te form, listed in `problems`."""
 
     def __init__(self, name: str, problems: Sequence[Problem]) -> None:
-        super().__init__(_said(name, problems))
+        super().__init__(_summary(name, problems))
         self.problems = tuple(problems)
 
 
-def _said(name: str, problems: Sequence[Problem]) -> str:
-    """All nodes that have no te form, by operator and reason."""
+def _summary(name: str, problems: Sequence[Problem]) -> str:
+    """The unsupported nodes as a sentence, grouped by operator and reason."""
     kinds: dict[tuple[str, str, str], list[str]] = {}
     for p in problems:
         kinds.setdefault((p.domain, p.operator, p.reason), []).append(p.node)
@@ -42,41 +42,41 @@ def _said(name: str, problems: Sequence[Problem]) -> str:
 
 
 def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Imported:
-    """A model of ONNX, a ModelProto or the path of a file, as a te function with the arrays of its weights.
+    """Import a model, a ModelProto or the path of a file, as a te function with the arrays of its weights.
 
-    The function's first inputs are those of the model, in order, then come weights, whose arrays are in `constants`;
-    outputs are the model's. What depends on weights and shapes alone is computed here, by ONNX's reference evaluator.
-    shapes: extents of symbolic dimensions by name, such as {"N": 1}; or whole shapes by the names of inputs.
+    The function's inputs are those of the model, in order, then the weights, whose arrays are in `constants`; outputs
+    are the model's. Nodes that depend on weights and shapes only are folded by ONNX's reference evaluator.
+    shapes: extents of symbolic dimensions by name, such as {"N": 1}; or full shapes by the names of inputs.
 
-    Raises InputError for a model that is not valid, or a dimension that is not bound; UnsupportedError, one of these,
-    for nodes without a te form, all of them at once.
+    Raises InputError for an invalid model or an unbound dimension; UnsupportedError, an InputError, that lists all
+    nodes without a te form.
     """
     if shapes is not None and not isinstance(shapes, Mapping):
         raise InputError(f"shapes is {shapes!r}: extents by the names of dimensions, such as {{'N': 1}}")
-    checked = loaded(model)
+    checked = load(model)
     bound = bind(checked, shapes or {})
-    given = inputs_of(checked)
-    labels = spellings([value.name for value in given])
+    model_inputs = inputs_of(checked)
+    labels = spellings([value.name for value in model_inputs])
     names = Names(labels, separator="_")
     inputs = {
         value.name: placeholder(bound[value.name], DTYPE_OF[value.type.tensor_type.elem_type], label)
-        for value, label in zip(given, labels, strict=True)
+        for value, label in zip(model_inputs, labels, strict=True)
     }
     functions = {(domain_of(f.domain), f.name): f for f in checked.functions}
-    walk = Walk(functions, names, _standing(checked, bound))
+    walk = Walk(functions, names, _placeholder_finder(checked, bound))
     scope = Scope(opsets_of(checked), dict(inputs))
     walk.enter(checked.graph, scope)
     title = spelled(checked.graph.name or "model")
     outputs = [_result(walk, scope.find(value.name), value.name) for value in checked.graph.output]
     if walk.problems:
         raise UnsupportedError(checked.graph.name or "the model", walk.problems)
-    made = function(title, [*inputs.values(), *walk.inputs], [value for value in outputs if value is not None])
-    _name_results(made, [spelled(value.name) for value in checked.graph.output])
-    return Imported(made, walk.constants)
+    imported = function(title, [*inputs.values(), *walk.inputs], [value for value in outputs if value is not None])
+    _name_results(imported, [spelled(value.name) for value in checked.graph.output])
+    return Imported(imported, walk.constants)
 
 
-def _result(walk: Walk, value: Found, name: str) -> Tensor | None:
-    """An output as a tensor; None where it was refused, which is noted."""
+def _result(walk: Walk, value: GraphValue, name: str) -> Tensor | None:
+    """An output as a tensor; None if it was refused, with a problem noted."""
     try:
         if value is None or isinstance(value, list):
             raise Refused("it is a sequence or an optional value")
@@ -86,13 +86,13 @@ def _result(walk: Walk, value: Found, name: str) -> Tensor | None:
         return None
 
 
-def _standing(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> Callable[[str], Tensor | None]:
-    """Of a name a tensor of the type that ONNX infers, None where that is not static; inferred when first asked."""
+def _placeholder_finder(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> Callable[[str], Tensor | None]:
+    """Map a value's name to a placeholder of its inferred static type, or None; inference is lazy."""
     types: dict[str, Any] = {}
 
     def find(name: str) -> Tensor | None:
         if not types:
-            types.update(_inferred(model, bound))
+            types.update(_inferred_types(model, bound))
         inferred = types.get(name)
         if inferred is None or inferred.elem_type not in DTYPE_OF or not inferred.HasField("shape"):
             return None
@@ -102,8 +102,8 @@ def _standing(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> Callab
     return find
 
 
-def _inferred(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """The types of tensors by name, as ONNX infers them from the shapes of the inputs."""
+def _inferred_types(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+    """The inferred types of values by name, for the bound shapes of the inputs."""
     static = ModelProto()
     static.CopyFrom(model)
     for value in static.graph.input:
@@ -117,15 +117,15 @@ def _inferred(model: ModelProto, bound: Mapping[str, tuple[int, ...]]) -> dict[s
     return {"": None} | {value.name: value.type.tensor_type for value in values}
 
 
-def _name_results(made: Function, wanted: Sequence[str]) -> None:
-    """Call results as the model calls its outputs, where they are computed and no other value has that name."""
-    block = next(iter(made.module.ops)).body.block
+def _name_results(imported: Function, output_names: Sequence[str]) -> None:
+    """Name results after the model's outputs if they are computed and the name is free."""
+    block = next(iter(imported.module.ops)).body.block
     returned = block.last_op
     assert returned is not None
     values = [*block.args, *(value for op in block.ops for value in op.results)]
     holders = {value.name_hint: value for value in values}
-    for value, name in zip(returned.operands, wanted, strict=True):
-        if value in block.args or value.name_hint in wanted:
+    for value, name in zip(returned.operands, output_names, strict=True):
+        if value in block.args or value.name_hint in output_names:
             continue
         if name in holders and holders[name] is not value:
             if holders[name] in block.args:

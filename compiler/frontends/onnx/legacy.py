@@ -1,7 +1,7 @@
-"""Operators of old opsets that ONNX's converter does not convert, or whose meaning it changes.
+"""Operators of old opsets that ONNX's version converter does not convert, or converts wrongly.
 
-Before the conversion their nodes move to a domain of their own, so that the converter leaves them alone. When they are
-walked, they become nodes of today: there the ranks and dtypes are known that this depends on.
+Before the conversion their nodes move to a separate domain, which the converter ignores. They are modernised when the
+walk reaches them, since that depends on ranks and dtypes of their inputs.
 """
 
 from __future__ import annotations
@@ -20,50 +20,50 @@ from compiler.te.tensor import Tensor
 from compiler.types.elements import DTYPES, is_float
 
 LEGACY = "strata.legacy"
-"""The domain of the nodes that the converter leaves alone."""
+"""The domain of nodes that the converter ignores."""
 BROADCASTING = ["Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "PRelu", "Pow", "Sub", "Xor"]
-"""Operators whose second input is broadcast along an axis that an attribute states; PRelu's along the channels."""
-BELOW = dict.fromkeys(BROADCASTING, 7) | {"Clip": 11, "Pad": 11, "Resize": 11, "Scan": 9, "Upsample": 10}
-"""The opset below which an operator is a legacy one."""
+"""Operators whose second input is broadcast at the attribute `axis`; PRelu's along the channels."""
+LEGACY_BELOW = dict.fromkeys(BROADCASTING, 7) | {"Clip": 11, "Pad": 11, "Resize": 11, "Scan": 9, "Upsample": 10}
+"""The opset below which an operator is legacy."""
 LIMIT = float(np.finfo(np.float32).max)
 
 
-def set_apart(model: ModelProto, version: int) -> ModelProto:
-    """The model with its legacy nodes in the domain `LEGACY`."""
-    made = ModelProto()
-    made.CopyFrom(model)
-    for graph in _graphs(made.graph):
+def to_legacy_domain(model: ModelProto, version: int) -> ModelProto:
+    """A copy of the model with its legacy nodes in the domain `LEGACY`."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for graph in _graphs(copy.graph):
         for node in (node for node in graph.node if _is_legacy(node, version)):
-            _set_apart(node, version)
-    made.opset_import.append(helper.make_opsetid(LEGACY, 1))
-    return made
+            _move_to_legacy(node, version)
+    copy.opset_import.append(helper.make_opsetid(LEGACY, 1))
+    return copy
 
 
-def _set_apart(node: NodeProto, version: int) -> None:
+def _move_to_legacy(node: NodeProto, version: int) -> None:
     node.domain = LEGACY
-    stated = {attribute.name for attribute in node.attribute}
+    attributes = {attribute.name for attribute in node.attribute}
     if node.op_type == "Clip" and version >= 6:
-        usual = {"min": -LIMIT, "max": LIMIT}
-        node.attribute.extend(helper.make_attribute(k, v) for k, v in usual.items() if k not in stated)
+        defaults = {"min": -LIMIT, "max": LIMIT}
+        node.attribute.extend(helper.make_attribute(k, v) for k, v in defaults.items() if k not in attributes)
 
 
 def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    """A graph and those of the branches and loops in it."""
+    """A graph and its subgraphs, recursively."""
     yield graph
     for attribute in (attribute for node in graph.node for attribute in node.attribute):
         for inner in [attribute.g] if attribute.HasField("g") else attribute.graphs:
             yield from _graphs(inner)
 
 
-def with_flat_maxima(converted: ModelProto) -> ModelProto:
-    """A converted model whose Hardmax nodes, which the converter does not change, are of matrices, as they were: of all
-    dimensions from the axis on."""
+def flatten_hardmax(converted: ModelProto) -> ModelProto:
+    """Make each Hardmax of a converted model one of a matrix: before opset 13 it is over all dimensions from `axis` on,
+    and the converter leaves it unchanged."""
     for graph in _graphs(converted.graph):
-        _flatten_maxima(graph)
+        _flatten_graph_hardmax(graph)
     return converted
 
 
-def _flatten_maxima(graph: GraphProto) -> None:
+def _flatten_graph_hardmax(graph: GraphProto) -> None:
     for position, node in reversed(list(enumerate(graph.node))):
         if node.op_type == "Hardmax" and not domain_of(node.domain):
             source, target = node.input[0], node.output[0]
@@ -81,58 +81,58 @@ def _flatten_maxima(graph: GraphProto) -> None:
 
 
 def _is_legacy(node: NodeProto, version: int) -> bool:
-    return not domain_of(node.domain) and version < BELOW.get(node.op_type, 0)
+    return not domain_of(node.domain) and version < LEGACY_BELOW.get(node.op_type, 0)
 
 
-def modern(node: NodeProto, values: Sequence[Any]) -> tuple[NodeProto, list[Any]]:
-    """A legacy node as one of today's, and its inputs. Raises Refused."""
-    made = NodeProto()
-    made.CopyFrom(node)
-    made.ClearField("domain")
-    stated = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+def modernise(node: NodeProto, values: Sequence[Any]) -> tuple[NodeProto, list[Any]]:
+    """A legacy node as a current one, and its inputs. Raises Refused."""
+    current = NodeProto()
+    current.CopyFrom(node)
+    current.ClearField("domain")
+    attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     if not all(value is None or hasattr(value, "shape") for value in values):
-        return made, list(values)
-    inputs = _MODERN.get(node.op_type, _broadcast)(made, stated, list(values))
-    kept = [attribute for attribute in node.attribute if attribute.name == "mode"]
-    del made.attribute[:], made.input[:]
-    made.attribute.extend(kept)
-    made.input.extend(["" if value is None else f"input{n}" for n, value in enumerate(inputs)])
-    return made, inputs
+        return current, list(values)
+    inputs = _MODERN.get(node.op_type, _broadcast)(current, attributes, list(values))
+    mode_attribute = [attribute for attribute in node.attribute if attribute.name == "mode"]
+    del current.attribute[:], current.input[:]
+    current.attribute.extend(mode_attribute)
+    current.input.extend(["" if value is None else f"input{n}" for n, value in enumerate(inputs)])
+    return current, inputs
 
 
-def _broadcast(node: NodeProto, stated: dict[str, Any], values: list[Any]) -> list[Any]:
-    """The second input with the rank that numpy's broadcasting needs."""
+def _broadcast(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list[Any]:
+    """Reshape the second input to the rank that numpy's broadcasting needs."""
     first, second = values
     rank, shape = len(shape_of(first)), shape_of(second)
-    axis = stated.get("axis") if node.op_type != "PRelu" or shape == (1,) else 1
+    axis = attributes.get("axis") if node.op_type != "PRelu" or shape == (1,) else 1
     trailing = 0 if axis is None else rank - axis % max(rank, 1) - len(shape)
     if trailing <= 0 or not shape:
         return values
-    wanted = (*shape, *[1] * trailing)
-    return [first, nn.reshape(second, wanted) if isinstance(second, Tensor) else second.reshape(wanted)]
+    padded_shape = (*shape, *[1] * trailing)
+    return [first, nn.reshape(second, padded_shape) if isinstance(second, Tensor) else second.reshape(padded_shape)]
 
 
-def _clip(node: NodeProto, stated: dict[str, Any], values: list[Any]) -> list[Any]:
-    """Bounds as inputs, those that its dtype holds."""
+def _clip(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list[Any]:
+    """The bounds as inputs; None for a bound beyond the dtype's range."""
     dtype = _dtype(values[0])
-    bounds = [np.array(stated.get(name, np.inf), np.float64) for name in ("min", "max")]
+    bounds = [np.array(attributes.get(name, np.inf), np.float64) for name in ("min", "max")]
     within = [abs(float(bound)) < (DTYPES[dtype].infinite if is_float(dtype) else LIMIT) for bound in bounds]
     array = DTYPES[dtype].array
     return [values[0], *(bound.astype(array) if fits else None for bound, fits in zip(bounds, within, strict=True))]
 
 
-def _pad(node: NodeProto, stated: dict[str, Any], values: list[Any]) -> list[Any]:
-    value = np.array(stated.get("value", 0.0), DTYPES[_dtype(values[0])].array)
-    return [values[0], np.array(stated.get("pads", stated.get("paddings")), np.int64), value]
+def _pad(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list[Any]:
+    value = np.array(attributes.get("value", 0.0), DTYPES[_dtype(values[0])].array)
+    return [values[0], np.array(attributes.get("pads", attributes.get("paddings")), np.int64), value]
 
 
-def _upsample(node: NodeProto, stated: dict[str, Any], values: list[Any]) -> list[Any]:
-    """Scales as an input; opset 10 had Resize so too."""
+def _upsample(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list[Any]:
+    """The scales as an input; opset 10's Resize has the same form."""
     node.op_type = "Upsample"
-    return [values[0], np.array(stated["scales"], np.float32)] if "scales" in stated else values
+    return [values[0], np.array(attributes["scales"], np.float32)] if "scales" in attributes else values
 
 
-def _scan(node: NodeProto, stated: dict[str, Any], values: list[Any]) -> list[Any]:
+def _scan(node: NodeProto, attributes: dict[str, Any], values: list[Any]) -> list[Any]:
     raise Refused("it is Scan of opset 8, whose sequences have lengths of their own")
 
 

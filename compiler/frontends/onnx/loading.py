@@ -1,4 +1,4 @@
-"""A model from a file, or as it is given: checked, in an opset of 13 or later, its dimensions bound."""
+"""Load a model: checked, converted to opset 13 or later, its dimensions bound."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto, TypeProto, ValueInfoProto, checker, external_data_helper, version_converter
 
 from compiler.frontends.onnx.bodies import domain_of
-from compiler.frontends.onnx.legacy import set_apart, with_flat_maxima
+from compiler.frontends.onnx.legacy import flatten_hardmax, to_legacy_domain
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
 from compiler.support.errors import InputError
 from compiler.support.files import named
 
 OLDEST = 13
-"""The oldest opset that is read as it is; older models are converted to it."""
+"""The oldest supported opset; older models are converted to it."""
 
 
-def loaded(given: object) -> ModelProto:
-    """A checked model with its external data. Raises InputError for a file that is no model, and for an invalid
-    model."""
-    if isinstance(given, ModelProto):
-        _check(given, given, "the model")
-        return _converted(given, "the model")
-    path = named(given)
+def load(source: object) -> ModelProto:
+    """Load and check a model, a ModelProto or a path, with its external data. Raises InputError."""
+    if isinstance(source, ModelProto):
+        _check(source, source, "the model")
+        return _convert(source, "the model")
+    path = named(source)
     try:
         model = onnx.load(path, load_external_data=False)
     except OSError as error:
@@ -38,11 +37,11 @@ def loaded(given: object) -> ModelProto:
         external_data_helper.load_external_data_for_model(model, os.fspath(path.parent))
     except (OSError, ValueError, checker.ValidationError) as error:
         raise InputError(f"{path}: its external data cannot be read: {_first(error)}") from error
-    return _converted(model, str(path))
+    return _convert(model, str(path))
 
 
 def _check(model: ModelProto, checked: ModelProto | str, what: str) -> None:
-    """Raise InputError where ONNX's checker finds a fault."""
+    """Raise InputError for a model that ONNX's checker rejects."""
     if not model.HasField("graph") or not model.opset_import:
         raise InputError(f"{what} is not a model of ONNX: it has no graph, or states no opset")
     for stated in model.opset_import:
@@ -63,13 +62,13 @@ def _first(error: BaseException) -> str:
     return lines[0][:300] if lines else type(error).__name__
 
 
-def _converted(model: ModelProto, what: str) -> ModelProto:
-    """The model in the oldest opset that is read as it is, or a newer one."""
+def _convert(model: ModelProto, what: str) -> ModelProto:
+    """The model, converted to opset OLDEST if it is older. Raises InputError."""
     version = opsets_of(model).get("", OLDEST)
     if version >= OLDEST:
         return model
     try:
-        return with_flat_maxima(version_converter.convert_version(set_apart(model, version), OLDEST))
+        return flatten_hardmax(version_converter.convert_version(to_legacy_domain(model, version), OLDEST))
     except (RuntimeError, ValueError) as error:
         raise InputError(
             f"{what} is of opset {version}, and ONNX cannot convert it to {OLDEST}, the oldest here: {_first(error)}"
@@ -82,7 +81,7 @@ def opsets_of(model: ModelProto) -> dict[str, int]:
 
 
 def inputs_of(model: ModelProto) -> list[ValueInfoProto]:
-    """The inputs of a model without a stored value."""
+    """The inputs of a model without an initialiser."""
     stored = {tensor.name for tensor in model.graph.initializer}
     return [value for value in model.graph.input if value.name not in stored]
 
@@ -90,25 +89,25 @@ def inputs_of(model: ModelProto) -> list[ValueInfoProto]:
 def bind(model: ModelProto, shapes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """The shapes of a model's inputs, by name.
 
-    shapes: extents by the names of symbolic dimensions, `{"N": 1}`, or whole shapes by those of inputs.
-    Raises InputError for a dimension that stays open, a name that the model has not, or an extent that is none.
+    shapes: extents by the names of symbolic dimensions, `{"N": 1}`, or full shapes by the names of inputs.
+    Raises InputError for an unbound dimension, an unknown name, or an invalid extent.
     """
     inputs = inputs_of(model)
     _check_names(inputs, shapes)
     by_input: dict[str, tuple[int, ...]] = {}
-    opened: dict[str, None] = {}
+    unbound: dict[str, None] = {}
     extents = {name: value for name, value in shapes.items() if not isinstance(value, tuple | list)}
-    for given in inputs:
-        shape = _declared(given.name, given.type)
-        if given.name in shapes and isinstance(shapes[given.name], tuple | list):
-            shape = _stated(given.name, shape, shapes[given.name], extents)
+    for value_info in inputs:
+        shape = _declared_shape(value_info.name, value_info.type)
+        if value_info.name in shapes and isinstance(shapes[value_info.name], tuple | list):
+            shape = _bind_shape(value_info.name, shape, shapes[value_info.name], extents)
         bound = [extents.get(size, size) if isinstance(size, str) else size for size in shape]
-        opened |= {str(size): None for size in bound if isinstance(size, str)}
-        by_input[given.name] = tuple(size for size in bound if isinstance(size, int))
-    if opened:
+        unbound |= {str(size): None for size in bound if isinstance(size, str)}
+        by_input[value_info.name] = tuple(size for size in bound if isinstance(size, int))
+    if unbound:
         raise InputError(
-            f"the dimensions {', '.join(opened)} are not bound: shapes={{'{next(iter(opened))}': 1}}, "
-            f"or --shape {next(iter(opened))}=1"
+            f"the dimensions {', '.join(unbound)} are not bound: shapes={{'{next(iter(unbound))}': 1}}, "
+            f"or --shape {next(iter(unbound))}=1"
         )
     return by_input
 
@@ -116,7 +115,7 @@ def bind(model: ModelProto, shapes: Mapping[str, Any]) -> dict[str, tuple[int, .
 def _check_names(inputs: Sequence[Any], shapes: Mapping[str, Any]) -> None:
     """Raise InputError for names that the model lacks, and for invalid extents."""
     symbols = dict.fromkeys(
-        str(size) for value in inputs for size in _declared(value.name, value.type) if isinstance(size, str)
+        str(size) for value in inputs for size in _declared_shape(value.name, value.type) if isinstance(size, str)
     )
     for name, value in shapes.items():
         is_shape = isinstance(value, tuple | list)
@@ -129,9 +128,8 @@ def _check_names(inputs: Sequence[Any], shapes: Mapping[str, Any]) -> None:
             raise InputError(f"the shape '{name}' is {value!r}: extents are integers of at least 1")
 
 
-def _declared(name: str, type: TypeProto) -> list[int | str]:
-    """The extents of an input, symbolic ones by name. Raises InputError for an input that is no tensor of a known
-    rank."""
+def _declared_shape(name: str, type: TypeProto) -> list[int | str]:
+    """The extents of an input, symbolic ones by name. Raises InputError unless it is a tensor of static rank."""
     if not type.HasField("tensor_type"):
         raise InputError(f"the input '{name}' is no tensor: sequences, optional and sparse ones have no te form")
     if type.tensor_type.elem_type not in DTYPE_OF:
@@ -149,13 +147,15 @@ def _declared(name: str, type: TypeProto) -> list[int | str]:
     return sizes
 
 
-def _stated(name: str, declared: list[int | str], stated: Sequence[int], extents: dict[str, Any]) -> list[int | str]:
-    """A shape that a caller states for an input, which also binds the symbols there. Raises InputError."""
+def _bind_shape(
+    name: str, declared: list[int | str], stated: Sequence[int], symbols: dict[str, Any]
+) -> list[int | str]:
+    """Check a caller's shape against the declared one, and bind the symbols in it. Raises InputError."""
     if len(stated) != len(declared):
         raise InputError(f"the input '{name}' has {len(declared)} dimensions, not those of {tuple(stated)}")
-    for size, wanted in zip(declared, stated, strict=True):
-        if isinstance(size, int) and size != wanted:
-            raise InputError(f"the input '{name}' has extent {size} where {wanted} is stated")
-        if isinstance(size, str) and extents.setdefault(size, wanted) != wanted:
-            raise InputError(f"the dimension {size} is stated as {extents[size]} and as {wanted}")
+    for size, extent in zip(declared, stated, strict=True):
+        if isinstance(size, int) and size != extent:
+            raise InputError(f"the input '{name}' has extent {size} where {extent} is stated")
+        if isinstance(size, str) and symbols.setdefault(size, extent) != extent:
+            raise InputError(f"the dimension {size} is stated as {symbols[size]} and as {extent}")
     return list(stated)

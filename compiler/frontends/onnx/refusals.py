@@ -1,4 +1,4 @@
-"""Why operators have no te form."""
+"""The reasons for which operators have no te form."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ REASON_OF = {name: reason for reason, names in REASONS.items() for name in names
 WAY_OUT = "a plugin's `onnx_operator` or a function in the model's `functions` would do"
 UNWRITTEN = f"nobody has written its te form yet; {WAY_OUT}"
 RANDOM_OPERATORS = frozenset(REASONS[RANDOM])
-"""Operators that are never evaluated ahead."""
+"""Operators that are never folded."""
 
 
 def reason_of(domain: str, operator: str) -> str:
-    """What an operator without a te form would need."""
+    """The reason for which an operator has no te form."""
     if operator in REASON_OF:
         return REASON_OF[operator]
     if domain not in ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"):

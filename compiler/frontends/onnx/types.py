@@ -1,4 +1,4 @@
-"""ONNX's tensor dtypes, and te's."""
+"""Conversion between ONNX's element types and te's dtypes."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ DTYPE_OF = {
     TensorProto.UINT64: "u64",
     TensorProto.BFLOAT16: "bf16",
 }
-"""The dtype of an element type; the others have none: strings, complex numbers, floats and integers below 8 bits."""
+"""te's dtype of each element type; strings, complex numbers and types below 8 bits have none."""
 TYPE_OF = {dtype: type for type, dtype in DTYPE_OF.items()}
 _BY_NUMPY = {row.numpy: row.name for row in DTYPES.values()}
 
 
 def type_name(element: int) -> str:
-    """ONNX's word for an element type: `float8e4m3fn`."""
+    """ONNX's name of an element type: `float8e4m3fn`."""
     return str(TensorProto.DataType.Name(element)).lower() if element in TensorProto.DataType.values() else str(element)
 
 
 def dtype_of(array: Array) -> str | None:
-    """The dtype of an array; None where te has none."""
+    """te's dtype of an array; None without one."""
     return _BY_NUMPY.get(np.dtype(array.dtype).name)

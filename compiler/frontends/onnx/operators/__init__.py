@@ -2,19 +2,19 @@
 
 attention.py       attention
 classical.py       scaling and thresholds of ai.onnx.ml, small determinants
-constants.py       tensors that shapes alone decide
+constants.py       tensors that depend on shapes only
 contraction.py     matrix products, Einsum
-convolution.py     convolutions, and their windows
+convolution.py     convolutions, and the windows of convolutions and pooling
 elementwise.py     arithmetic, activations, comparisons, casts
 fourier.py         Fourier transforms
-indexing.py        reads at indices, selections
+indexing.py        gathers, TopK, OneHot
 normalisation.py   norms, softmax
 pooling.py         pooling
-quantised.py       quantised tensors, products of them
+quantised.py       quantisation, products of quantised tensors
 recurrent.py       RNN, GRU and LSTM, unrolled
-reduction.py       reductions, running sums, the greatest and the least
-resizing.py        tensors at another size
-shape.py           operators that move elements
+reduction.py       reductions, scans, ArgMax and ArgMin
+resizing.py        Resize, Upsample, GridSample
+shape.py           Reshape, Concat, Slice and other moves of elements
 """
 
 from importlib import import_module

@@ -7,18 +7,18 @@ from compiler.te import nn
 from compiler.te.tensor import Tensor
 
 MASK, PAST_KEY, PAST_VALUE, LENGTHS, SCORES = 3, 4, 5, 6, 3
-"""The positions of inputs, and of the output that has the scores."""
+"""The positions of inputs, and of the output with the scores."""
 
 
 @handles("Attention")
 def attention(node: Node) -> list[Tensor] | None:
-    """Scaled dot-product attention with a mask and a cache; None where ONNX's function says it better."""
+    """Scaled dot-product attention with a mask and a cache; None for variants that only ONNX's function body covers."""
     if node.uses(SCORES) or node.has(LENGTHS) or node.attribute("softmax_precision") is not None:
         return None
     causal, softcap = bool(node.attribute("is_causal", 0)), node.attribute("softcap", 0.0)
     flat = node.tensor(0).rank == 3
     heads = [node.attribute(name) for name in ("q_num_heads", "kv_num_heads", "kv_num_heads")]
-    q, k, v = (_by_heads(node.tensor(n), heads[n]) if flat else node.tensor(n) for n in range(3))
+    q, k, v = (_split_heads(node.tensor(n), heads[n]) if flat else node.tensor(n) for n in range(3))
     past = node.tensor(PAST_KEY).shape[2] if node.has(PAST_KEY) else 0
     if past:
         k = nn.concat([node.tensor(PAST_KEY), k], 2, name=f"{node.name}.key")
@@ -27,17 +27,17 @@ def attention(node: Node) -> list[Tensor] | None:
     if mask is not None and (mask.shape[-1] != k.shape[2] or mask.rank > 4 or mask.dtype not in ("i1", q.dtype)):
         return None
     scale = node.attribute("scale")
-    attended = nn.attention(q, k, v, mask, causal, scale, past, softcap or None, name=node.name)
-    return [_flat(attended, node.name) if flat else attended, k, v]
+    output = nn.attention(q, k, v, mask, causal, scale, past, softcap or None, name=node.name)
+    return [_merge_heads(output, node.name) if flat else output, k, v]
 
 
-def _by_heads(x: Tensor, heads: int) -> Tensor:
-    """[B, M, H * D] as [B, H, M, D]."""
+def _split_heads(x: Tensor, heads: int) -> Tensor:
+    """Reshape [B, M, H * D] to [B, H, M, D]."""
     batch, rows, width = x.shape
     return nn.transpose(nn.reshape(x, (batch, rows, heads, width // heads)), (0, 2, 1, 3), name=f"{x.name}.heads")
 
 
-def _flat(x: Tensor, name: str) -> Tensor:
-    """[B, H, M, D] as [B, M, H * D]."""
+def _merge_heads(x: Tensor, name: str) -> Tensor:
+    """Reshape [B, H, M, D] to [B, M, H * D]."""
     batch, heads, rows, width = x.shape
     return nn.reshape(nn.transpose(x, (0, 2, 1, 3)), (batch, rows, heads * width), name=name)

@@ -1,4 +1,4 @@
-"""Tensors that shapes alone decide."""
+"""Tensors that depend on shapes only."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from compiler.types.elements import DTYPES
 
 @handles("EyeLike")
 def eye_like(node: Node) -> Array:
-    """Ones on a diagonal of the input's shape: known ahead."""
+    """Ones on a diagonal of a matrix of the input's shape; a constant."""
     x = node.value(0)
     rows, columns = shape_of(x)
-    stated = node.attribute("dtype")
-    if stated is not None and stated not in DTYPE_OF:
+    target_type = node.attribute("dtype")
+    if target_type is not None and target_type not in DTYPE_OF:
         raise Refused("its result is of a dtype that te lacks")
     dtype = DTYPES[x.dtype].array if isinstance(x, Tensor) else x.dtype
-    if stated is not None:
-        dtype = helper.tensor_dtype_to_np_dtype(stated)
+    if target_type is not None:
+        dtype = helper.tensor_dtype_to_np_dtype(target_type)
     return np.eye(rows, columns, node.attribute("k", 0), dtype)

@@ -26,13 +26,13 @@ def gemm(node: Node) -> Tensor:
     """alpha * A * B + beta * C."""
     a, b = node.tensor(0), node.tensor(1)
     alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
-    turned = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
+    transposed = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
     bias = node.optional(2) if beta else None
     dtype = a.dtype
-    plain = alpha == 1.0 and beta == 1.0 and is_float(dtype)
-    if plain and bias is not None and bias.rank == 1 and turned == (False, True) and bias.shape[0] == b.shape[0]:
+    is_dense = alpha == 1.0 and beta == 1.0 and is_float(dtype)
+    if is_dense and bias is not None and bias.rank == 1 and transposed == (False, True) and bias.shape[0] == b.shape[0]:
         return nn.dense(a, b, bias, name=node.name)
-    sums = nn.matmul(a, b, *turned, dtype=dtype, name=node.name)
+    sums = nn.matmul(a, b, *transposed, dtype=dtype, name=node.name)
     if alpha != 1.0:
         sums = nn.mul(sums, _number(alpha, dtype), name=node.name)
     if bias is None:
@@ -43,7 +43,7 @@ def gemm(node: Node) -> Tensor:
 
 
 def _number(value: float, dtype: str) -> float:
-    """A factor of tensors of a dtype. Raises Refused for a fraction of integers."""
+    """A factor as a number of a dtype. Raises Refused for a fraction with integer matrices."""
     if is_float(dtype):
         return float(value)
     if value != int(value):
@@ -62,38 +62,38 @@ def einsum(node: Node) -> Tensor:
             if extents.get(label, 1) not in (1, extent) and extent != 1:
                 raise Refused(f"the label {label} has two extents")
             extents[label] = max(extents.get(label, 1), extent)
-    summed = {
+    reduce_axes = {
         label: reduce_axis(extent, f"k{n}") for n, (label, extent) in enumerate(extents.items()) if label not in output
     }
     dtype = tensors[0].dtype
-    sums = accumulator(dtype) if summed else dtype
+    sum_dtype = accumulator(dtype) if reduce_axes else dtype
 
     def element(*i: Index) -> Expr:
-        at = dict(zip(output, i, strict=True)) | summed
+        index = dict(zip(output, i, strict=True)) | reduce_axes
         value: Expr | None = None
         for term, tensor in zip(terms, tensors, strict=True):
-            read = tensor[tuple(0 if n == 1 else at[label] for label, n in zip(term, tensor.shape, strict=True))]
-            factor = e.cast(read, sums)
+            read = tensor[tuple(0 if n == 1 else index[label] for label, n in zip(term, tensor.shape, strict=True))]
+            factor = e.cast(read, sum_dtype)
             value = factor if value is None else value * factor
         assert value is not None
-        return e.sum(value, axis=tuple(summed.values())) if summed else value
+        return e.sum(value, axis=tuple(reduce_axes.values())) if reduce_axes else value
 
-    summed_products = compute(
+    products = compute(
         [extents[label] for label in output], element, node.name, axes=[f"i{d}" for d in range(len(output))]
     )
-    return astype(summed_products, dtype, node.name)
+    return astype(products, dtype, node.name)
 
 
 def _equation(text: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
-    """The labels of each input and of the result; labels of an ellipsis are numbers, the last one 0."""
+    """Parse an equation to the labels of each input and of the result; ellipsis dimensions get numbers, last 0."""
     left, arrow, right = text.replace(" ", "").partition("->")
     terms = [_labels(term, rank) for term, rank in zip(left.split(","), ranks, strict=True)]
     if arrow:
-        most = max((int(label) + 1 for term in terms for label in term if label.isdigit()), default=0)
-        return terms, _labels(right, len(right.replace("...", "")) + (most if "..." in right else 0))
-    counts = [label for term in terms for label in term]
-    dots = sorted({label for label in counts if label.isdigit()}, key=int, reverse=True)
-    return terms, dots + sorted(label for label in set(counts) if counts.count(label) == 1 and not label.isdigit())
+        ellipsis_rank = max((int(label) + 1 for term in terms for label in term if label.isdigit()), default=0)
+        return terms, _labels(right, len(right.replace("...", "")) + (ellipsis_rank if "..." in right else 0))
+    labels = [label for term in terms for label in term]
+    dots = sorted({label for label in labels if label.isdigit()}, key=int, reverse=True)
+    return terms, dots + sorted(label for label in set(labels) if labels.count(label) == 1 and not label.isdigit())
 
 
 def _labels(term: str, rank: int) -> list[str]:

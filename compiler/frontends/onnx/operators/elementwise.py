@@ -7,7 +7,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from compiler.frontends.onnx.table import Handler, Node, Refused, Value, each, enter, handles, plain
+from compiler.frontends.onnx.table import Handler, Node, Refused, Value, handler, handles, register, register_each
 from compiler.frontends.onnx.types import DTYPE_OF, type_name
 from compiler.te import nn
 from compiler.te import scalar as e
@@ -20,63 +20,63 @@ from compiler.te.nn.elementwise import broadcast_shape, read_at, unary_op
 from compiler.te.tensor import Tensor
 from compiler.types.elements import DTYPES, is_float
 
-enter(
+register(
     __name__,
     {
-        "Abs": plain(nn.abs),
-        "Acos": plain(nn.acos),
-        "Acosh": plain(nn.acosh),
-        "Asin": plain(nn.asin),
-        "Asinh": plain(nn.asinh),
-        "Atan": plain(nn.atan),
-        "Atanh": plain(nn.atanh),
-        "BitwiseNot": plain(nn.bitwise_not),
-        "Ceil": plain(nn.ceil),
-        "Celu": plain(nn.celu, alpha=1.0),
-        "Cos": plain(nn.cos),
-        "Cosh": plain(nn.cosh),
-        "Elu": plain(nn.elu, alpha=1.0),
-        "Exp": plain(nn.exp),
-        "Floor": plain(nn.floor),
-        "Gelu": plain(nn.gelu, approximate="none"),
-        "HardSigmoid": plain(nn.hardsigmoid, alpha=0.2, beta=0.5),
-        "IsNaN": plain(nn.isnan),
-        "LeakyRelu": plain(nn.leaky_relu, alpha=0.01),
-        "Log": plain(nn.log),
-        "Mish": plain(nn.mish),
-        "Neg": plain(nn.neg),
-        "Not": plain(nn.bitwise_not),
-        "Reciprocal": plain(nn.reciprocal),
-        "Relu": plain(nn.relu),
-        "Round": plain(nn.round),
-        "Sigmoid": plain(nn.sigmoid),
-        "Sign": plain(nn.sign),
-        "Sin": plain(nn.sin),
-        "Sinh": plain(nn.sinh),
-        "Softplus": plain(nn.softplus),
-        "Softsign": plain(nn.softsign),
-        "Sqrt": plain(nn.sqrt),
-        "Tan": plain(nn.tan),
-        "Tanh": plain(nn.tanh),
-        "ThresholdedRelu": plain(nn.threshold, alpha=1.0),
-        "Where": plain(nn.where, tensors=3),
+        "Abs": handler(nn.abs),
+        "Acos": handler(nn.acos),
+        "Acosh": handler(nn.acosh),
+        "Asin": handler(nn.asin),
+        "Asinh": handler(nn.asinh),
+        "Atan": handler(nn.atan),
+        "Atanh": handler(nn.atanh),
+        "BitwiseNot": handler(nn.bitwise_not),
+        "Ceil": handler(nn.ceil),
+        "Celu": handler(nn.celu, alpha=1.0),
+        "Cos": handler(nn.cos),
+        "Cosh": handler(nn.cosh),
+        "Elu": handler(nn.elu, alpha=1.0),
+        "Exp": handler(nn.exp),
+        "Floor": handler(nn.floor),
+        "Gelu": handler(nn.gelu, approximate="none"),
+        "HardSigmoid": handler(nn.hardsigmoid, alpha=0.2, beta=0.5),
+        "IsNaN": handler(nn.isnan),
+        "LeakyRelu": handler(nn.leaky_relu, alpha=0.01),
+        "Log": handler(nn.log),
+        "Mish": handler(nn.mish),
+        "Neg": handler(nn.neg),
+        "Not": handler(nn.bitwise_not),
+        "Reciprocal": handler(nn.reciprocal),
+        "Relu": handler(nn.relu),
+        "Round": handler(nn.round),
+        "Sigmoid": handler(nn.sigmoid),
+        "Sign": handler(nn.sign),
+        "Sin": handler(nn.sin),
+        "Sinh": handler(nn.sinh),
+        "Softplus": handler(nn.softplus),
+        "Softsign": handler(nn.softsign),
+        "Sqrt": handler(nn.sqrt),
+        "Tan": handler(nn.tan),
+        "Tanh": handler(nn.tanh),
+        "ThresholdedRelu": handler(nn.threshold, alpha=1.0),
+        "Where": handler(nn.where, tensors=3),
     },
 )
 
 
 def operands(node: Node) -> tuple[Tensor, Tensor | float]:
-    """Two inputs; the second as a number, where it is a known one and does not give the result its rank."""
+    """Two inputs; the second as a number if it is a constant scalar of no higher rank than the first."""
     number = node.number(1)
     left = node.tensor(0)
     fits = number is not None and not isinstance(number, bool) and len(node.value(1).shape) <= left.rank
     return left, number if fits and number is not None else node.tensor(1)
 
 
-def _of_two(function: Callable[..., Tensor]) -> Handler:
+def _binary(function: Callable[..., Tensor]) -> Handler:
     return lambda node: function(*operands(node), name=node.name)
 
 
-each(
+register_each(
     {
         "Add": nn.add,
         "And": nn.bitwise_and,
@@ -93,26 +93,26 @@ each(
         "Sub": nn.sub,
         "Xor": nn.bitwise_xor,
     },
-    _of_two,
+    _binary,
 )
 
 
 @handles("Div")
 def div(node: Node) -> Tensor:
-    """A quotient, of integers towards zero."""
+    """A quotient; of integers truncated towards zero."""
     left, right = operands(node)
     return (nn.div if is_float(left.dtype) else nn.trunc_divide)(left, right, name=node.name)
 
 
 @handles("Mod")
 def mod(node: Node) -> Tensor:
-    """A remainder with the sign of the divisor, or with fmod of the dividend."""
+    """A remainder with the sign of the divisor, or with `fmod` that of the dividend."""
     return (nn.fmod if node.attribute("fmod", 0) else nn.remainder)(*operands(node), name=node.name)
 
 
 @handles("Pow")
 def pow(node: Node) -> Tensor:
-    """A power, in the dtype of the base."""
+    """A power, of the base's dtype."""
     base, exponent = operands(node)
     if isinstance(exponent, Tensor) and exponent.dtype != base.dtype:
         if is_float(exponent.dtype) and not is_float(base.dtype):
@@ -130,21 +130,21 @@ def pow(node: Node) -> Tensor:
 
 @handles("BitShift")
 def bit_shift(node: Node) -> Tensor:
-    """The bits moved to the left or to the right."""
+    """A shift to the left or to the right."""
     shift = nn.left_shift if node.attribute("direction") == "LEFT" else nn.right_shift
     return shift(node.tensor(0), node.tensor(1), name=node.name)
 
 
-def _folded(function: Callable[..., Tensor]) -> Handler:
+def _variadic(function: Callable[..., Tensor]) -> Handler:
     return lambda node: reduce(partial(function, name=node.name), node.tensors())
 
 
-each({"Max": nn.maximum, "Min": nn.minimum, "Sum": nn.add}, _folded)
+register_each({"Max": nn.maximum, "Min": nn.minimum, "Sum": nn.add}, _variadic)
 
 
 @handles("Mean")
 def mean(node: Node) -> Tensor:
-    """The mean of the inputs, element by element; in f32 of narrower floats."""
+    """The elementwise mean of the inputs; in f32 for narrower floats."""
     dtype = node.tensor(0).dtype
     total, *others = (astype(operand, accumulator(dtype), f"{node.name}.wide") for operand in node.tensors())
     total = reduce(partial(nn.add, name=f"{node.name}.sum"), others, total)
@@ -153,7 +153,7 @@ def mean(node: Node) -> Tensor:
 
 @handles("Erf")
 def erf(node: Node) -> Tensor:
-    """The error function; of integers rounded towards zero."""
+    """The error function; of integers truncated towards zero."""
     x = node.tensor(0)
     if is_float(x.dtype):
         return nn.erf(x, name=node.name)
@@ -162,10 +162,10 @@ def erf(node: Node) -> Tensor:
 
 @handles("Identity", "Dropout")
 def identity(node: Node) -> list[Tensor]:
-    """The input as it is; Dropout drops nothing in inference, and its mask is true everywhere."""
+    """The input; Dropout is the identity in inference, its mask is all true. Raises Refused for training mode."""
     x = node.tensor(0)
-    trained = node.operator == "Dropout" and node.has(2) and bool(node.known(2, "'training_mode'").any())
-    if trained and not (node.has(1) and node.number(1) == 0):
+    is_training = node.operator == "Dropout" and node.has(2) and bool(node.constant(2, "'training_mode'").any())
+    if is_training and not (node.has(1) and node.number(1) == 0):
         raise Refused("in training mode its result is random")
     if not node.uses(1):
         return [x]
@@ -174,24 +174,24 @@ def identity(node: Node) -> list[Tensor]:
 
 @handles("Cast", "CastLike")
 def cast(node: Node) -> Value:
-    """Elements as another dtype; CastLike's second input says it, and leaves a known tensor known."""
+    """Convert to a dtype; CastLike takes it from the second input, and folds constants."""
     if node.operator == "CastLike":
-        wanted = node.tensor(1).dtype
-        stated = node.value(0)
-        if not isinstance(stated, Tensor):
-            return stated.astype(DTYPES[wanted].array)
+        target = node.tensor(1).dtype
+        operand = node.value(0)
+        if not isinstance(operand, Tensor):
+            return operand.astype(DTYPES[target].array)
     else:
         dtype = DTYPE_OF.get(node.attribute("to"))
         if dtype is None:
             raise Refused(f"it casts to {type_name(node.attribute('to'))}, a dtype that te lacks")
-        wanted = dtype
+        target = dtype
     x = node.tensor(0)
-    return x if x.dtype == wanted else nn.cast(x, wanted, name=node.name)
+    return x if x.dtype == target else nn.cast(x, target, name=node.name)
 
 
 @handles("Clip")
 def clip(node: Node) -> Tensor:
-    """min(max(x, low), high), of bounds that are given."""
+    """min(max(x, low), high); either bound may be missing."""
     bounds: list[Tensor | float | None] = []
     for position in (1, 2):
         number = node.number(position) if node.has(position) else None
@@ -204,7 +204,7 @@ def clip(node: Node) -> Tensor:
 
 @handles("IsInf")
 def is_inf(node: Node) -> Tensor:
-    """Whether an element is infinite, of the signs that are asked for."""
+    """True for infinite elements of the enabled signs."""
     infinity = float("inf")
     signs = [
         s for s, name in ((infinity, "detect_positive"), (-infinity, "detect_negative")) if node.attribute(name, 1)
@@ -219,7 +219,7 @@ def is_inf(node: Node) -> Tensor:
 
 @handles("PRelu")
 def prelu(node: Node) -> Tensor:
-    """x, or slope * x below 0."""
+    """x if x >= 0 else slope * x."""
     x, slope = node.tensor(0), node.tensor(1)
     if is_float(x.dtype):
         return nn.prelu(x, slope, name=node.name)
@@ -228,7 +228,7 @@ def prelu(node: Node) -> Tensor:
 
 @handles("HardSwish")
 def hard_swish(node: Node) -> Tensor:
-    """x * min(max(x / 6 + 0.5, 0), 1), which does not overflow."""
+    """x * min(max(x / 6 + 0.5, 0), 1), a form that does not overflow."""
 
     def gated(x: Expr) -> Expr:
         return x * e.minimum(e.maximum(x * float(np.float32(1 / 6)) + 0.5, 0.0), 1.0)
@@ -247,27 +247,27 @@ def swish(node: Node) -> Tensor:
 
 @handles("Selu")
 def selu(node: Node) -> Tensor:
-    """gamma * (x, or alpha * (exp(x) - 1) below 0)."""
+    """gamma * (x if x > 0 else alpha * (exp(x) - 1))."""
     alpha, gamma = node.attribute("alpha", 1.6732632423543772), node.attribute("gamma", 1.0507009873554805)
     return unary_op("selu", "", lambda x: formulas.elu(x, alpha, gamma), narrow=False)(node.tensor(0), node.name)
 
 
 @handles("Shrink")
 def shrink(node: Node) -> Tensor:
-    """x moved by `bias` towards 0, or 0 between -lambd and lambd."""
+    """x + bias below -lambd, x - bias above lambd, else 0."""
     bias, limit = node.attribute("bias", 0.0), node.attribute("lambd", 0.5)
     x = node.tensor(0)
-    wide = accumulator(x.dtype) if is_float(x.dtype) else "f64"
+    sum_dtype = accumulator(x.dtype) if is_float(x.dtype) else "f64"
 
     def element(*i: Index) -> Expr:
-        value = e.cast(x[i], wide)
-        moved = e.select(value < -limit, value + bias, e.select(value > limit, value - bias, 0.0))
-        return e.cast(moved, x.dtype)
+        value = e.cast(x[i], sum_dtype)
+        shrunk = e.select(value < -limit, value + bias, e.select(value > limit, value - bias, 0.0))
+        return e.cast(shrunk, x.dtype)
 
     return compute(x.shape, element, node.name)
 
 
 def broadcast(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
-    """A tensor as numpy broadcasts it with a shape."""
-    like = broadcast_shape("broadcast", shape, x)
-    return x if like == x.shape else compute(like, lambda *i: read_at(x, i), name)
+    """Broadcast a tensor with a shape, as numpy does."""
+    result_shape = broadcast_shape("broadcast", shape, x)
+    return x if result_shape == x.shape else compute(result_shape, lambda *i: read_at(x, i), name)

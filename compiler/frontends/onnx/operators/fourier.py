@@ -14,42 +14,43 @@ from compiler.te.index import Index
 from compiler.te.nn.common import accumulator, astype, check_float
 from compiler.te.tensor import Tensor, reduce_axis
 
-MOST_ROOTS = 1 << 22
+MAX_ROOTS = 1 << 22
 """The most elements of the matrix."""
 
 
 @handles("DFT")
 def dft(node: Node) -> Tensor:
-    """The transform along an axis, or its inverse; one-sided, of real numbers, or back to these."""
+    """The discrete Fourier transform along an axis, or its inverse; one-sided from or to real numbers."""
     x = check_float("DFT", node.tensor(0))
     axis = node.attribute("axis", 1) if node.opset < 20 else node.integers(2, "the axis")[0] if node.has(2) else -2
-    axis, inverse, half = axis_of(node, axis, x.rank), bool(node.attribute("inverse", 0)), node.attribute("onesided", 0)
+    axis, inverse = axis_of(node, axis, x.rank), bool(node.attribute("inverse", 0))
+    one_sided = node.attribute("onesided", 0)
     if axis == x.rank - 1 or x.shape[-1] > 2:
         raise Refused("its last dimension holds no real or complex numbers")
-    usual = 2 * (x.shape[axis] - 1) if inverse and half else x.shape[axis]
-    length = node.integers(1, "the length")[0] if node.has(1) else usual
-    taken = min(x.shape[axis], length // 2 + 1 if inverse and half else length)
-    if not 1 <= length <= MOST_ROOTS // (4 * taken):
+    default_length = 2 * (x.shape[axis] - 1) if inverse and one_sided else x.shape[axis]
+    length = node.integers(1, "the length")[0] if node.has(1) else default_length
+    used_extent = min(x.shape[axis], length // 2 + 1 if inverse and one_sided else length)
+    if not 1 <= length <= MAX_ROOTS // (4 * used_extent):
         raise Refused(f"its matrix for the length {length} would be empty, or too large")
-    matrix = _roots(taken, length, inverse, bool(half))[:, :, : x.shape[-1]]
+    matrix = _roots(used_extent, length, inverse, bool(one_sided))[:, :, : x.shape[-1]]
     roots = node.as_tensor(np.ascontiguousarray(matrix.astype(np.float64 if x.dtype == "f64" else np.float32)))
-    place, part, wide = reduce_axis(taken, "t"), reduce_axis(x.shape[-1], "c"), accumulator(x.dtype)
+    time, part, sum_dtype = reduce_axis(used_extent, "t"), reduce_axis(x.shape[-1], "c"), accumulator(x.dtype)
 
     def element(*i: Index) -> Reduce:
-        at = (*i[:axis], place, *i[axis + 1 : -1], part)
-        return e.sum(e.cast(x[at], wide) * roots[place, i[axis], part, i[-1]], axis=(place, part))
+        position = (*i[:axis], time, *i[axis + 1 : -1], part)
+        return e.sum(e.cast(x[position], sum_dtype) * roots[time, i[axis], part, i[-1]], axis=(time, part))
 
     shape = (*x.shape[:axis], matrix.shape[1], *x.shape[axis + 1 : -1], matrix.shape[3])
     return astype(compute(shape, element, node.name), x.dtype, node.name)
 
 
-def _roots(taken: int, length: int, inverse: bool, half: bool) -> Array:
-    """The factors of the real and imaginary part of each place in those of each frequency."""
-    count = length // 2 + 1 if half and not inverse else length
-    angle = 2 * np.pi * (np.outer(np.arange(taken), np.arange(count)) % length) / length
+def _roots(used_extent: int, length: int, inverse: bool, one_sided: bool) -> Array:
+    """The factors [time, real or imaginary input, frequency, real or imaginary output] of a transform."""
+    count = length // 2 + 1 if one_sided and not inverse else length
+    angle = 2 * np.pi * (np.outer(np.arange(used_extent), np.arange(count)) % length) / length
     real, imaginary = np.cos(angle), np.sin(angle) * (1 if inverse else -1)
     roots = np.stack([np.stack([real, imaginary], -1), np.stack([-imaginary, real], -1)], 2)
     if not inverse:
         return roots
-    mirrored = np.array([1.0 if 2 * t % length == 0 else 2.0 for t in range(taken)]).reshape(-1, 1, 1, 1)
-    return (roots * mirrored)[..., :1] / length if half else roots / length
+    multiplicity = np.array([1.0 if 2 * t % length == 0 else 2.0 for t in range(used_extent)]).reshape(-1, 1, 1, 1)
+    return (roots * multiplicity)[..., :1] / length if one_sided else roots / length

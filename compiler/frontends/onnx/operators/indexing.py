@@ -1,4 +1,4 @@
-"""Reads at indices, and selections."""
+"""Gathers, TopK, OneHot, Compress."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from compiler.types.elements import is_float
 
 
 def indices_of(node: Node, position: int, extent: int) -> Tensor:
-    """Indices along an axis; known ones count from 0. Raises Refused for one that is outside."""
-    given = node.value(position)
-    if not isinstance(given, Tensor):
-        array = np.asarray(given)
+    """Indices along an axis; constant ones are made non-negative. Raises Refused for a constant out of bounds."""
+    indices = node.value(position)
+    if not isinstance(indices, Tensor):
+        array = np.asarray(indices)
         if ((array < -extent) | (array >= extent)).any():
             raise Refused(f"an index is outside of the {extent} elements")
         return node.as_tensor(np.where(array < 0, array + extent, array).astype(np.int64))
-    return given
+    return indices
 
 
-def _wrap(node: Node) -> bool:
-    """Whether indices below 0 may come, which count from the end: where data give them."""
+def _is_dynamic(node: Node) -> bool:
+    """True for indices that are not constant, and so may be negative."""
     return isinstance(node.value(1), Tensor)
 
 
 @handles("Gather")
 def gather(node: Node) -> Tensor:
-    """Elements along an axis, at indices."""
-    x, given = node.tensor(0), node.value(1)
+    """Elements at indices along an axis."""
+    x, indices = node.tensor(0), node.value(1)
     axis = axis_of(node, node.attribute("axis", 0), x.rank)
-    if not isinstance(given, Tensor) and np.size(given) == 1:
-        place = int(np.asarray(given).reshape(-1)[0])
-        if not -x.shape[axis] <= place < x.shape[axis]:
-            raise Refused(f"the index {place} is outside of the {x.shape[axis]} elements")
-        shape = (*x.shape[:axis], *np.shape(given), *x.shape[axis + 1 :])
-        at, inner = place % x.shape[axis], len(np.shape(given))
-        return compute(shape, lambda *i: x[(*i[:axis], at, *i[axis + inner :])], node.name)
-    return nn.gather(x, indices_of(node, 1, x.shape[axis]), axis, wrap=_wrap(node), name=node.name)
+    if not isinstance(indices, Tensor) and np.size(indices) == 1:
+        index = int(np.asarray(indices).reshape(-1)[0])
+        if not -x.shape[axis] <= index < x.shape[axis]:
+            raise Refused(f"the index {index} is outside of the {x.shape[axis]} elements")
+        shape = (*x.shape[:axis], *np.shape(indices), *x.shape[axis + 1 :])
+        position, inner = index % x.shape[axis], len(np.shape(indices))
+        return compute(shape, lambda *i: x[(*i[:axis], position, *i[axis + inner :])], node.name)
+    return nn.gather(x, indices_of(node, 1, x.shape[axis]), axis, wrap=_is_dynamic(node), name=node.name)
 
 
 @handles("GatherElements")
 def gather_elements(node: Node) -> Tensor:
-    """An index of its own for each element."""
+    """Elements at one index each along an axis."""
     x = node.tensor(0)
     axis = axis_of(node, node.attribute("axis", 0), x.rank)
-    indices, wrap = indices_of(node, 1, x.shape[axis]), _wrap(node)
+    indices, wrap = indices_of(node, 1, x.shape[axis]), _is_dynamic(node)
     if any(n != m for d, (n, m) in enumerate(zip(x.shape, indices.shape, strict=True)) if d != axis):
         x = nn.slice(x, [0] * x.rank, [None if d == axis else n for d, n in enumerate(indices.shape)])
     return nn.take_along_axis(x, indices, axis, wrap=wrap, name=node.name)
@@ -65,14 +65,14 @@ def gather_nd(node: Node) -> Tensor:
 
 @handles("TopK")
 def top_k(node: Node) -> tuple[Tensor, Tensor]:
-    """The greatest or least elements along an axis, and their places."""
+    """The greatest or least elements along an axis, and their indices."""
     count, axis = node.integers(1, "the count")[0], node.attribute("axis", -1)
     return nn.topk(node.tensor(0), count, axis, bool(node.attribute("largest", 1)), name=node.name)
 
 
 @handles("OneHot")
 def one_hot(node: Node) -> Tensor:
-    """One of two values: where the index along a new axis is the stated one, or elsewhere."""
+    """One value where the index along a new axis is the input's, another elsewhere."""
     indices, values = node.tensor(0), node.tensor(2)
     depth = node.integers(1, "the depth")[0]
     axis = axis_of(node, node.attribute("axis", -1), indices.rank + 1)
@@ -81,22 +81,22 @@ def one_hot(node: Node) -> Tensor:
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
 
     def element(*i: Index) -> Expr:
-        at = e.cast(indices[(*i[:axis], *i[axis + 1 :])], "i64")
-        place = e.cast(i[axis], "i64")
-        hit = e.equal(at, place) | e.equal(at + depth, place)
-        return e.select(hit, values[1], values[0])
+        index = e.cast(indices[(*i[:axis], *i[axis + 1 :])], "i64")
+        class_index = e.cast(i[axis], "i64")
+        is_class = e.equal(index, class_index) | e.equal(index + depth, class_index)
+        return e.select(is_class, values[1], values[0])
 
     return compute(shape, element, node.name)
 
 
 @handles("Compress")
 def compress(node: Node) -> Tensor:
-    """The elements where a known condition holds."""
+    """The elements selected by a constant condition. Raises Refused if there are none."""
     x = node.tensor(0)
-    chosen = [int(n) for n in np.flatnonzero(node.known(1, "the condition"))]
-    if not chosen:
+    selected = [int(n) for n in np.flatnonzero(node.constant(1, "the condition"))]
+    if not selected:
         raise Refused("its result has no elements")
     axis = node.attribute("axis")
     source = x if axis is not None else nn.reshape(x, (-1,))
-    places = node.as_tensor(np.array(chosen, np.int64))
-    return nn.gather(source, places, 0 if axis is None else axis, name=node.name)
+    positions = node.as_tensor(np.array(selected, np.int64))
+    return nn.gather(source, positions, 0 if axis is None else axis, name=node.name)

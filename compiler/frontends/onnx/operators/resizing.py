@@ -1,4 +1,4 @@
-"""Tensors at another size."""
+"""Resize, Upsample, GridSample."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from compiler.te.tensor import Tensor
 
 @handles("Resize")
 def resize(node: Node) -> Tensor:
-    """A tensor at sizes, or by scales, along some axes."""
+    """Resize some axes, by sizes or scales."""
     x = node.tensor(0)
     axes = [axis % x.rank for axis in node.attribute("axes") or range(x.rank)]
-    roi = [float(n) for n in node.known(1, "the region").reshape(-1)] if node.has(1) else []
-    scales = [float(n) for n in node.known(2, "the scales").reshape(-1)] if node.has(2) else []
+    roi = [float(n) for n in node.constant(1, "the region").reshape(-1)] if node.has(1) else []
+    scales = [float(n) for n in node.constant(2, "the scales").reshape(-1)] if node.has(2) else []
     sizes = node.integers(3, "the sizes") if node.has(3) else []
     policy = node.attribute("keep_aspect_ratio_policy", "stretch")
     if sizes and policy != "stretch":
@@ -41,21 +41,21 @@ def resize(node: Node) -> Tensor:
 
 @handles("Upsample")
 def upsample(node: Node) -> Tensor:
-    """Resize as it was before opset 11: by scales; the nearest place is rounded down, or up where it shrinks."""
+    """Resize as before opset 11: by scales; nearest rounds down, or up for scales below 1."""
     resized, mode = node.tensor(0), node.attribute("mode", "nearest")
-    scales = [float(n) for n in node.known(1, "the scales").reshape(-1)]
+    scales = [float(n) for n in node.constant(1, "the scales").reshape(-1)]
     for rounding in ("floor", "ceil"):
         axes = [d for d, scale in enumerate(scales) if scale != 1 and (scale < 1) == (rounding == "ceil")]
         if axes:
-            by = [scales[d] for d in axes]
-            way = (mode, "asymmetric", rounding)
-            resized = nn.resize(resized, None, by, axes, *way, name=node.name)
+            axis_scales = [scales[d] for d in axes]
+            options = (mode, "asymmetric", rounding)
+            resized = nn.resize(resized, None, axis_scales, axes, *options, name=node.name)
     return resized
 
 
 @handles("GridSample")
 def grid_sample(node: Node) -> Tensor:
-    """An image read at places that another tensor holds."""
+    """Sample an image at the coordinates in a grid."""
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(given := node.attribute("mode", "linear"), given)
     padding, corners = node.attribute("padding_mode", "zeros"), bool(node.attribute("align_corners", 0))
     return nn.grid_sample(node.tensor(0), node.tensor(1), mode, padding, corners, name=node.name)
