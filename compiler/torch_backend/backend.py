@@ -16,7 +16,7 @@ from torch._functorch.aot_autograd import make_boxed_func
 from torch._guards import TracingContext
 
 from compiler.frontends.torch.report import GraphReport
-from compiler.frontends.torch.tracing import decompositions_of_captured, kept_whole
+from compiler.frontends.torch.tracing import captured_decompositions, keep_undecomposed
 from compiler.support.errors import StrataError
 from compiler.torch_backend.comparison import Compared, is_repeatable
 from compiler.torch_backend.costs import Cost
@@ -71,9 +71,9 @@ def strata(
         fw_compiler=forward,
         bw_compiler=backward,
         inference_compiler=forward,
-        decompositions=decompositions_of_captured(),
+        decompositions=captured_decompositions(),
     )
-    with nullcontext() if gradients else kept_whole():
+    with nullcontext() if gradients else keep_undecomposed():
         run = compiler(graph, examples)
     return Compared(run, graph.forward, compared[0].report, compared[0].costs) if compared else run
 

@@ -18,7 +18,7 @@ from torch import fx
 from compiler.autotune import SearchTask, TuningOptions
 from compiler.autotune.display.facts import INTERRUPTED
 from compiler.driver.building import build
-from compiler.frontends.torch.conversion import Values, converted, input_of, name_of
+from compiler.frontends.torch.conversion import Values, convert, placeholder_of, te_name
 from compiler.frontends.torch.dtypes import DTYPES
 from compiler.program.names import Names
 from compiler.targets.cpu import Kernel
@@ -58,19 +58,19 @@ def program_of(module: fx.GraphModule, name: str) -> Program:
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     for position, node in enumerate(placeholders):
         if isinstance(node.meta.get("val"), torch.Tensor):
-            values[node] = inputs[position] = input_of(node, names.fresh(name_of(node.name)))
+            values[node] = inputs[position] = placeholder_of(node, names.fresh(te_name(node.name)))
     returned: Any = ()
     for node in module.graph.nodes:
         if node.op == "output":
             returned = node.args[0]
         elif node.op != "placeholder":
-            values[node] = converted(node, values)
+            values[node] = convert(node, values)
     single = isinstance(returned, fx.Node)
     nodes = [returned] if single else list(returned)
     orders = [_order(node) for node in nodes]
     outputs = [_laid(values[node], order) for node, order in zip(nodes, orders, strict=True)]
     views = tuple(None if order is None else tuple(order.index(d) for d in range(len(order))) for order in orders)
-    return Program(function(names.fresh(name_of(name)), list(inputs.values()), outputs), tuple(inputs), views, single)
+    return Program(function(names.fresh(te_name(name)), list(inputs.values()), outputs), tuple(inputs), views, single)
 
 
 def _order(node: fx.Node) -> tuple[int, ...] | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torch import fx
 from torch.fx.passes.split_module import split_module
 
-from compiler.frontends.torch.conversion import moves, why_not, without_checks
+from compiler.frontends.torch.conversion import is_trivial, refusal_of, remove_assertions
 from compiler.torch_backend.aliases import views_of_results
 from compiler.torch_backend.empties import is_empty, without_empty_operands
 
@@ -33,7 +33,7 @@ class Split:
 
 def split(graph: fx.GraphModule) -> Split:
     """A graph as few parts: part 2n is compiled and needs only parts before it; part 2n + 1 stays with torch."""
-    without_checks(graph.graph)
+    remove_assertions(graph.graph)
     without_empty_operands(graph.graph)
     shown = views_of_results(graph.graph)
     nodes = [node for node in graph.graph.nodes if node.op not in ("placeholder", "output", "get_attr")]
@@ -59,7 +59,7 @@ def computes(node: fx.Node) -> bool:
 
 def _reasons(nodes: list[fx.Node]) -> dict[fx.Node, str | None]:
     """Why each node stays with torch; an operator of several results does where one that is read has no te form."""
-    reasons = {node: why_not(node) for node in nodes}
+    reasons = {node: refusal_of(node) for node in nodes}
     for node in nodes:
         if node.target is operator.getitem and reasons[node] and not reasons[node.args[0]]:
             reasons[node.args[0]] = reasons[node]
@@ -83,5 +83,5 @@ def _turns(nodes: list[fx.Node], supported: set[fx.Node]) -> dict[fx.Node, int]:
 
 def _idle(turns: dict[fx.Node, int], supported: set[fx.Node]) -> set[fx.Node]:
     """The nodes of parts that compute nothing."""
-    busy = {turns[node] for node in supported if not moves(node)}
+    busy = {turns[node] for node in supported if not is_trivial(node)}
     return {node for node in supported if turns[node] not in busy}

@@ -1,13 +1,13 @@
-"""Graphs of core ATen operators as te functions.
+"""Import graphs of core ATen operators as te functions.
 
 table.py        the table of operators
 operators/      their te forms, by family
-dtypes.py       the dtypes that torch and te both have
-tracing.py      which operators torch takes apart before they arrive, and which it keeps
-conversion.py   from the nodes of a graph to te tensors
-export.py       `from_torch`: a module, by torch.export
-report.py       what of a model was compiled, and what was not, and why
-explanation.py  `explain`: such a report of one call
+dtypes.py       the dtypes common to torch and te
+tracing.py      decompositions of operators during tracing
+conversion.py   conversion of a graph's nodes to te tensors
+export.py       `from_torch`: import a module by torch.export
+report.py       `Report`: the compiled and uncompiled parts of a model
+explanation.py  `explain`: a report of one call
 """
 
 from __future__ import annotations
@@ -34,5 +34,5 @@ def __getattr__(name: str) -> Any:
 
 
 def _missing(name: str, *args: object, **options: object) -> Any:
-    """A stand-in for a function without torch: it can be imported, and raises when it is called."""
+    """Raise InputError: a substitute for the functions of this package without torch."""
     raise InputError(f"{name} needs the package torch: pip install 'strata-compiler[torch]'")

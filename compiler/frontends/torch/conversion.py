@@ -1,4 +1,4 @@
-"""From the nodes of a graph to te tensors."""
+"""Convert the nodes of a graph to te tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from compiler.affine.text import RESERVED
 from compiler.frontends.torch import operators
 from compiler.frontends.torch.dtypes import dtype_of
 from compiler.frontends.torch.table import OPERATORS, Call, Results, Row, Unsupported
-from compiler.program.names import spelled as spelled_name
+from compiler.program.names import spelled
 from compiler.support import plugins
 from compiler.support.errors import StrataError
 from compiler.support.spans import Span, called_at
@@ -27,9 +27,9 @@ from compiler.te.constant import constant
 from compiler.te.tensor import Tensor, placeholder
 
 Values: TypeAlias = dict[fx.Node, Results]
-"""What nodes have become."""
+"""The te tensors of converted nodes."""
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
-"""The frames of torch's stack traces."""
+"""A frame in torch's stack traces."""
 TORCH = str(Path(torch.__file__).parent)
 assert operators.FAMILIES
 
@@ -40,88 +40,88 @@ def row_of(node: fx.Node) -> Row:
     row = OPERATORS.get(name.removeprefix("aten.")) if name.startswith("aten.") else None
     part = plugins.parts("torch operator").get(name) if row is None else None
     if part is not None:
-        return Row(part.guarded, part.plugin, moves=False)
+        return Row(part.guarded, part.plugin, trivial=False)
     if row is None:
-        raise Unsupported(f"{spelled(node)} has no te form")
+        raise Unsupported(f"{operator_name(node)} has no te form")
     return row
 
 
 def own_operators() -> list[str]:
-    """The names of the operators that the front end has, as torch spells them."""
+    """The names of the front end's own operators, as in torch."""
     return [f"aten.{name}" for name in OPERATORS]
 
 
-def spelled(node: fx.Node) -> str:
-    """The operator of a node as users know it."""
+def operator_name(node: fx.Node) -> str:
+    """The operator's name as users know it."""
     return str(node.target) if isinstance(node.target, torch._ops.OpOverload) else getattr(node.target, "__name__", "?")
 
 
-def without_checks(graph: fx.Graph, of_values: bool = False) -> None:
-    """Leave out what a graph asserts of dtypes and devices, which are known; or of values, too."""
+def remove_assertions(graph: fx.Graph, of_values: bool = False) -> None:
+    """Remove assertions on dtypes and devices, which are static; with `of_values` those on values, too."""
     for node in reversed(graph.nodes):
         name = str(node.target)
-        checks = "aten._assert_tensor_metadata" in name or (of_values and "aten._assert_async" in name)
-        if checks and not node.users:
+        is_assertion = "aten._assert_tensor_metadata" in name or (of_values and "aten._assert_async" in name)
+        if is_assertion and not node.users:
             graph.erase_node(node)
     graph.eliminate_dead_code()
 
 
-def moves(node: fx.Node) -> bool:
-    """Whether a node computes nothing: it moves elements, states them, or takes one of several results."""
-    return node.op != "call_function" or node.target is operator.getitem or row_of(node).moves
+def is_trivial(node: fx.Node) -> bool:
+    """True for a node without computation: it moves elements, is a constant, or selects one of several results."""
+    return node.op != "call_function" or node.target is operator.getitem or row_of(node).trivial
 
 
-def converted(node: fx.Node, values: Mapping[fx.Node, Results]) -> Results:
-    """What a node becomes, whose arguments have. Raises Unsupported, with the reason."""
+def convert(node: fx.Node, values: Mapping[fx.Node, Results]) -> Results:
+    """Convert a node whose arguments are converted. Raises Unsupported, with the reason."""
     if node.op == "get_attr":
-        return stated(node)
+        return constant_of(node)
     if node.op != "call_function":
         raise Unsupported(f"a node of the kind {node.op}")
     if node.target is operator.getitem:
-        return _item(node, values)
+        return _getitem(node, values)
     row = row_of(node)
     call = _call(node)
     arguments = fx.map_arg((node.args, node.kwargs), lambda n: _argument(n, values))
-    given, named = _plain(arguments[0]), _plain(arguments[1])
-    _check_arguments(node, row, given, named)
+    positional, named = _python_value(arguments[0]), _python_value(arguments[1])
+    _check_arguments(node, row, positional, named)
     try:
-        with called_at(_place(node)):
-            return row.convert(call, *given, **named)
+        with called_at(_source_line(node)):
+            return row.convert(call, *positional, **named)
     except Unsupported as reason:
-        raise Unsupported(f"{spelled(node)}: {reason}") from reason
+        raise Unsupported(f"{operator_name(node)}: {reason}") from reason
     except plugins.PluginError:
         raise
     except StrataError as refusal:
-        raise Unsupported(f"{spelled(node)}: {refusal}") from refusal
+        raise Unsupported(f"{operator_name(node)}: {refusal}") from refusal
 
 
-def _place(node: fx.Node) -> Span | None:
-    """The line of the model that a node is of: the innermost outside torch."""
+def _source_line(node: fx.Node) -> Span | None:
+    """The line of the model that a node comes from: the innermost frame outside torch."""
     lines = FRAME.findall(node.meta.get("stack_trace") or "")
-    own = [(file, line) for file, line in lines if not file.startswith(TORCH)]
-    if not own:
+    frames = [(file, line) for file, line in lines if not file.startswith(TORCH)]
+    if not frames:
         return None
-    file, line = own[-1][0], int(own[-1][1])
+    file, line = frames[-1][0], int(frames[-1][1])
     text = linecache.getline(file, line)
     return Span(file, line, len(text) - len(text.lstrip()) + 1)
 
 
-def _check_arguments(node: fx.Node, row: Row, given: Sequence[Any], named: Mapping[str, Any]) -> None:
+def _check_arguments(node: fx.Node, row: Row, positional: Sequence[Any], named: Mapping[str, Any]) -> None:
     try:
-        _signature(row.convert).bind(None, *given, **named)
+        _signature(row.convert).bind(None, *positional, **named)
     except TypeError as error:
-        raise Unsupported(f"{spelled(node)}: {error}") from error
+        raise Unsupported(f"{operator_name(node)}: {error}") from error
 
 
 _signature = cache(signature)
 
 
-def _item(node: fx.Node, values: Mapping[fx.Node, Results]) -> Tensor:
+def _getitem(node: fx.Node, values: Mapping[fx.Node, Results]) -> Tensor:
     source, position = node.args
     outputs = values[source]
     output: Tensor | None = outputs[position] if isinstance(outputs, tuple) else None
     if output is None:
-        raise Unsupported(f"result {position} of {spelled(source)} has no te form")
+        raise Unsupported(f"result {position} of {operator_name(source)} has no te form")
     return output
 
 
@@ -129,7 +129,7 @@ def _call(node: fx.Node) -> Call:
     value = node.meta.get("val")
     tensors = [tensor for tensor in (value if isinstance(value, tuple | list) else (value,)) if tensor is not None]
     if not tensors or not all(isinstance(tensor, torch.Tensor) for tensor in tensors):
-        raise Unsupported(f"{spelled(node)}: its result is no tensor")
+        raise Unsupported(f"{operator_name(node)}: its result is no tensor")
     shapes = tuple(_shape(tensor) for tensor in tensors)
     return Call(node.name, shapes, tuple(dtype_of(tensor.dtype) for tensor in tensors), _common(node))
 
@@ -143,9 +143,9 @@ def _shape(value: torch.Tensor) -> tuple[int, ...]:
 
 
 def _common(node: fx.Node) -> str:
-    """The dtype that torch promotes the first two arguments to."""
-    given = [a.meta.get("val") if isinstance(a, fx.Node) else a for a in node.args[:2]]
-    operands = [a for a in given if isinstance(a, torch.Tensor | int | float)]
+    """The dtype to which torch promotes the first two arguments."""
+    values = [a.meta.get("val") if isinstance(a, fx.Node) else a for a in node.args[:2]]
+    operands = [a for a in values if isinstance(a, torch.Tensor | int | float)]
     if not operands or not isinstance(operands[0], torch.Tensor):
         return "f32"
     return dtype_of(torch.result_type(operands[0], operands[-1]))
@@ -158,61 +158,61 @@ def _argument(node: fx.Node, values: Mapping[fx.Node, Results]) -> Any:
     return values[node]
 
 
-def _plain(arguments: Any) -> Any:
-    """Arguments in lists and mappings of Python's, symbolic integers as integers."""
+def _python_value(arguments: Any) -> Any:
+    """Arguments as Python lists and mappings, symbolic integers as int."""
     if isinstance(arguments, Mapping):
-        return {name: _plain(value) for name, value in arguments.items()}
+        return {name: _python_value(value) for name, value in arguments.items()}
     if isinstance(arguments, Sequence) and not isinstance(arguments, str):
-        return [_plain(value) for value in arguments]
+        return [_python_value(value) for value in arguments]
     return int(arguments) if isinstance(arguments, torch.SymInt) else arguments
 
 
-def stated(node: fx.Node) -> Tensor:
-    """The tensor that a graph's module has, as a constant."""
+def constant_of(node: fx.Node) -> Tensor:
+    """The tensor attribute of a graph's module, as a constant. Raises Unsupported."""
     value = node.graph.owning_module
     for part in str(node.target).split("."):
         value = getattr(value, part)
     if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
         raise Unsupported("an attribute that is no tensor on the CPU")
     dtype = dtype_of(value.dtype)
-    with unset_fake_temporarily():  # while torch traces, tensors have no elements
+    with unset_fake_temporarily():  # fake tensors have no elements
         array = (value.detach().float() if dtype == "bf16" else value.detach()).contiguous().numpy()
-    return constant(array, dtype, name_of(node.name))
+    return constant(array, dtype, te_name(node.name))
 
 
-def name_of(name: str) -> str:
-    """A name that te can spell, close to one."""
-    return spelled_name(name if name[:1].isalpha() and name not in RESERVED else f"x_{name}")
+def te_name(name: str) -> str:
+    """A valid te name close to a name."""
+    return spelled(name if name[:1].isalpha() and name not in RESERVED else f"x_{name}")
 
 
-def input_of(node: fx.Node, name: str | None = None) -> Tensor:
-    """An input that stands for a node's value. Raises Unsupported."""
+def placeholder_of(node: fx.Node, name: str | None = None) -> Tensor:
+    """A placeholder for a node's value. Raises Unsupported."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor):
         raise Unsupported(f"the input '{node.name}' is no tensor")
     try:
-        return placeholder(_shape(value), dtype_of(value.dtype), name_of(name or node.name))
+        return placeholder(_shape(value), dtype_of(value.dtype), te_name(name or node.name))
     except StrataError as error:
         raise Unsupported(str(error)) from error
 
 
-def why_not(node: fx.Node) -> str | None:
-    """The reason why a node stays with torch, None if it has a te form."""
+def refusal_of(node: fx.Node) -> str | None:
+    """The reason for which a node stays with torch; None for a node with a te form."""
     try:
         if node.op == "call_function" and node.target is operator.getitem:
             source = node.args[0]
             assert isinstance(source, fx.Node)
-            _item(node, {source: converted(source, _stand_ins(source))})
+            _getitem(node, {source: convert(source, _placeholders(source))})
             return None
         if node.op == "call_function":
-            row_of(node)  # its absence is the first reason
-        converted(node, _stand_ins(node))
+            row_of(node)  # a missing row is the first reason
+        convert(node, _placeholders(node))
     except Unsupported as reason:
         return str(reason)
     return None
 
 
-def _stand_ins(node: fx.Node) -> Values:
-    """Tensors like those that a node takes."""
+def _placeholders(node: fx.Node) -> Values:
+    """Placeholders and constants for the inputs of a node."""
     inputs = [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
-    return {n: stated(n) if n.op == "get_attr" else input_of(n) for n in inputs}
+    return {n: constant_of(n) if n.op == "get_attr" else placeholder_of(n) for n in inputs}

@@ -1,4 +1,4 @@
-"""The dtypes that torch and te both have."""
+"""The dtypes common to torch and te."""
 
 from __future__ import annotations
 

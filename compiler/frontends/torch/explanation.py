@@ -1,4 +1,4 @@
-"""`explain`: what of a model is compiled when it is called, and what stays with torch, and why."""
+"""`explain`: the compiled and uncompiled parts of a model, with reasons, for one call."""
 
 from __future__ import annotations
 
@@ -18,27 +18,26 @@ from compiler.support.errors import InputError, StrataError
 
 
 def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] | None = None) -> Report:
-    """A report of one call of a model under `torch.compile(model, backend="strata")`, without gradients.
+    """Report one call of a model under `torch.compile(model, backend="strata")`, without gradients.
 
-    options: those of the backend. The model runs five times: twice to compile what torch sees in it, then to time each
-    graph, kernel by kernel and operator by operator, then twice in eager. Raises InputError for inputs that torch
-    refuses, and options that the backend does.
+    options: those of the backend. The model runs five times: twice to compile its graphs, once to time them by kernel
+    and operator, and twice in eager mode. Raises InputError for inputs that torch refuses, and for invalid options.
     """
     if not callable(model) or isinstance(model, type):
         raise InputError(f"explain takes a model, not a {type(model).__name__}")
     report, backend = Report(), _backend()
 
     def reporting(graph: torch.fx.GraphModule, examples: list[Any]) -> Any:
-        ended = getattr(graph, "compile_subgraph_reason", None)
-        if ended is not None and ended.graph_break:
-            report.breaks.append(_first_line(ended.reason))
+        end_reason = getattr(graph, "compile_subgraph_reason", None)
+        if end_reason is not None and end_reason.graph_break:
+            report.breaks.append(_first_line(end_reason.reason))
         return backend(graph, examples, options={**(options or {}), "report": report})
 
     compiled = torch.compile(model, backend=reporting)
     before = Counter(counters["graph_break"])
     _run_thrice(compiled, inputs)
     report.seconds_eager = min(_seconds(model, inputs) for _ in range(2))
-    if not report.graphs:  # torch has given up before the first graph
+    if not report.graphs:  # torch failed before the first graph
         report.breaks.extend(map(_first_line, Counter(counters["graph_break"]) - before))
     return report
 
@@ -64,7 +63,7 @@ def _seconds(model: Callable[..., Any], inputs: Sequence[Any]) -> float:
 
 
 def _cause(text: str) -> str:
-    """What went wrong, of torch's explanation: the exception that it quotes, or the first line."""
+    """The cause in torch's message: the exception that it quotes, or else the first line."""
     quoted = re.search(r"got \w+\((['\"])(.*?)\1\)", text)
     return quoted[2] if quoted else _first_line(text)
 

@@ -1,4 +1,4 @@
-"""`from_torch`: a module as a te function, by torch.export."""
+"""`from_torch`: import a module as a te function, by torch.export."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import fx
 from torch.export.graph_signature import ExportGraphSignature, InputKind, OutputKind
 
 from compiler.frontends.model import Imported
-from compiler.frontends.torch.conversion import Values, converted, input_of, name_of, why_not, without_checks
+from compiler.frontends.torch.conversion import Values, convert, placeholder_of, refusal_of, remove_assertions, te_name
 from compiler.frontends.torch.table import Unsupported
 from compiler.frontends.torch.tracing import decompositions
 from compiler.program.names import Names
@@ -19,16 +19,16 @@ from compiler.support.errors import InputError
 from compiler.te.function import function
 from compiler.te.tensor import Tensor
 
-_FIXED = {InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR}
+_CONSTANT_KINDS = {InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR}
 
 
 def from_torch(module: torch.nn.Module, inputs: torch.Tensor | Sequence[Any]) -> Imported:
-    """A module in inference, for inputs of the shapes and dtypes of examples, as a te function.
+    """Import a module in inference mode, for the shapes and dtypes of example inputs, as a te function.
 
     Parameters and buffers are inputs of the function under their names, and `constants` has their values: `build` and
-    `tune` take both. Results that stand in lists and mappings follow each other; what a module asserts of values is
-    left out. Raises InputError for a module that torch.export refuses, that writes to its inputs or buffers, or that
-    has operators without a te form: all of these are named.
+    `tune` take both. Results in lists and mappings are flattened; assertions on values are removed. Raises InputError
+    for a module that torch.export refuses, that writes to its inputs or buffers, or that has operators without a te
+    form, all of which are listed.
 
     >>> import torch
     >>> imported = from_torch(torch.nn.Linear(3, 2), torch.ones(4, 3))
@@ -41,40 +41,41 @@ def from_torch(module: torch.nn.Module, inputs: torch.Tensor | Sequence[Any]) ->
         raise InputError(f"from_torch takes a torch.nn.Module, not a {type(module).__name__}")
     if not isinstance(inputs, torch.Tensor | list | tuple):
         raise InputError(f"the inputs of a module are a tensor, or a list of them, not a {type(inputs).__name__}")
-    program = _exported(module, (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs))
+    program = _export(module, (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs))
     graph = program.graph_module.graph
-    without_checks(graph, of_values=True)
-    reasons = dict.fromkeys(reason for node in graph.nodes if node.op == "call_function" and (reason := why_not(node)))
-    refusal = f"operators without a te form: {'; '.join(reasons)}" if reasons else _written(program.graph_signature)
+    remove_assertions(graph, of_values=True)
+    calls = [node for node in graph.nodes if node.op == "call_function"]
+    reasons = dict.fromkeys(reason for node in calls if (reason := refusal_of(node)))
+    refusal = f"operators without a te form: {'; '.join(reasons)}" if reasons else _write_fault(program.graph_signature)
     if refusal:
         hint = "; it is in training mode: .eval() makes it one for inference" if module.training else ""
         raise InputError(f"{refusal}{hint}")
-    return _imported(type(module).__name__, program)
+    return _convert(type(module).__name__, program)
 
 
-def _exported(module: torch.nn.Module, inputs: tuple[Any, ...]) -> torch.export.ExportedProgram:
+def _export(module: torch.nn.Module, inputs: tuple[Any, ...]) -> torch.export.ExportedProgram:
     table = dict(decompositions())
     try:
         with torch.no_grad(), _without_fast_path():
             return torch.export.export(module, inputs).run_decompositions(table)
-    except Exception as error:  # whatever torch, or the module itself, makes of the inputs
-        said = str(error).strip().split("\n")[0] or type(error).__name__
-        raise InputError(f"torch.export refuses {type(module).__name__}: {said}") from error
+    except Exception as error:  # torch or the module may raise any type
+        message = str(error).strip().split("\n")[0] or type(error).__name__
+        raise InputError(f"torch.export refuses {type(module).__name__}: {message}") from error
 
 
 @contextmanager
 def _without_fast_path() -> Iterator[None]:
-    """While encoder layers are plain operators."""
-    before = torch.backends.mha.get_fastpath_enabled()
+    """Disable torch's fast path of encoder layers in the context, so that they are plain operators."""
+    enabled = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
         yield
     finally:
-        torch.backends.mha.set_fastpath_enabled(before)
+        torch.backends.mha.set_fastpath_enabled(enabled)
 
 
-def _written(signature: ExportGraphSignature) -> str | None:
-    """Why a module that writes to an input or a buffer has no te function; None for one that does not."""
+def _write_fault(signature: ExportGraphSignature) -> str | None:
+    """The refusal of a module that writes to an input or a buffer; None for other modules."""
     for output in signature.output_specs:
         if output.kind not in (OutputKind.USER_OUTPUT, OutputKind.TOKEN):
             kind = output.kind.name.lower().replace("_", " ")
@@ -82,34 +83,34 @@ def _written(signature: ExportGraphSignature) -> str | None:
     return None
 
 
-def _imported(name: str, program: torch.export.ExportedProgram) -> Imported:
+def _convert(name: str, program: torch.export.ExportedProgram) -> Imported:
     names, values = Names(separator="_"), Values()
-    given: list[Tensor] = []
-    fixed: list[Tensor] = []
+    inputs: list[Tensor] = []
+    weights: list[Tensor] = []
     constants: dict[str, Any] = {}
     nodes = {node.name: node for node in program.graph.nodes}
     state = {**program.state_dict, **program.constants}
     for spec in program.graph_signature.input_specs:
         node = nodes[spec.arg.name]
-        if spec.kind in _FIXED and not node.users:
+        if spec.kind in _CONSTANT_KINDS and not node.users:
             continue
-        tensor = _input(node, names.fresh(name_of(spec.target if spec.kind in _FIXED else node.name)))
+        tensor = _input(node, names.fresh(te_name(spec.target if spec.kind in _CONSTANT_KINDS else node.name)))
         values[node] = tensor
-        (fixed if spec.kind in _FIXED else given).append(tensor)
-        if spec.kind in _FIXED:
+        (weights if spec.kind in _CONSTANT_KINDS else inputs).append(tensor)
+        if spec.kind in _CONSTANT_KINDS:
             constants[tensor.name] = state[spec.target].detach()
     outputs: list[Tensor] = []
     for node in program.graph.nodes:
         if node.op == "call_function":
-            values[node] = converted(node, values)
+            values[node] = convert(node, values)
         elif node.op == "output":
             outputs = [_output(argument, values) for argument in node.args[0]]
-    return Imported(function(names.fresh(name_of(name)), [*given, *fixed], outputs), constants)
+    return Imported(function(names.fresh(te_name(name)), [*inputs, *weights], outputs), constants)
 
 
 def _input(node: fx.Node, name: str) -> Tensor:
     try:
-        return input_of(node, name)
+        return placeholder_of(node, name)
     except Unsupported as error:
         raise InputError(f"input '{node.name}': {error}") from error
 

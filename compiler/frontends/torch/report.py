@@ -1,4 +1,4 @@
-"""`Report`: the compiled parts of a model, the parts that stay with torch, and why."""
+"""`Report`: the compiled and uncompiled parts of a model, with reasons."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from compiler.support.text import counted, duration
 
 NOISE = 1.05
-"""Times closer than this ratio are not told apart."""
+"""Ratio of times below which a difference is not reported."""
 
 
 @dataclass
 class GraphReport:
-    """One graph that torch captured.
+    """A graph captured by torch.
 
-    compiled, total: its nodes that compute, those compiled and all.
-    reasons: why others stayed with torch, each with how many nodes.
-    seconds_compiled, seconds: of one call, in kernels and in all.
+    compiled, total: the number of compiled nodes, and of all nodes that compute.
+    reasons: the number of uncompiled nodes by reason.
+    seconds_compiled, seconds: the time of one call, in kernels and in total.
     """
 
     compiled: int
@@ -30,7 +30,7 @@ class GraphReport:
 
 @dataclass
 class Report:
-    """What `explain` found: the graphs of a call, where torch broke between them, and the time of the call in eager."""
+    """The result of `explain`: the graphs of a call, the reasons of graph breaks, and the time in eager mode."""
 
     graphs: list[GraphReport] = field(default_factory=list)
     breaks: list[str] = field(default_factory=list)
@@ -38,27 +38,27 @@ class Report:
 
     @property
     def nodes_share(self) -> float:
-        """The part of all nodes that is compiled."""
+        """The fraction of nodes that are compiled."""
         return _share(sum(g.compiled for g in self.graphs), sum(g.total for g in self.graphs))
 
     @property
     def time_share(self) -> float:
-        """The part of the time of all graphs that kernels take."""
+        """The fraction of the graphs' time spent in kernels."""
         return _share(sum(g.seconds_compiled for g in self.graphs), self.seconds)
 
     @property
     def unsupported(self) -> Counter[str]:
-        """Each operator that stayed with torch, with its reason, and how often."""
+        """The number of uncompiled nodes by operator and reason."""
         return sum((g.reasons for g in self.graphs), Counter())
 
     @property
     def seconds(self) -> float:
-        """Of all graphs, in kernels and in operators of torch."""
+        """The time of all graphs, in kernels and in torch's operators."""
         return sum(g.seconds for g in self.graphs)
 
     @property
     def is_slower(self) -> bool:
-        """Whether the graphs take longer than the same call without a compiler."""
+        """True if the graphs are slower than eager mode."""
         return self.seconds_eager is not None and self.seconds > NOISE * self.seconds_eager
 
     def __str__(self) -> str:

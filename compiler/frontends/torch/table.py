@@ -1,4 +1,4 @@
-"""`OPERATORS`: the operators of torch's core ATen set that have a te form, a function each, by their names there."""
+"""`OPERATORS`: a function for each operator of torch's core ATen set with a te form."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from compiler.support.errors import StrataError
 from compiler.te.tensor import Tensor
 
 Results: TypeAlias = "Tensor | tuple[Tensor | None, ...]"
-"""The result of an operator: a tensor, or several, None for results without a te form."""
+"""The result of an operator: a tensor, or several; None for a result without a te form."""
 Operator: TypeAlias = Callable[..., Results]
-"""Takes a Call, then the operator's arguments: tensors, numbers, lists of them."""
+"""Parameters: a Call, then the operator's arguments: tensors, numbers, lists of them."""
 F = TypeVar("F", bound=Operator)
 
 
 class Unsupported(StrataError):
-    """An operator, or a form of it, that stays with torch: the message is the reason."""
+    """An operator, or a form of it, without a te form; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One node of a graph.
+    """A node of a graph.
 
-    name: of the node, which the tensor has, too.
-    shapes, dtypes: of the results; a dtype is None where te has none.
+    name: the node's name, also of its tensor.
+    shapes, dtypes: those of the results.
     common: the dtype to which torch promotes the arguments.
 
     >>> strata.frontends.Call("linear", ((4, 2),), ("f32",), "f32").shapes
@@ -50,31 +50,31 @@ class Call:
 
 @dataclass(frozen=True)
 class Row:
-    """One operator: its te form, the file that has it, and whether it only moves elements or states them."""
+    """An operator: its te form, the module that defines it, and whether it only moves elements or is a constant."""
 
     convert: Operator
     family: str
-    moves: bool
+    trivial: bool
 
 
 OPERATORS: dict[str, Row] = {}
-"""The row of each operator, by torch's name without `aten.`: `add.Tensor`."""
+"""Rows by torch's name of the operator without `aten.`: `add.Tensor`."""
 
 
-def operator(*names: str, moves: bool = False) -> Callable[[F], F]:
-    """Enter a function into the table; a name without an overload stands for the default one."""
+def operator(*names: str, trivial: bool = False) -> Callable[[F], F]:
+    """A decorator that registers a function for operators; a name without an overload means `.default`."""
 
-    def enter(convert: F) -> F:
+    def register(convert: F) -> F:
         for name in names:
             full = name if "." in name else f"{name}.default"
             assert full not in OPERATORS, full
-            OPERATORS[full] = Row(convert, convert.__module__, moves)
+            OPERATORS[full] = Row(convert, convert.__module__, trivial)
         return convert
 
-    return enter
+    return register
 
 
-def default(name: str, given: Any, usual: Any) -> None:
-    """Raise Unsupported unless an argument has its usual value."""
-    if given != usual:
-        raise Unsupported(f"{name} is {given!r}; supported is {usual!r}")
+def check_default(name: str, value: Any, default: Any) -> None:
+    """Raise Unsupported unless an argument has its default value."""
+    if value != default:
+        raise Unsupported(f"{name} is {value!r}; supported is {default!r}")

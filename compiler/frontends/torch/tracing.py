@@ -1,4 +1,4 @@
-"""The operators that graphs consist of: torch's core ATen set, with those kept whole that te has as a whole."""
+"""Decompositions during tracing: to torch's core ATen set, except for operators with a te form of their own."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def _of_ranks(name: str) -> Iterator[Any]:
 
 
 _NEAREST = (*_of_ranks("upsample_nearest"), *_of_ranks("_upsample_nearest_exact"))
-WHOLE = (
+COMPOSITE = (
     aten.scaled_dot_product_attention.default,
     aten.matmul.default,
     aten.linear.default,
     *(operator.vec for operator in _NEAREST),
     aten.upsample_bilinear2d.vec,
 )
-"""Operators that torch takes apart before anybody sees them, unless told not to; they have no gradients then."""
-KEPT = (
-    *WHOLE,
+"""Composite operators that torch decomposes implicitly unless overridden; without decomposition they lack gradients."""
+UNDECOMPOSED = (
+    *COMPOSITE,
     aten.addcdiv.default,
     aten.linspace.default,
     aten.linspace.Tensor_Tensor,
@@ -48,46 +48,46 @@ KEPT = (
     aten.triu.default,
     aten.roll.default,
 )
-"""Operators whose te form is better than that of their decomposition."""
+"""Operators whose te form is better than their decomposition."""
 
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """What torch.export makes of other operators."""
-    return _with_ours(core_aten_decompositions())
+    """The decompositions for torch.export."""
+    return _adjusted(core_aten_decompositions())
 
 
 @cache
-def decompositions_of_captured() -> dict[Any, Callable[..., Any]]:
-    """Composite operators that graphs of torch.compile no longer contain."""
-    return _with_ours(_core_aten_decompositions_post_autograd())
+def captured_decompositions() -> dict[Any, Callable[..., Any]]:
+    """The decompositions for graphs captured by torch.compile, which have no composite operators."""
+    return _adjusted(_core_aten_decompositions_post_autograd())
 
 
-def _with_ours(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
-    merged = {op: parts for op, parts in table.items() if op not in KEPT}
+def _adjusted(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
+    merged = {op: decomposition for op, decomposition in table.items() if op not in UNDECOMPOSED}
     merged[aten._transformer_encoder_layer_fwd.default] = _encoder_layer
     merged[aten._native_multi_head_attention.default] = _multi_head_attention
     return merged
 
 
 @contextmanager
-def kept_whole() -> Iterator[None]:
-    """While graphs without gradients are traced: operators of WHOLE stay."""
-    with _override_composite_implicit_decomp(dict.fromkeys(WHOLE, _stays)):
+def keep_undecomposed() -> Iterator[None]:
+    """Keep COMPOSITE operators in graphs traced in the context, which have no gradients."""
+    with _override_composite_implicit_decomp(dict.fromkeys(COMPOSITE, _no_decomposition)):
         yield
 
 
-def _stays(*arguments: object, **named: object) -> object:
+def _no_decomposition(*arguments: object, **named: object) -> object:
     return NotImplemented
 
 
-def _projected(x: torch.Tensor, heads: int) -> torch.Tensor:
+def _split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
     batch, rows, width = x.shape
     return x.view(batch, rows, heads, width // heads).transpose(1, 2)
 
 
 def _mask_of(mask: torch.Tensor | None, mask_type: int | None, q: torch.Tensor, heads: int) -> torch.Tensor | None:
-    """A mask of torch's fast paths, true or added where scores are left out, as scaled_dot_product_attention's.
+    """Convert a mask of torch's fast paths, true for masked scores or added, to scaled_dot_product_attention's form.
 
     Type 0 is of queries and keys, 1 of the padding of each sequence, 2 of batch, heads, queries and keys.
     """
@@ -120,12 +120,12 @@ def _multi_head_attention(
         return NotImplemented
     weights, biases = qkv_weight.chunk(3), qkv_bias.chunk(3)
     q, k, v = (
-        _projected(torch.nn.functional.linear(x, w, b), num_head)
+        _split_heads(torch.nn.functional.linear(x, w, b), num_head)
         for x, w, b in zip((query, key, value), weights, biases, strict=True)
     )
     heads = torch.nn.functional.scaled_dot_product_attention(q, k, v, _mask_of(mask, mask_type, q, num_head))
-    joined = heads.transpose(1, 2).reshape(query.shape)
-    return torch.nn.functional.linear(joined, proj_weight, proj_bias), query.new_empty(0)
+    merged_heads = heads.transpose(1, 2).reshape(query.shape)
+    return torch.nn.functional.linear(merged_heads, proj_weight, proj_bias), query.new_empty(0)
 
 
 def _encoder_layer(
@@ -153,25 +153,25 @@ def _encoder_layer(
     """torch's fast path of an encoder layer, in plain operators."""
     functional = torch.nn.functional
 
-    def attended(x: torch.Tensor) -> torch.Tensor:
+    def attention(x: torch.Tensor) -> torch.Tensor:
         output, _ = _multi_head_attention(
             x, x, x, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, False, True, mask_type
         )
         return output
 
-    def fed(x: torch.Tensor) -> torch.Tensor:
+    def feed_forward(x: torch.Tensor) -> torch.Tensor:
         hidden = functional.linear(x, ffn_weight_1, ffn_bias_1)
         hidden = functional.gelu(hidden) if use_gelu else functional.relu(hidden)
         return functional.linear(hidden, ffn_weight_2, ffn_bias_2)
 
-    def first(x: torch.Tensor) -> torch.Tensor:
+    def norm_1(x: torch.Tensor) -> torch.Tensor:
         return functional.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)
 
-    def second(x: torch.Tensor) -> torch.Tensor:
+    def norm_2(x: torch.Tensor) -> torch.Tensor:
         return functional.layer_norm(x, (embed_dim,), norm_weight_2, norm_bias_2, eps)
 
     if norm_first:
-        x = src + attended(first(src))
-        return x + fed(second(x))
-    x = first(src + attended(src))
-    return second(x + fed(x))
+        x = src + attention(norm_1(src))
+        return x + feed_forward(norm_2(x))
+    x = norm_1(src + attention(src))
+    return norm_2(x + feed_forward(x))

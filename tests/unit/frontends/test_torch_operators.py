@@ -19,7 +19,7 @@ F = torch.nn.functional
 from compiler import te
 from compiler.frontends.model import Imported
 from compiler.frontends.torch import from_torch
-from compiler.frontends.torch.conversion import why_not
+from compiler.frontends.torch.conversion import refusal_of
 from compiler.frontends.torch.dtypes import DTYPES
 from compiler.frontends.torch.operators import resize
 from compiler.interpret.te import evaluate
@@ -246,7 +246,7 @@ def test_arguments_that_a_form_does_not_take_keep_an_operator_with_torch() -> No
     x = graph.placeholder("x")
     node = graph.call_function(torch.ops.aten.relu.default, (x,), {"of_tomorrow": 1})
     x.meta["val"] = node.meta["val"] = torch.ones(2)
-    assert why_not(node) == "aten.relu.default: got an unexpected keyword argument 'of_tomorrow'"
+    assert refusal_of(node) == "aten.relu.default: got an unexpected keyword argument 'of_tomorrow'"
 
 
 PLUGIN = """

@@ -1,20 +1,20 @@
-"""The te forms of operators, by family.
+"""The te forms of torch's operators, by family.
 
 attention.py      scaled dot-product attention
 contraction.py    matrix products
 convolution.py    convolutions, transposed ones
-creation.py       tensors of numbers, ranges, copies, conversions
-distances.py      distances of rows, places among sorted numbers and bins
-elements.py       what the families share: operators of elements
-indexing.py       reads at indices that a tensor holds
+creation.py       filled tensors, ranges, copies
+distances.py      distances of rows, binary search, histograms
+elements.py       elementwise operators and helpers of all families
+indexing.py       reads at data-dependent indices
 normalisation.py  softmax, batch, layer and group norms
 ordering.py       sorting, cumulative sums
-pooling.py        maxima and means over windows
+pooling.py        max and average pooling
 pointwise.py      arithmetic, mathematics, comparisons
-reduction.py      sums, extremes, their places, variances
-resize.py         images at another size, pads that repeat elements
-scatter.py        writes at indices that a tensor holds
-views.py          operators that move elements
+reduction.py      sums, extremes, argmax, variances
+resize.py         resize of images, reflection and replication padding
+scatter.py        writes at data-dependent indices
+views.py          views, slices, concatenation
 """
 
 from compiler.frontends.torch.operators import (
@@ -50,4 +50,4 @@ FAMILIES = (
     views,
     creation,
 )
-"""The files of the table."""
+"""The modules that register operators."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.frontends.torch.operators.elements import converted, reshaped
-from compiler.frontends.torch.table import Call, Unsupported, default, operator
+from compiler.frontends.torch.operators.elements import reshape, to_dtype
+from compiler.frontends.torch.table import Call, Unsupported, check_default, operator
 from compiler.te import nn
 from compiler.te.tensor import Tensor
 
@@ -20,31 +20,31 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(scale Q K' + mask) V for each head; rows in which the mask leaves out all are 0."""
-    default("dropout_p", dropout_p, 0.0)
+    """softmax(scale Q K' + mask) V for each head; a row masked completely is 0."""
+    check_default("dropout_p", dropout_p, 0.0)
     if query.rank < 3 or len({query.rank, key.rank, value.rank}) > 1:
         raise Unsupported(f"attention of tensors of {query.rank}, {key.rank} and {value.rank} dimensions")
-    q, k, v = (_folded(t, f"{call.name}.{label}") for t, label in ((query, "q"), (key, "k"), (value, "v")))
+    q, k, v = (_fold_batch(t, f"{call.name}.{label}") for t, label in ((query, "q"), (key, "k"), (value, "v")))
     if not q.shape[0] == k.shape[0] == v.shape[0] or (q.rank == 4 and q.shape[1] != k.shape[1] and not enable_gqa):
         raise Unsupported("attention whose batches are broadcast")
     mask = None if attn_mask is None else _mask(call, attn_mask, query, q.rank)
-    attended = nn.attention(q, k, v, mask, is_causal, scale, name=call.name)
-    return converted(reshaped(attended, call.shape, f"{call.name}.shaped"), call.dtype, call.name)
+    output = nn.attention(q, k, v, mask, is_causal, scale, name=call.name)
+    return to_dtype(reshape(output, call.shape, f"{call.name}.shaped"), call.dtype, call.name)
 
 
-def _folded(tensor: Tensor, name: str) -> Tensor:
-    """A tensor with its leading dimensions joined, so that at most two stand before rows and columns."""
+def _fold_batch(tensor: Tensor, name: str) -> Tensor:
+    """Fuse the leading dimensions of a tensor so that it has rank 4 at most."""
     return tensor if tensor.rank <= 4 else nn.reshape(tensor, (-1, *tensor.shape[-3:]), name)
 
 
 def _mask(call: Call, mask: Tensor, query: Tensor, rank: int) -> Tensor:
-    """The mask with the scores' rank, or of rows and columns."""
+    """The mask reshaped to the scores' rank, or to rank 2. Raises Unsupported."""
     if query.rank > 4 and mask.rank > 2:
         raise Unsupported("a mask of attention with more than two batch dimensions")
-    same = mask if mask.dtype == "i1" else converted(mask, query.dtype, f"{call.name}.mask")
-    if same.rank > 2:
-        return nn.reshape(same, (1,) * (rank - same.rank) + same.shape, f"{call.name}.mask")
-    return nn.reshape(same, (1,) * (2 - same.rank) + same.shape, f"{call.name}.mask") if same.rank < 2 else same
+    typed = mask if mask.dtype == "i1" else to_dtype(mask, query.dtype, f"{call.name}.mask")
+    if typed.rank > 2:
+        return nn.reshape(typed, (1,) * (rank - typed.rank) + typed.shape, f"{call.name}.mask")
+    return nn.reshape(typed, (1,) * (2 - typed.rank) + typed.shape, f"{call.name}.mask") if typed.rank < 2 else typed
 
 
 @operator("_scaled_dot_product_flash_attention_for_cpu")
@@ -58,6 +58,6 @@ def flash_attention(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """The same; the logarithms of the sums, which gradients need, have no te form."""
-    attended = scaled_dot_product_attention(call, query, key, value, attn_mask, dropout_p, is_causal, scale)
-    return attended, None
+    """scaled_dot_product_attention; the log-sum-exps that gradients need have no te form."""
+    output = scaled_dot_product_attention(call, query, key, value, attn_mask, dropout_p, is_causal, scale)
+    return output, None

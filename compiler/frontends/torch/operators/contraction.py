@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compiler.frontends.torch.operators.elements import Operand, converted, pointwise, read, reshaped
+from compiler.frontends.torch.operators.elements import Operand, pointwise, read, reshape, to_dtype
 from compiler.frontends.torch.table import Call, operator
 from compiler.te import nn
 from compiler.te import scalar as e
@@ -18,25 +18,25 @@ from compiler.te.nn.reduction import reduce_dims
 from compiler.te.tensor import Tensor, reduce_axis
 
 
-def _enter_products(plain: str, added: str, multiply: Callable[..., Tensor]) -> None:
-    """The product of two matrices, or of those of a batch, and beta bias + alpha x y."""
+def _register_products(name: str, biased_name: str, multiply: Callable[..., Tensor]) -> None:
+    """Register the product of two matrices, or of a batch of them, and beta bias + alpha x y."""
 
     def product(call: Call, x: Tensor, y: Tensor) -> Tensor:
         sums = multiply(x, y, dtype=accumulator(x.dtype), name=f"{call.name}.sum")
-        return converted(sums, call.dtype, call.name)
+        return to_dtype(sums, call.dtype, call.name)
 
     def biased(call: Call, bias: Tensor, x: Tensor, y: Tensor, beta: float = 1, alpha: float = 1) -> Tensor:
-        return _added(call, multiply(x, y, dtype=accumulator(x.dtype), name=f"{call.name}.sum"), bias, beta, alpha)
+        return _add_bias(call, multiply(x, y, dtype=accumulator(x.dtype), name=f"{call.name}.sum"), bias, beta, alpha)
 
-    operator(plain)(product)
-    operator(added)(biased)
-
-
-_enter_products("mm", "addmm", nn.matmul)
-_enter_products("bmm", "baddbmm", nn.batch_matmul)
+    operator(name)(product)
+    operator(biased_name)(biased)
 
 
-def _added(call: Call, sums: Tensor, bias: Operand, beta: float, alpha: float) -> Tensor:
+_register_products("mm", "addmm", nn.matmul)
+_register_products("bmm", "baddbmm", nn.batch_matmul)
+
+
+def _add_bias(call: Call, sums: Tensor, bias: Operand, beta: float, alpha: float) -> Tensor:
     if beta == 0:
         return pointwise(call, lambda s: s if alpha == 1 else s * alpha, sums)
     return pointwise(call, lambda s, b: (s if alpha == 1 else s * alpha) + (b if beta == 1 else b * beta), sums, bias)
@@ -44,21 +44,21 @@ def _added(call: Call, sums: Tensor, bias: Operand, beta: float, alpha: float) -
 
 @operator("addmv")
 def addmv(call: Call, bias: Tensor, x: Tensor, y: Tensor, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta bias + alpha x y of a matrix and a vector."""
+    """beta bias + alpha x y for a matrix x and a vector y."""
     column = nn.expand_dims(y, -1, f"{call.name}.column")
     sums = nn.matmul(x, column, dtype=accumulator(x.dtype), name=f"{call.name}.sum")
-    return _added(call, nn.reshape(sums, call.shape, f"{call.name}.row"), bias, beta, alpha)
+    return _add_bias(call, nn.reshape(sums, call.shape, f"{call.name}.row"), bias, beta, alpha)
 
 
 @operator("addbmm")
 def addbmm(call: Call, bias: Tensor, x: Tensor, y: Tensor, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta bias + alpha times the sum of the products of a batch."""
-    b, k, wide = reduce_axis(x.shape[0], "b"), reduce_axis(x.shape[2], "k"), accumulator(x.dtype)
+    b, k, acc_dtype = reduce_axis(x.shape[0], "b"), reduce_axis(x.shape[2], "k"), accumulator(x.dtype)
 
     def element(m: Index, n: Index) -> Reduce:
-        return e.sum(e.cast(x[b, m, k], wide) * e.cast(y[b, k, n], wide), axis=(b, k))
+        return e.sum(e.cast(x[b, m, k], acc_dtype) * e.cast(y[b, k, n], acc_dtype), axis=(b, k))
 
-    return _added(call, compute((x.shape[1], y.shape[2]), element, f"{call.name}.sum"), bias, beta, alpha)
+    return _add_bias(call, compute((x.shape[1], y.shape[2]), element, f"{call.name}.sum"), bias, beta, alpha)
 
 
 @operator("_trilinear")
@@ -73,37 +73,37 @@ def trilinear(
     sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Tensor:
-    """The sum over dimensions of products of three tensors, each with dimensions of extent 1 put in."""
-    raised = [_raised(call, t, dims, n) for n, (t, dims) in enumerate(((x, expand1), (y, expand2), (z, expand3)))]
-    shape = np.broadcast_shapes(*(t.shape for t in raised))
-    wide = accumulator(x.dtype)
+    """Sum the product of three tensors, each expanded by dimensions of extent 1, over some dimensions."""
+    inputs = [_expanded(call, t, dims, n) for n, (t, dims) in enumerate(((x, expand1), (y, expand2), (z, expand3)))]
+    shape = np.broadcast_shapes(*(t.shape for t in inputs))
+    acc_dtype = accumulator(x.dtype)
 
-    def element(at: Indices, axes: tuple[Axis, ...]) -> Reduce:
-        a, b, c = (read(t, at, wide) for t in raised)
+    def element(i: Indices, axes: tuple[Axis, ...]) -> Reduce:
+        a, b, c = (read(t, i, acc_dtype) for t in inputs)
         return e.sum(a * b * c, axis=axes)
 
-    return converted(reduce_dims(shape, sorted(sumdim), False, element, f"{call.name}.sum"), call.dtype, call.name)
+    return to_dtype(reduce_dims(shape, sorted(sumdim), False, element, f"{call.name}.sum"), call.dtype, call.name)
 
 
-def _raised(call: Call, x: Tensor, dims: Sequence[int], number: int) -> Tensor:
+def _expanded(call: Call, x: Tensor, dims: Sequence[int], number: int) -> Tensor:
     shape = list(x.shape)
     for d in sorted(dims):
         shape.insert(d, 1)
-    return reshaped(x, tuple(shape), f"{call.name}.operand{number}")
+    return reshape(x, tuple(shape), f"{call.name}.operand{number}")
 
 
 @operator("linear")
 def linear(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x times a transposed weight, plus a bias."""
+    """x times the transposed weight, plus a bias."""
     rows = nn.reshape(x, (-1, x.shape[-1]), f"{call.name}.rows") if x.rank != 2 else x
     sums = nn.matmul(rows, weight, transpose_b=True, dtype=accumulator(x.dtype), name=f"{call.name}.sum")
-    shaped = reshaped(sums, call.shape, f"{call.name}.shaped")
-    return converted(shaped, call.dtype, call.name) if bias is None else _added(call, shaped, bias, 1, 1)
+    result = reshape(sums, call.shape, f"{call.name}.shaped")
+    return to_dtype(result, call.dtype, call.name) if bias is None else _add_bias(call, result, bias, 1, 1)
 
 
 @operator("matmul", "dot", "vdot", "mv")
 def matmul(call: Call, x: Tensor, y: Tensor) -> Tensor:
-    """The product of the last two dimensions, or of vectors; those before them are broadcast."""
+    """The product of the matrices in the last two dimensions, or of vectors, with broadcasting."""
     left = nn.expand_dims(x, 0, f"{call.name}.row") if x.rank == 1 else x
     right = nn.expand_dims(y, -1, f"{call.name}.column") if y.rank == 1 else y
     if right.rank == 2 and left.rank > 2:
@@ -111,21 +111,21 @@ def matmul(call: Call, x: Tensor, y: Tensor) -> Tensor:
         sums = nn.matmul(rows, right, dtype=accumulator(x.dtype), name=f"{call.name}.sum")
     else:
         sums = _batched(call, left, right)
-    return converted(reshaped(sums, call.shape, f"{call.name}.shaped"), call.dtype, call.name)
+    return to_dtype(reshape(sums, call.shape, f"{call.name}.shaped"), call.dtype, call.name)
 
 
 def _batched(call: Call, x: Tensor, y: Tensor) -> Tensor:
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    k, wide = reduce_axis(x.shape[-1], "k"), accumulator(x.dtype)
+    k, acc_dtype = reduce_axis(x.shape[-1], "k"), accumulator(x.dtype)
 
-    def part(tensor: Tensor, at: Sequence[Index], last: tuple[Index, Index]) -> tuple[Index | int, ...]:
-        batch_index = at[len(at) - tensor.rank + 2 :]
+    def index_of(tensor: Tensor, batch_index: Sequence[Index], last: tuple[Index, Index]) -> tuple[Index | int, ...]:
+        batch_index = batch_index[len(batch_index) - tensor.rank + 2 :]
         first = [0 if n == 1 else index for n, index in zip(tensor.shape[:-2], batch_index, strict=True)]
         return (*first, *last)
 
     def element(*at: Index) -> Reduce:
         *first, m, n = at
-        left, right = x[part(x, first, (m, k))], y[part(y, first, (k, n))]
-        return e.sum(e.cast(left, wide) * e.cast(right, wide), axis=k)
+        left, right = x[index_of(x, first, (m, k))], y[index_of(y, first, (k, n))]
+        return e.sum(e.cast(left, acc_dtype) * e.cast(right, acc_dtype), axis=k)
 
     return compute((*batch, x.shape[-2], y.shape[-1]), element, f"{call.name}.sum")

@@ -1,15 +1,15 @@
-"""Convolutions of one to three dimensions, and transposed ones."""
+"""Convolutions of one to three dimensions, also transposed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.frontends.torch.operators.elements import converted, each
+from compiler.frontends.torch.operators.elements import per_dim, to_dtype
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
 from compiler.te.tensor import Tensor
 
-_PLAIN = {1: nn.conv1d, 2: nn.conv2d, 3: nn.conv3d}
+_DIRECT = {1: nn.conv1d, 2: nn.conv2d, 3: nn.conv3d}
 _TRANSPOSED = {1: nn.conv1d_transpose, 2: nn.conv2d_transpose, 3: nn.conv3d_transpose}
 
 
@@ -26,17 +26,17 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Tensor:
-    """Windows of an image times filters, or their transposed map."""
+    """A convolution, transposed convolution or depthwise convolution."""
     rank = weight.rank - 2
     if x.rank != weight.rank:
         raise Unsupported("an image without a batch dimension")
-    steps, borders, spread = (each(values, rank) for values in (stride, padding, dilation))
+    steps, pads, dilations = (per_dim(values, rank) for values in (stride, padding, dilation))
     if transposed:
-        extra = each(output_padding, rank)
+        extra = per_dim(output_padding, rank)
         build = _TRANSPOSED[rank]
-        convolved = build(x, weight, bias, steps, borders, extra, spread, groups, name=call.name)
+        convolved = build(x, weight, bias, steps, pads, extra, dilations, groups, name=call.name)
     elif rank == 2 and groups == x.shape[1] > 1:
-        convolved = nn.depthwise_conv2d(x, weight, bias, steps, borders, spread, name=call.name)
+        convolved = nn.depthwise_conv2d(x, weight, bias, steps, pads, dilations, name=call.name)
     else:
-        convolved = _PLAIN[rank](x, weight, bias, steps, borders, spread, groups, name=call.name)
-    return converted(convolved, call.dtype, call.name)
+        convolved = _DIRECT[rank](x, weight, bias, steps, pads, dilations, groups, name=call.name)
+    return to_dtype(convolved, call.dtype, call.name)

@@ -1,4 +1,4 @@
-"""Distances of rows, and places among sorted numbers and bins."""
+"""Distances of rows, binary search, histograms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from compiler.frontends.torch.operators.elements import Operand, converted, filled, flattened, pointwise, read, working
+from compiler.frontends.torch.operators.elements import Operand, fill, flatten, pointwise, read, to_dtype, wide_dtype
 from compiler.frontends.torch.operators.reduction import vector_norm
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
@@ -19,63 +19,63 @@ from compiler.te.index import Index
 from compiler.te.tensor import Tensor, reduce_axis
 from compiler.types.elements import is_float
 
-SEARCHED = 256
-"""The most bounds that each number is compared with: beyond, torch's search is faster."""
+MAX_BOUNDS = 256
+"""The most bounds for a search by comparison with all: beyond, torch's search is faster."""
 
 
 @operator("_cdist_forward")
 def cdist(call: Call, x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -> Tensor:
-    """The p-norm of the difference of each row of x and each of y."""
+    """The p-norm of the difference of each row of x and each row of y."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
 
     def difference(*at: Index) -> Expr:
         *first, i, j, k = at
-        left = read(x, (*first, i, k), working(x.dtype))
-        return left - read(y, (*first, j, k), working(x.dtype))
+        left = read(x, (*first, i, k), wide_dtype(x.dtype))
+        return left - read(y, (*first, j, k), wide_dtype(x.dtype))
 
     shape = (*batch, x.shape[-2], y.shape[-2], x.shape[-1])
     return _distance(call, compute(shape, difference, f"{call.name}.differences"), p)
 
 
 def _distance(call: Call, differences: Tensor, p: float) -> Tensor:
-    """The p-norm of rows; that of order 0, which counts what is not zero, is NaN where a row has one."""
+    """The p-norm of rows; for p = 0 the number of non-zero elements, NaN for a row with a NaN."""
     if p != 0:
         return vector_norm(call, differences, p, [-1])
-    wide = Call(f"{call.name}.counted", (differences.shape,), (differences.dtype,), differences.dtype)
-    counted = pointwise(wide, lambda v: e.select(e.equal(v, v), e.cast(e.not_equal(v, 0), v.dtype), v), differences)
-    return vector_norm(call, counted, 1, [-1])
+    inner = Call(f"{call.name}.counted", (differences.shape,), (differences.dtype,), differences.dtype)
+    ones = pointwise(inner, lambda v: e.select(e.equal(v, v), e.cast(e.not_equal(v, 0), v.dtype), v), differences)
+    return vector_norm(call, ones, 1, [-1])
 
 
 @operator("_pdist_forward")
 def pdist(call: Call, x: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norm of the difference of each two rows."""
+    """The p-norm of the difference of each pair of rows."""
     pairs = np.triu_indices(x.shape[0], 1)
     left, right = (
         nn.gather(x, constant(np.ascontiguousarray(rows), "i64", f"{call.name}.rows{n}"), 0, name=f"{call.name}.row{n}")
         for n, rows in enumerate(pairs)
     )
-    wide = Call(f"{call.name}.differences", (left.shape,), (working(x.dtype),), working(x.dtype))
-    return _distance(call, pointwise(wide, lambda a, b: a - b, left, right), p)
+    differences_call = Call(f"{call.name}.differences", (left.shape,), (wide_dtype(x.dtype),), wide_dtype(x.dtype))
+    return _distance(call, pointwise(differences_call, lambda a, b: a - b, left, right), p)
 
 
 @operator("dist")
 def dist(call: Call, x: Tensor, y: Tensor, p: float = 2) -> Tensor:
     """The p-norm of the difference of two tensors."""
-    shape, wide = np.broadcast_shapes(x.shape, y.shape), working(call.dtype)
-    differences = Call(f"{call.name}.differences", (shape,), (wide,), wide)
+    shape, calc_dtype = np.broadcast_shapes(x.shape, y.shape), wide_dtype(call.dtype)
+    differences = Call(f"{call.name}.differences", (shape,), (calc_dtype,), calc_dtype)
     return vector_norm(call, pointwise(differences, lambda a, b: a - b, x, y), p)
 
 
-def _place(call: Call, x: Tensor, bound: Callable[..., Expr], count: int, right: bool) -> Tensor:
-    """How many bounds are not above, or not behind, each number; NaN stands behind all."""
-    if count > SEARCHED:
-        raise Unsupported(f"a search among {count} bounds; up to {SEARCHED} are compared")
+def _search(call: Call, x: Tensor, bound: Callable[..., Expr], count: int, right: bool) -> Tensor:
+    """The number of bounds below each number (or not above, with `right`); NaN is above all."""
+    if count > MAX_BOUNDS:
+        raise Unsupported(f"a search among {count} bounds; up to {MAX_BOUNDS} are compared")
     k = reduce_axis(count, "k")
 
     def element(*i: Index) -> Reduce:
-        value, limit = x[i], bound(i, k)
-        behind = limit > value if right else limit >= value
-        return e.sum(e.cast(~behind, call.dtype), axis=k)
+        value, bound_value = x[i], bound(i, k)
+        is_after = bound_value > value if right else bound_value >= value
+        return e.sum(e.cast(~is_after, call.dtype), axis=k)
 
     return compute(call.shape, element, call.name)
 
@@ -83,8 +83,8 @@ def _place(call: Call, x: Tensor, bound: Callable[..., Expr], count: int, right:
 @operator("bucketize.Tensor")
 def bucketize(call: Call, x: Tensor, bounds: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The bin of each number among sorted bounds."""
-    common = converted(bounds, x.dtype, f"{call.name}.bounds")
-    return _place(call, x, lambda i, k: common[k], bounds.shape[0], right)
+    typed_bounds = to_dtype(bounds, x.dtype, f"{call.name}.bounds")
+    return _search(call, x, lambda i, k: typed_bounds[k], bounds.shape[0], right)
 
 
 @operator("searchsorted.Tensor", "searchsorted.Scalar")
@@ -98,22 +98,22 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where each number would be put in among sorted bounds, of each row."""
-    values = x if isinstance(x, Tensor) else filled((), x, bounds.dtype, f"{call.name}.value")
+    """The insertion index of each number into sorted bounds, for each row."""
+    values = x if isinstance(x, Tensor) else fill((), x, bounds.dtype, f"{call.name}.value")
     ordered = bounds if sorter is None else nn.take_along_axis(bounds, sorter, -1, name=f"{call.name}.sorted")
-    ordered = converted(ordered, values.dtype, f"{call.name}.bounds")
+    ordered = to_dtype(ordered, values.dtype, f"{call.name}.bounds")
     bound = (lambda i, k: ordered[k]) if bounds.rank == 1 else (lambda i, k: ordered[(*i[:-1], k)])
-    return _place(call, values, bound, bounds.shape[-1], right or side == "right")
+    return _search(call, values, bound, bounds.shape[-1], right or side == "right")
 
 
 @operator("histogram.bins_tensor")
 def histogram(
     call: Call, x: Tensor, edges: Tensor, *, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """How many numbers, or how much weight, each bin has, the last one with its upper edge."""
+    """The number of elements, or their weight, in each bin; the last bin includes its upper edge."""
     counts = _binned(call, x, lambda b: edges[b], edges.shape[0] - 1, weight)
     if not density:
-        return converted(counts, call.dtype, call.name), edges
+        return to_dtype(counts, call.dtype, call.name), edges
     total = nn.sum(counts, name=f"{call.name}.total")
 
     def element(b: Index) -> Expr:
@@ -133,56 +133,55 @@ def histogram_of_count(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The same of equal bins, between two numbers or the extremes of all."""
+    """A histogram of equal bins, in a range or between the extremes."""
     return histogram(call, x, _edges(call, x, bins, range, 0.5), weight=weight, density=density)
 
 
 @operator("histc")
 def histc(call: Call, x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many numbers each of equal bins has, between two numbers or the extremes of all."""
+    """The number of elements in each of equal bins, in a range or between the extremes."""
     if not is_float(x.dtype):
         raise Unsupported("a histogram of integers")
     edges = _edges(call, x, bins, None if min == max else (min, max), 1.0)
-    return converted(_binned(call, x, lambda b: edges[b], bins, None), call.dtype, call.name)
+    return to_dtype(_binned(call, x, lambda b: edges[b], bins, None), call.dtype, call.name)
 
 
-def _edges(call: Call, x: Tensor, bins: int, between: Sequence[float] | None, margin: float) -> Tensor:
-    """Edges of equal bins, counted from both ends as torch's linspace does; of equal extremes a margin to both
-    sides."""
-    if between is None:
-        flat = flattened(x, f"{call.name}.flat")
+def _edges(call: Call, x: Tensor, bins: int, limits: Sequence[float] | None, margin: float) -> Tensor:
+    """Edges of equal bins, computed from both ends as in torch's linspace; equal extremes get a margin on each side."""
+    if limits is None:
+        flat = flatten(x, f"{call.name}.flat")
         low, high = nn.min(flat, name=f"{call.name}.low"), nn.max(flat, name=f"{call.name}.high")
     else:
         low, high = (
-            filled((), n, x.dtype, f"{call.name}.{label}") for n, label in zip(between, ("low", "high"), strict=True)
+            fill((), n, x.dtype, f"{call.name}.{label}") for n, label in zip(limits, ("low", "high"), strict=True)
         )
 
     def element(b: Index) -> Expr:
         first: Expr = low[()]
         last: Expr = high[()]
-        level = e.equal(first, last)
-        first, last = e.select(level, first - margin, first), e.select(level, last + margin, last)
+        is_degenerate = e.equal(first, last)
+        first, last = e.select(is_degenerate, first - margin, first), e.select(is_degenerate, last + margin, last)
         step = (last - first) * (1.0 / bins) if bins & (bins - 1) == 0 else (last - first) / float(bins)
-        ahead = first + step * e.cast(b, x.dtype)
-        behind = last - step * e.cast(bins - b, x.dtype)
-        return e.select(e.cast(b, "i64") < (bins + 1) // 2, ahead, behind)
+        from_low = first + step * e.cast(b, x.dtype)
+        from_high = last - step * e.cast(bins - b, x.dtype)
+        return e.select(e.cast(b, "i64") < (bins + 1) // 2, from_low, from_high)
 
     return compute((bins + 1,), element, f"{call.name}.edges")
 
 
 def _binned(call: Call, x: Tensor, edge: Callable[[Index], Expr], bins: int, weight: Tensor | None) -> Tensor:
-    count, wide = math.prod(x.shape), working(call.dtype)
+    count, calc_dtype = math.prod(x.shape), wide_dtype(call.dtype)
     flat = nn.reshape(x, (count,), f"{call.name}.numbers")
-    shares = None if weight is None else nn.reshape(weight, (count,), f"{call.name}.weights")
-    if bins > SEARCHED:
-        raise Unsupported(f"a histogram of {bins} bins; up to {SEARCHED} are compared")
+    weights = None if weight is None else nn.reshape(weight, (count,), f"{call.name}.weights")
+    if bins > MAX_BOUNDS:
+        raise Unsupported(f"a histogram of {bins} bins; up to {MAX_BOUNDS} are compared")
     k = reduce_axis(count, "k")
 
     def element(b: Index) -> Reduce:
-        last = e.equal(e.cast(b, "i64"), e.const(bins - 1, "i64"))
+        is_last = e.equal(e.cast(b, "i64"), e.const(bins - 1, "i64"))
         upper = edge(b + 1)
-        inside = (flat[k] >= edge(b)) & ((flat[k] < upper) | (last & e.equal(flat[k], upper)))
-        share = e.const(1, wide) if shares is None else e.cast(shares[k], wide)
-        return e.sum(e.select(inside, share, e.const(0, wide)), axis=k)
+        inside = (flat[k] >= edge(b)) & ((flat[k] < upper) | (is_last & e.equal(flat[k], upper)))
+        element_weight = e.const(1, calc_dtype) if weights is None else e.cast(weights[k], calc_dtype)
+        return e.sum(e.select(inside, element_weight, e.const(0, calc_dtype)), axis=k)
 
     return compute((bins,), element, f"{call.name}.counts")

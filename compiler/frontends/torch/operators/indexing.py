@@ -1,11 +1,11 @@
-"""Reads at indices that a tensor holds."""
+"""Reads at data-dependent indices."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from compiler.frontends.torch.operators.elements import dimension, read, working
+from compiler.frontends.torch.operators.elements import dimension, read, wide_dtype
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
 from compiler.te import scalar as e
@@ -17,8 +17,8 @@ from compiler.te.nn.elementwise import read_at
 from compiler.te.tensor import TableRead, Tensor, reduce_axis
 from compiler.types.elements import INDICES
 
-BAGGED = 256
-"""The most rows that are compared with the ends of each bag: beyond, torch's loop is faster."""
+MAX_BAG_ROWS = 256
+"""The most rows of all bags together, each compared with the ends of each bag: beyond, torch's loop is faster."""
 
 
 @operator("embedding")
@@ -29,7 +29,7 @@ def embedding(call: Call, weight: Tensor, indices: Tensor, *options: object) -> 
 
 @operator("index_select")
 def index_select(call: Call, x: Tensor, dim: int, indices: Tensor) -> Tensor:
-    """Positions of a dimension that a vector lists."""
+    """The positions of a dimension listed in a vector."""
     if not x.rank:
         return x
     return nn.gather(x, indices, dimension(dim, x.rank), name=call.name)
@@ -37,11 +37,11 @@ def index_select(call: Call, x: Tensor, dim: int, indices: Tensor) -> Tensor:
 
 @operator("gather")
 def gather(call: Call, x: Tensor, dim: int, indices: Tensor, sparse_grad: bool = False) -> Tensor:
-    """An index of its own for each element, along a dimension."""
-    along = dimension(dim, x.rank)
+    """Elements at one index each along a dimension."""
+    axis = dimension(dim, x.rank)
 
     def element(*i: Index) -> TableRead:
-        return x.at(*i[:along], indices[i], *i[along + 1 :])
+        return x.at(*i[:axis], indices[i], *i[axis + 1 :])
 
     return te_gather(call.shape, element, call.name)
 
@@ -52,7 +52,7 @@ _GRID_PADDINGS = ("zeros", "border", "reflection")
 
 @operator("grid_sampler_2d", "grid_sampler_3d")
 def grid_sampler(call: Call, x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
-    """An image read at places that another tensor holds."""
+    """Sample an image at the coordinates in a grid."""
     return nn.grid_sample(x, grid, _GRID_MODES[mode], _GRID_PADDINGS[padding], align_corners, name=call.name)
 
 
@@ -69,39 +69,39 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> tuple[Tensor | None, ...]:
-    """The sum, mean or maximum of the rows of each bag; what gradients need has no te form."""
+    """The sum, mean or maximum of the rows of each bag; results for gradients have no te form."""
     count, bags = indices.shape[0], call.shape[0]
-    if count > BAGGED:
-        raise Unsupported(f"bags of {count} rows together; up to {BAGGED} are compared")
-    rows, wide = nn.embedding(indices, weight, name=f"{call.name}.rows"), working(weight.dtype)
+    if count > MAX_BAG_ROWS:
+        raise Unsupported(f"bags of {count} rows together; up to {MAX_BAG_ROWS} are compared")
+    rows, calc_dtype = nn.embedding(indices, weight, name=f"{call.name}.rows"), wide_dtype(weight.dtype)
     k = reduce_axis(count, "k")
 
-    def inside(b: Index) -> Expr:
-        place = e.cast(k, offsets.dtype)
+    def in_bag(b: Index) -> Expr:
+        position = e.cast(k, offsets.dtype)
         end = offsets[b + 1] if include_last_offset else e.select(b + 1 <= bags - 1, offsets[b + 1], count)
-        meets = (place >= offsets[b]) & (place < end)
-        return meets if padding_idx < 0 else meets & e.not_equal(indices[k], padding_idx)
+        is_inside = (position >= offsets[b]) & (position < end)
+        return is_inside if padding_idx < 0 else is_inside & e.not_equal(indices[k], padding_idx)
 
     def element(b: Index, d: Index) -> Reduce:
-        value = e.cast(rows[k, d], wide)
-        value = value if per_sample_weights is None else value * e.cast(per_sample_weights[k], wide)
+        value = e.cast(rows[k, d], calc_dtype)
+        value = value if per_sample_weights is None else value * e.cast(per_sample_weights[k], calc_dtype)
         if mode == 2:
-            return e.max(e.select(inside(b), value, e.const(-math.inf, wide)), axis=k)
-        return e.sum(e.select(inside(b), value, e.const(0, wide)), axis=k)
+            return e.max(e.select(in_bag(b), value, e.const(-math.inf, calc_dtype)), axis=k)
+        return e.sum(e.select(in_bag(b), value, e.const(0, calc_dtype)), axis=k)
 
     total = compute(call.shape, element, f"{call.name}.total")
-    counted = compute((bags,), lambda b: e.sum(e.cast(inside(b), wide), axis=k), f"{call.name}.count")
+    counted = compute((bags,), lambda b: e.sum(e.cast(in_bag(b), calc_dtype), axis=k), f"{call.name}.count")
 
     def bag(b: Index, d: Index) -> Expr:
         value: Expr = total[b, d]
         value = value / counted[b] if mode == 1 else value
-        return e.cast(value if mode == 0 else e.select(counted[b] > 0.0, value, e.const(0, wide)), call.dtype)
+        return e.cast(value if mode == 0 else e.select(counted[b] > 0.0, value, e.const(0, calc_dtype)), call.dtype)
 
     return compute(call.shape, bag, call.name), None, None, None
 
 
-def wrapped(indices: Tensor, size: int, name: str) -> Tensor:
-    """Indices, those below zero counted from the end."""
+def wrap_indices(indices: Tensor, size: int, name: str) -> Tensor:
+    """The indices, negative ones plus the extent, as i64."""
 
     def element(*i: Index) -> Expr:
         value = e.cast(read(indices, i, indices.dtype), "i64")
@@ -112,19 +112,19 @@ def wrapped(indices: Tensor, size: int, name: str) -> Tensor:
 
 @operator("index.Tensor")
 def index(call: Call, x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    """Elements at tensors of indices, which are broadcast; their dimensions stand where the first one was."""
-    given = [*indices, *[None] * (x.rank - len(indices))]
-    by_dimension = {d: t for d, t in enumerate(given) if t is not None}
+    """Elements at index tensors, which broadcast; their axes replace the first indexed one, or lead if not adjacent."""
+    padded_indices = [*indices, *[None] * (x.rank - len(indices))]
+    by_dimension = {d: t for d, t in enumerate(padded_indices) if t is not None}
     if any(t.dtype not in INDICES for t in by_dimension.values()):
         raise Unsupported("an index by truth values: the shape depends on them")
-    places = {d: wrapped(t, x.shape[d], f"{call.name}.at{d}") for d, t in by_dimension.items()}
-    rank = max(t.rank for t in places.values())
-    together = sorted(places) == list(range(min(places), max(places) + 1))
-    first = min(places) if together else 0
+    wrapped = {d: wrap_indices(t, x.shape[d], f"{call.name}.at{d}") for d, t in by_dimension.items()}
+    rank = max(t.rank for t in wrapped.values())
+    is_adjacent = sorted(wrapped) == list(range(min(wrapped), max(wrapped) + 1))
+    first = min(wrapped) if is_adjacent else 0
 
     def element(*i: Index) -> TableRead:
         table_index, plain_index = i[first : first + rank], [*i[:first], *i[first + rank :]]
-        at = [read_at(places[d], table_index) if d in places else plain_index.pop(0) for d in range(x.rank)]
-        return x.at(*at)
+        position = [read_at(wrapped[d], table_index) if d in wrapped else plain_index.pop(0) for d in range(x.rank)]
+        return x.at(*position)
 
     return te_gather(call.shape, element, call.name)

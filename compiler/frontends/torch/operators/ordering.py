@@ -1,99 +1,99 @@
-"""Sorting, the greatest elements, sums and products up to a place."""
+"""Sorting, top-k, medians, prefix sums and products."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.frontends.torch.operators.elements import converted, dimension, filled, flattened, reshaped, working
+from compiler.frontends.torch.operators.elements import dimension, fill, flatten, reshape, to_dtype, wide_dtype
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
 from compiler.te.tensor import Tensor
 from compiler.types.elements import is_float
 
-RANKED = 256
-"""The longest axis that is sorted by comparing each element with each: beyond, torch's sort is faster."""
-SCANNED = 4096
+MAX_SORTED = 256
+"""The longest axis sorted by comparing all pairs: beyond, torch's sort is faster."""
+MAX_SCANNED = 4096
 """The longest axis of a cumulative sum: beyond, torch's loop is faster."""
 
 
-def _enter_cumulative(name: str, scan: Callable[..., Tensor]) -> None:
-    """The sum or product of all elements up to each, along a dimension."""
+def _register_cumulative(name: str, scan: Callable[..., Tensor]) -> None:
+    """Register prefix sums or products along a dimension."""
 
     def convert(call: Call, x: Tensor, dim: int, dtype: object = None) -> Tensor:
         if not x.rank:
-            return converted(x, call.dtype, call.name)
-        along = dimension(dim, x.rank)
-        if x.shape[along] > SCANNED:
-            raise Unsupported(f"an axis of {x.shape[along]} elements; up to {SCANNED} are scanned")
-        wide = converted(x, working(call.dtype), f"{call.name}.wide")
-        return converted(scan(wide, along, name=f"{call.name}.scan"), call.dtype, call.name)
+            return to_dtype(x, call.dtype, call.name)
+        axis = dimension(dim, x.rank)
+        if x.shape[axis] > MAX_SCANNED:
+            raise Unsupported(f"an axis of {x.shape[axis]} elements; up to {MAX_SCANNED} are scanned")
+        typed = to_dtype(x, wide_dtype(call.dtype), f"{call.name}.wide")
+        return to_dtype(scan(typed, axis, name=f"{call.name}.scan"), call.dtype, call.name)
 
     operator(name)(convert)
 
 
-_enter_cumulative("cumsum", nn.cumsum)
-_enter_cumulative("cumprod", nn.cumprod)
+_register_cumulative("cumsum", nn.cumsum)
+_register_cumulative("cumprod", nn.cumprod)
 
 
-def _ranked(call: Call, x: Tensor, k: int, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
+def _topk(call: Call, x: Tensor, k: int, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
     if not x.rank:
-        return x, filled((), 0, "i64", f"{call.name}.place")
-    along = dimension(dim, x.rank)
-    if x.shape[along] > RANKED:
-        raise Unsupported(f"an axis of {x.shape[along]} elements; up to {RANKED} are sorted")
-    return nn.topk(x, k, along, largest, name=call.name)
+        return x, fill((), 0, "i64", f"{call.name}.place")
+    axis = dimension(dim, x.rank)
+    if x.shape[axis] > MAX_SORTED:
+        raise Unsupported(f"an axis of {x.shape[axis]} elements; up to {MAX_SORTED} are sorted")
+    return nn.topk(x, k, axis, largest, name=call.name)
 
 
 @operator("topk")
 def topk(
     call: Call, x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """The greatest or least elements along a dimension, and where they are."""
-    return _ranked(call, x, k, dim, largest)
+    """The greatest or least elements along a dimension, and their indices."""
+    return _topk(call, x, k, dim, largest)
 
 
 @operator("kthvalue")
 def kthvalue(call: Call, x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The k-th least element along a dimension, NaN being the greatest, and where it is."""
+    """The k-th least element along a dimension, and its index; NaN is greatest."""
     if not x.rank:
-        return _ranked(call, x, 1, dim, False)
-    along = dimension(dim, x.rank)
-    values, places = _ranked(call, x, k, dim, False)
-    return _last(call, values, along, 0), _last(call, places, along, 1)
+        return _topk(call, x, 1, dim, False)
+    axis = dimension(dim, x.rank)
+    values, indices = _topk(call, x, k, dim, False)
+    return _last_element(call, values, axis, 0), _last_element(call, indices, axis, 1)
 
 
-def _last(call: Call, x: Tensor, along: int, position: int) -> Tensor:
+def _last_element(call: Call, x: Tensor, axis: int, position: int) -> Tensor:
     """The last element along a dimension."""
-    ends = [n - 1 if d == along else 0 for d, n in enumerate(x.shape)]
-    only = nn.slice(x, ends, list(x.shape), name=f"{call.name}.{position}.last")
-    return reshaped(only, call.shapes[position], call.name)
+    ends = [n - 1 if d == axis else 0 for d, n in enumerate(x.shape)]
+    last = nn.slice(x, ends, list(x.shape), name=f"{call.name}.{position}.last")
+    return reshape(last, call.shapes[position], call.name)
 
 
 @operator("median.dim")
-def median_of(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The middle element along a dimension, of two the lesser, or a NaN if there is one, and where it is."""
+def median_along(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The lower median along a dimension, or a NaN if there is one, and its index."""
     if not x.rank:
-        return _ranked(call, x, 1, dim, False)
-    along = dimension(dim, x.rank)
-    value, place = kthvalue(call, x, (x.shape[along] + 1) // 2, dim, keepdim)
+        return _topk(call, x, 1, dim, False)
+    axis = dimension(dim, x.rank)
+    value, index = kthvalue(call, x, (x.shape[axis] + 1) // 2, dim, keepdim)
     if not is_float(x.dtype):
-        return value, place
-    top, where = _ranked(Call(f"{call.name}.top", call.shapes, call.dtypes, call.common), x, 1, dim, True)
-    greatest, at = (nn.reshape(t, value.shape, f"{t.name}.shown") for t in (top, where))
+        return value, index
+    top, top_index = _topk(Call(f"{call.name}.top", call.shapes, call.dtypes, call.common), x, 1, dim, True)
+    greatest, nan_index = (nn.reshape(t, value.shape, f"{t.name}.shown") for t in (top, top_index))
     nan = nn.isnan(greatest, name=f"{call.name}.nan")
-    return nn.where(nan, greatest, value, name=call.name), nn.where(nan, at, place, name=f"{call.name}.place")
+    return nn.where(nan, greatest, value, name=call.name), nn.where(nan, nan_index, index, name=f"{call.name}.place")
 
 
 @operator("median")
 def median(call: Call, x: Tensor) -> Tensor:
-    """The middle of all elements, of two the lesser, or NaN if there is one."""
+    """The lower median of all elements, or a NaN if there is one."""
     both = Call(call.name, (call.shape, call.shape), (call.dtype, "i64"), call.common)
-    return median_of(both, flattened(x, f"{call.name}.flat"), 0)[0]
+    return median_along(both, flatten(x, f"{call.name}.flat"), 0)[0]
 
 
 @operator("sort", "sort.stable")
 def sort(
     call: Call, x: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The elements along a dimension in order, equal ones in theirs, and where they were."""
-    return _ranked(call, x, x.shape[dimension(dim, x.rank)] if x.rank else 1, dim, descending)
+    """The elements along a dimension, sorted stably, and their indices."""
+    return _topk(call, x, x.shape[dimension(dim, x.rank)] if x.rank else 1, dim, descending)

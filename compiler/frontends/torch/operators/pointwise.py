@@ -1,4 +1,4 @@
-"""Arithmetic, mathematics and comparisons, element by element."""
+"""Elementwise arithmetic, mathematics and comparisons."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from compiler.dialects.mathematics import ELEMENTARY
-from compiler.frontends.torch.operators.elements import Operand, converted, narrowed, pointwise, promoted, read
+from compiler.frontends.torch.operators.elements import Operand, pointwise, promote, read, round_to, to_dtype
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import scalar as e
 from compiler.te.compute import compute
@@ -22,7 +22,7 @@ def _function(name: str) -> Callable[[Expr], Expr]:
 
 
 def _exact(formula: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
-    """A function that rounds floats; integers stay as they are."""
+    """A rounding function that leaves integers unchanged."""
     return lambda x: formula(x) if is_float(x.dtype) else x
 
 
@@ -49,55 +49,55 @@ _UNARY: dict[str, Callable[[Expr], Scalar]] = {
 }
 
 
-def _enter_unary(name: str, formula: Callable[[Expr], Scalar]) -> None:
+def _register_unary(name: str, formula: Callable[[Expr], Scalar]) -> None:
     operator(name)(lambda call, x: pointwise(call, formula, x))
 
 
 for _name, _formula in _UNARY.items():
-    _enter_unary(_name, _formula)
+    _register_unary(_name, _formula)
 
 
 @operator("gelu")
 def gelu(call: Call, x: Tensor, approximate: str = "none") -> Tensor:
-    """x times the normal distribution's function at x, or its approximation by tanh."""
+    """x times the normal distribution function of x, or its tanh approximation."""
     return pointwise(call, formulas.gelu if approximate == "none" else formulas.gelu_tanh, x)
 
 
 @operator("hardtanh", "clamp")
 def clamp(call: Call, x: Tensor, low: float | None = None, high: float | None = None, **named: float | None) -> Tensor:
-    """Between two numbers."""
+    """min(max(x, low), high) with numbers."""
     low, high = named.get("min", named.get("min_val", low)), named.get("max", named.get("max_val", high))
     return clamp_tensor(call, x, low, high)
 
 
 @operator("clamp.Tensor")
 def clamp_tensor(call: Call, x: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
-    """Between two tensors."""
+    """min(max(x, min), max) with tensors."""
     bounds = [bound for bound in (min, max) if bound is not None]
 
-    def formula(v: Expr, *given: Expr) -> Expr:
-        left = list(given)
-        v = v if min is None else e.maximum(v, left.pop(0))
-        return v if max is None else e.minimum(v, left.pop(0))
+    def formula(v: Expr, *bound_values: Expr) -> Expr:
+        remaining = list(bound_values)
+        v = v if min is None else e.maximum(v, remaining.pop(0))
+        return v if max is None else e.minimum(v, remaining.pop(0))
 
     return pointwise(call, formula, x, *bounds)
 
 
 @operator("elu")
 def elu(call: Call, x: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
-    """x, or alpha (exp x - 1) where x is below 0."""
+    """x if x > 0 else alpha (exp(x) - 1)."""
     return pointwise(call, lambda v: formulas.elu(v, alpha, scale, input_scale), x)
 
 
 @operator("leaky_relu")
 def leaky_relu(call: Call, x: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """x, or a part of it where it is below 0."""
+    """x if x > 0 else x * negative_slope."""
     return pointwise(call, lambda v: e.select(v > 0, v, v * negative_slope), x)
 
 
 @operator("softplus")
 def softplus(call: Call, x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """log(1 + exp(beta x)) / beta, x where beta x is beyond the threshold."""
+    """log(1 + exp(beta x)) / beta; x if beta x exceeds the threshold."""
 
     def formula(v: Expr) -> Expr:
         scaled = v * beta
@@ -106,7 +106,7 @@ def softplus(call: Call, x: Tensor, beta: float = 1.0, threshold: float = 20.0) 
     return pointwise(call, formula, x)
 
 
-def _joined(
+def _binary(
     call: Call,
     formula: Callable[[Expr, Expr], Scalar],
     x: Operand,
@@ -114,30 +114,30 @@ def _joined(
     exact: Sequence[int] = (),
     dtype: str | None = None,
 ) -> Tensor:
-    """A formula of two operands in a dtype, by default the result's; `exact` are those `promoted` as they are."""
+    """A formula of two operands in a dtype (default the result's); `exact` lists operands that are not converted."""
     common = dtype or call.dtype
-    operands = (promoted(operand, common, f"{call.name}.{n}", n in exact) for n, operand in enumerate((x, y)))
+    operands = (promote(operand, common, f"{call.name}.{n}", n in exact) for n, operand in enumerate((x, y)))
     return pointwise(call, formula, *operands, dtype=common)
 
 
 @operator("add.Tensor", "add.Scalar")
 def add(call: Call, x: Operand, y: Operand, alpha: float = 1) -> Tensor:
     """x + alpha y."""
-    factor = narrowed(alpha, call.dtype)
-    return _joined(call, lambda a, b: a + (b if factor == 1 else b * factor), x, y)
+    factor = round_to(alpha, call.dtype)
+    return _binary(call, lambda a, b: a + (b if factor == 1 else b * factor), x, y)
 
 
 @operator("sub.Tensor", "sub.Scalar")
 def sub(call: Call, x: Operand, y: Operand, alpha: float = 1) -> Tensor:
     """x - alpha y."""
-    factor = narrowed(alpha, call.dtype)
-    return _joined(call, lambda a, b: a - (b if factor == 1 else b * factor), x, y)
+    factor = round_to(alpha, call.dtype)
+    return _binary(call, lambda a, b: a - (b if factor == 1 else b * factor), x, y)
 
 
 @operator("mul.Tensor", "mul.Scalar")
 def mul(call: Call, x: Operand, y: Operand) -> Tensor:
     """x y."""
-    return _joined(call, lambda a, b: a * b, x, y, exact=(0, 1))
+    return _binary(call, lambda a, b: a * b, x, y, exact=(0, 1))
 
 
 @operator("div.Tensor", "div.Scalar")
@@ -145,7 +145,7 @@ def div(call: Call, x: Operand, y: Operand) -> Tensor:
     """x / y."""
     if isinstance(y, int | float) and y and math.frexp(y)[0] == 0.5:  # a power of two: its reciprocal is exact
         return pointwise(call, lambda a: a * (1.0 / y), x)
-    return _joined(call, lambda a, b: a / b, x, y, exact=(1,))
+    return _binary(call, lambda a, b: a / b, x, y, exact=(1,))
 
 
 @operator("addcdiv")
@@ -156,21 +156,21 @@ def addcdiv(call: Call, x: Tensor, y: Tensor, z: Tensor, value: float = 1) -> Te
 
 @operator("div.Tensor_mode", "div.Scalar_mode")
 def div_mode(call: Call, x: Operand, y: Operand, rounding_mode: str | None = None) -> Tensor:
-    """x / y, narrowed down or towards zero."""
+    """x / y, rounded down or towards zero."""
     if rounding_mode is None:
         return div(call, x, y)
     _check_divisor(call, y)
     if rounding_mode == "floor":
-        return _joined(call, lambda a, b: a // b, x, y, exact=(1,))
+        return _binary(call, lambda a, b: a // b, x, y, exact=(1,))
     if not is_float(call.dtype):
-        return _joined(call, e.truncdiv, x, y)
+        return _binary(call, e.truncdiv, x, y)
     by_number = not isinstance(y, Tensor) or not y.rank
 
-    def truncated(a: Expr, b: Expr) -> Expr:
-        """The quotient by a tensor is narrowed to the dtype before."""
+    def truncate(a: Expr, b: Expr) -> Expr:
+        """Truncate the quotient, rounded to the dtype first if the divisor is a tensor."""
         return e.trunc(a / b if by_number else e.cast(e.cast(a / b, call.dtype), a.dtype))
 
-    return _joined(call, truncated, x, y, exact=(1,))
+    return _binary(call, truncate, x, y, exact=(1,))
 
 
 def _check_divisor(call: Call, y: Operand) -> None:
@@ -180,21 +180,21 @@ def _check_divisor(call: Call, y: Operand) -> None:
 
 @operator("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor")
 def remainder(call: Call, x: Operand, y: Operand) -> Tensor:
-    """What division leaves, with the sign of the divisor; no rest has that of the dividend."""
+    """The remainder with the divisor's sign; a zero has the dividend's sign."""
     _check_divisor(call, y)
 
     def formula(a: Expr, b: Expr) -> Expr:
-        rest = a % b
-        return e.select(e.equal(rest, 0.0), e.copysign(rest, a), rest) if is_float(a.dtype) else rest
+        value = a % b
+        return e.select(e.equal(value, 0.0), e.copysign(value, a), value) if is_float(a.dtype) else value
 
-    return _joined(call, formula, x, y)
+    return _binary(call, formula, x, y)
 
 
 @operator("fmod.Tensor", "fmod.Scalar")
 def fmod(call: Call, x: Operand, y: Operand) -> Tensor:
-    """What division leaves, with the sign of the dividend."""
+    """The remainder with the dividend's sign."""
     _check_divisor(call, y)
-    return _joined(call, e.fmod if is_float(call.dtype) else e.truncmod, x, y)
+    return _binary(call, e.fmod if is_float(call.dtype) else e.truncmod, x, y)
 
 
 @operator("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
@@ -206,7 +206,7 @@ def pow(call: Call, x: Operand, y: Operand) -> Tensor:
         return pointwise(call, _ROOTS[y], x)
     if not is_float(call.dtype) and isinstance(y, int | float) and y < 0:
         raise Unsupported("a power of integers below zero, where torch raises an error")
-    return _joined(call, e.pow, x, y)
+    return _binary(call, e.pow, x, y)
 
 
 _ROOTS: dict[float, Callable[[Expr], Expr]] = {0.5: e.sqrt, -0.5: e.rsqrt, -1: lambda a: 1.0 / a}
@@ -216,22 +216,22 @@ def _power(a: Expr, exponent: int) -> Expr:
     if exponent == 0:
         return e.const(1, a.dtype)
     half = _power(a, exponent // 2) if exponent > 1 else None
-    squared = a if half is None else half * half
-    return squared * a if half is not None and exponent % 2 else squared
+    square = a if half is None else half * half
+    return square * a if half is not None and exponent % 2 else square
 
 
 def _hypot(a: Expr, b: Expr) -> Expr:
-    """The length of (a, b), computed so that squares of large numbers stay finite."""
+    """sqrt(a^2 + b^2) without overflow of the squares."""
     longer, shorter = e.maximum(e.abs(a), e.abs(b)), e.minimum(e.abs(a), e.abs(b))
-    share = shorter / e.select(longer > 0.0, longer, 1.0)
-    return e.select(e.equal(longer, math.inf), math.inf, longer * e.sqrt(1.0 + share * share))
+    ratio = shorter / e.select(longer > 0.0, longer, 1.0)
+    return e.select(e.equal(longer, math.inf), math.inf, longer * e.sqrt(1.0 + ratio * ratio))
 
 
-def _unless_nan(a: Expr, b: Expr, both: Expr) -> Expr:
-    """Both joined, or the one beside a NaN."""
+def _unless_nan(a: Expr, b: Expr, joint: Expr) -> Expr:
+    """`joint`, or the other operand if one is NaN."""
     if not is_float(a.dtype):
-        return both
-    return e.select(e.not_equal(a, a), b, e.select(e.not_equal(b, b), a, both))
+        return joint
+    return e.select(e.not_equal(a, a), b, e.select(e.not_equal(b, b), a, joint))
 
 
 _BINARY: dict[str, Callable[[Expr, Expr], Scalar]] = {
@@ -249,17 +249,17 @@ _EXACT: dict[tuple[str, ...], Callable[[Expr, Expr], Scalar]] = {
     ("__rshift__.Scalar", "__rshift__.Tensor"): lambda a, b: a >> b,
     ("bitwise_right_shift.Tensor", "bitwise_right_shift.Tensor_Scalar"): lambda a, b: a >> b,
 }
-"""Operators whose operands are not rounded to the common dtype before."""
+"""Operators whose operands are not converted to the common dtype."""
 
 
-def _enter_binary(names: Sequence[str], formula: Callable[[Expr, Expr], Scalar], join: Callable[..., Tensor]) -> None:
-    operator(*names)(lambda call, x, y: join(call, formula, x, y))
+def _register_binary(names: Sequence[str], formula: Callable[..., Scalar], apply: Callable[..., Tensor]) -> None:
+    operator(*names)(lambda call, x, y: apply(call, formula, x, y))
 
 
 for _name, _joint in _BINARY.items():
-    _enter_binary([_name], _joint, _joined)
+    _register_binary([_name], _joint, _binary)
 for _names, _joint in _EXACT.items():
-    _enter_binary(_names, _joint, pointwise)
+    _register_binary(_names, _joint, pointwise)
 
 _RELATIONS: dict[str, Callable[[Expr, Expr], Scalar]] = {
     "eq": e.equal,
@@ -271,63 +271,63 @@ _RELATIONS: dict[str, Callable[[Expr, Expr], Scalar]] = {
 }
 
 
-def _enter_relation(name: str, relation: Callable[[Expr, Expr], Scalar]) -> None:
+def _register_relation(name: str, relation: Callable[[Expr, Expr], Scalar]) -> None:
     def compare(call: Call, x: Tensor, y: Operand) -> Tensor:
-        return _joined(call, relation, x, y, dtype=call.common)
+        return _binary(call, relation, x, y, dtype=call.common)
 
     operator(f"{name}.Tensor", f"{name}.Scalar")(compare)
 
 
 for _name, _relation in _RELATIONS.items():
-    _enter_relation(_name, _relation)
+    _register_relation(_name, _relation)
 
 
-def _truths(call: Call, formula: Callable[..., Expr], *operands: Operand) -> Tensor:
+def _logical(call: Call, formula: Callable[..., Expr], *operands: Operand) -> Tensor:
     def element(*at: Index) -> Expr:
-        return formula(*(e.cast(read(operand, at, _own(operand, "i1")), "i1") for operand in operands))
+        return formula(*(e.cast(read(operand, at, _dtype_of(operand, "i1")), "i1") for operand in operands))
 
     return compute(call.shape, element, call.name)
 
 
 @operator("logical_not")
 def logical_not(call: Call, x: Tensor) -> Tensor:
-    """Whether x is zero."""
-    return _truths(call, lambda a: ~a, x)
+    """An i1, true if x is zero."""
+    return _logical(call, lambda a: ~a, x)
 
 
-def _enter_bits(truth: str, bits: str, formula: Callable[[Expr, Expr], Expr]) -> None:
-    """An operator of truth values, what is not 0 among them, and the same bit by bit."""
+def _register_bitwise(logical_name: str, bitwise_name: str, formula: Callable[[Expr, Expr], Expr]) -> None:
+    """Register a logical operator, of operands as i1, and its bitwise form."""
 
-    def of_truths(call: Call, x: Operand, y: Operand) -> Tensor:
-        return _truths(call, formula, x, y)
+    def logical(call: Call, x: Operand, y: Operand) -> Tensor:
+        return _logical(call, formula, x, y)
 
-    def of_bits(call: Call, x: Operand, y: Operand) -> Tensor:
-        return of_truths(call, x, y) if call.dtype == "i1" else pointwise(call, formula, x, y)
+    def bitwise(call: Call, x: Operand, y: Operand) -> Tensor:
+        return logical(call, x, y) if call.dtype == "i1" else pointwise(call, formula, x, y)
 
-    operator(truth)(of_truths)
-    operator(*(f"{bits}.{kind}" for kind in ("Tensor", "Scalar", "Scalar_Tensor")))(of_bits)
+    operator(logical_name)(logical)
+    operator(*(f"{bitwise_name}.{kind}" for kind in ("Tensor", "Scalar", "Scalar_Tensor")))(bitwise)
 
 
-_enter_bits("logical_and", "bitwise_and", lambda a, b: a & b)
-_enter_bits("logical_or", "bitwise_or", lambda a, b: a | b)
-_enter_bits("logical_xor", "bitwise_xor", lambda a, b: a ^ b)
+_register_bitwise("logical_and", "bitwise_and", lambda a, b: a & b)
+_register_bitwise("logical_or", "bitwise_or", lambda a, b: a | b)
+_register_bitwise("logical_xor", "bitwise_xor", lambda a, b: a ^ b)
 
 
 @operator("bitwise_not")
 def bitwise_not(call: Call, x: Tensor) -> Tensor:
-    """All bits turned round, or not x of a truth value."""
+    """The bitwise complement; not x for an i1."""
     return logical_not(call, x) if call.dtype == "i1" else pointwise(call, lambda a: ~a, x)
 
 
 @operator("isnan")
 def isnan(call: Call, x: Tensor) -> Tensor:
-    """Whether x is no number."""
+    """An i1, true if x is NaN."""
     return pointwise(call, lambda a: e.not_equal(a, a), x, dtype=x.dtype)
 
 
 @operator("isinf")
 def isinf(call: Call, x: Tensor) -> Tensor:
-    """Whether x is infinite."""
+    """An i1, true if x is infinite."""
     if not is_float(x.dtype):
         return pointwise(call, lambda a: False, x, dtype="i1")
     return pointwise(call, lambda a: e.equal(e.abs(a), math.inf), x, dtype=x.dtype)
@@ -335,7 +335,7 @@ def isinf(call: Call, x: Tensor) -> Tensor:
 
 @operator("where.self")
 def where(call: Call, condition: Tensor, x: Operand, y: Operand) -> Tensor:
-    """x where the condition holds, else y."""
+    """x if the condition is true, else y."""
 
     def element(*at: Index) -> Expr:
         truth = read(condition, at, "i1")
@@ -346,15 +346,16 @@ def where(call: Call, condition: Tensor, x: Operand, y: Operand) -> Tensor:
 
 @operator("_to_copy", "to.dtype")
 def to_copy(call: Call, x: Tensor, *options: object, **named: object) -> Tensor:
-    """x as another dtype."""
-    return converted(x, call.dtype, call.name)
+    """x converted to a dtype."""
+    return to_dtype(x, call.dtype, call.name)
 
 
 @operator("copy")
 def copy(call: Call, x: Tensor, source: Operand, non_blocking: bool = False) -> Tensor:
-    """The elements of the source, broadcast and converted."""
-    return compute(call.shape, lambda *at: e.cast(read(source, at, _own(source, call.dtype)), call.dtype), call.name)
+    """The source, broadcast and converted."""
+    dtype = _dtype_of(source, call.dtype)
+    return compute(call.shape, lambda *i: e.cast(read(source, i, dtype), call.dtype), call.name)
 
 
-def _own(operand: Operand, dtype: str) -> str:
+def _dtype_of(operand: Operand, dtype: str) -> str:
     return operand.dtype if isinstance(operand, Tensor) else dtype

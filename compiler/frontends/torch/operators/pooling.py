@@ -1,10 +1,10 @@
-"""Maxima and means over windows."""
+"""Max and average pooling."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.frontends.torch.operators.elements import each, shaped
+from compiler.frontends.torch.operators.elements import per_dim, result
 from compiler.frontends.torch.table import Call, operator
 from compiler.te import nn
 from compiler.te.nn.adaptive import adaptive_max_pool_with_places
@@ -15,11 +15,11 @@ _AVG = {1: nn.avg_pool1d, 2: nn.avg_pool2d, 3: nn.avg_pool3d}
 
 
 def _batched(call: Call, x: Tensor, rank: int) -> Tensor:
-    """The image with a batch dimension."""
+    """The image, with a batch dimension of extent 1 if it has none."""
     return x if x.rank == rank + 2 else nn.expand_dims(x, 0, f"{call.name}.batch")
 
 
-def _enter_max(rank: int) -> None:
+def _register_max_pool(rank: int) -> None:
     def convert(
         call: Call,
         x: Tensor,
@@ -29,18 +29,18 @@ def _enter_max(rank: int) -> None:
         dilation: Sequence[int] = (1,),
         ceil_mode: bool = False,
     ) -> tuple[Tensor, ...]:
-        sizes, images = each(kernel, rank), _batched(call, x, rank)
-        steps = each(stride, rank) if stride else sizes
-        window = (sizes, steps, each(padding, rank), each(dilation, rank), ceil_mode)
+        sizes, images = per_dim(kernel, rank), _batched(call, x, rank)
+        steps = per_dim(stride, rank) if stride else sizes
+        window = (sizes, steps, per_dim(padding, rank), per_dim(dilation, rank), ceil_mode)
         values = _MAX[rank](images, *window, name=call.name)
-        _, places = nn.max_pool_with_places(images, *window, name=f"{call.name}.places")
-        return shaped(call, values), shaped(call, places, 1)
+        _, indices = nn.max_pool_with_places(images, *window, name=f"{call.name}.places")
+        return result(call, values), result(call, indices, 1)
 
-    convert.__doc__ = "The greatest of each window, and its place in the image."
+    convert.__doc__ = "The maximum of each window, and its index in the image."
     operator(f"max_pool{rank}d_with_indices")(convert)
 
 
-def _enter_avg(rank: int) -> None:
+def _register_avg_pool(rank: int) -> None:
     def convert(
         call: Call,
         x: Tensor,
@@ -51,37 +51,37 @@ def _enter_avg(rank: int) -> None:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Tensor:
-        sizes, images = each(kernel, rank), _batched(call, x, rank)
-        steps = each(stride, rank) if stride else sizes
-        borders = each(padding, rank)
+        sizes, images = per_dim(kernel, rank), _batched(call, x, rank)
+        steps = per_dim(stride, rank) if stride else sizes
+        pads = per_dim(padding, rank)
         averages = _AVG[rank](
-            images, sizes, steps, borders, count_include_pad, 1, ceil_mode, divisor_override, name=call.name
+            images, sizes, steps, pads, count_include_pad, 1, ceil_mode, divisor_override, name=call.name
         )
-        return shaped(call, averages)
+        return result(call, averages)
 
     convert.__doc__ = "The mean of each window."
     operator(f"avg_pool{rank}d")(convert)
 
 
 for _rank in (2, 3):
-    _enter_max(_rank)
+    _register_max_pool(_rank)
 for _rank in (1, 2, 3):
-    _enter_avg(_rank)
+    _register_avg_pool(_rank)
 
 
 @operator("_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
 def adaptive_avg_pool(call: Call, x: Tensor, size: Sequence[int]) -> Tensor:
-    """The means of as many windows as the result has places."""
+    """The means of windows, one for each element of the result."""
     rank = len(size)
     if all(n == 1 for n in size):
-        return shaped(call, nn.mean(x, tuple(range(x.rank - rank, x.rank)), keepdims=True, name=call.name))
-    return shaped(call, nn.adaptive_avg_pool(_batched(call, x, rank), tuple(size), name=call.name))
+        return result(call, nn.mean(x, tuple(range(x.rank - rank, x.rank)), keepdims=True, name=call.name))
+    return result(call, nn.adaptive_avg_pool(_batched(call, x, rank), tuple(size), name=call.name))
 
 
 @operator("adaptive_max_pool2d", "adaptive_max_pool3d")
 def adaptive_max_pool(call: Call, x: Tensor, size: Sequence[int]) -> tuple[Tensor, ...]:
-    """The greatest of as many windows as the result has places, and its place in the image."""
+    """The maxima of windows, one for each element of the result, and their indices in the image."""
     images = _batched(call, x, len(size))
     values = nn.adaptive_max_pool(images, tuple(size), name=call.name)
-    _, places = adaptive_max_pool_with_places(images, tuple(size), name=f"{call.name}.places")
-    return shaped(call, values), shaped(call, places, 1)
+    _, indices = adaptive_max_pool_with_places(images, tuple(size), name=f"{call.name}.places")
+    return result(call, values), result(call, indices, 1)

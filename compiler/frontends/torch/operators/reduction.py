@@ -1,4 +1,4 @@
-"""Sums, products, extremes and where these are, variances and norms."""
+"""Sums, products, extremes, argmax, variances and norms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from compiler.frontends.torch.operators.elements import converted, dimension, dimensions, pointwise, shaped, working
+from compiler.frontends.torch.operators.elements import dimension, dimensions, pointwise, result, to_dtype, wide_dtype
 from compiler.frontends.torch.table import Call, Unsupported, operator
 from compiler.te import nn
 from compiler.te import scalar as e
@@ -16,112 +16,113 @@ from compiler.te.nn.reduction import reduce_dims
 from compiler.te.tensor import Tensor
 
 Dims: TypeAlias = int | Sequence[int] | None
-"""Dimensions, all of them for None."""
+"""Dimensions; None for all."""
 
 
-def _over(
+def _reduce(
     call: Call,
     combine: e.Reduction,
     x: Tensor,
-    along: Sequence[int],
+    dims: Sequence[int],
     keep: bool,
     dtype: str,
     value: Callable[[Expr], Expr] = lambda v: v,
     label: str = "reduced",
 ) -> Tensor:
-    """Values of elements, in a dtype, combined over dimensions."""
+    """Reduce value(element) over dimensions in a dtype."""
     if not x.rank:
         return pointwise(Call(f"{call.name}.{label}", ((),), (dtype,), dtype), value, x)
     name = f"{call.name}.{label}"
-    return reduce_dims(x.shape, along, keep, lambda at, axes: combine(value(e.cast(x[at], dtype)), axes), name)
+    return reduce_dims(x.shape, dims, keep, lambda i, axes: combine(value(e.cast(x[i], dtype)), axes), name)
 
 
-def _enter_reduction(combine: e.Reduction, *names: str) -> None:
-    """A reduction over dimensions, of all elements for None."""
+def _register_reduction(combine: e.Reduction, *names: str) -> None:
+    """Register a reduction over dimensions; None for all."""
 
     def convert(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: object = None) -> Tensor:
-        return _reduced(call, combine, x, dim, keepdim)
+        return _reduce_to_result(call, combine, x, dim, keepdim)
 
     operator(*names)(convert)
 
 
-def _reduced(call: Call, combine: e.Reduction, x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
-    combined = _over(call, combine, x, dimensions(dim, x.rank), keepdim, working(call.dtype))
-    return converted(combined, call.dtype, call.name)
+def _reduce_to_result(call: Call, combine: e.Reduction, x: Tensor, dim: Dims, keepdim: bool) -> Tensor:
+    combined = _reduce(call, combine, x, dimensions(dim, x.rank), keepdim, wide_dtype(call.dtype))
+    return to_dtype(combined, call.dtype, call.name)
 
 
-_enter_reduction(e.sum, "sum.dim_IntList", "sum")
-_enter_reduction(e.prod, "prod", "prod.dim_int")
-_enter_reduction(e.max, "amax", "max")
-_enter_reduction(e.min, "amin", "min")
+_register_reduction(e.sum, "sum.dim_IntList", "sum")
+_register_reduction(e.prod, "prod", "prod.dim_int")
+_register_reduction(e.max, "amax", "max")
+_register_reduction(e.min, "amin", "min")
 
 
 @operator("mean.dim", "mean")
 def mean(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: object = None) -> Tensor:
     """The mean over dimensions."""
-    along = dimensions(dim, x.rank)
-    total = _over(call, e.sum, x, along, keepdim, working(call.dtype))
-    share = 1.0 / math.prod(x.shape[d] for d in along)
-    return pointwise(call, lambda v: v * share, total)
+    dims = dimensions(dim, x.rank)
+    total = _reduce(call, e.sum, x, dims, keepdim, wide_dtype(call.dtype))
+    inverse_count = 1.0 / math.prod(x.shape[d] for d in dims)
+    return pointwise(call, lambda v: v * inverse_count, total)
 
 
-def _place(call: Call, select: Callable[..., Tensor], x: Tensor, dim: int, keepdim: bool) -> Tensor:
+def _arg_extreme(call: Call, select: Callable[..., Tensor], x: Tensor, dim: int, keepdim: bool) -> Tensor:
     if not x.rank:
         return pointwise(Call(call.name, ((),), ("i64",), "i64"), lambda: 0)
-    wide = converted(x, working(x.dtype), f"{call.name}.wide")
-    return select(wide, dimension(dim, x.rank), keepdim, name=f"{call.name}.place")
+    numbers = to_dtype(x, wide_dtype(x.dtype), f"{call.name}.wide")
+    return select(numbers, dimension(dim, x.rank), keepdim, name=f"{call.name}.place")
 
 
-def _enter_extreme(side: str, combine: e.Reduction, select: Callable[..., Tensor]) -> None:
-    """The greatest or the least along a dimension, and where it is first."""
+def _register_extreme(side: str, combine: e.Reduction, select: Callable[..., Tensor]) -> None:
+    """Register the greatest or least element along a dimension with its first index, and argmax or argmin."""
 
     def extreme(call: Call, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-        return _reduced(call, combine, x, [dim], keepdim), _place(call, select, x, dim, keepdim)
+        return _reduce_to_result(call, combine, x, [dim], keepdim), _arg_extreme(call, select, x, dim, keepdim)
 
-    def place(call: Call, x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    def arg_extreme(call: Call, x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
         if dim is not None:
-            return _place(call, select, x, dim, keepdim)
+            return _arg_extreme(call, select, x, dim, keepdim)
         flat = nn.reshape(x, (-1,), f"{call.name}.flat")
-        return nn.reshape(_place(call, select, flat, 0, False), call.shape, call.name)
+        return nn.reshape(_arg_extreme(call, select, flat, 0, False), call.shape, call.name)
 
     operator(f"{side}.dim")(extreme)
-    operator(f"arg{side}")(place)
+    operator(f"arg{side}")(arg_extreme)
 
 
-_enter_extreme("max", e.max, nn.argmax)
-_enter_extreme("min", e.min, nn.argmin)
+_register_extreme("max", e.max, nn.argmax)
+_register_extreme("min", e.min, nn.argmin)
 
 
-def _enter_truth(name: str, combine: e.Reduction) -> None:
-    """Whether any or all elements are not zero."""
+def _register_truth(name: str, combine: e.Reduction) -> None:
+    """Register `any` or `all` over dimensions: elements that are not zero."""
 
     def convert(call: Call, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-        truths = converted(x, "i1", f"{call.name}.truth")
-        truth = _over(call, combine, truths, dimensions(dim, x.rank), keepdim, "i8")
-        return converted(truth, call.dtype, call.name)
+        truths = to_dtype(x, "i1", f"{call.name}.truth")
+        truth = _reduce(call, combine, truths, dimensions(dim, x.rank), keepdim, "i8")
+        return to_dtype(truth, call.dtype, call.name)
 
     operator(name, f"{name}.dim", f"{name}.dims")(convert)
 
 
-_enter_truth("any", e.max)
-_enter_truth("all", e.min)
+_register_truth("any", e.max)
+_register_truth("all", e.min)
 
 
-def _moments(call: Call, x: Tensor, along: Sequence[int], correction: float | None) -> tuple[Tensor, Tensor]:
-    """Variance and mean over dimensions, kept with extent 1."""
+def _moments(call: Call, x: Tensor, dims: Sequence[int], correction: float | None) -> tuple[Tensor, Tensor]:
+    """Variance and mean over dimensions, kept with extent 1. Raises Unsupported."""
     correction = 1.0 if correction is None else correction
-    count, wide = math.prod(x.shape[d] for d in along), working(x.dtype)
+    count, calc_dtype = math.prod(x.shape[d] for d in dims), wide_dtype(x.dtype)
     if count <= correction:
         raise Unsupported("a variance of no more elements than its correction")
-    statistics = moments(x, along, call.name)
-    kept, share = Call(call.name, (statistics.square_sum.shape,), (wide,), wide), 1.0 / (count - correction)
-    return pointwise(kept, lambda v: v * share, statistics.square_sum, name=f"{call.name}.variance"), statistics.mean
+    statistics = moments(x, dims, call.name)
+    squares, factor = statistics.square_sum, 1.0 / (count - correction)
+    inner = Call(call.name, (squares.shape,), (calc_dtype,), calc_dtype)
+    return pointwise(inner, lambda v: v * factor, squares, name=f"{call.name}.variance"), statistics.mean
 
 
 @operator("var.correction")
 def var(call: Call, x: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False) -> Tensor:
     """The variance over dimensions."""
-    return shaped(call, _moments(call, x, dimensions(dim, x.rank), correction)[0])
+    return result(call, _moments(call, x, dimensions(dim, x.rank), correction)[0])
 
 
 @operator("var_mean.correction")
@@ -129,8 +130,8 @@ def var_mean(
     call: Call, x: Tensor, dim: Dims = None, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Variance and mean over dimensions."""
-    variance, middle = _moments(call, x, dimensions(dim, x.rank), correction)
-    return shaped(call, variance), shaped(call, middle, 1)
+    variance, mean_value = _moments(call, x, dimensions(dim, x.rank), correction)
+    return result(call, variance), result(call, mean_value, 1)
 
 
 @operator("linalg_vector_norm")
@@ -138,15 +139,15 @@ def vector_norm(
     call: Call, x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, dtype: object = None
 ) -> Tensor:
     """The norm over dimensions, of any order."""
-    along, wide = dimensions(dim, x.rank), working(call.dtype)
+    dims, calc_dtype = dimensions(dim, x.rank), wide_dtype(call.dtype)
     if ord == 2:
-        total = _over(call, e.sum, x, along, keepdim, wide, lambda v: v * v)
+        total = _reduce(call, e.sum, x, dims, keepdim, calc_dtype, lambda v: v * v)
         return pointwise(call, e.sqrt, total)
     if ord in (1, math.inf, -math.inf):
-        norm = _over(call, e.sum if ord == 1 else e.max if ord > 0 else e.min, x, along, keepdim, wide, e.abs)
-        return converted(norm, call.dtype, call.name)
+        norm = _reduce(call, e.sum if ord == 1 else e.max if ord > 0 else e.min, x, dims, keepdim, calc_dtype, e.abs)
+        return to_dtype(norm, call.dtype, call.name)
     if ord == 0:
-        count = _over(call, e.sum, x, along, keepdim, wide, lambda v: e.cast(e.not_equal(v, 0), v.dtype))
-        return converted(count, call.dtype, call.name)
-    total = _over(call, e.sum, x, along, keepdim, wide, lambda v: e.pow(e.abs(v), ord))
+        count = _reduce(call, e.sum, x, dims, keepdim, calc_dtype, lambda v: e.cast(e.not_equal(v, 0), v.dtype))
+        return to_dtype(count, call.dtype, call.name)
+    total = _reduce(call, e.sum, x, dims, keepdim, calc_dtype, lambda v: e.pow(e.abs(v), ord))
     return pointwise(call, lambda v: e.pow(v, 1.0 / ord), total)
