@@ -1,21 +1,21 @@
-"""The commands of `strata`, one a file: each states its arguments and runs; heavy imports wait until then.
+"""The commands of `strata`, one a file, each with its arguments and a function that runs it; heavy imports are lazy.
 
 bench.py        measure workloads beside other libraries
 build.py        print or write a program at a level
 check.py        kernels without a GPU: races, barriers, bounds, results, memory traffic
-cache.py        strata cache info|clear|path: the machine code that builds have kept
+cache.py        strata cache info|clear|path: the cache of machine code
 db.py           tuning records: list, best, export, import, replay, report, prune
 examples.py     the files that the pages show
 hash.py         the canonical hash of each te function
-explain_rewrites.py  where laws that are choices apply, or why not
-explain.py      what was generated for a program, and what it costs
-model.py        models of ONNX: shapes of inputs, what they should give
-race.py         a model of ONNX beside onnxruntime
-plugins.py      strata plugins: what other packages and files add
+explain_rewrites.py  the applications of laws that are choices, or the reasons against them
+explain.py      the generated code of a program, and its cost
+model.py        models of ONNX: input shapes, expected results
+race.py         a model of ONNX timed beside onnxruntime
+plugins.py      strata plugins: the parts of plugins
 program.py      FILE|NAME: a file, or a workload of bench
-replay.py       a search again from its log, without hardware
-run.py          build a program and try it on random inputs
-printing.py     what is printed: errors as sentences, text as terminals may have it
+replay.py       repeat a search from its log, without hardware
+run.py          build a program and compare it with the reference on random inputs
+printing.py     print error messages and untrusted text
 space.py        the search space of a program: sketches, candidates, scripts
 tune.py         search for the fastest schedule of a program
 values.py       counts, seeds and scales

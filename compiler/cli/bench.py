@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from compiler.cli.model import imported, shape_argument
+from compiler.cli.model import model_of, shape_argument
 from compiler.cli.printing import show
 from compiler.cli.values import natural, positive, scale, seconds
 from compiler.support.command import INTERRUPTED
 from compiler.support.errors import InputError
-from compiler.support.files import is_stream, named, write
+from compiler.support.files import is_stream, to_path, write
 from compiler.types.policies import POLICIES
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 130 after an interruption, with the results so far."""
+    """Run the command; return 130 after an interruption, with the results so far."""
     from rich.console import Console
 
     from compiler.bench import contenders, workloads
@@ -61,17 +61,17 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if not options.names:
         raise InputError("no workload is named; strata bench --list has them")
-    models = {name: model for name in options.names if (model := imported(name, options.shape)) is not None}
+    models = {name: model for name in options.names if (model := model_of(name, options.shape)) is not None}
     if models:
         return _models(models, options)
-    chosen = [workloads.find(name, options.scale) for name in options.names]
+    selected = [workloads.find(name, options.scale) for name in options.names]
     rivals = contenders.find([name for name in options.against.split(",") if name])
     settings = contenders.Settings(options.threads, options.policy, options.database)
-    return _measure(console, options, chosen, rivals, settings)
+    return _measure(console, options, selected, rivals, settings)
 
 
 def _models(models: Mapping[str, Imported], options: argparse.Namespace) -> int:
-    """Measure models beside onnxruntime; 1 where a result is wrong. Raises InputError for workloads among them."""
+    """Measure models beside onnxruntime; return 1 for a wrong result. Raises InputError for workloads among them."""
     from statistics import median
 
     from compiler.cli.race import race
@@ -80,23 +80,23 @@ def _models(models: Mapping[str, Imported], options: argparse.Namespace) -> int:
     for name in options.names:
         if name not in models:
             raise InputError(f"{name} is a workload: models of ONNX are measured in a call of their own")
-    wrong = False
+    has_wrong = False
     for name, model in models.items():
         kernel = build(model, threads=options.threads, policy=options.policy)
         timed = race(name, model, kernel, options.threads, options.rounds, options.seed or 0)
         for contender in timed:
-            said = f"difference {contender.error:.2g}{'' if contender.right else ': wrong'}"
-            show(f"{name}: {contender.name:12} {1e3 * median(contender.seconds):.4g} ms, {said}")
+            outcome = f"difference {contender.error:.2g}{'' if contender.is_right else ': has_wrong'}"
+            show(f"{name}: {contender.name:12} {1e3 * median(contender.seconds):.4g} ms, {outcome}")
         if len(timed) == 1:
             show("onnxruntime is not installed: pip install 'strata-compiler[bench]'")
-        wrong |= not all(contender.right for contender in timed)
-    return int(wrong)
+        has_wrong |= not all(contender.is_right for contender in timed)
+    return int(has_wrong)
 
 
 def _measure(
     console: Console,
     options: argparse.Namespace,
-    chosen: list[Workload],
+    selected: list[Workload],
     rivals: list[Contender],
     settings: Settings,
 ) -> int:
@@ -104,31 +104,31 @@ def _measure(
     from compiler.bench.report import rows
     from compiler.bench.table import breakdowns, table
 
-    done: list[Measurement] = []
-    _write(options.json, done)
-    wrong = False
+    measurements: list[Measurement] = []
+    _write(options.json, measurements)
+    has_wrong = False
     plan = Plan(options.rounds, options.seconds)
-    for workload in chosen:
+    for workload in selected:
         measurement = measure(workload, rivals, settings, plan, options.seed)
         console.print(table(measurement))
-        for each in breakdowns(workload, [rival.name for rival in rivals], settings):
-            console.print(each)
-        done.append(measurement)
-        _write(options.json, done, last=measurement.interrupted or len(done) == len(chosen))
-        wrong |= any(run.wrong is not None for run in measurement.runs)
+        for breakdown in breakdowns(workload, [rival.name for rival in rivals], settings):
+            console.print(breakdown)
+        measurements.append(measurement)
+        _write(options.json, measurements, last=measurement.interrupted or len(measurements) == len(selected))
+        has_wrong |= any(run.wrong is not None for run in measurement.runs)
         if measurement.interrupted:
             return INTERRUPTED
-    return int(wrong or not any(rows(m) for m in done))
+    return int(has_wrong or not any(rows(m) for m in measurements))
 
 
-def _write(path: str | None, done: list[Measurement], last: bool = False) -> None:
-    """Write what there is, in one step; before the first measurement too, so that a bad path is known early. A stream
-    gets one document, the last."""
-    if path is None or (is_stream(named(path)) and not last):
+def _write(path: str | None, measurements: list[Measurement], last: bool = False) -> None:
+    """Write the results so far atomically, and once before the first measurement to detect a bad path. A stream gets
+    the last document only."""
+    if path is None or (is_stream(to_path(path)) and not last):
         return
     from compiler.bench.report import as_json
 
-    write(path, [json.dumps(as_json(done), indent=1) + "\n"])
+    write(path, [json.dumps(as_json(measurements), indent=1) + "\n"])
 
 
 def _list(console: Console) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 from xdsl.utils.exceptions import VerifyException
 
 from compiler.cli import program
-from compiler.cli.model import imported, shape_argument
-from compiler.cli.printing import refused
+from compiler.cli.model import model_of, shape_argument
+from compiler.cli.printing import input_error
 from compiler.cli.values import fraction, positive
 from compiler.support.errors import InputError
 from compiler.support.files import write
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from compiler.frontends.model import Imported
     from compiler.targets.target import AnyKernel, Target
 
-Made = TypeVar("Made")
+Built = TypeVar("Built")
 LEVELS = ("te", "loop", "low", "llvm", "asm")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments."""
+    """Add the command's arguments."""
     program_arguments(parser)
     parser.add_argument("-o", "--output", help="the file to write; .ll is LLVM IR, .s is assembly, .c is C")
     parser.add_argument("--emit", choices=LEVELS, help="the level, where the output's name does not say it")
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def program_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the arguments that pick a program and how it is compiled."""
+    """Add the arguments that select a program and its compilation."""
     parser.add_argument(
         "file", help="the MLIR file, at the te, loop or low level, - is standard input; an ONNX model; or a workload"
     )
@@ -56,21 +56,20 @@ def program_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def schedule_argument(parser: argparse._ActionsContainer) -> None:
-    """State the argument that says how te programs are scheduled."""
-    said = "of a te program: auto, written, or the path of a database (default: STRATA_SCHEDULE, or auto)"
-    parser.add_argument("--schedule", metavar="WAY", help=said)
+    """Add the argument for the schedule of te programs."""
+    help = "of a te program: auto, written, or the path of a database (default: STRATA_SCHEDULE, or auto)"
+    parser.add_argument("--schedule", metavar="WAY", help=help)
 
 
 def error_argument(parser: argparse._ActionsContainer) -> None:
-    """State the argument that says which rounding error other forms of groups may have."""
-    said = "the error, max|y - exact| / max|y| of a group, up to which laws give it other forms (default: as written)"
-    parser.add_argument("--error", type=fraction, metavar="E", help=said)
+    """Add the argument for the rounding error of other forms of groups."""
+    help = "the error, max|y - exact| / max|y| of a group, up to which laws give it other forms (default: as written)"
+    parser.add_argument("--error", type=fraction, metavar="E", help=help)
 
 
-def parsed(options: argparse.Namespace) -> ModuleOp | Imported:
-    """The verified module, or the model, of the file that the arguments name. Raises InputError where it does not
-    verify."""
-    model = imported(options.file, options.shape)
+def parse_file(options: argparse.Namespace) -> ModuleOp | Imported:
+    """The verified module, or the model, of the file in the arguments. Raises InputError."""
+    model = model_of(options.file, options.shape)
     if model is not None:
         return model
     if _is_workload(options.file):
@@ -80,32 +79,32 @@ def parsed(options: argparse.Namespace) -> ModuleOp | Imported:
     try:
         return program.module(options.file)
     except VerifyException as error:
-        raise refused(error, "<stdin>" if options.file == "-" else options.file) from error
+        raise input_error(error, "<stdin>" if options.file == "-" else options.file) from error
 
 
 def _is_workload(name: str) -> bool:
-    """Whether a name is a workload of `strata bench`, and no file."""
+    """True for a workload of `strata bench` that is not a file."""
     from compiler.bench.workloads import FAMILIES, PRESETS
 
     return (name in PRESETS or name.partition(":")[0] in FAMILIES) and not Path(name).exists()
 
 
-def built(
+def build_kernel(
     options: argparse.Namespace, module: ModuleOp | Imported, target: str = CPU, arch: str = DEFAULT_ARCH
 ) -> AnyKernel:
-    """The kernel of a module or model as the arguments say. Raises InputError as `parsed` does."""
+    """Build a kernel of a module or model by the arguments. Raises InputError for an invalid program."""
     from compiler.driver.building import build
 
-    how = partial(build, target=target, arch=arch, schedule=options.schedule, error=options.error)
-    return compiled(options, module, how)
+    build_function = partial(build, target=target, arch=arch, schedule=options.schedule, error=options.error)
+    return call_build(options, module, build_function)
 
 
-def compiled(options: argparse.Namespace, module: ModuleOp | Imported, how: Callable[..., Made]) -> Made:
-    """What `build` or `build_unit` makes of a module as the arguments say. Raises InputError as `parsed` does."""
+def call_build(options: argparse.Namespace, module: ModuleOp | Imported, build_function: Callable[..., Built]) -> Built:
+    """Call `build` or `build_unit` on a module with the arguments. Raises InputError for an invalid program."""
     try:
-        return how(module, threads=options.threads, policy=options.policy, name=options.function)
+        return build_function(module, threads=options.threads, policy=options.policy, name=options.function)
     except VerifyException as error:
-        raise refused(error, options.file) from error
+        raise input_error(error, options.file) from error
 
 
 def run(options: argparse.Namespace) -> int:
@@ -114,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
     name = options.emit or _text(target, options.output)
     if name not in (*LEVELS[:3], *target.texts) or (name not in target.texts and not target.in_units):
         raise InputError(f"the target {target.name} has no text '{name}' (it has {', '.join(target.texts)})")
-    kernel = built(options, parsed(options), target.name, options.arch)
+    kernel = build_kernel(options, parse_file(options), target.name, options.arch)
     text = target.text(kernel, name)
     if options.output is None:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
@@ -124,11 +123,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _text(target: Target, output: str | None) -> str:
-    """The text of a kernel that the name of a file stands for; the only one of a target that has no other."""
+    """The text of a kernel by the output's suffix, or the target's only one. Raises InputError."""
     name = target.suffixes.get(Path(output).suffix) if output is not None else None
     if name is None and len(target.texts) == 1:
         name = target.texts[0]
     if name is None:
-        asked = "-o FILE.ll, -o FILE.s, or --emit with a level"
-        raise InputError(f"it is not said what to build: give {asked} ({', '.join(LEVELS)})")
+        hint = "-o FILE.ll, -o FILE.s, or --emit with a level"
+        raise InputError(f"it is not said what to build: give {hint} ({', '.join(LEVELS)})")
     return name

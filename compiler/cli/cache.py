@@ -1,4 +1,4 @@
-"""`strata cache info|clear|path`: the machine code that builds have kept."""
+"""`strata cache info|clear|path`: the cache of machine code."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from compiler.support.errors import InputError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments: a subcommand."""
+    """Add the command's arguments: a subcommand."""
     actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
 
-    def action(name: str, help: str, act: Callable[[], None]) -> None:
-        actions.add_parser(name, help=help, description=help).set_defaults(act=act)
+    def action(name: str, help: str, run_action: Callable[[], None]) -> None:
+        actions.add_parser(name, help=help, description=help).set_defaults(run_action=run_action)
 
     action("info", "say where it is, whether it is used, and what it has", _info)
     action("clear", "remove all entries", _clear)
@@ -26,24 +26,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    options.act()
+    options.run_action()
     return 0
 
 
 def _path() -> Path:
-    where = cache_folder()
-    if where.path is None:
-        raise InputError(f"there is no cache: {where.why}")
-    return where.path
+    location = cache_folder()
+    if location.path is None:
+        raise InputError(f"there is no cache: {location.why}")
+    return location.path
 
 
 def _info() -> None:
-    where = cache_folder()
-    if where.path is None:
-        show(f"state    off: {where.why}")
+    location = cache_folder()
+    if location.path is None:
+        show(f"state    off: {location.why}")
         return
-    show(f"path     {where.path}")
-    store = Store(where.path)
+    show(f"path     {location.path}")
+    store = Store(location.path)
     try:
         summary = store.summary()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`strata check FILE|NAME`: kernels run without a GPU: what threads do to each other, and what memory traffic costs."""
+"""`strata check FILE|NAME`: run kernels without a GPU: races, barriers, bounds, results, memory traffic."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from compiler.targets.simt import CheckResult
 
 
-TELLS = 3.0
-"""Seconds between two lines about the step of a check."""
+PROGRESS_SECONDS = 3.0
+"""The interval of progress lines."""
 UNBOUND = ", where no loop is bound to threads: one thread does all, op by op"
-"""What makes a check slow."""
+"""The cause of a slow check."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments."""
+    """Add the command's arguments."""
     add = parser.add_argument
-    said = "an MLIR file at the te or loop level (- is standard input), an ONNX model, or a workload"
-    add("program", metavar="FILE|NAME", help=said)
+    help = "an MLIR file at the te or loop level (- is standard input), an ONNX model, or a workload"
+    add("program", metavar="FILE|NAME", help=help)
     shape_argument(parser)
     add("--scale", type=scale, default=scale("1"), help="multiply every extent of a workload: 1/4 or 0.25")
     add("--function", help="which of several functions of a file")
@@ -45,85 +45,85 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class Steps:
-    """The steps of a check, which a person is told of where they take long; and when they have to end."""
+    """The progress of a check, printed from time to time, and its time limit."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds, self.now, self.said = seconds, "", 0.0
+        self.seconds, self.step, self.reported_at = seconds, "", 0.0
         self._began = perf_counter()
 
     def are_over(self) -> bool:
-        """Say now and then which step it is; whether the time is over."""
-        passed = perf_counter() - self._began
-        if passed >= self.said + TELLS:
-            self.said = passed
-            print(f"[{passed:6.1f} s] {self.now}", file=sys.stderr, flush=True)
-        return passed >= self.seconds
+        """Print the step from time to time; return True when the time is over."""
+        elapsed = perf_counter() - self._began
+        if elapsed >= self.reported_at + PROGRESS_SECONDS:
+            self.reported_at = elapsed
+            print(f"[{elapsed:6.1f} s] {self.step}", file=sys.stderr, flush=True)
+        return elapsed >= self.seconds
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 1 where anything is wrong, or undecided when the time is over."""
+    """Run the command; return 1 for a fault, or if undecided when the time is over."""
     from compiler.autotune.deadline import TimeIsUp, until
 
     steps = Steps(options.seconds)
     try:
         with until(steps.are_over):
-            return _checked(options, steps)
+            return _check(options, steps)
     except TimeIsUp:
-        show(f"undecided within {options.seconds:g} s, while {steps.now}: --seconds allows more")
+        show(f"undecided within {options.seconds:g} s, while {steps.step}: --seconds allows more")
         return 1
 
 
-def _checked(options: argparse.Namespace, steps: Steps) -> int:
+def _check(options: argparse.Namespace, steps: Steps) -> int:
     import numpy as np
 
     from compiler.driver.reference.cases import reference
     from compiler.driver.reference.subject import Subject
     from compiler.driver.reference.tolerance import fault
-    from compiler.pipeline import lower, lower_to_kernels, unbound
+    from compiler.pipeline import lower, lower_to_kernels, without_bindings
     from compiler.targets.launches import read_host_function
     from compiler.targets.registry import gpu_of
     from compiler.targets.simt import run as simulated
 
-    steps.now = "lowering the program"
-    given: object = program.given(options)
+    steps.step = "lowering the program"
+    selected: object = program.selected(options)
     if options.group is not None:
-        given = program.group(program.whole(given, error=0), options).module_with_user_names
-    loops = lower(given)
+        selected = program.group(program.whole(selected, error=0), options).module_with_user_names
+    loops = lower(selected)
     gpu = gpu_of(options.target, options.arch)
-    plain, waits = str(unbound(loops)), list(_barriers(loops, options.function))
+    serial_text, barrier_lines = str(without_bindings(loops)), list(_barriers(loops, options.function))
     kernels, host, arguments = lower_to_kernels(loops, options.function, options.policy)
     for call in read_host_function(kernels, host).launches:
         call.check(gpu)
-    steps.now = "computing the results that are right"
-    case = reference(Subject(plain, options.function, seed=options.seed)).cases[0]
+    steps.step = "computing the results that are right"
+    case = reference(Subject(serial_text, options.function, seed=options.seed)).cases[0]
     required = {a.name: np.ones(a.shape, np.bool_) for a in arguments[len(case.inputs) :]}
-    steps.now = f"running the kernels on numpy{'' if _is_bound(loops) else UNBOUND}"
+    steps.step = f"running the kernels on numpy{'' if _is_bound(loops) else UNBOUND}"
     checked = simulated(kernels, case.inputs, options.function, required=required)
-    wrong = [
-        f"wrong result in {argument.name}: {said}"
+    wrong_results = [
+        f"wrong result in {argument.name}: {message}"
         for argument, output, expected in zip(
             arguments[len(case.inputs) :], checked.outputs, case.expected, strict=True
         )
-        if (said := fault(output.view(argument.dtype), expected)) is not None
+        if (message := fault(output.view(argument.dtype), expected)) is not None
     ]
-    for line in (*map(str, checked.faults), *wrong):
+    for line in (*map(str, checked.faults), *wrong_results):
         show(line)
-    show("\n".join([*waits, *_traffic(checked)]))
-    if wrong or checked.faults:
+    show("\n".join([*barrier_lines, *_traffic(checked)]))
+    if wrong_results or checked.faults:
         return 1
     print("no fault was found, the results are right")
     return 0
 
 
 def _is_bound(loops: ModuleOp) -> bool:
-    """Whether any loop is bound to blocks or threads."""
+    """True if a loop is bound to blocks or threads."""
     from compiler.dialects.loop import ForOp
 
     return any(isinstance(op, ForOp) and op.loop_kind.startswith(("block", "thread")) for op in loops.walk())
 
 
 def _barriers(loops: ModuleOp, name: str | None) -> Iterator[str]:
-    """Where threads wait for each other, and why."""
+    """A line for each barrier and its reason."""
     from compiler.analysis.barriers import barriers
     from compiler.dialects.functions import find_function
     from compiler.program.read import read
@@ -137,7 +137,7 @@ def _barriers(loops: ModuleOp, name: str | None) -> Iterator[str]:
 
 
 def _traffic(checked: CheckResult) -> Iterator[str]:
-    """What the accesses of one block cost, a line for each buffer of each kernel."""
+    """A line for each buffer of each kernel: the memory traffic of one block."""
     for (kernel, buffer), counts in checked.counts.items():
         if "sectors" in counts:
             ideal = -(-counts["bytes"] // 32)

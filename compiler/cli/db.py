@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from compiler.database import Database, Key, Record, Removal, Summary
     from compiler.schedule import Schedule
 
-SHOWN = 12
-"""Characters of a program's hash that are shown; as few as tell it apart are enough to name it."""
+HASH_DIGITS = 12
+"""The displayed digits of a program's hash; a unique prefix selects it."""
 BEST = "best"
 MODES = ("script", "steps", "json", "python", "llvm", "asm")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments: a subcommand, the file, and its own."""
+    """Add the command's arguments: a subcommand, the file, and its own."""
     actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
 
-    def action(name: str, help: str, act: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+    def action(name: str, help: str, run_action: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
         sub = actions.add_parser(name, help=help, description=help)
         sub.add_argument("file", metavar="FILE", help="the database")
         plugins_behind(sub)
-        sub.set_defaults(act=act)
+        sub.set_defaults(run_action=run_action)
         return sub
 
     listed = action("list", "show the tasks, their trials and the best time of each", _list)
@@ -64,8 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shape_argument(best)
     exported = action("export", "write all records as lines of JSON", _export)
     exported.add_argument("output", metavar="OUTPUT", nargs="?", default="-", help="default: standard output")
-    imported = action("import", "take in the lines of JSON that export has written", _import)
-    imported.add_argument("input", metavar="INPUT", help="the lines; - is standard input")
+    model_of = action("import", "take in the lines of JSON that export has written", _import)
+    model_of.add_argument("input", metavar="INPUT", help="the lines; - is standard input")
     replayed = action("replay", "apply a record's script to its program and print the loops", _replay)
     _record_arguments(replayed)
     replayed.add_argument("--verify", action="store_true", help="prove that the loops compute what the program does")
@@ -107,8 +107,8 @@ def _prune_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    act: Callable[[argparse.Namespace], int] = options.act
-    return act(options)
+    run_action: Callable[[argparse.Namespace], int] = options.run_action
+    return run_action(options)
 
 
 def _record(text: str) -> int | str:
@@ -126,14 +126,14 @@ def _days(text: str) -> timedelta:
     raise ArgumentTypeError(f"'{text}' is not a number of days")
 
 
-def _opened(options: argparse.Namespace, create: bool = False) -> Database:
+def _open(options: argparse.Namespace, create: bool = False) -> Database:
     from compiler.database import Database
 
     return Database(options.file, create)
 
 
 def _list(options: argparse.Namespace) -> int:
-    with _opened(options) as database:
+    with _open(options) as database:
         tasks = database.keys()
     if options.json:
         show(json.dumps([_data(task) for task in tasks], indent=1))
@@ -169,7 +169,7 @@ def _cells(task: Summary) -> Sequence[str]:
     key = task.key
     return (
         ", ".join(task.names),
-        key.program[:SHOWN],
+        key.program[:HASH_DIGITS],
         key.machine,
         str(key.threads),
         key.policy,
@@ -183,7 +183,7 @@ def _cells(task: Summary) -> Sequence[str]:
 
 
 def _print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: set[str]) -> None:
-    """Print a table; columns may be aligned to the right."""
+    """Print a table; the columns in `right` are aligned to the right."""
     from rich.table import Column, Table
 
     columns = (Column(heading, justify="right" if heading in right else "left") for heading in headings)
@@ -194,27 +194,27 @@ def _print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: 
 
 
 def _best(options: argparse.Namespace) -> int:
-    with _opened(options) as database:
+    with _open(options) as database:
         tasks = _tasks(database, options) if options.record == BEST else []
         if options.mode != "json" and _is_whole(tasks, options):
             _print_groups(database, tasks, options)
             return 0
-        for record in _wanted(database, tasks, options):
-            if options.record == BEST and options.mode != "json" and (said := _choice(database, tasks[0], record)):
-                show(remark(options.mode, said))
-            show(_shown(record, options))
+        for record in _selected_records(database, tasks, options):
+            if options.record == BEST and options.mode != "json" and (choice := _choice(database, tasks[0], record)):
+                show(remark(options.mode, choice))
+            show(_record_text(record, options))
     return 0
 
 
 def _is_whole(tasks: list[Summary], options: argparse.Namespace) -> bool:
-    """Whether the selected tasks are the groups of one whole program, which share all but the program."""
-    wanted = f"{options.task}."
+    """True if the selected tasks are the groups of one whole program, with equal conditions."""
+    prefix = f"{options.task}."
     common_keys = {(task.key.machine, task.key.threads, task.key.policy, task.key.timing) for task in tasks}
-    return len(common_keys) == 1 and all(any(name.startswith(wanted) for name in task.names) for task in tasks)
+    return len(common_keys) == 1 and all(any(name.startswith(prefix) for name in task.names) for task in tasks)
 
 
 def _print_groups(database: Database, tasks: list[Summary], options: argparse.Namespace) -> None:
-    """Print the forms of groups that were timed, then the best of each group under a line with its name."""
+    """Print the timed forms of groups, then the best script of each group below its name."""
     from compiler.autotune.display.forms import chosen_forms, sentences
 
     for sentence_of_forms in sentences(chosen_forms(options.task, database.forms())):
@@ -223,21 +223,21 @@ def _print_groups(database: Database, tasks: list[Summary], options: argparse.Na
         name = next(name for name in task.names if name.startswith(f"{options.task}."))
         time = "nothing measured" if task.seconds is None else duration(task.seconds)
         record = _best_of(database, task) if task.best is not None else None
-        said = "" if record is None else _choice(database, task, record)
-        show(remark(options.mode, f"{name}: {said or time}"))
+        choice = "" if record is None else _choice(database, task, record)
+        show(remark(options.mode, f"{name}: {choice or time}"))
         if record is not None:
-            show(_shown(record, options))
+            show(_record_text(record, options))
 
 
-def _wanted(database: Database, tasks: list[Summary], options: argparse.Namespace) -> list[Record]:
-    """The record that is asked for; as lines, the best ones of all tasks that the arguments fit."""
+def _selected_records(database: Database, tasks: list[Summary], options: argparse.Namespace) -> list[Record]:
+    """The selected record; in JSON mode the best ones of all selected tasks."""
     if options.mode != "json" or options.record != BEST:
-        return [_chosen(database, options)]
+        return [_selected_record(database, options)]
     return [_best_of(database, task) for task in tasks if task.best is not None or len(tasks) == 1]
 
 
-def _shown(record: Record, options: argparse.Namespace) -> str:
-    """A record as its mode has it. Raises InputError for the script of a record that has none."""
+def _record_text(record: Record, options: argparse.Namespace) -> str:
+    """A record in the selected mode. Raises InputError for a record without a script."""
     if record.form and options.mode != "json":
         reason = f"is the time of the form {record.form}, and has no script"
         raise InputError(f"record {record.id} of {options.file} {reason}")
@@ -255,16 +255,16 @@ def _shown(record: Record, options: argparse.Namespace) -> str:
         return as_python(_named_script(record, options))
     from compiler.driver import build_as_written
 
-    kernel = build_as_written(_replayed(record, options), threads=record.key.threads, policy=record.key.policy)
+    kernel = build_as_written(_replay_record(record, options), threads=record.key.threads, policy=record.key.policy)
     return kernel.text(options.mode)
 
 
 def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
-    """The script of a record, for a mode with all its steps, under the names of the program that the arguments say, if
-    they do. Raises InputError for a script that does not apply."""
+    """The script of a record, with all steps in that mode, under the names of the program of `--names`. Raises
+    InputError for a script that does not apply."""
     from compiler.pipeline import parse
 
-    replayed = _replayed(record, options).script
+    replayed = _replay_record(record, options).script
     script = replayed if options.mode == "steps" else parse(record.script, "the script")
     if options.names is None:
         if options.shape:
@@ -275,32 +275,32 @@ def _named_script(record: Record, options: argparse.Namespace) -> ModuleOp:
 
     workload = program.workload(options.names, Fraction(1))
     try:
-        given = program.module(options.names, options.shape) if workload is None else workload.function()
-        return script_with_user_names(script, names_of(given, record))
+        selected = program.module(options.names, options.shape) if workload is None else workload.function()
+        return script_with_user_names(script, names_of(selected, record))
     except (VerifyException, InputError) as error:
         raise InputError(f"{options.names}: {sentence(error)}") from error
 
 
 def _tasks(database: Database, options: argparse.Namespace) -> list[Summary]:
-    """The tasks that the arguments select. Raises InputError if there is none."""
+    """The tasks selected by the arguments. Raises InputError if there is none."""
     tasks = database.keys()
     if not tasks:
         raise InputError(f"there are no records in {options.file}")
-    fitting = _named(tasks, options.task)
-    if not fitting:
+    selected = _tasks_named(tasks, options.task)
+    if not selected:
         names = dict.fromkeys(name for task in tasks for name in task.names)
-        said = unknown("task", options.task, names, f" in {options.file}")
-        raise InputError(f"{said} (it has {', '.join(names)})")
+        message = unknown("task", options.task, names, f" in {options.file}")
+        raise InputError(f"{message} (it has {', '.join(names)})")
     for name in ("machine", "threads", "policy", "timing"):
-        wanted = getattr(options, name)
-        have = ", ".join(dict.fromkeys(str(getattr(task.key, name)) for task in fitting))
-        fitting = [task for task in fitting if wanted is None or getattr(task.key, name) == wanted]
-        if not fitting:
-            raise InputError(f"there is no such task with {name} {wanted} in {options.file} (it has {have})")
-    return fitting
+        value = getattr(options, name)
+        values = ", ".join(dict.fromkeys(str(getattr(task.key, name)) for task in selected))
+        selected = [task for task in selected if value is None or getattr(task.key, name) == value]
+        if not selected:
+            raise InputError(f"there is no such task with {name} {value} in {options.file} (it has {values})")
+    return selected
 
 
-def _named(tasks: list[Summary], task: str | None) -> list[Summary]:
+def _tasks_named(tasks: list[Summary], task: str | None) -> list[Summary]:
     if task is None:
         return tasks
     by_name = [summary for summary in tasks if task in summary.names]
@@ -308,10 +308,10 @@ def _named(tasks: list[Summary], task: str | None) -> list[Summary]:
     return by_name or groups or [summary for summary in tasks if task and summary.key.program.startswith(task.lower())]
 
 
-def _only(tasks: list[Summary], options: argparse.Namespace) -> Summary:
+def _single_task(tasks: list[Summary], options: argparse.Namespace) -> Summary:
     if len(tasks) > 1:
-        said = "; ".join(_title(task.key, task.names[-1]) for task in tasks)
-        raise InputError(f"there are several tasks ({said}): say --task, --machine, --threads, --policy or --timing")
+        titles = "; ".join(_title(task.key, task.names[-1]) for task in tasks)
+        raise InputError(f"there are several tasks ({titles}): say --task, --machine, --threads, --policy or --timing")
     return tasks[0]
 
 
@@ -321,11 +321,11 @@ def _title(key: Key, name: str) -> str:
         conditions.append("as in a network")
     if key.unknown:
         conditions.append(key.unknown)
-    return f"{name} ({key.program[:SHOWN]}) on {', '.join(conditions)}"
+    return f"{name} ({key.program[:HASH_DIGITS]}) on {', '.join(conditions)}"
 
 
 def _best_of(database: Database, task: Summary) -> Record:
-    """The record that was chosen inside the whole program, else the best one."""
+    """The record chosen inside the whole program, else the best one. Raises InputError if nothing was measured."""
     best, choices = database.best(task.key), database.choices(task.key)
     if best is None:
         raise InputError(f"no trial of {_title(task.key, task.names[-1])} was measured")
@@ -334,7 +334,7 @@ def _best_of(database: Database, task: Summary) -> Record:
 
 
 def _choice(database: Database, task: Summary, record: Record) -> str:
-    """Why a record is not the best one by trials; empty where it is."""
+    """The reason for which a record is not the best one by trials; empty for the best."""
     best = database.best(task.key)
     if best is None or best.script == record.script:
         return ""
@@ -344,7 +344,7 @@ def _choice(database: Database, task: Summary, record: Record) -> str:
 
 
 def _export(options: argparse.Namespace) -> int:
-    with _opened(options) as database:
+    with _open(options) as database:
         if options.output == "-":
             for line in database.lines():
                 show(line)
@@ -354,10 +354,10 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _import(options: argparse.Namespace) -> int:
-    with _opened(options, create=True) as database:
-        imported = database.import_(options.input)
-    skipped = f", {imported.skipped} skipped that were there already" if imported.skipped else ""
-    show(f"{counted(imported.added, 'record')} added to {options.file}{skipped}")
+    with _open(options, create=True) as database:
+        model_of = database.import_(options.input)
+    skipped = f", {model_of.skipped} skipped that were there already" if model_of.skipped else ""
+    show(f"{counted(model_of.added, 'record')} added to {options.file}{skipped}")
     return 0
 
 
@@ -365,7 +365,7 @@ def _report(options: argparse.Namespace) -> int:
     from compiler.report.page import CODES, page
     from compiler.report.programs import gather
 
-    with _opened(options) as database:
+    with _open(options) as database:
         tasks = _tasks(database, options)
         report = gather(database, tasks)
     lines = page(report, CODES if options.code is None else options.code)
@@ -377,8 +377,8 @@ def _report(options: argparse.Namespace) -> int:
     return 0
 
 
-def _replayed(record: Record, options: argparse.Namespace) -> Schedule:
-    """The schedule of a record. Raises InputError where its script no longer applies."""
+def _replay_record(record: Record, options: argparse.Namespace) -> Schedule:
+    """Replay a record. Raises InputError for a script that does not apply."""
     from compiler.database.replay import replay
 
     try:
@@ -388,9 +388,9 @@ def _replayed(record: Record, options: argparse.Namespace) -> Schedule:
 
 
 def _replay(options: argparse.Namespace) -> int:
-    with _opened(options) as database:
-        record = _chosen(database, options)
-    schedule = _replayed(record, options)
+    with _open(options) as database:
+        record = _selected_record(database, options)
+    schedule = _replay_record(record, options)
     if options.verify:
         verdict = schedule.verify()
         if not verdict:
@@ -400,9 +400,9 @@ def _replay(options: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(database: Database, options: argparse.Namespace) -> Record:
+def _selected_record(database: Database, options: argparse.Namespace) -> Record:
     if options.record == BEST:
-        return _best_of(database, _only(_tasks(database, options), options))
+        return _best_of(database, _single_task(_tasks(database, options), options))
     for name in ("task", "machine", "threads", "policy", "timing"):
         if getattr(options, name) is not None:
             raise InputError(f"--record {options.record} says which record; --{name} is for the best of a task")
@@ -411,17 +411,17 @@ def _chosen(database: Database, options: argparse.Namespace) -> Record:
 
 def _prune(options: argparse.Namespace) -> int:
     before = None if options.older_than is None else datetime.now(UTC) - options.older_than
-    with _opened(options) as database:
+    with _open(options) as database:
         removed = database.prune(options.keep, options.failed, before, options.dry_run)
     verb = "would be removed" if options.dry_run else "removed"
     for removal in removed:
-        show(_said(removal, verb))
+        show(_removal_text(removal, verb))
     if not removed:
         show(f"nothing {'would be ' if options.dry_run else ''}removed")
     return 0
 
 
-def _said(removal: Removal, verb: str) -> str:
+def _removal_text(removal: Removal, verb: str) -> str:
     count = len(removal.ids)
     best = "; the best is among them" if removal.best else ""
     what = f"{removal.ok} measured, {removal.failed} failed{best}"

@@ -1,4 +1,4 @@
-"""`strata examples [FOLDER]`: write the files that the pages show."""
+"""`strata examples [FOLDER]`: write the example files of the documentation."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import argparse
 
 from compiler.cli.printing import show
 from compiler.support.errors import InputError
-from compiler.support.files import named, reading, writing
+from compiler.support.files import read_errors, to_path, write_errors
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments."""
-    said = "where to write them (default: %(default)s); what is there is not overwritten"
-    parser.add_argument("folder", nargs="?", default="examples", metavar="FOLDER", help=said)
+    """Add the command's arguments."""
+    help = "where to write them (default: %(default)s); what is there is not overwritten"
+    parser.add_argument("folder", nargs="?", default="examples", metavar="FOLDER", help=help)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from compiler.examples import FILES, path
 
-    folder = named(options.folder)
+    folder = to_path(options.folder)
     contents = {folder / name: path(name).read_bytes() for name in FILES}
-    with writing(folder):
+    with write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    for place, content in contents.items():
-        with reading(place):
-            if place.exists() and place.read_bytes() != content:
-                raise InputError(f"{place} is another file: give a folder that does not have it")
-    for place, content in contents.items():
-        with writing(place):
-            if not place.exists():
-                place.write_bytes(content)
-        show(f"{place}: {FILES[place.name]}")
+    for target, content in contents.items():
+        with read_errors(target):
+            if target.exists() and target.read_bytes() != content:
+                raise InputError(f"{target} is another file: give a folder that does not have it")
+    for target, content in contents.items():
+        with write_errors(target):
+            if not target.exists():
+                target.write_bytes(content)
+        show(f"{target}: {FILES[target.name]}")
     return 0

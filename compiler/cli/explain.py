@@ -1,4 +1,4 @@
-"""`strata explain FILE|NAME`: the generated code of a program, and its cost, as the room explain finds them."""
+"""`strata explain FILE|NAME`: the generated code of a program, and its cost, by the room `explain`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from compiler.cli import program
 from compiler.cli.build import error_argument, schedule_argument
 from compiler.cli.model import shape_argument
-from compiler.cli.printing import refused, show_table
+from compiler.cli.printing import input_error, show_table
 from compiler.cli.run import random_inputs
 from compiler.cli.values import natural, positive, scale
 from compiler.support.errors import InputError
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments."""
+    """Add the command's arguments."""
     add = parser.add_argument
-    said = "an MLIR file at any level (- is standard input), an ONNX model, or a workload of bench"
-    add("program", metavar="FILE|NAME", help=said)
+    help = "an MLIR file at any level (- is standard input), an ONNX model, or a workload of bench"
+    add("program", metavar="FILE|NAME", help=help)
     shape_argument(parser)
     add("--scale", type=scale, default=Fraction(1), help="multiply every extent of a workload: 1/4 or 0.25")
     schedules = parser.add_mutually_exclusive_group()
@@ -62,26 +62,26 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     workload = program.workload(options.program, options.scale)
     try:
-        given = _program(options, workload)
-        program_of_groups = _whole(given, options)
+        selected = _program(options, workload)
+        program_of_groups = _whole(selected, options)
         if program_of_groups is not None and options.group is None:
             _print_groups(program_of_groups, options)
             return 0
         if options.group is not None:
-            given, workload = _group(program_of_groups, options), None
-        _explain(_scripted(given, options), workload, options)
+            selected, workload = _group(program_of_groups, options), None
+        _explain(_scripted(selected, options), workload, options)
     except VerifyException as error:
-        raise refused(error, options.program) from error
+        raise input_error(error, options.program) from error
     return 0
 
 
-def _explain(given: object, workload: Workload | None, options: argparse.Namespace) -> None:
+def _explain(selected: object, workload: Workload | None, options: argparse.Namespace) -> None:
     """Explain one program."""
     from compiler.explain.builds import builds
     from compiler.explain.data import as_data, loop_data
     from compiler.explain.explanation import explain, loop_numbered
 
-    built = builds(given, options.policy, options.function, options.schedule, options.threads)
+    built = builds(selected, options.policy, options.function, options.schedule, options.threads)
     static = options.static or options.loop is not None
     explanation = explain(built) if static else explain(built, _inputs(options, workload), options.calls, _probe())
     if options.loop is not None:
@@ -93,16 +93,16 @@ def _explain(given: object, workload: Workload | None, options: argparse.Namespa
         _print_text(explanation, options)
 
 
-def _whole(given: object, options: argparse.Namespace) -> GroupedProgram | None:
-    """The groups of a program; None for a program that is explained as one: a named function, or a program with a
-    schedule of its own."""
+def _whole(selected: object, options: argparse.Namespace) -> GroupedProgram | None:
+    """The groups of a program; None for one that is explained as a single group: a named function, or a scheduled
+    program."""
     scheduled = options.scheduled or (options.script is not None and options.group is None)
-    return None if scheduled or options.function is not None else program.whole(given, options.policy, options.error)
+    return None if scheduled or options.function is not None else program.whole(selected, options.policy, options.error)
 
 
 def _group(program_of_groups: GroupedProgram | None, options: argparse.Namespace) -> ModuleOp:
     group = program.group(program_of_groups, options)
-    return group.module_with_user_names if options.script is None else group.module  # scripts speak of canonical groups
+    return group.module_with_user_names if options.script is None else group.module  # scripts refer to canonical groups
 
 
 def _print_groups(program_of_groups: GroupedProgram, options: argparse.Namespace) -> None:
@@ -135,14 +135,14 @@ def _group_data(group: Group) -> dict[str, Any]:
     from compiler.types.elements import element_bytes
 
     loops = read(find_function(lower(group.module)))
-    moved = sum(prod(buffer.shape) * element_bytes(buffer.element) for buffer in loops.arguments)
+    argument_bytes = sum(prod(buffer.shape) * element_bytes(buffer.element) for buffer in loops.arguments)
     flops = total_flops(loops, loops.body)
     return {
         "name": group.name,
         "calls": group.occurrences,
         "computes": len(loops.blocks),
         "operations": flops,
-        "bytes": moved,
+        "bytes": argument_bytes,
     }
 
 
@@ -156,16 +156,16 @@ def _print_text(explanation: Explanation, options: argparse.Namespace) -> None:
             show_table(table if table.row_count else "none")
             if number == 0:
                 show_table(text.outside(explanation))
-    chosen = explanation.codes if options.loop is None else explanation.codes[options.loop - 1 : options.loop]
-    for code in chosen if options.asm or options.loop is not None else ():
+    shown_codes = explanation.codes if options.loop is None else explanation.codes[options.loop - 1 : options.loop]
+    for code in shown_codes if options.asm or options.loop is not None else ():
         show_table("\n" + "\n".join(text.details(code)))
         show_table(code.text if options.asm else "")
 
 
 def _program(options: argparse.Namespace, workload: Workload | None) -> object:
-    """The program as it comes, or under its own schedule."""
+    """The selected program, or a workload under its own schedule. Raises InputError."""
     if not options.scheduled:
-        return program.given(options)
+        return program.selected(options)
     if workload is None:
         raise InputError(f"{options.program} is a file: --scheduled is for the workloads of strata bench")
     from compiler.bench.schedules import scheduled
@@ -177,7 +177,7 @@ def _program(options: argparse.Namespace, workload: Workload | None) -> object:
 
 
 def _scripted(x: object, options: argparse.Namespace) -> object:
-    """The program after the script, where there is one."""
+    """The program after the script, if there is one."""
     if options.script is None:
         return x
     from compiler import universe
@@ -190,7 +190,7 @@ def _scripted(x: object, options: argparse.Namespace) -> object:
 
 
 def _probe() -> PeakProbe:
-    """The rate of floating-point operations that the machine reaches beside the program."""
+    """The probe of the machine's rate of floating-point operations."""
     from compiler.targets.cpu.ceilings import Arithmetic
 
     ceiling = Arithmetic(1)
@@ -198,8 +198,8 @@ def _probe() -> PeakProbe:
 
 
 def _inputs(options: argparse.Namespace, workload: Workload | None) -> InputSource:
-    """How inputs are drawn: as the workload has them, or as `strata run` does."""
-    chosen = randbits(32) if options.seed is None else options.seed
+    """The function that draws inputs: the workload's, or random ones as in `strata run`."""
+    seed = randbits(32) if options.seed is None else options.seed
     if workload is not None:
-        return lambda kernel: workload.draw(chosen)
-    return lambda kernel: random_inputs(kernel, chosen)
+        return lambda kernel: workload.draw(seed)
+    return lambda kernel: random_inputs(kernel, seed)

@@ -1,4 +1,4 @@
-"""`strata explain-rewrites FILE|NAME`: for each law that is a choice where it applies, or why it does not."""
+"""`strata explain-rewrites FILE|NAME`: the applications of laws that are choices, or the reasons against them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from compiler.cli import program
 from compiler.cli.build import error_argument
 from compiler.cli.model import shape_argument
-from compiler.cli.printing import refused, show
+from compiler.cli.printing import input_error, show
 from compiler.cli.values import scale
 from compiler.support.errors import InputError
 from compiler.types.policies import POLICIES
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments."""
+    """Add the command's arguments."""
     add = parser.add_argument
-    said = "an MLIR file at the te level (- is standard input), an ONNX model, or a workload of bench"
-    add("program", metavar="FILE|NAME", help=said)
+    help = "an MLIR file at the te level (- is standard input), an ONNX model, or a workload of bench"
+    add("program", metavar="FILE|NAME", help=help)
     shape_argument(parser)
     add("--scale", type=scale, default=Fraction(1), help="multiply every extent of a workload: 1/4 or 0.25")
     add("--policy", choices=POLICIES, default="contract", help="liberties of floating point")
@@ -41,28 +41,28 @@ def run(options: argparse.Namespace) -> int:
     from compiler.driver.parts.groups import te_module
     from compiler.graph.grouping import is_group
     from compiler.graph.read import read
-    from compiler.pipeline import apart
+    from compiler.pipeline import program_and_constants
 
     try:
-        written, weights = apart(program.given(options), None)
+        written, weights = program_and_constants(program.selected(options), None)
         module = te_module(written)
         if module is None:
             raise InputError(f"{options.program} is at another level than te: laws rewrite te functions")
         public = [function for function in functions(module) if not is_group(function)]
         for function in public:
-            alone = written if len(public) == 1 else ModuleOp([function.clone()])
+            module_alone = written if len(public) == 1 else ModuleOp([function.clone()])
             show(f"@{function.sym_name.data}")
             for line in _program_lines(read(function), frozenset(weights or ()), options):
                 show(f"  {line}")
-            for line in _group_lines(alone, tuple(weights or ()), options):
+            for line in _group_lines(module_alone, tuple(weights or ()), options):
                 show(f"  {line}")
     except VerifyException as error:
-        raise refused(error, options.program) from error
+        raise input_error(error, options.program) from error
     return 0
 
 
 def _program_lines(graph: Graph, constants: frozenset[str], options: argparse.Namespace) -> Iterator[str]:
-    """What the laws of whole functions say of a function."""
+    """The explanations of the laws of whole functions for a function."""
     from compiler.alternatives import PROGRAM_LAWS
     from compiler.alternatives.explained import explanations
     from compiler.graph.canonical import canonical
@@ -73,7 +73,7 @@ def _program_lines(graph: Graph, constants: frozenset[str], options: argparse.Na
 
 
 def _group_lines(x: object, constants: tuple[str, ...], options: argparse.Namespace) -> Iterator[str]:
-    """What the laws of groups say of the groups of a program in its best form."""
+    """The explanations of the laws of groups for the groups of a program in its best form."""
     from compiler.alternatives import GROUP_LAWS
     from compiler.alternatives.explained import NamedGroup, group_explanations
     from compiler.dialects.functions import find_function

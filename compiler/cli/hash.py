@@ -10,7 +10,7 @@ from compiler.cli.printing import show
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments."""
+    """Add the command's arguments."""
     parser.add_argument("file", metavar="FILE", help="an MLIR file at the te level, - is standard input; an ONNX model")
     shape_argument(parser)
 

@@ -1,4 +1,4 @@
-"""Models of ONNX on the command line: the shapes of their inputs, and what a model should give."""
+"""Models of ONNX on the command line: input shapes, expected results."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 Shapes: TypeAlias = "Sequence[tuple[str, int | tuple[int, ...]]]"
-"""What --shape says, one binding an occurrence."""
+"""The bindings of --shape, one an occurrence."""
 
 
 def binding(text: str) -> tuple[str, int | tuple[int, ...]]:
-    """The extent of a symbolic dimension, `N=1`, or the shape of an input, `x=1,3,224,224`."""
+    """Parse the extent of a symbolic dimension, `N=1`, or the shape of an input, `x=1,3,224,224`."""
     name, equals, value = text.rpartition("=")
     parts = value.split(",")
     if not equals or not name or not all(p.isascii() and p.isdecimal() and len(p) < 19 for p in parts):
@@ -28,14 +28,13 @@ def binding(text: str) -> tuple[str, int | tuple[int, ...]]:
 
 
 def shape_argument(parser: argparse._ActionsContainer) -> None:
-    """State the argument that binds the dimensions of a model."""
-    said = "of an ONNX model: the extent of a symbolic dimension; x=1,3,224,224 is the whole shape of an input"
-    parser.add_argument("--shape", action="append", default=[], type=binding, metavar="N=1", help=said)
+    """Add the argument that binds the dimensions of a model."""
+    help = "of an ONNX model: the extent of a symbolic dimension; x=1,3,224,224 is the whole shape of an input"
+    parser.add_argument("--shape", action="append", default=[], type=binding, metavar="N=1", help=help)
 
 
-def imported(name: str, shapes: Shapes) -> Imported | None:
-    """The model of an ONNX file; None for any other name. Raises InputError, also for shapes of a file that is no
-    model."""
+def model_of(name: str, shapes: Shapes) -> Imported | None:
+    """The model of an ONNX file; None for any other name. Raises InputError, also for shapes of another file."""
     from compiler.pipeline import from_onnx, is_model
 
     if not is_model(name):
@@ -49,7 +48,7 @@ def imported(name: str, shapes: Shapes) -> Imported | None:
 
 
 def expected(name: str, inputs: Sequence[Array]) -> list[Any]:
-    """What ONNX's reference evaluator makes of inputs, one result an output of the model."""
+    """The results of ONNX's reference evaluator, one an output of the model."""
     import onnx
     from onnx.reference import ReferenceEvaluator
 

@@ -1,4 +1,4 @@
-"""`strata plugins`: what other packages and files add to the compiler."""
+"""`strata plugins`: list the parts of plugins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compiler.support import plugins
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments: none."""
+    """Add the command's arguments: none."""
 
 
 def run(options: argparse.Namespace) -> int:

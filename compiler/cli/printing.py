@@ -1,4 +1,4 @@
-"""Printing: errors as sentences, and text without characters that a terminal would obey."""
+"""Printing: error messages, and untrusted text with control characters escaped."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 UNBOUNDED = 1000
-"""Columns that no table needs."""
+"""A width that exceeds all tables."""
 
 
 def show(text: str) -> None:
-    """Print text that may come from a file or a record."""
+    """Print text that may be from a file or a record."""
     print(printable(text))
 
 
 def show_table(table: RenderableType) -> None:
-    """Print a table as plain text, lines as long as they are, without spaces at their ends."""
+    """Print a table as plain text, without wrapping or trailing spaces."""
     from rich.console import Console
 
     plain = StringIO()
@@ -31,7 +31,7 @@ def show_table(table: RenderableType) -> None:
 
 
 def sentence(error: Exception) -> str:
-    """What to tell a user about an error, in one sentence; its place is said with it, see `compiler.support.spans`."""
+    """The message of an error, in one sentence; its location is printed with it, see `compiler.support.spans`."""
     from xdsl.utils.exceptions import ParseError, VerifyException
 
     from compiler.dialects.dominance import last_sentence
@@ -45,7 +45,7 @@ def sentence(error: Exception) -> str:
     return str(error)
 
 
-def refused(error: Exception, source: str) -> InputError:
-    """An error of a program with the name of its source file."""
-    said = sentence(error)
-    return InputError(said if spans.of_error(error) is not None else f"{source}: {said}")
+def input_error(error: Exception, source: str) -> InputError:
+    """An InputError with the message of a program's error and the name of its source file."""
+    message = sentence(error)
+    return InputError(message if spans.of_error(error) is not None else f"{source}: {message}")

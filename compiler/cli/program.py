@@ -1,4 +1,4 @@
-"""The program that a command is about: an MLIR file, or a workload of `strata bench` by its name."""
+"""The program of a command: an MLIR file, a model, or a workload of `strata bench`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import VerifyException
 
-from compiler.cli.model import Shapes, imported, shape_argument
-from compiler.cli.printing import refused
+from compiler.cli.model import Shapes, model_of, shape_argument
+from compiler.cli.printing import input_error
 from compiler.cli.values import positive, scale
 from compiler.support.errors import InputError
 from compiler.support.files import read
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 
 def workload(name: str, scaled: Fraction) -> Workload | None:
-    """The workload of a name, its extents scaled; None for a file, of which - is standard input. Raises InputError for
-    a name that is neither."""
+    """The workload of a name, with scaled extents; None for a file (- is standard input). Raises InputError."""
     if name == "-" or name.endswith((".mlir", ".onnx")) or Path(name).exists():
         if scaled != 1:
             raise InputError(f"{name} is a file: --scale is for the workloads of strata bench")
@@ -40,44 +39,44 @@ def workload(name: str, scaled: Fraction) -> Workload | None:
 
 
 def module(name: str, shapes: Shapes = ()) -> ModuleOp:
-    """The verified module of a file. Raises InputError where it cannot be read, ParseError or VerifyException."""
+    """The verified module of a file. Raises InputError, ParseError or VerifyException."""
     from compiler.pipeline import parse
 
-    model = imported(name, shapes)
+    model = model_of(name, shapes)
     return parse(read(name), "<stdin>" if name == "-" else name) if model is None else model.function.module
 
 
-def given(options: argparse.Namespace) -> Function | Imported | ModuleOp:
-    """What the arguments pick: a workload's function, a model, or a file's module. Raises as `module` does."""
-    benchmark, model = workload(options.program, options.scale), imported(options.program, options.shape)
+def selected(options: argparse.Namespace) -> Function | Imported | ModuleOp:
+    """The selected program: a workload's function, a model, or a file's module. Raises as `module` does."""
+    benchmark, model = workload(options.program, options.scale), model_of(options.program, options.shape)
     if benchmark is not None:
         return benchmark.function()
     return module(options.program) if model is None else model
 
 
 def whole(program: object, policy: str = "contract", error: float | None = None) -> GroupedProgram | None:
-    """The groups of a program in the forms that `build` gives them; None where it is one. Raises VerifyException."""
+    """The groups of a program in the forms of `build`; None for a program of a single group. Raises VerifyException."""
     from compiler.alternatives import Conditions
     from compiler.driver.parts.groups import te_module
     from compiler.driver.parts.partition import partition
-    from compiler.pipeline import apart
+    from compiler.pipeline import program_and_constants
     from compiler.types.machines import host
 
-    function, constants = apart(program, None)
+    function, constants = program_and_constants(program, None)
     if te_module(function) is None:
         return None
     return partition(function, tuple(constants or ()), conditions=Conditions(host(), policy, error=error)).grouped
 
 
 def group(program: GroupedProgram | None, options: argparse.Namespace) -> Group:
-    """The group that `--group` names. Raises InputError for an unknown group."""
+    """The group of `--group`. Raises InputError for an unknown group."""
     if program is None:
         raise InputError(f"{options.program} is one program: it has no groups, such as '{options.group}'")
     return program.group(options.group)
 
 
 def task_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the arguments that pick a program to be tuned, and the threads it runs on."""
+    """Add the arguments that select a program to tune, and its target."""
     add = parser.add_argument
     add("program", metavar="FILE|NAME", help="an MLIR file (- is standard input), an ONNX model, or a workload")
     shape_argument(parser)
@@ -96,13 +95,12 @@ def task(
     machine: Machine | None = None,
     error: float | None = None,
 ) -> SearchTask:
-    """The program that the arguments select, as a task for a machine, by default this one. Raises InputError or
-    TargetError for a program that cannot be tuned."""
+    """The task of the selected program for a machine, by default this one. Raises InputError or TargetError."""
     from compiler.autotune.task import SearchTask
 
-    benchmark, model = workload(options.program, options.scale), imported(options.program, options.shape)
+    benchmark, model = workload(options.program, options.scale), model_of(options.program, options.shape)
     constants = [name.strip() for name in options.constants.split(",")] if options.constants is not None else []
-    make = partial(
+    make_task = partial(
         SearchTask,
         target=options.target,
         threads=options.threads,
@@ -114,24 +112,24 @@ def task(
     )
     try:
         if benchmark is not None:
-            picked = make(benchmark.function(), name=benchmark.name)
+            selected_task = make_task(benchmark.function(), name=benchmark.name)
         elif model is not None:
-            picked = make(model)
+            selected_task = make_task(model)
         else:
-            picked = make(_only(module(options.program), options.function))
-        return picked if options.group is None else picked.group(options.group)
+            selected_task = make_task(_module_with(module(options.program), options.function))
+        return selected_task if options.group is None else selected_task.group(options.group)
     except VerifyException as error:
-        raise refused(error, options.program) from error
+        raise input_error(error, options.program) from error
 
 
-def _only(given: ModuleOp, function: str | None) -> ModuleOp:
-    """A module of one of its functions; as it is where none is named."""
+def _module_with(module: ModuleOp, function: str | None) -> ModuleOp:
+    """A module of one function; the module itself without a name."""
     if function is None:
-        return given
+        return module
     from xdsl.dialects.builtin import ModuleOp
 
     from compiler.dialects.functions import find_function
 
-    picked = find_function(given, function)
-    picked.detach()
-    return ModuleOp([picked])
+    function_op = find_function(module, function)
+    function_op.detach()
+    return ModuleOp([function_op])

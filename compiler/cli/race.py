@@ -1,4 +1,4 @@
-"""Models of ONNX beside onnxruntime: interleaved, on as many threads, and checked."""
+"""Models of ONNX timed beside onnxruntime: interleaved, on as many threads, and checked."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ from compiler.targets.cpu import Kernel
 TOLERANCE = 1e-3
 """The largest error, relative to the largest element."""
 SAMPLE = 0.02
-"""The seconds of calls that make one sample."""
+"""The seconds of calls in one sample."""
 
 
 @dataclass(frozen=True)
-class Timed:
-    """A contender: the seconds of a call in each round, and its error against ONNX's reference evaluator."""
+class RaceResult:
+    """The result of a contender: the seconds of a call in each round, and its error against ONNX's reference
+    evaluator."""
 
     name: str
     seconds: tuple[float, ...]
     error: float
 
     @property
-    def right(self) -> bool:
-        """Whether the error is within the tolerance."""
+    def is_right(self) -> bool:
+        """True if the error is within the tolerance."""
         return self.error <= TOLERANCE
 
 
-def race(file: str, model: Imported, kernel: Kernel, threads: int, rounds: int, seed: int) -> list[Timed]:
-    """The kernel of a model, and onnxruntime where it is installed, in turns on the same random inputs."""
+def race(file: str, model: Imported, kernel: Kernel, threads: int, rounds: int, seed: int) -> list[RaceResult]:
+    """Time the kernel of a model, and onnxruntime if it is installed, in turns on the same random inputs."""
     inputs = random_inputs(kernel, seed)
     steps: dict[str, Callable[[], Any]] = {"strata": lambda: kernel(*inputs)}
     if find_spec("onnxruntime") is not None:
         steps["onnxruntime"] = _session(file, inputs, threads)
-    right = expected(file, inputs)
-    errors = {name: _error(step(), right) for name, step in steps.items()}
+    expected_results = expected(file, inputs)
+    errors = {name: _error(step(), expected_results) for name, step in steps.items()}
     calls = {name: max(1, int(SAMPLE / max(_seconds(step, 1), 1e-9))) for name, step in steps.items()}
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(rounds):
         for name, step in steps.items():
             seconds[name].append(_seconds(step, calls[name]))
-    return [Timed(name, tuple(seconds[name]), errors[name]) for name in steps]
+    return [RaceResult(name, tuple(seconds[name]), errors[name]) for name in steps]
 
 
 def _seconds(step: Callable[[], Any], calls: int) -> float:
@@ -62,9 +63,9 @@ def _seconds(step: Callable[[], Any], calls: int) -> float:
 def _error(outputs: Any, expected: Sequence[Any]) -> float:
     arrays = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
     errors = [0.0]
-    for array, wanted in zip(arrays, expected, strict=True):
-        gap = np.abs(np.asarray(array, np.float64) - np.asarray(wanted, np.float64)).max(initial=0.0)
-        errors.append(float(gap) / max(float(np.abs(np.asarray(wanted, np.float64)).max(initial=0.0)), 1e-30))
+    for array, reference in zip(arrays, expected, strict=True):
+        difference = np.abs(np.asarray(array, np.float64) - np.asarray(reference, np.float64)).max(initial=0.0)
+        errors.append(float(difference) / max(float(np.abs(np.asarray(reference, np.float64)).max(initial=0.0)), 1e-30))
     return max(errors)
 
 
@@ -75,7 +76,7 @@ def _session(file: str, inputs: Sequence[Any], threads: int) -> Callable[[], Any
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     try:
         session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # whatever onnxruntime says of a model that it does not take
+    except Exception as error:  # onnxruntime raises any type for an unsupported model
         raise InputError(f"onnxruntime does not take {file}: {str(error).splitlines()[0][:200]}") from error
-    given = dict(zip((value.name for value in session.get_inputs()), inputs, strict=True))
-    return lambda: session.run(None, given)
+    feeds = dict(zip((value.name for value in session.get_inputs()), inputs, strict=True))
+    return lambda: session.run(None, feeds)

@@ -1,4 +1,4 @@
-"""`strata replay FILE|NAME LOG`: a search again from its log, without hardware: as it was, or where it differs."""
+"""`strata replay FILE|NAME LOG`: repeat a search from its log, without hardware, and report a difference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler.support.files import read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments."""
+    """Add the command's arguments."""
     program.task_arguments(parser)
     parser.add_argument("log", metavar="LOG", help="what `strata tune --log` has written")
 

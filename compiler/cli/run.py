@@ -11,7 +11,7 @@ from functools import partial
 from secrets import randbits
 from typing import TYPE_CHECKING
 
-from compiler.cli.build import built, compiled, parsed, program_arguments
+from compiler.cli.build import build_kernel, call_build, parse_file, program_arguments
 from compiler.cli.model import expected
 from compiler.cli.printing import show
 from compiler.cli.values import natural, positive
@@ -32,56 +32,56 @@ if TYPE_CHECKING:
     from compiler.targets.cpu.kernel import Interface, Timing
 
 TOLERANCE = {"bfloat16": 1e-1, "float16": 1e-1, "float32": 1e-3, "float64": 1e-9}
-"""The largest error a result may have, relative to the largest element; integers have none."""
+"""The largest error of a result, relative to the largest element; 0 for integers."""
 NOT_COMPARED = "difference: not compared, since the file is below the te level"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments."""
+    """Add the command's arguments."""
     program_arguments(parser)
     parser.add_argument("--seed", type=natural, help="of the random inputs; a new one each time by default")
     parser.add_argument("--calls", type=positive, default=9, help="how many calls to time (default 9)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 1 where the result is wrong."""
+    """Run the command; return 1 for a wrong result."""
     from compiler.driver import build_unit
     from compiler.pipeline import level_of, module_of
 
-    given = parsed(options)
-    module = module_of(given)
-    chosen = randbits(32) if options.seed is None else options.seed
+    selected = parse_file(options)
+    module = module_of(selected)
+    seed = randbits(32) if options.seed is None else options.seed
     if level_of(module) == "low":
-        code = compiled(options, module, build_unit).call
-        _print_interface(code.interface, chosen)
+        code = call_build(options, module, build_unit).call
+        _print_interface(code.interface, seed)
         print(NOT_COMPARED)
-        timing = _timed_apart(options.file, code, chosen, options.calls)
+        timing = _time_in_process(options.file, code, seed, options.calls)
         _print_timing(timing, code.interface.threads)
         return 0
-    kernel = built(options, given)
-    inputs = random_inputs(kernel, chosen)
-    _print_interface(kernel, chosen)
+    kernel = build_kernel(options, selected)
+    inputs = random_inputs(kernel, seed)
+    _print_interface(kernel, seed)
     _print_schedules(kernel)
-    right = _compare(kernel, inputs, _expected(kernel, options.file, module, module is not given, inputs))
+    is_right = _compare(kernel, inputs, _expected(kernel, options.file, module, module is not selected, inputs))
     _print_timing(kernel.time(*inputs, repeats=options.calls), kernel.threads)
-    return 0 if right else 1
+    return 0 if is_right else 1
 
 
 def random_inputs(kernel: Kernel, seed: int) -> list[Array]:
-    """Inputs of a kernel, drawn at random."""
+    """Random inputs of a kernel."""
     import numpy as np
 
     random = np.random.default_rng(seed)
     return [draw(a.shape, a.dtype, random) for a in kernel.arguments[: len(kernel.arguments) - kernel.outputs]]
 
 
-def _timed_apart(file: str, code: NativeCode, seed: int, calls: int) -> Timing:
-    """The time of a low-level program, in a process of its own: nothing has proved that it stays within its arrays.
-    Raises TargetError, which names the file, where the process ends before."""
+def _time_in_process(file: str, code: NativeCode, seed: int, calls: int) -> Timing:
+    """Time a low-level program in a separate process, since its accesses are not proved to be in bounds. Raises
+    TargetError if the process dies."""
     with closing(WorkerPool(Calls(), 1, task="run it")) as pool:
         ((_, answer),) = pool.map([partial(_time_code, code, seed, calls)])
     if isinstance(answer, Death):
-        raise TargetError(f"{file} {_end(answer)}")
+        raise TargetError(f"{file} {_death_text(answer)}")
     if isinstance(answer, StrataError | MemoryError):
         raise answer
     return answer  # type: ignore[no-any-return]
@@ -95,24 +95,24 @@ def _time_code(code: NativeCode, seed: int, calls: int) -> Timing | StrataError 
         return error
 
 
-def _end(death: Death) -> str:
-    """How a process ended, in words."""
+def _death_text(death: Death) -> str:
+    """The death of a process in words."""
     if death.status >= 0:
         return f"ended with status {death.status} while it ran"
     name = signal.Signals(-death.status).name
     return f"died of {name} while it ran ({signal.strsignal(-death.status)})"
 
 
-def _print_interface(of: Kernel | Interface, seed: int) -> None:
-    inputs = len(of.arguments) - of.outputs
-    show(f"@{of.name}: {counted(inputs, 'input')}, {counted(of.outputs, 'output')}, seed {seed}")
+def _print_interface(interface: Kernel | Interface, seed: int) -> None:
+    inputs = len(interface.arguments) - interface.outputs
+    show(f"@{interface.name}: {counted(inputs, 'input')}, {counted(interface.outputs, 'output')}, seed {seed}")
 
 
 def _print_schedules(kernel: Kernel) -> None:
-    """Print where the schedules of a te program's groups are from, and the verdicts."""
+    """Print the sources of the schedules of a te program's groups, and the verdicts."""
     counts = Counter(f"{group.source}{f', {group.verdict}' if group.verdict else ''}" for group in kernel.groups)
-    for said, count in counts.items():
-        show(f"schedule: {said}" if len(kernel.groups) == 1 else f"schedule of {counted(count, 'group')}: {said}")
+    for source, count in counts.items():
+        show(f"schedule: {source}" if len(kernel.groups) == 1 else f"schedule of {counted(count, 'group')}: {source}")
 
 
 def _print_timing(timing: Timing, threads: int | None) -> None:
@@ -123,7 +123,7 @@ def _print_timing(timing: Timing, threads: int | None) -> None:
 
 
 def draw(shape: tuple[int, ...], dtype: DType, random: np.random.Generator) -> Array:
-    """Random elements: floats in [-1, 1), truth values, integers up to 8 that are not 0, since they may divide."""
+    """Random elements: floats in [-1, 1), booleans, integers from 1 to 8 (and -8 to -1), since they may be divisors."""
     import numpy as np
 
     if dtype.kind == "b":
@@ -137,7 +137,7 @@ def draw(shape: tuple[int, ...], dtype: DType, random: np.random.Generator) -> A
 def _expected(
     kernel: Kernel, file: str, module: ModuleOp, is_model: bool, inputs: Sequence[Array]
 ) -> Sequence[Array] | None:
-    """The results by ONNX's reference evaluator, or by that of te in float64; None for a program below te."""
+    """The results by ONNX's reference evaluator, or by te's in float64; None for a program below te."""
     from compiler.interpret.te import evaluate
     from compiler.pipeline import level_of
 
@@ -151,7 +151,7 @@ def _expected(
 
 
 def _compare(kernel: Kernel, inputs: Sequence[Array], expected: Sequence[Array] | None) -> bool:
-    """Print how far each result is from the expected one; whether all are right."""
+    """Print the difference of each result from the expected one; return True if all are right."""
     if expected is None:
         print(NOT_COMPARED)
         return True
@@ -164,20 +164,20 @@ def _compare(kernel: Kernel, inputs: Sequence[Array], expected: Sequence[Array] 
 def _judge(position: int, actual: Array, expected: Array) -> bool:
     error, largest = difference(actual, expected)
     allowed = TOLERANCE.get(str(actual.dtype), 0.0)
-    right = error <= allowed * largest
-    verdict = "" if right else ": wrong"
+    is_right = error <= allowed * largest
+    verdict = "" if is_right else ": wrong"
     print(f"difference: {error:.3g} at most in output {position} (elements up to {largest:.3g}){verdict}")
-    return right
+    return is_right
 
 
 def difference(actual: Array, expected: Array) -> tuple[float, float]:
-    """The largest difference, and the largest finite magnitude expected; equal infinities and NaN do not differ."""
+    """The largest difference, and the largest finite expected magnitude; equal infinities and NaN are equal."""
     import numpy as np
 
     with np.errstate(all="ignore"):
         target = expected.astype(actual.dtype)
-        same = (actual == target) | ((actual != actual) & (target != target))
-        gaps = np.where(same, 0.0, np.abs(actual.astype(np.float64) - expected.astype(np.float64)))
+        is_equal = (actual == target) | ((actual != actual) & (target != target))
+        gaps = np.where(is_equal, 0.0, np.abs(actual.astype(np.float64) - expected.astype(np.float64)))
     sizes = np.abs(expected[np.isfinite(expected)].astype(np.float64))
     error = float(gaps.max(initial=0.0))
     return (error if error == error else float("inf")), float(sizes.max(initial=0.0))

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments."""
+    """Add the command's arguments."""
     program.task_arguments(parser)
     what = parser.add_mutually_exclusive_group()
     add = what.add_argument
     add("--show", type=natural, metavar="N", help="print the script of sketch N, its choices open")
-    add("--script", type=place, metavar="N:P,P,P", help="print the script of a candidate; N alone has the defaults")
+    add("--script", type=selection, metavar="N:P,P,P", help="print the script of a candidate; N alone has the defaults")
     add("--sample", type=positive, metavar="K", help="print K random candidates, and whether they are feasible")
-    add("--diff", type=place, nargs=2, metavar=("A", "B"), help="compare two scripts, each N or N:P,P,P")
+    add("--diff", type=selection, nargs=2, metavar=("A", "B"), help="compare two scripts, each N or N:P,P,P")
     add("--dropped", action="store_true", help="print the alternatives that were refused, and why")
     parser.add_argument("--decide", type=positions, metavar="P,P,P", help="with --show: decide its choices so")
     parser.add_argument("--filter", metavar="TEXT", help="only sketches with TEXT in their names: list and --sample")
@@ -34,15 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def positions(text: str) -> tuple[int, ...]:
-    """Positions from zero in the options of choices, separated by commas; nothing for no choices."""
+    """Parse positions, from 0, of choices, separated by commas; empty for no choices."""
     parts = text.split(",") if text else []
     if not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
         raise ArgumentTypeError(f"'{text}' is not a list of positions such as 0,2,1")
     return tuple(map(int, parts))
 
 
-def place(text: str) -> Selection:
-    """A sketch N, or a candidate N:P,P,P."""
+def selection(text: str) -> Selection:
+    """Parse a sketch N, or a candidate N:P,P,P."""
     number, colon, decisions = text.partition(":")
     return natural(number), positions(decisions) if colon else None
 
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _overview(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
-    """The groups of a whole program, and the size of each one's space. Raises InputError for options that need one
+    """The groups of a whole program with the sizes of their spaces. Raises InputError for options that need one
     group."""
     from compiler.space.candidates import candidate_count
 
@@ -99,9 +99,9 @@ def _lines(task: SearchTask, options: argparse.Namespace) -> Iterator[str]:
         yield from task.derived.unused
 
 
-def _with_defaults(task: SearchTask, place: Selection) -> Selection:
-    """A place whose choices are decided: as the rules would, where it is not said."""
-    number, chosen = place
-    if chosen is None and number < len(task.space.defaults):
+def _with_defaults(task: SearchTask, selection: Selection) -> Selection:
+    """A selection with its choices decided, by default as the rules do."""
+    number, decisions = selection
+    if decisions is None and number < len(task.space.defaults):
         return number, task.space.sketches[number].recorded_positions
-    return place
+    return selection

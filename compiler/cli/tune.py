@@ -16,8 +16,8 @@ from compiler.cli import program
 from compiler.cli.build import error_argument
 from compiler.cli.printing import show, show_table
 from compiler.cli.values import natural, positive, seconds
-from compiler.support.command import INTERRUPTED, started
-from compiler.support.files import named, write, writing
+from compiler.support.command import INTERRUPTED, start_time
+from compiler.support.files import to_path, write, write_errors
 from compiler.support.validation import line
 from compiler.types.machines import host
 from compiler.types.policies import POLICIES
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from compiler.types.machines import Machine
 
 DATABASE = "strata.db"
-TRIALS, EACH = 64, 24
-"""Trials where neither these nor seconds are stated: of one program, and of each group of several."""
+TRIALS, GROUP_TRIALS = 64, 24
+"""The default trials of a program, and of each group of several, without `--trials` and `--seconds`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments."""
+    """Add the command's arguments."""
     program.task_arguments(parser)
     add = parser.add_argument
     add(
         "--trials",
         type=positive,
         metavar="N",
-        help=f"trials in all, with earlier ones (default {TRIALS}, {EACH} a group of several, or --seconds)",
+        help=f"trials in all, with earlier ones (default {TRIALS}, {GROUP_TRIALS} a group of several, or --seconds)",
     )
     add(
         "--seconds",
@@ -83,26 +83,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 1 if nothing could be measured, 130 after an interruption, with the results so far. On a cluster
-    of several machine models the program is tuned for one after another."""
+    """Run the command; return 1 if nothing was measured, 130 after an interruption, with the results so far. On a
+    cluster with several machine models the program is tuned for one after another."""
     if options.json is not None and options.json != "-":
-        _check_writable(named(options.json))
+        _check_writable(to_path(options.json))
     if options.scheduler is None:
-        return _tuned(options)
+        return _tune(options)
     from compiler.autotune.fleet.cluster import machines_of
 
     status = 0
     for machine in machines_of(line("the scheduler", options.scheduler), options.patience):
         if options.json != "-":
             show(f"for {machine.name}")
-        status = max(status, _tuned(options, machine))
+        status = max(status, _tune(options, machine))
         if status == INTERRUPTED:
             break
     return status
 
 
-def _tuned(options: argparse.Namespace, machine: Machine | None = None) -> int:
-    """Tune for a machine, by default this one, and print the result; returns the status of the command."""
+def _tune(options: argparse.Namespace, machine: Machine | None = None) -> int:
+    """Tune for a machine, by default this one, and print the result; return the command's status."""
     from compiler.autotune.display.facts import RunFacts
 
     task = program.task(options, options.policy, machine, options.error)
@@ -127,7 +127,7 @@ def _tuning(options: argparse.Namespace, task: SearchTask, view: RunView) -> Tun
 
     trials = options.trials
     if trials is None and options.seconds is None:
-        trials = EACH * len(task.groups) if task.groups else TRIALS
+        trials = GROUP_TRIALS * len(task.groups) if task.groups else TRIALS
     return TuningOptions(
         trials,
         options.seconds,
@@ -138,12 +138,14 @@ def _tuning(options: argparse.Namespace, task: SearchTask, view: RunView) -> Tun
         allocation=options.allocation,
         scheduler=options.scheduler,
         patience=options.patience,
-        began=started() if options.scheduler is None else None,  # each machine model of a cluster has the seconds
+        began=start_time()
+        if options.scheduler is None
+        else None,  # the seconds are for each machine model of a cluster
     )
 
 
 def _write_json(file: str | None, document: Mapping[str, object]) -> None:
-    """Print data as JSON for `-`, write it to any other file."""
+    """Print data as JSON for `-`, else write it to the file."""
     text = json.dumps(document, indent=1)
     if file == "-":
         print(text)
@@ -167,33 +169,33 @@ def _view(task: SearchTask, options: argparse.Namespace) -> RunView:
 
 
 def _logs(task: SearchTask, log: str | None) -> list[Path]:
-    """The files that get logs."""
+    """The log files."""
     from compiler.autotune.tasks.scheduler import log_of
 
     if log is None:
         return []
     names = [*(group.name for group in task.groups), "turns"]
-    return [place for name in names if (place := log_of(log, name))] if task.groups else [named(log)]
+    return [path for name in names if (path := log_of(log, name))] if task.groups else [to_path(log)]
 
 
 def _check_writable(path: Path) -> None:
-    """Find out before the first trial whether a file can be written."""
-    with writing(path), open(path, "a", encoding="utf-8"):
+    """Raise InputError before the first trial for a file that is not writable."""
+    with write_errors(path), open(path, "a", encoding="utf-8"):
         pass
 
 
 def _whole(
     task: SearchTask, view: RunView, records: Mapping[str, Record], options: argparse.Namespace, is_here: bool
 ) -> int:
-    """Print the results of the groups of a whole program, and what they take inside it if the machine is this one."""
+    """Print the results of the groups of a whole program, and their times inside it on this machine."""
     from compiler.autotune.display.facts import INTERRUPTED as STOPPED
     from compiler.autotune.display.forms import sentences
 
     interrupted = view.last is not None and view.last.phase == STOPPED
-    inside = None if view.last is None else view.last.in_place
+    in_place = None if view.last is None else view.last.in_place
     facts = [replace(view.facts(run), record=records.get(name)) for name, run in view.runs.items()]
     groups, tasks = [group_facts.data() for group_facts in facts], list(view.board.data())
-    times = None if inside is None else inside.data()
+    times = None if in_place is None else in_place.data()
     _write_json(
         options.json,
         {"name": task.name, "tasks": tasks, "groups": groups, "whole": times, "interrupted": interrupted}
@@ -206,7 +208,7 @@ def _whole(
             show(line)
         for sentence in sentences(task.forms):
             show(sentence)
-        for sentence in _inside(inside, view) if records and is_here and not interrupted else ():
+        for sentence in _in_place_lines(in_place, view) if records and is_here and not interrupted else ():
             show(sentence)
         if records and (database := _database(options)) is not None:
             words = ["strata", "db", "best", database, "--task", task.name, *_names(options)]
@@ -214,17 +216,17 @@ def _whole(
     return INTERRUPTED if interrupted else int(not records)
 
 
-def _inside(inside: InPlace | None, view: RunView) -> Iterable[str]:
-    """What the groups take inside the whole program, or why that is not known."""
-    if inside is not None:
-        return inside.sentences()
+def _in_place_lines(in_place: InPlace | None, view: RunView) -> Iterable[str]:
+    """The times of groups inside the whole program, or the reason without them."""
+    if in_place is not None:
+        return in_place.sentences()
     if any(run.measured for run in view.runs.values()):
         return ("the groups were not compared inside the whole: the time was spent before",)
     return ("nothing new was measured: what was chosen inside the whole stays",)
 
 
 def _names(options: argparse.Namespace) -> list[str]:
-    """The words with which the program gives its names to scripts, where it can be named again."""
+    """The arguments that give scripts the program's names, if the program can be named again."""
     unnamed = options.program == "-" or options.function is not None or options.scale != 1
     return [] if unnamed else ["--names", options.program]
 
@@ -247,6 +249,6 @@ def _command(facts: RunFacts, path: Path) -> list[str]:
     assert facts.record is not None
     with Database(path, create=False) as database:
         best = database.best(facts.task.key)
-        only = len(database.keys()) == 1 and best is not None and best.script == facts.record.script
+        is_only = len(database.keys()) == 1 and best is not None and best.script == facts.record.script
     words = ["strata", "db", "best", str(path)]
-    return words if only else [*words, "--record", str(facts.record.id)]
+    return words if is_only else [*words, "--record", str(facts.record.id)]

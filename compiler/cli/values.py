@@ -1,4 +1,4 @@
-"""Values of options with a limited range; argparse prints the sentence for others."""
+"""Values of options in a range; argparse prints the sentence for others."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _FACTOR = re.compile(r"\d{1,9}(\.\d{0,9}|/\d{1,9})?|\.\d{1,9}", re.ASCII)
 
 
 def positive(text: str) -> int:
-    """A count: an integer of at least 1."""
+    """Parse an integer of at least 1."""
     return _at_least(1, text)
 
 
 def natural(text: str) -> int:
-    """A count that may be 0, or a seed of random inputs."""
+    """Parse an integer of at least 0."""
     return _at_least(0, text)
 
 
 def scale(text: str) -> Fraction:
-    """A positive factor, written as 1/4 or 0.25."""
+    """Parse a positive factor, such as 1/4 or 0.25."""
     try:
-        value = Fraction(text) if _FACTOR.fullmatch(text) else Fraction(0)  # an exponent may take for ever
+        value = Fraction(text) if _FACTOR.fullmatch(text) else Fraction(0)  # an exponent could take forever
     except ZeroDivisionError:
         value = Fraction(0)
     if value <= 0:
@@ -34,7 +34,7 @@ def scale(text: str) -> Fraction:
 
 
 def fraction(text: str) -> float:
-    """A number from 0 to 1, such as 3e-5."""
+    """Parse a number in [0, 1), such as 3e-5."""
     try:
         value = float(text)
     except ValueError:
@@ -45,7 +45,7 @@ def fraction(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """A time in seconds, above 0."""
+    """Parse a time in seconds above 0."""
     try:
         value = float(text)
     except ValueError:

@@ -8,7 +8,7 @@ from compiler.cli.values import positive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """State the command's arguments."""
+    """Add the command's arguments."""
     add = parser.add_argument
     add("scheduler", metavar="URL", help="the address of the scheduler, such as tcp://host:8786")
     add("--builders", type=positive, metavar="N", help="candidates that are built at once (default: the cores)")
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until an interruption, or until the scheduler ends where that was asked."""
+    """Serve until an interruption, or with `--once` until the scheduler ends."""
     from compiler.autotune.fleet.serve import serve
 
     serve(options.scheduler, options.builders, not options.no_timing, options.once)
