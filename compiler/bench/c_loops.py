@@ -1,4 +1,4 @@
-"""The loops of mm_exp_mm in C, as the expression says them, for a C compiler to make the best of.
+"""The loops of mm_exp_mm in C, in the order of the expression, optimised by a C compiler only.
 
 One accumulator in a local variable an element, static extents, restrict pointers, and the compiler's freest options.
 """
@@ -56,7 +56,7 @@ def version(gcc: str) -> str:
 def bind(gcc: str, workload: Workload, inputs: Sequence[Array], out: Array) -> Step:
     """Compile the loops for the extents of an mm_exp_mm and bind them to arrays.
 
-    Raises TargetError for another workload, and where gcc fails.
+    Raises TargetError for another workload, and if gcc fails.
     """
     if [i.name for i in workload.inputs] != ["A", "B", "E"]:
         raise TargetError("gcc has the loops of mm_exp_mm only")
@@ -74,9 +74,9 @@ def bind(gcc: str, workload: Workload, inputs: Sequence[Array], out: Array) -> S
 
 
 def _load(gcc: str, extents: dict[str, int]) -> ctypes.CDLL:
-    """The compiled library; its file may go once it is mapped.
+    """Load the compiled library; its file can be deleted afterwards.
 
-    Linked without -ffast-math, with which gcc adds code that makes the whole process take denormals for zero.
+    It is linked without -ffast-math, which would flush denormals to zero in the whole process.
     """
     with TemporaryDirectory() as folder:
         source, object, library = (Path(folder) / f"loops.{end}" for end in ("c", "o", "so"))

@@ -1,4 +1,4 @@
-"""Who runs: each contender binds a workload to arrays and gives a step, or says in a sentence why it cannot."""
+"""The contenders: each binds a workload to arrays and returns a step, or raises an error with the reason."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from compiler.support.errors import InputError, TargetError
 
 OURS = "strata"
 SCRIPT = "script"
-"""The schedule of ours that is written by hand, in compiler/bench/schedules.py."""
+"""Our hand-written schedule, in compiler/bench/schedules.py."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds for every contender: how many threads it may use, how free our floating point is, and the file with
-    the records of ours that were tuned."""
+    """The settings of all contenders: the number of threads, our floating-point policy, and the file with our tuning
+    records."""
 
     threads: int = 1
     policy: str = "contract"
@@ -29,12 +29,12 @@ class Settings:
 
 
 Bind = Callable[[Workload, Settings, Sequence[Array], Array], Step]
-"""Binds a workload to inputs and an output. Raises StrataError where the contender is missing or cannot do it."""
+"""Binds a workload to inputs and an output. Raises StrataError for a missing contender or an unsupported workload."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """One that is measured; `what` is how it does its work, in a few words."""
+    """A contender of a measurement; `what` is its method, in a few words."""
 
     name: str
     what: str
@@ -43,7 +43,7 @@ class Contender:
 
 
 def find(names: Sequence[str]) -> list[Contender]:
-    """Ours, and the contenders of those names in order, each once. Raises InputError for a name there is not."""
+    """Ours, and the contenders of the names in order, each once. Raises InputError for an unknown name."""
     for name in names:
         if name not in CONTENDERS:
             raise InputError(f"there is no contender '{name}' (there are {', '.join(CONTENDERS)})")
@@ -51,7 +51,7 @@ def find(names: Sequence[str]) -> list[Contender]:
 
 
 def _installed(package: str) -> str:
-    """The version of an installed package; nothing for one that is used from a checkout."""
+    """The version of an installed package; empty for a checkout."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -66,8 +66,8 @@ def _ours(
     schedule: str = SCRIPT,
     prepared: bool = False,
 ) -> Step:
-    """Ours, by the workload's script, where it has one, or by another schedule; if `prepared`, all that depends on
-    constants alone is computed before the time begins."""
+    """Ours, by the workload's script if it has one, or by another schedule; if `prepared`, values that depend on
+    constants only are computed before the timing."""
     from compiler.bench.schedules import PACKED, SCRIPTS, scheduled
     from compiler.driver.building import build
 
@@ -88,7 +88,7 @@ def _ours(
 
 
 def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, prepared: bool = False) -> Step:
-    """Ours, by the best script that tuning has found, for constants that are known to be such if `prepared`."""
+    """Ours, by the best tuned script, of the program with constant inputs if `prepared`."""
     from compiler.autotune.task import SearchTask
 
     constants, given = _divided(workload, prepared, inputs)
@@ -97,7 +97,7 @@ def _tuned(workload: Workload, settings: Settings, inputs: Sequence[Array], out:
 
 
 def _divided(workload: Workload, prepared: bool, inputs: Sequence[Array]) -> tuple[dict[str, Array], list[Array]]:
-    """The constant inputs by name, if they are `prepared`, and the others in order."""
+    """The constant inputs by name, if `prepared`, and the others in order."""
     if prepared and not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs")
     given = dict(zip((i.name for i in workload.inputs), inputs, strict=True))
@@ -113,8 +113,8 @@ def _step(kernel: Callable[..., object], inputs: Sequence[Array], out: Array) ->
 
 
 def _torch(workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, compiled: bool = False) -> Step:
-    """torch over tensors that share the memory of the inputs; the result is torch's own."""
-    torch = onnx_model.imported("torch")
+    """torch on tensors that share the memory of the inputs; the result is torch's own."""
+    torch = onnx_model.import_package("torch")
     torch.set_num_threads(settings.threads)
     tensors = [torch.from_numpy(array) for array in inputs]
 
@@ -139,7 +139,7 @@ def _torch(workload: Workload, settings: Settings, inputs: Sequence[Array], out:
 def _onnxruntime(
     workload: Workload, settings: Settings, inputs: Sequence[Array], out: Array, packed: bool = True
 ) -> Step:
-    """onnxruntime, with constants in the model, which are `packed` before the time begins, or as inputs."""
+    """onnxruntime, with constants in the model, which are `packed` before the timing, or as inputs."""
     if not packed and not workload.constants:
         raise TargetError(f"{workload.name} has no constant inputs: it is the same as onnxruntime")
     return onnx_model.bind(workload, settings.threads, inputs, out, packed)

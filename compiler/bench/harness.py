@@ -1,4 +1,4 @@
-"""The protocol: contenders take turns on the same fresh inputs, and a wrong result has no time.
+"""The protocol: contenders run in turns on the same new inputs, and a wrong result has no time.
 
 A round probes the machine's ceiling, then runs every contender once: its output is poisoned with NaN, its call is
 timed, and its result is compared with the float64 reference. With several threads the ceiling and each contender are
@@ -35,18 +35,18 @@ from compiler.targets.cpu.ceilings import Arithmetic, Bandwidth, Ceiling, ProbeR
 from compiler.targets.cpu.presence import QUIET, REPEAT_SECONDS, REPEATS, Disturbance, Sample, time_calls
 
 ROUNDS = 9
-"""The rounds after which medians mean something."""
+"""The rounds for meaningful medians."""
 SECONDS = 60.0
 """The default budget for the rounds of one workload."""
 BURST = 4e-3
-"""Seconds that the calls of a round last, for each contender, at least."""
+"""The minimal seconds of the calls of a contender in a round."""
 SETTLED = 0.1
 """Seconds after which idle threads sleep: OpenBLAS's spin for 2^26 cycles, a libgomp's for 6 ms."""
 
 PROBE = 0.02
-"""Seconds of a probe of the ceiling."""
+"""The seconds of a probe of the ceiling."""
 REPROBES = 3
-"""How often the ceiling is probed again where a contender is above it."""
+"""The most repetitions of the probe if a contender is above the ceiling."""
 
 CEILINGS: dict[str, type[Arithmetic] | type[Bandwidth]] = {"flops": Arithmetic, "bytes": Bandwidth}
 """The ceiling of each limit of a workload."""
@@ -54,7 +54,7 @@ CEILINGS: dict[str, type[Arithmetic] | type[Bandwidth]] = {"flops": Arithmetic, 
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to measure: rounds, and the seconds after which no further round begins.
+    """The duration of a measurement: rounds, and the seconds after which no round begins.
 
     >>> strata.bench.Plan(rounds=3).seconds
     60.0
@@ -66,8 +66,8 @@ class Plan:
 
 @dataclass
 class Run:
-    """One contender at work on its own output: seconds of each call that counts, and how all calls were disturbed;
-    `wrong` is what is wrong with its result, if something is."""
+    """A contender bound to its own output: the seconds of each counted call, and the disturbance of all calls; `wrong`
+    is the fault of its result, if any."""
 
     contender: Contender
     step: Step
@@ -78,16 +78,16 @@ class Run:
 
     @property
     def seconds(self) -> float | None:
-        """The median time of a call; none before the first, and none for a wrong result."""
+        """The median time of a call; None before the first, and for a wrong result."""
         return median(self.samples) if self.samples and self.wrong is None else None
 
 
 @dataclass
 class Measurement:
-    """The state of the measurement of one workload; `stopped` says why there are fewer rounds than planned.
+    """The state of the measurement of a workload; `stopped` is the reason for fewer rounds than planned.
 
-    calls: how many each contender makes in succession in a round.
-    probes: what the probes of the ceiling found, in units of work per second.
+    calls: the calls in succession of each contender in a round.
+    probes: the readings of the ceiling's probes, in units of work per second.
 
     >>> workload = strata.bench.workloads.find("matmul:4x8x2")
     >>> settings = strata.bench.contenders.Settings()
@@ -110,7 +110,7 @@ class Measurement:
 
     @property
     def ceiling(self) -> float | None:
-        """The ceiling of all contenders; None before the first probe, and where one of them is above all probes."""
+        """The ceiling of all contenders; None before the first probe, and if a contender exceeds all probes."""
         rates = [probe.rate for probe in self.probes if not probe.disturbance.used] or [
             probe.rate for probe in self.probes
         ]
@@ -120,7 +120,7 @@ class Measurement:
 
     @property
     def rates(self) -> Iterator[float]:
-        """The units of work per second of each contender that has a time."""
+        """The units of work per second of each contender with a time."""
         return (self.workload.work / run.seconds for run in self.runs if run.seconds is not None)
 
 
@@ -135,10 +135,10 @@ def measure(
     seed: int | None = None,
     watch: Watch = lambda measurement: None,
 ) -> Measurement:
-    """Measure a workload; `watch` sees the measurement after every sample.
+    """Measure a workload; `watch` is called with the measurement after every sample.
 
-    Contenders that refuse are left out and named. An interruption ends the measurement, not the program: what was
-    measured is kept. Without a seed the inputs are new each time.
+    Contenders that raise an error are listed in `left_out`. An interruption ends the measurement, with its samples.
+    Without a seed the inputs are new each time.
     """
     from threadpoolctl import threadpool_limits
 
@@ -178,18 +178,18 @@ def _measure(measurement: Measurement, contenders: Sequence[Contender], watch: W
 
 
 def _probe(measurement: Measurement, ceiling: Ceiling) -> None:
-    """Probe the ceiling while no threads spin but its own."""
+    """Probe the ceiling while only its own threads spin."""
     settle(lambda: ceiling.probe(0.0), measurement.settings.threads)
     measurement.probes.append(ceiling.probe(PROBE))
 
 
 def _warm(run: Run, expected: Bounded) -> float:
-    """Seconds of a contender's second call."""
+    """The seconds of a contender's second call."""
     return _calls(run, 2, expected, 1)[-1].wall
 
 
 def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Sample]:
-    """The times of several calls in succession, each on a poisoned output; the last result is checked."""
+    """The times of calls in succession, each on a poisoned output; the last result is checked."""
     taken = []
     result = run.out
 
@@ -205,8 +205,8 @@ def _calls(run: Run, count: int, expected: Bounded, threads: int) -> list[Sample
 
 
 def _sample(run: Run, count: int, expected: Bounded, threads: int) -> None:
-    """Take a round's samples of a contender: clean calls, as many as asked for within the time, or else the least
-    disturbed one."""
+    """Take a round's samples of a contender: up to `count` undisturbed calls within the time, or the least disturbed
+    one."""
     taken, clean, bursts = list[Sample](), list[Sample](), 0
     while bursts <= REPEATS and len(clean) < count and sum(call.seconds for call in taken) < REPEAT_SECONDS:
         taken += _calls(run, count, expected, threads)
@@ -238,9 +238,9 @@ def _take_rounds(measurement: Measurement, expected: Bounded, ceiling: Ceiling, 
 
 
 def settle(step: Callable[[], object], threads: int) -> None:
-    """With several threads: wait until the idle ones of other libraries sleep, then let a step wake its own.
+    """For several threads: wait until idle threads of other libraries sleep, then wake the step's own by a call.
 
-    Threads that look for work while they have none take a core from the contender that is measured.
+    Idle threads that spin take cores from the measured contender.
     """
     if threads > 1:
         time.sleep(SETTLED)
@@ -248,8 +248,8 @@ def settle(step: Callable[[], object], threads: int) -> None:
 
 
 def fault(output: Array, expected: Bounded) -> str | None:
-    """A sentence about a wrong result, None for a right one. It shows the worst element with its error and the
-    tolerance there.
+    """The fault of a wrong result as a sentence, with the worst element, its error and its tolerance; None for a right
+    one.
 
     >>> workload = strata.bench.workloads.find("matmul:4x8x2")
     >>> A, B = workload.draw(seed=0)

@@ -1,6 +1,6 @@
-"""Workloads as ONNX models, and a session of onnxruntime that runs one; both packages are imported where they are used.
+"""Workloads as ONNX models, and sessions of onnxruntime that run them; both packages are imported lazily.
 
-onnxruntime runs its CPU provider: MLAS kernels, which pack initializers when a session is made.
+onnxruntime runs its CPU provider: MLAS kernels, which pack initializers when a session is created.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from compiler.bench.workload import Step, Workload
 from compiler.support.errors import TargetError
 
 OPSET, IR_VERSION = 17, 10
-"""The first operators with LayerNormalization, and a format that every onnxruntime since 1.18 reads."""
+"""The first opset with LayerNormalization, and a format for onnxruntime since 1.18."""
 LARGEST = 2 << 30
-"""The bytes that a model can hold: protobuf's messages are no larger."""
+"""The most bytes of a model: the limit of protobuf's messages."""
 RESULT = "result"
 
 
 @dataclass
 class Graph:
-    """The nodes of a model so far; each call adds one and gives the name of its result."""
+    """The nodes of a model under construction; a call adds a node and returns the name of its result."""
 
     onnx: ModuleType
     nodes: list[Any] = field(default_factory=list)
 
     def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """The result of an operator of ONNX."""
+        """Add an operator; return its result."""
         return self._add(operator, inputs, f"t{len(self.nodes)}", attributes)
 
     def scalar(self, value: float) -> str:
@@ -40,7 +40,7 @@ class Graph:
         return self("Constant", value_float=value)
 
     def end(self, value: str) -> None:
-        """Call a value the result."""
+        """Make a value the model's result."""
         self._add("Identity", (value,), RESULT, {})
 
     def _add(self, operator: str, inputs: Sequence[str], name: str, attributes: dict[str, Any]) -> str:
@@ -51,10 +51,10 @@ class Graph:
 def bind(workload: Workload, threads: int, inputs: Sequence[Array], out: Array, packed: bool) -> Step:
     """A step that runs the workload's model on the inputs and writes `out`.
 
-    packed: constants are in the model, so that the session prepares them; else all inputs are given with each run.
-    Raises TargetError where a package is missing, and for a workload without a model.
+    packed: true to have constants in the model, where the session prepares them; else all inputs are fed in each run.
+    Raises TargetError for a missing package, and for a workload without a model.
     """
-    runtime, onnx = imported("onnxruntime"), imported("onnx")
+    runtime, onnx = import_package("onnxruntime"), import_package("onnx")
     initializers = {
         i.name: a for i, a in zip(workload.inputs, inputs, strict=True) if packed and i.name in workload.constants
     }
@@ -75,7 +75,7 @@ def bind(workload: Workload, threads: int, inputs: Sequence[Array], out: Array, 
 
 
 def model(onnx: ModuleType, workload: Workload, initializers: dict[str, Array]) -> bytes:
-    """The workload's model, serialized; `initializers` are the inputs that are initializers of it."""
+    """The serialised model of a workload; `initializers` are its inputs that become initialisers."""
     if workload.onnx is None:
         raise TargetError(f"{workload.name} has no form in ONNX")
     if sum(array.nbytes for array in initializers.values()) >= LARGEST:
@@ -97,7 +97,7 @@ def model(onnx: ModuleType, workload: Workload, initializers: dict[str, Array]) 
 
 
 def _options(runtime: ModuleType, threads: int) -> Any:
-    """All optimisations; one operator at a time, on that many threads."""
+    """Session options: all optimisations, one operator at a time, `threads` threads."""
     options = runtime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
@@ -106,8 +106,8 @@ def _options(runtime: ModuleType, threads: int) -> Any:
     return options
 
 
-def imported(name: str) -> ModuleType:
-    """A package that contenders need. Raises TargetError where it is not installed."""
+def import_package(name: str) -> ModuleType:
+    """Import a package of contenders. Raises TargetError if it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:

@@ -18,11 +18,10 @@ FORMAT = 2
 
 @dataclass(frozen=True)
 class Row:
-    """One contender: seconds, units of work per second, percent of the ceiling of the run, median over our median, and
-    how its samples were disturbed.
+    """A contender: seconds, units of work per second, percent of the ceiling, ratio to our median, disturbance.
 
-    A row without times is wrong in some way, or was interrupted before its first. There is no percentage where a
-    contender was above the ceiling: see `Measurement.ceiling`.
+    A row without times has a wrong result, or was interrupted before the first sample. There is no percentage if a
+    contender exceeded the ceiling: see `Measurement.ceiling`.
     """
 
     name: str
@@ -67,24 +66,23 @@ def _row(run: Run, work: int, base: float | None, top: float | None) -> Row:
 
 
 def ceiling(measurement: Measurement) -> dict[str, float] | None:
-    """The ceiling of the run, and the least and greatest reading of its probes, in units per second; None without a
-    ceiling."""
+    """The ceiling of the run, and the minimum and maximum of its probes, in units per second; None without one."""
     rates, top = [probe.rate for probe in measurement.probes], measurement.ceiling
     return None if top is None else {"median": top, "minimum": min(rates), "maximum": max(rates)}
 
 
 def ceiling_what(measurement: Measurement) -> str:
-    """What the ceiling is."""
+    """A description of the ceiling."""
     return CEILINGS[measurement.workload.limit].what
 
 
 def probes_disturbance(measurement: Measurement) -> Disturbance:
-    """How the probes of the ceiling were disturbed."""
+    """The disturbance of the ceiling's probes as text."""
     return sum((probe.disturbance for probe in measurement.probes), QUIET)
 
 
 def unit(measurement: Measurement) -> str:
-    """What rates are shown in: GFLOP/s or GB/s."""
+    """The unit of rates: GFLOP/s or GB/s."""
     return "GFLOP/s" if measurement.workload.limit == "flops" else "GB/s"
 
 
@@ -123,9 +121,9 @@ def _contender(row: Row) -> dict[str, Any]:
 
 
 _NAMES = {"percent": "percent_of_ceiling", "ratio": "ratio_to_ours"}
-"""What JSON calls fields of a row."""
+"""The JSON names of fields of a row."""
 
 
 def disturbance(disturbed: Disturbance) -> dict[str, float]:
-    """How samples were disturbed: the share of their time away, how many were repeated, and used all the same."""
+    """The disturbance of samples as text: the share of time away, and how many were repeated, or used all the same."""
     return {"away": disturbed.share, "repeated": disturbed.repeated, "used": disturbed.used}

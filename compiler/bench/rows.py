@@ -1,4 +1,4 @@
-"""Workloads that are bound by memory, where exp does not bound them first."""
+"""Workloads bound by memory, unless exp is the bottleneck."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from compiler.schedule.schedule import Handle
 from compiler.types.machines import Machine, host
 
 Script = Callable[[Schedule, Machine, int], None]
-"""Schedules a program for a machine and so many threads."""
+"""Schedules a program for a machine and a number of threads."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def lanes(machine: Machine) -> int:
 
 
 def register_tile(machine: Machine, m: int, n: int) -> Tile:
-    """The register tile with the least work for a product of m rows and n columns, where the tuner begins as well."""
+    """The register tile with the least work for a product of m rows and n columns, also the tuner's first choice."""
     width = lanes(machine)
     rows, vectors = sizes.product_tile(machine, m, n, width)
     return Tile(rows, vectors * width, width)
@@ -174,7 +174,7 @@ def _attention_tiles(s: Schedule, machine: Machine) -> recipes.AttentionTiles | 
 
 
 def by_rows(s: Schedule, machine: Machine, threads: int) -> None:
-    """Everything that a row needs just before it is written, past the caches where it would not stay in them."""
+    """Compute all values of a row just before it is written, with non-temporal stores for large results."""
     block = s.get_block(list(s.program.blocks)[-1])
     row = recipes.by_rows(s, block, lanes(machine), streamed=_is_large(s, machine))
     if threads > 1:
@@ -182,7 +182,7 @@ def by_rows(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def swish(s: Schedule, machine: Machine, threads: int) -> None:
-    """One elementwise function."""
+    """An elementwise function."""
     (label,) = s.program.blocks
     block = s.get_block(label)
     row = s.get_loops(block)[-2]
@@ -194,7 +194,7 @@ def swish(s: Schedule, machine: Machine, threads: int) -> None:
 
 
 def _is_large(s: Schedule, machine: Machine) -> bool:
-    """Whether the result is larger than L2."""
+    """True if the result is larger than L2."""
     return 4 * prod(s.program.arguments[-1].shape) > machine.l2_bytes
 
 
@@ -217,7 +217,7 @@ PACKED: dict[str, Script] = {"conv": partial(conv, beforehand=True), "mlp": part
 
 
 def scheduled(workload: Workload, threads: int = 1, scripts: Mapping[str, Script] = SCRIPTS) -> Schedule | None:
-    """The workload's program under its family's script, None where it has none; `PACKED` pack weights."""
+    """The workload's program under its family's script, None without one; the scripts of `PACKED` pack weights."""
     script = scripts.get(workload.family)
     if script is None:
         return None

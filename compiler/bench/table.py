@@ -1,4 +1,4 @@
-"""Tables for people: a measurement, and the groups of a tuned program beside the whole."""
+"""Tables of a measurement, and of the groups of a tuned program beside the full program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compiler.support.errors import InputError
 from compiler.support.text import counted, printable
 
 WIDTH = 110
-"""Columns where no terminal says how many it has."""
+"""The columns without a terminal."""
 
 
 def table(measurement: Measurement, base: str = OURS) -> Table:
@@ -67,7 +67,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def notes(measurement: Measurement) -> list[str]:
-    """What a reader must know beside the rows: threads, rounds, the ceiling, and who was left out."""
+    """Notes on a measurement: threads, rounds, the ceiling, and the contenders left out."""
     threads, rounds = measurement.settings.threads, measurement.rounds
     each = "" if measurement.calls == 1 else f" of {measurement.calls} calls"
     said = [f"{counted(threads, 'thread')}, {counted(rounds, 'round')}{each}, seed {measurement.seed}"]

@@ -1,4 +1,4 @@
-"""`Workload`: one thing to measure, stated once for the compiler, for the reference and for every contender."""
+"""`Workload`: a function to measure, defined for the compiler, the reference and the contenders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from compiler.te import Function, Tensor
 
 Step = Callable[[], Array]
-"""One run of a contender on the arrays it was bound to; gives the result."""
+"""Runs a contender on the arrays it is bound to; returns the result."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ class Workload:
 
 
 def by_numpy(function: Callable[..., object], *buffers: tuple[int, ...]) -> Callable[[Sequence[Array], Array], Step]:
-    """A numpy contender from a function `f(out, *buffers, *inputs)` that fills `out`; buffers of these shapes are made
-    outside the time, with zeros."""
+    """A numpy contender from a function `f(out, *buffers, *inputs)` that fills `out`; the buffers are allocated before
+    the timing, with zeros."""
 
     def bind(inputs: Sequence[Array], out: Array) -> Step:
         arrays = (out, *(np.zeros(shape, np.float32) for shape in buffers), *inputs)

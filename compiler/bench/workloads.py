@@ -1,4 +1,4 @@
-"""The table of workloads, and how a name, a scale and other extents pick one."""
+"""The table of workloads, and the lookup by name, scale and extents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fractions import Fraction
 from compiler.bench import contractions, rows
 from compiler.bench.workload import Workload
 from compiler.support.errors import InputError
-from compiler.support.text import meant
+from compiler.support.text import suggestion
 
 Family = Callable[..., Workload]
 WHOLE = Fraction(1)
@@ -61,9 +61,9 @@ PRESETS: dict[str, Preset] = {
 
 
 def find(name: str, scale: Fraction = WHOLE) -> Workload:
-    """The workload of `NAME`, or of a family at extents, `NAME:AxBxC`; every extent times the scale, at least 1.
+    """The workload of `NAME`, or of a family at extents, `NAME:AxBxC`; extents are multiplied by the scale, at least 1.
 
-    Raises InputError for a name that is not in the tables, and for extents that do not fit the family or memory.
+    Raises InputError for an unknown name, and for extents that are invalid for the family or exceed memory.
     """
     if scale <= 0:
         raise InputError(f"the scale {scale} is not positive")
@@ -83,7 +83,7 @@ def _preset(name: str) -> Preset:
         return PRESETS[head]
     family = head if head in FAMILIES else PRESETS[head].family if head in PRESETS else None
     if family is None:
-        hint = meant(head, [*PRESETS, *FAMILIES], f" (there are {', '.join(PRESETS)})")
+        hint = suggestion(head, [*PRESETS, *FAMILIES], f" (there are {', '.join(PRESETS)})")
         raise InputError(f"there is no workload '{head}'{hint}")
     form = FAMILIES[family][1]
     if not re.fullmatch(r"[1-9]\d*(x[1-9]\d*)*", text) or text.count("x") != form.count("x"):

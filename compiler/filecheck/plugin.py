@@ -1,4 +1,4 @@
-"""pytest collects the `.mlir` files with RUN lines of the folders that its option `strata_filecheck` names."""
+"""A pytest plugin: collects `.mlir` files with RUN lines in the folders of its option `strata_filecheck`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ OPTION = "strata_filecheck"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """State the option."""
+    """Add the option."""
     parser.addini(OPTION, "folders with FileCheck tests of strata-opt: *.mlir with RUN lines", type="paths", default=[])
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """A file below one of the folders is a test, except payloads."""
+    """Collect a file in one of the folders, except payloads."""
     folders: list[Path] = parent.config.getini(OPTION)
     is_test = file_path.suffix == ".mlir" and file_path.parent.name != FOLDER
     if not is_test or not any(file_path.is_relative_to(folder) for folder in folders):
@@ -26,10 +26,10 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 class MlirFile(pytest.File):
-    """A file, which is one test."""
+    """A file with one test."""
 
     def collect(self) -> list[pytest.Item]:
-        """The test."""
+        """Yield the test."""
         return [MlirTest.from_parent(self, name=self.path.stem)]
 
 
@@ -43,7 +43,7 @@ class MlirTest(pytest.Item):
         check(self.path)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
-        """What is wrong; the traceback only for what the runner does not expect."""
+        """The failure's message; with a traceback only for unexpected exceptions."""
         from compiler.filecheck.payload import FileCheckError
 
         if isinstance(excinfo.value, FileCheckError):
@@ -51,5 +51,5 @@ class MlirTest(pytest.Item):
         return str(super().repr_failure(excinfo))
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where the test stands."""
+        """The location of the test."""
         return self.path, 0, self.name

@@ -47,7 +47,7 @@ def check(path: Path) -> None:
     """Run every RUN line of a file. Raises FileCheckError for one that fails, or for lines that check nothing."""
     text = expanded(path)
     commands = _commands(text)
-    for complaint in _complaints(text, commands):
+    for complaint in _vacuity_faults(text, commands):
         raise FileCheckError(f"{path}: {complaint}")
     with tempfile.TemporaryDirectory() as folder:
         whole = Path(folder) / path.name
@@ -66,8 +66,8 @@ def _commands(text: str) -> list[str]:
     return [command for command in commands if command]
 
 
-def _complaints(text: str, commands: list[str]) -> Iterator[str]:
-    """Why a file would pass whatever strata-opt does."""
+def _vacuity_faults(text: str, commands: list[str]) -> Iterator[str]:
+    """The reasons for which a file would pass with any output."""
     if not commands:
         yield "there is no RUN line"
     checking = [c for c in commands if "filecheck " in c]
@@ -115,7 +115,7 @@ def _steps(words: list[str]) -> Iterator[list[str]]:
 
 
 def _step(words: list[str], piped: str) -> _Done:
-    """One command with its input; what it says on stderr joins its output where the words ask for it."""
+    """Run a command with its input; stderr joins its output for `2>&1`."""
     if len(words) > 2 and words[0] == "env":
         with patch.dict(os.environ, [words[1].split("=", 1)]):
             return _step(words[2:], piped)

@@ -1,4 +1,4 @@
-"""How both evaluators combine by a region on tuples of values, and the test that a region is a combiner."""
+"""Combination of value tuples by a region, for both evaluators, and the test that a region is a combiner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from compiler.types.elements import scalar_type
 
 Values = Sequence[Value]
 SAMPLES = 48
-"""How many states `fault` tries, in all triples of a few of them."""
+"""The number of states that `fault` tests, in all triples of a few of them."""
 
 
 def joint(block: Block, floats: DType | None = None) -> Callable[[Values, Values], list[Value]]:
@@ -29,14 +29,14 @@ def joint(block: Block, floats: DType | None = None) -> Callable[[Values, Values
 
 
 def neutral(op: Combining, position: int, dtype: DType, floats: DType | None = None) -> Value:
-    """What a result holds at first."""
+    """The initial value of a result."""
     if op.identities is not None:
         return stored(constant(op.identities.data[position], floats), dtype)
     return identity(op.combiners.data[position].data, dtype)
 
 
 def fold(combine: Callable[[Values, Values], list[Value]], values: Values, spatial: int) -> list[Value]:
-    """Arrays combined over all dimensions behind the spatial ones, neighbours first, so that their order is kept."""
+    """Combine arrays over all non-spatial dimensions, neighbours first, which preserves their order."""
     flat = [np.reshape(v, (*v.shape[:spatial], -1)) for v in values]
     while flat[0].shape[-1] > 1:
         even = flat[0].shape[-1] // 2 * 2
@@ -46,14 +46,14 @@ def fold(combine: Callable[[Values, Values], list[Value]], values: Values, spati
 
 
 def fault(op: ComputeOp | BlockOp) -> str | None:
-    """Why the region of an op is no combiner of the values that its body yields, or None.
+    """The reason for which the region of an op is no combiner of its body's values, or None.
 
-    Bodies are run on random reads and axes; the states are what they yield, and combinations of these. The identity
-    must be neutral on both sides, for infinities and the greatest integers too (unless NaN comes of it, as of infinity
-    less itself), and the order must not matter (of finite floats, up to rounding).
+    Bodies are run on random reads and axes; the states are their values, and combinations of these. The identity must
+    be neutral on both sides, also for infinities and extreme integers (unless the result is NaN, as for infinity less
+    itself), and the order must not matter (for finite floats, up to rounding).
 
-    A body may yield NaN, as the logarithm of a random number does. A combiner need not keep its laws there, since NaN
-    is neither more nor less than a number: such contributions are left out.
+    Contributions with NaN, such as the logarithm of a negative random number, are skipped: the laws need not hold for
+    them, since NaN is unordered.
     """
     assert op.joint is not None
     with np.errstate(all="ignore"):
@@ -100,7 +100,7 @@ def _contributions(op: ComputeOp | BlockOp, extreme: bool) -> list[Value]:
 
 
 def _numbers(values: list[Value]) -> list[Value]:
-    """The contributions none of whose parts is NaN."""
+    """The contributions without NaN."""
     kept = np.ones(SAMPLES, bool)
     for part in values:
         kept &= ~np.isnan(part) if is_float(part.dtype) else True
@@ -128,7 +128,7 @@ def _along(values: Values, axis: int) -> list[Value]:
 
 
 def _differ(expected: Values, actual: Values) -> tuple[int, ...] | None:
-    """Where values differ, floats by more than rounding."""
+    """The positions of unequal values, with a tolerance for the rounding of floats."""
     wrong = np.zeros(np.broadcast_shapes(np.shape(expected[0]), np.shape(actual[0])), bool)
     for a, b in zip(expected, actual, strict=True):
         if np.asarray(a).dtype.kind in "iub":

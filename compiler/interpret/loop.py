@@ -1,7 +1,7 @@
-"""The interpreter of loop functions: one iteration after another, as the loop dialect's semantics says it.
+"""The interpreter of loop functions: sequential, by the semantics of the loop dialect.
 
 The function becomes a list of Python closures over the current values of loop variables and buffers. Every
-kind of loop runs serially; a fresh buffer holds poison (NaN), so that a read too early shows in the results.
+kind of loop runs serially; a new buffer is filled with poison (NaN), which makes premature reads visible.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from compiler.support.errors import InputError, StrataError
 
 Statement: TypeAlias = Callable[[], None]
 Execution: TypeAlias = Callable[[Sequence[int]], None]
-"""What an instance does at the values of its iterators."""
+"""The execution of an instance at the values of its iterators."""
 
 
 class InterpretError(StrataError):
-    """A loop program that leaves a buffer's bounds, an iterator's extent, or the life of a value."""
+    """An access out of bounds, an iterator out of its extent, or a use of a dead value."""
 
 
 def run(module: ModuleOp | HasModule, arrays: Sequence[Array], name: str | None = None) -> None:
-    """Run the loop function `name`, or the only one, in place on one array an argument.
+    """Run the loop function `name`, or the only one, in place on arrays, one an argument.
 
     module: with the function; or a Schedule, whose scheduled function runs.
 
     arrays: of the arguments' shapes and dtypes (i1 is bool, index is int64); those written must be writeable.
 
-    Raises InputError where the function or the arrays do not fit, InterpretError at the first access out of
+    Raises InputError for arrays that do not match the function, InterpretError at the first access out of
     bounds, with the block, the buffer, the index and the iteration.
 
     >>> A = te.placeholder((2, 3), name="A")
@@ -64,7 +64,7 @@ def run(module: ModuleOp | HasModule, arrays: Sequence[Array], name: str | None 
 
 
 def _run(function: FuncOp, arrays: Sequence[Array]) -> None:
-    scope = _Scope({}, _bind(function, arrays), _init_places(function))
+    scope = _Scope({}, _bind(function, arrays), _init_positions(function))
     for statement in _statements(function.body.block.ops, scope):
         statement()
 
@@ -79,7 +79,7 @@ class _Loop:
 
 @dataclass(eq=False)
 class _Buffer:
-    """A buffer and the array of its current life."""
+    """A buffer and its current array."""
 
     name: str
     array: Array
@@ -87,18 +87,18 @@ class _Buffer:
 
 @dataclass(frozen=True)
 class _Scope:
-    """The values visible at a place of the function, and the blocks whose init comes before each op."""
+    """The visible values at a position in the function, and the blocks with an init before each op."""
 
     loops: dict[SSAValue, _Loop]
     buffers: dict[SSAValue, _Buffer]
     inits: Mapping[Operation, Sequence[BlockOp]]
 
     def inner(self) -> _Scope:
-        """A copy for the inside of a loop: additions to it are not visible outside."""
+        """A copy for the body of a loop; its additions are not visible outside."""
         return _Scope(dict(self.loops), dict(self.buffers), self.inits)
 
     def buffer(self, value: SSAValue, block: Placed) -> _Buffer:
-        """The buffer of a value that a block, or its init, uses at this place."""
+        """The buffer of a value used by a block or its init."""
         if value not in self.buffers:
             raise InterpretError(f"block '{block.label.data}' uses '{value.name_hint}' where it is not allocated")
         return self.buffers[value]
@@ -129,15 +129,15 @@ def _bound_loops(block: BlockOp, reduce: bool) -> set[SSAValue]:
     return {block.loops[d] for d in _dims(expr for axis, expr in bound if axis.is_reduce == reduce)}
 
 
-def _init_places(function: FuncOp) -> Mapping[Operation, Sequence[BlockOp]]:
-    """For each op, the blocks whose init happens immediately before it, in the order of the program."""
-    places: dict[Operation, list[BlockOp]] = {}
+def _init_positions(function: FuncOp) -> Mapping[Operation, Sequence[BlockOp]]:
+    """Map ops to the blocks whose init is immediately before them, in program order."""
+    inits: dict[Operation, list[BlockOp]] = {}
     for block in function.walk():
         if isinstance(block, BlockOp) and block.is_reduction and block.accumulate is None:
             reduced = _bound_loops(block, reduce=True)
-            place = next((loop for loop in enclosing_loops(block) if loop.iv in reduced), block)
-            places.setdefault(place, []).append(block)
-    return places
+            position = next((loop for loop in enclosing_loops(block) if loop.iv in reduced), block)
+            inits.setdefault(position, []).append(block)
+    return inits
 
 
 def _statements(ops: Iterable[Operation], scope: _Scope) -> list[Statement]:
@@ -208,7 +208,7 @@ def _poison(dtype: DType) -> Value:
 
 @dataclass(frozen=True)
 class _Place:
-    """A block, or its init, among the loops around it, for the words of an error."""
+    """A block, or its init, with its enclosing loops, for error messages."""
 
     block: Placed
     loops: Sequence[_Loop]
@@ -218,7 +218,7 @@ class _Place:
         return f"at {iteration}" if iteration else "outside all loops"
 
     def check(self, axes: Sequence[int]) -> None:
-        """Raise where an iterator leaves its extent."""
+        """Raise InterpretError for an iterator out of its extent."""
         for axis, value in zip(self.block.axes.data, axes, strict=True):
             if not 0 <= value < axis.size:
                 raise InterpretError(
@@ -228,7 +228,7 @@ class _Place:
 
 
 class _Access:
-    """A buffer at a map of a block's iterators, checked against the buffer's shape."""
+    """An access of a block to a buffer, with bounds checks."""
 
     def __init__(self, place: _Place, verb: str, buffer: _Buffer, access: AccessAttr) -> None:
         self.place = place
@@ -237,7 +237,7 @@ class _Access:
         self.map = index_function(access.affine_map)
 
     def index(self, axes: Sequence[int]) -> tuple[int, ...]:
-        """The index for these iterators; raises where it is out of bounds."""
+        """The index for values of the iterators. Raises InterpretError if it is out of bounds."""
         index = self.map(*axes)
         shape = self.buffer.array.shape
         for value, size in zip(index, shape, strict=True):
@@ -249,16 +249,16 @@ class _Access:
         return index
 
     def load(self, axes: Sequence[int]) -> Value:
-        """The element for these iterators."""
+        """The element for values of the iterators."""
         return loaded(self.buffer.array[self.index(axes)])
 
     def store(self, axes: Sequence[int], value: Value) -> None:
-        """Set the element for these iterators."""
+        """Store an element for values of the iterators."""
         self.buffer.array[self.index(axes)] = stored(value, self.buffer.array.dtype)
 
 
 def _instance(block: Placed, scope: _Scope) -> Statement:
-    """One execution of a block or gather, in the current iteration of the loops around it."""
+    """An execution of a block or gather in the current iteration of its loops."""
     place = _Place(block, list(scope.loops.values()))
     loops = [_visible_loop(value, block, scope) for value in block.loops]
     execute = _gather(place, block, scope) if isinstance(block, GatherOp) else _compute(place, scope)
@@ -268,7 +268,7 @@ def _instance(block: Placed, scope: _Scope) -> Statement:
 def _guarded(
     place: _Place, loops: Sequence[_Loop], guard: AffineSet | None, bindings: AffineMap, execute: Execution
 ) -> Statement:
-    """What happens at the values of the iterators, where the guard holds for the current values of loops."""
+    """Execute at the values of the iterators if the guard is true for the current values of the loops."""
     holds, at = condition_function(guard, len(loops)), index_function(bindings)
 
     def instance() -> None:
@@ -282,7 +282,7 @@ def _guarded(
 
 
 def _compute(place: _Place, scope: _Scope) -> Execution:
-    """A block's body, and the store or the combination of its values."""
+    """Execute a block's body, and store or combine its values."""
     block = place.block
     assert isinstance(block, BlockOp)
     reads = [_read(place, *read, scope) for read in zip(block.inputs, block.reads, strict=True)]
@@ -302,7 +302,7 @@ def _compute(place: _Place, scope: _Scope) -> Execution:
 
 
 def _gather(place: _Place, block: GatherOp, scope: _Scope) -> Execution:
-    """The table's element, or the value outside, into the target."""
+    """Store the table's element, or the value for indices out of bounds, to the target."""
     reads = [_read(place, *read, scope) for read in zip(block.indices, block.reads, strict=True)]
     dtypes = [scope.buffer(v, block).array.dtype for v in block.indices]
     dims = block.table_map.data.results
@@ -354,7 +354,7 @@ def _combined(
 
 
 def _init(block: BlockOp, scope: _Scope) -> Statement:
-    """The init of a block's targets at the place of `scope`, which is outside some of the block's loops.
+    """The init of a block's targets in `scope`, outside some of the block's loops.
 
     It runs over those loops that bind a spatial iterator or occur in a constraint without reduce-only loops.
     """
@@ -366,7 +366,7 @@ def _init(block: BlockOp, scope: _Scope) -> Statement:
     init_loops = {op.iv: _Loop(op.label.data) for op in fresh}
     place = _Place(block, [*scope.loops.values(), *init_loops.values()])
     visible = scope.loops | init_loops
-    loops = [visible.get(value) or _Loop("") for value in block.loops]  # reduce-only loops occur nowhere here
+    loops = [visible.get(value) or _Loop("") for value in block.loops]  # reduce-only loops do not occur here
     stores = _init_stores(place, scope, spatial)
 
     def execute(axes: Sequence[int]) -> None:
@@ -400,7 +400,7 @@ def _dims(exprs: Iterable[AffineExpr]) -> set[int]:
 
 
 def _padded(spatial: Sequence[AffineExpr], dims: int, axes: int) -> AffineMap:
-    """The bindings of the spatial iterators, and zero for each reduce iterator."""
+    """The bindings of the spatial iterators, with zero for reduce iterators."""
     return AffineMap(dims, 0, (*spatial, *[AffineExpr.constant(0)] * (axes - len(spatial))))
 
 

@@ -24,7 +24,7 @@ def index_function(map: AffineMap) -> Callable[..., tuple[Value, ...]]:
 
 
 def condition_function(condition: AffineSet | None, dims: int) -> Callable[..., Value]:
-    """The conjunction as a Python function of `dims` dimensions; None holds always."""
+    """The conjunction as a Python function of `dims` dimensions; true for None."""
     constraints = condition.constraints if condition is not None else ()
     tests = [f"({_python(c.lhs)} {c.kind.value} {_python(c.rhs)})" for c in constraints]
     return _compiled(dims, " & ".join(tests) or "True")

@@ -1,6 +1,6 @@
-"""What both evaluators share: scalar ops, bodies, and combiners.
+"""Scalar ops, bodies and combiners, for both evaluators.
 
-All of it works alike on numpy scalars and arrays. Integers wrap at their width; i1 is numpy's bool, whose
+All functions take numpy scalars and arrays. Integers wrap at their width; i1 is numpy's bool, whose
 true is -1 in signed arithmetic. `floats` replaces every float type by one dtype. Callers silence warnings.
 """
 
@@ -128,9 +128,9 @@ _CMPF: Sequence[Function] = (
 
 
 def function(op: Operation, floats: DType | None = None) -> Function:
-    """The numpy function of one scalar op, from its operands to its result.
+    """The numpy function of a scalar op, from its operands to its result.
 
-    Where MLIR leaves a result undefined (division by zero, an oversized shift) it is whatever numpy gives.
+    Results that MLIR leaves undefined (division by zero, an oversized shift) are numpy's.
     Raises InputError for an op without one.
     """
     kind = type(op)
@@ -170,12 +170,12 @@ _BOOL_COMBINERS = {"add": np.not_equal, "mul": np.logical_and, "max": np.logical
 
 
 def combiner(name: str, dtype: DType) -> np.ufunc:
-    """The combiner as a ufunc on arrays of a dtype; max and min propagate NaN, which of two zeros they give is open."""
+    """The combiner as a ufunc on arrays of a dtype; max and min propagate NaN, the sign of a zero is unspecified."""
     return (_BOOL_COMBINERS if dtype == np.bool_ else _COMBINERS)[name]
 
 
 def identity(name: str, dtype: DType) -> Value:
-    """The combiner's neutral value."""
+    """The combiner's identity."""
     if name in ("add", "mul"):
         return dtype.type(name == "mul")
     if dtype == np.bool_:

@@ -35,15 +35,15 @@ MAX_POINTS = 1 << 22  # of the index space evaluated at once: 32 MB an intermedi
 def evaluate(
     module: ModuleOp | HasModule, inputs: Sequence[Array], dtype: DTypeLike | None = None, name: str | None = None
 ) -> list[Array]:
-    """Evaluate the te function `name`, or the only one, on arrays; gives one new array a result, in order.
+    """Evaluate the te function `name`, or the only one, on arrays; return a new array for each result.
 
     module: with the function; or the te function itself.
 
     inputs: one array an argument, of its shape and dtype (i1 is bool, index is int64).
-    dtype: a float dtype in which every float of the function is held and computed instead of its own, such as
-    float64 for a more exact reference; float inputs may then have any float dtype.
+    dtype: a float dtype that replaces all float dtypes of the function, such as float64 for a more exact reference;
+    float inputs may then have any float dtype.
 
-    Raises InputError where the function or the inputs do not fit, TeError where a read leaves its tensor.
+    Raises InputError for inputs that do not match the function, TeError for a read out of bounds.
 
     >>> A = te.placeholder((2, 3), name="A")
     >>> f = te.function("f", [A], te.nn.sum(A, axis=1))
@@ -58,7 +58,7 @@ def evaluate(
 
 
 def _results(function: FuncOp, tensors: Tensors, floats: DType | None) -> list[Array]:
-    """The arrays that a function returns, given the arrays of its arguments."""
+    """The results of a function on arrays."""
     for op in function.body.block.ops:
         match op:
             case ReturnOp():
@@ -147,7 +147,7 @@ def _boxes(extents: Sequence[int]) -> Iterator[Box]:
 
 
 def _index_arrays(box: Box) -> list[Array]:
-    """One array an axis, shaped so that they broadcast to the box."""
+    """An array for each axis, which broadcast to the box."""
     rank = len(box)
     return [
         np.arange(part.start, part.stop).reshape([-1 if d == axis else 1 for d in range(rank)])
@@ -169,7 +169,7 @@ def _read(
 
 
 def gather(op: GatherOp, tensors: Tensors, floats: DType | None) -> Array:
-    """The result of a te.gather: the table where all index values are inside, the `else` value elsewhere."""
+    """The result of a te.gather: the table's element if all index values are in bounds, else the `else` value."""
     table = tensors[op.table]
     axes = _index_arrays(tuple(slice(0, axis.size) for axis in op.axes))
     reads = zip(op.indices, op.reads, strict=True)
@@ -190,7 +190,7 @@ def gather(op: GatherOp, tensors: Tensors, floats: DType | None) -> Array:
 
 
 def _index_values(value: Value, dtype: DType) -> Array:
-    """Values of a tensor of a dtype, whose sign it says, as numbers to index with."""
+    """Values of a tensor as indices, by the signedness of its dtype."""
     return np.asarray(stored(np.asarray(value), dtype).astype(np.int64))
 
 
@@ -218,10 +218,8 @@ def _write_joint(
 
 
 def _is_contraction(op: ComputeOp) -> bool:
-    """Whether a compute sums products of two floats read at distinct whole axes, which einsum does faster.
-
-    numpy's einsum does not know the dtype of bf16.
-    """
+    """True for a compute that sums products of two floats read at distinct full axes, which einsum computes faster;
+    numpy's einsum lacks bf16."""
     if element_type(op.outputs[0]) == bf16:
         return False
     block = op.body.block

@@ -1,10 +1,10 @@
-"""strata-opt: read MLIR, run passes, print MLIR, LLVM IR or assembly; every error is a sentence and a place.
+"""strata-opt: read MLIR, run passes, print MLIR, LLVM IR or assembly; errors are located diagnostics.
 
 command_line.py  the options, and --list-passes
 source.py        splitting files
-diagnostics.py   from exceptions to sentences with a place
-expectations.py  --verify-diagnostics: what the comments announce against what was found
-session.py       one run: each piece of the file through the passes
+diagnostics.py   diagnostics of exceptions
+expectations.py  --verify-diagnostics: expected and actual diagnostics
+session.py       a run: each piece of the file through the passes
 
 Over xDSL's parser, pass options and printer; its own driver ends in tracebacks and is slow to start.
 """
@@ -20,7 +20,7 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool on command-line arguments; 0, or 1 after an error that was said, or 130 after an interruption.
+    """Run the tool on command-line arguments; return 0, 1 after an error, or 130 after an interruption.
 
     >>> strata.opt.main(["missing.mlir"])
     1

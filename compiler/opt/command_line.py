@@ -13,7 +13,7 @@ TARGETS = ("mlir", "llvm", "asm")
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The parser of the command line. It raises InputError for arguments that make no sense."""
+    """The parser of the command line. It raises InputError for invalid arguments."""
     parser = command.Parser(prog="strata-opt", description="Run passes over MLIR files.", allow_abbrev=False)
     add = parser.add_argument
     add("file", nargs="?", default="-", help="the MLIR file; - is standard input")
@@ -44,7 +44,7 @@ def _described(part: plugins.Part) -> str:
 
 
 def list_passes() -> None:
-    """Print a line for each pass and pipeline: ours, xDSL's, which take part under their own names, and plugins'."""
+    """Print a line for each pass and pipeline: ours, xDSL's, and plugins'."""
     from xdsl.transforms import get_all_passes
 
     from compiler.pipeline import PIPELINES

@@ -1,4 +1,4 @@
-"""From the exceptions that wrong input causes to diagnostics: a place and a sentence."""
+"""Diagnostics of exceptions caused by invalid input: a source location and a sentence."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from compiler.support import spans
 from compiler.support.errors import ScheduleError, StrataError
 from compiler.support.spans import Span
 
-SAID = (ParseError, DiagnosticException, StrataError, RecursionError)
-"""What parsers, verifiers and passes raise to refuse a program."""
+PROGRAM_ERRORS = (ParseError, DiagnosticException, StrataError, RecursionError)
+"""The exceptions by which parsers, verifiers and passes refuse a program."""
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """An error at a place; not `known` if the error said no place and the whole piece is meant, as `refused_by`."""
+    """An error at a source location; not `known` if the error has none and the span is that of the piece."""
 
     span: Span
     sentence: str
@@ -26,18 +26,18 @@ class Diagnostic:
     refused_by: PipelineStep | None = None
 
     def render(self) -> str:
-        """The line that a person reads, and that editors know how to follow; then the line of the file and a caret.
+        """The diagnostic as a line that editors link, then the source line and a caret.
 
-        Where the place is not known, the pass is shown that refuses the program.
+        Without a known location, the refusing pass is shown.
         """
         if self.known:
             return self.span.render(self.sentence)
         head = self.span.head("error", self.sentence)
-        return f"{head}\n{self.refused_by.stated.span.render('by this pass', 'note')}" if self.refused_by else head
+        return f"{head}\n{self.refused_by.text.span.render('by this pass', 'note')}" if self.refused_by else head
 
 
 def diagnose(error: BaseException, start: Span, running: PipelineStep | None = None) -> Diagnostic:
-    """The diagnostic of an exception that a program has caused, which begins at a place, while a pass was running."""
+    """The diagnostic of an exception; `start` is the fallback location, `running` the pass that was running."""
     option = error.option if isinstance(error, ScheduleError) else ""
     span = running.option(option) if running is not None and option else None
     span = span or spans.of_error(error)

@@ -1,8 +1,8 @@
-"""--verify-diagnostics: what comments announce, against what was found.
+"""--verify-diagnostics: compare the diagnostics expected by comments with the actual ones.
 
 A comment is `expected-error {{text}}` on the line of the error, or `expected-error@+1`, `@-2`, `@below`,
-`@above` (past other such comments) or `@unknown` (an error that names no place); `expected-error-re` has
-regular expressions in `{{...}}` inside. As mlir-opt does it, but a comment that it would silently ignore is
+`@above` (past other such comments) or `@unknown` (an error without a location); `expected-error-re` has
+regular expressions in `{{...}}` inside. As in mlir-opt, except that a comment that it silently ignores is
 an error here.
 """
 
@@ -35,7 +35,7 @@ class _Expected:
 
 
 def mismatches(piece: Piece, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """What was found and not announced, or announced and not found; empty is success."""
+    """The unexpected diagnostics, and the expected ones that are missing; empty on success."""
     wrong: list[Diagnostic] = []
     expected = list(_expectations(piece, wrong))
     for diagnostic in diagnostics:
@@ -70,7 +70,7 @@ def _expectations(piece: Piece, wrong: list[Diagnostic]) -> Iterator[_Expected]:
 
 
 def _comment(line: str) -> str | None:
-    """The comment of a line, if it announces something."""
+    """The expectation in a line, if any."""
     start = line.find("//")
     return line[start:].rstrip() if start >= 0 and _KIND.search(line, start) else None
 
@@ -85,7 +85,7 @@ def _pattern(text: str, regular: bool) -> re.Pattern[str] | None:
 
 
 def _regular(text: str) -> Iterator[str]:
-    """The parts of a regular expression: what stands in `{{...}}` as it is, the rest literally."""
+    """Compile a regular expression: `{{...}}` as it is, the rest literally."""
     while text:
         literal, _, after_literal = text.partition("{{")
         inner, closed, after = after_literal.partition("}}")
@@ -97,14 +97,14 @@ def _regular(text: str) -> Iterator[str]:
 
 
 class _Targets:
-    """The lines that comments are about; `announcing` says which lines are such comments."""
+    """The lines that comments refer to; `announcing` marks the lines with such comments."""
 
     def __init__(self, announcing: list[bool]) -> None:
         self._above = list(_closest(announcing))
         self._below = [len(announcing) - 1 - n for n in _closest(announcing[::-1])][::-1]
 
     def of(self, where: str | None, index: int) -> int | None:
-        """The index of the line that a comment in line `index` is about."""
+        """The index of the line that a comment in line `index` refers to."""
         if where is None:
             return index
         if where == "unknown":
@@ -115,7 +115,7 @@ class _Targets:
 
 
 def _closest(announcing: list[bool]) -> Iterator[int]:
-    """For each line the closest one before it that announces nothing; -1 where there is none."""
+    """For each line the closest preceding one without an expectation; -1 without one."""
     closest = -1
     for index, comment in enumerate(announcing):
         yield closest

@@ -1,4 +1,4 @@
-"""One run of strata-opt: each piece of the file is parsed, verified, taken through the passes and printed."""
+"""A run of strata-opt: parse, verify, transform and print each piece of the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 from compiler import pipeline, universe
 from compiler.dialects.dominance import verify_module
 from compiler.dialects.parser import Parser
-from compiler.opt.diagnostics import SAID, Diagnostic, diagnose
+from compiler.opt.diagnostics import PROGRAM_ERRORS, Diagnostic, diagnose
 from compiler.opt.expectations import mismatches
 from compiler.opt.source import SPLIT, Piece, split
 from compiler.pipeline import PipelineStep
@@ -28,7 +28,7 @@ from compiler.support.text import printable
 
 
 class Session:
-    """The options of a run, its passes, and the time that each step took."""
+    """The options of a run, its passes, and the time of each step."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -37,7 +37,7 @@ class Session:
         self.seconds: list[tuple[str, float]] = []
 
     def run(self) -> int:
-        """Process the file, write what came out, and say what went wrong; the exit status."""
+        """Process the file, write the results, print the errors; return the exit status."""
         text = read(self.options.file)
         spans.remember(self.file, text)
         pieces = split(self.file, text) if self.options.split_input_file else [Piece(self.file, text, 0)]
@@ -55,7 +55,7 @@ class Session:
         return int(failed)
 
     def _process(self, piece: Piece, printed: list[str]) -> list[Diagnostic]:
-        """Take one piece through everything; what was wrong with it."""
+        """Process a piece; return its diagnostics."""
         ctx = universe.context()
         ctx.allow_unregistered = self.options.allow_unregistered_dialect
         running: PipelineStep | None = None
@@ -66,11 +66,11 @@ class Session:
                 verify_module(module)
             for step in self.steps:
                 running = step
-                self._apply(step.item, ctx, module)
+                self._apply(step.module_pass, ctx, module)
             running = None
             with self._timed("print"):
                 printed.append(self._text(module))
-        except SAID as error:
+        except PROGRAM_ERRORS as error:
             self._trace(error)
             return [diagnose(error, piece.start, running)]
         return []
@@ -80,17 +80,17 @@ class Session:
             _dump("Before", applied, self._mlir(module))
         with self._timed(applied.name):
             if universe.is_ours(applied):
-                pipeline.run(ctx, module, [applied], each=True)
+                pipeline.run(ctx, module, [applied], verify=True)
             else:
                 self._run_foreign(applied, ctx, module)
         if self.options.print_ir_after_all:
             _dump("After", applied, self._mlir(module))
 
     def _run_foreign(self, foreign: ModulePass, ctx: Context, module: ModuleOp) -> None:
-        """Run a pass of xDSL's or of a plugin's, which may raise anything."""
+        """Run a pass of xDSL or of a plugin, which may raise anything."""
         try:
-            pipeline.run(ctx, module, [foreign], each=True)
-        except SAID:
+            pipeline.run(ctx, module, [foreign], verify=True)
+        except PROGRAM_ERRORS:
             raise
         except Exception as error:
             part = plugins.parts("pass").get(foreign.name)
@@ -101,7 +101,7 @@ class Session:
             raise InputError(f"{whose} does not take this program ({said}; --debug prints the traceback)") from error
 
     def _trace(self, error: BaseException) -> None:
-        """With --debug the traceback of the crash that an error tells of."""
+        """With --debug print the traceback of an error's cause."""
         if self.options.debug and error.__cause__ is not None:
             traceback.print_exception(error.__cause__)
 
@@ -121,7 +121,7 @@ class Session:
         return stream.getvalue() + "\n"
 
     def _text(self, module: ModuleOp) -> str:
-        """The module in the form that was asked for."""
+        """The module in the selected form."""
         if self.options.target == "mlir":
             return self._mlir(module)
         from compiler.lowering.low_to_llvm import emit

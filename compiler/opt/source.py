@@ -1,4 +1,4 @@
-"""Splitting files."""
+"""Split files into pieces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPLIT_LINE = re.compile(rf"^{re.escape(SPLIT)}[ \t]*(?:\n|\Z)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a file that is a module of its own, and how many lines of the file stand before it."""
+    """A part of a file that is a separate module, and the number of lines before it."""
 
     file: str
     text: str
@@ -22,12 +22,12 @@ class Piece:
 
     @property
     def placed(self) -> str:
-        """The text behind as many empty lines as lines of the file stand before it, so that places are the file's."""
+        """The text after `lines_before` empty lines, so that line numbers are the file's."""
         return "\n" * self.lines_before + self.text
 
     @property
     def start(self) -> Span:
-        """Where the first thing that is not a comment stands."""
+        """The location of the first token that is not a comment."""
         code = re.match(r"(\s+|//[^\n]*)*", self.text)
         end = code.end() if code else 0
         at = self.lines_before + (end if end < len(self.text) else 0)

@@ -1,12 +1,12 @@
-"""What `torch.compile(model, backend="strata")` calls.
+"""The backend of `torch.compile(model, backend="strata")`.
 
-backend.py    `strata`: the backend, which torch finds by the package's entry point, or once this is imported
-options.py    what `options=` of torch.compile says
-partition.py  a graph as parts that are compiled in turn with parts that stay with torch
-aliases.py    results that share memory: views that torch makes
+backend.py    `strata`: the backend, registered by the package's entry point, or by importing this package
+options.py    the `options=` of torch.compile
+partition.py  the partition of a graph into compiled parts and parts that stay with torch
+aliases.py    results that share memory, as views made by torch
 empties.py    tensors without elements
-part.py       one compiled part: its kernel, and the parameters that are constants of it
-comparison.py whether a graph is slower than eager, timed in its first call
+part.py       a compiled part: its kernel, and its constant parameters
+comparison.py comparison of a graph with eager mode in its first call
 costs.py      the cost of each group of a kernel, beside its bound
 timing.py     the time of a graph's parts, for a report
 """

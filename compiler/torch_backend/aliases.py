@@ -1,4 +1,4 @@
-"""Results of a graph that share memory: views of one tensor, which torch makes after the parts have run."""
+"""Results of a graph that share memory: views of one tensor, made by torch after the parts have run."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from torch import fx
 
 
 def views_of_results(graph: fx.Graph) -> set[fx.Node]:
-    """The nodes, added at the end of a graph, that make those of its results which share memory views of one tensor.
+    """Add nodes at the end of a graph that make results which share memory views of one tensor; return the nodes.
 
         y = x * 2; z = y.t(); return y, z, z @ y
       ->
         y = x * 2; z = y.t(); w = z @ y; v = y.t(); return y, v, w        // {v}
 
-    A caller who writes to one result sees it in the others, as without a compiler. Inputs and views of these are left:
-    torch makes them itself.
+    A write to one result is visible in the others, as in eager mode. Inputs and views of inputs are made by torch
+    itself.
     """
     owners = _owners(graph)
     families = defaultdict[fx.Node, list[fx.Node]](list)
@@ -39,7 +39,7 @@ def views_of_results(graph: fx.Graph) -> set[fx.Node]:
 
 
 def _owners(graph: fx.Graph) -> dict[int, fx.Node]:
-    """The first tensor that has some memory: the others show it."""
+    """Map each storage to its first tensor; the other tensors are views of it."""
     owners: dict[int, fx.Node] = {}
     for node in graph.nodes:
         memory = _memory(node)
@@ -57,7 +57,7 @@ def _memory(node: fx.Node) -> int | None:
 
 
 def _steps(node: fx.Node, owner: fx.Node) -> list[fx.Node]:
-    """The views from a node back to the owner of its memory; none where they do not lead there."""
+    """The views from a node back to the owner of its memory; empty if there is no such chain."""
     steps: list[fx.Node] = []
     while node is not owner:
         steps.append(node)

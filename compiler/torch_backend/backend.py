@@ -18,12 +18,12 @@ from torch._guards import TracingContext
 from compiler.frontends.torch.report import GraphReport
 from compiler.frontends.torch.tracing import captured_decompositions, keep_undecomposed
 from compiler.support.errors import StrataError
-from compiler.torch_backend.comparison import Compared, is_repeatable
+from compiler.torch_backend.comparison import EagerComparison, is_repeatable
 from compiler.torch_backend.costs import Cost
 from compiler.torch_backend.options import Options, options_of
 from compiler.torch_backend.part import Part
 from compiler.torch_backend.partition import computes, split
-from compiler.torch_backend.timing import Timed
+from compiler.torch_backend.timing import TimedGraph
 
 Compiled = Callable[..., Any]
 GRADIENTS = (
@@ -42,10 +42,10 @@ def strata(
 ) -> Callable[..., Any]:
     """Compile a graph that torch has captured, for inference: `torch.compile(model, backend="strata")`.
 
-    Parameters and buffers are constants, made ready when the graph is first called; where one is written to or replaced
-    afterwards, that is done again. Operators without a te form stay with torch. Graphs are compiled for the shapes that
-    they are captured with: torch captures others anew, up to its own limit. `options` are those of
-    `compiler.torch_backend.options.Options`. Raises InputError for options that there are not.
+    Parameters and buffers are constants, prepared in the first call of the graph, and again after a write or a
+    replacement. Operators without a te form stay with torch. A graph is compiled for the shapes of its capture; torch
+    captures other shapes again, up to its own limit. `options` are those of `compiler.torch_backend.options.Options`.
+    Raises InputError for unknown options.
     """
     chosen = options_of(options, mode)
     if any(getattr(x, "_dynamo_dynamic_indices", None) for x in examples):
@@ -59,7 +59,7 @@ def strata(
     compared: list[CompiledGraph] = []
 
     def forward(captured: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
-        made = compiled(captured, chosen)
+        made = compile_graph(captured, chosen)
         if chosen.compare and chosen.report is None and not gradients and is_repeatable(captured):
             compared.append(made)
         return make_boxed_func(made.run)  # type: ignore[no-any-return]
@@ -75,11 +75,12 @@ def strata(
     )
     with nullcontext() if gradients else keep_undecomposed():
         run = compiler(graph, examples)
-    return Compared(run, graph.forward, compared[0].report, compared[0].costs) if compared else run
+    return EagerComparison(run, graph.forward, compared[0].report, compared[0].costs) if compared else run
 
 
 def _fix_shapes(graph: fx.GraphModule) -> None:
-    """Make torch hold the symbolic sizes of a graph's inputs for the ones at hand, so that others are captured anew."""
+    """Specialise the symbolic sizes of a graph's inputs to their current values, so that torch captures others
+    again."""
     for node in graph.graph.nodes:
         value = node.meta.get("example_value") if node.op == "placeholder" else None
         for size in (*value.shape, *value.stride()) if isinstance(value, torch.Tensor) else (value,):
@@ -89,19 +90,19 @@ def _fix_shapes(graph: fx.GraphModule) -> None:
 
 @dataclass(frozen=True)
 class CompiledGraph:
-    """A graph of core ATen operators: a function of its inputs, its parts that are compiled, and what is said of it."""
+    """A graph of core ATen operators: its callable, its compiled parts, and its report."""
 
     run: Compiled
     parts: Sequence[_OrTorch]
     report: GraphReport
 
     def costs(self) -> Iterator[Cost]:
-        """The costs of the groups of all parts that have a kernel."""
+        """The costs of the groups of all parts with a kernel."""
         return chain.from_iterable(part.costs() for part in self.parts)
 
 
-def compiled(graph: fx.GraphModule, options: Options) -> CompiledGraph:
-    """Compile a graph of core ATen operators, each part when it is first called."""
+def compile_graph(graph: fx.GraphModule, options: Options) -> CompiledGraph:
+    """Compile a graph of core ATen operators, each part in its first call."""
     partition, fixed = split(graph), _parameters()
     module = partition.module
     places = [node for node in module.graph.nodes if node.op == "placeholder"]
@@ -112,18 +113,18 @@ def compiled(graph: fx.GraphModule, options: Options) -> CompiledGraph:
         if node.op == "call_module" and node.target in partition.compiled:
             fixed_places = [n for n, argument in enumerate(node.args) if argument in constant]
             part = _OrTorch(module.get_submodule(node.target), node.target, fixed_places, options, report)
-            delattr(module, node.target)  # only a module may replace a module, whose call costs more than a function's
+            delattr(module, node.target)  # a module cannot be replaced by a function, whose call is cheaper
             setattr(module, node.target, part)
             parts[node.target] = part
-    module = fx.GraphModule(module, module.graph)  # a lazy module would forward each call to its code
+    module = fx.GraphModule(module, module.graph)  # a lazy module adds an indirection to each call
     if options.report is None:
         return CompiledGraph(module.forward, [*parts.values()], report)
     options.report.graphs.append(report)
-    return CompiledGraph(Timed(module, set(parts), report).run, [*parts.values()], report)
+    return CompiledGraph(TimedGraph(module, set(parts), report).run, [*parts.values()], report)
 
 
 def _parameters() -> set[int]:
-    """The positions of a graph's inputs that are parameters or buffers, and that it does not write to."""
+    """The positions of a graph's inputs that are parameters or buffers and are not written to."""
     context = TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     if metadata is None:
@@ -133,18 +134,18 @@ def _parameters() -> set[int]:
 
 
 class _OrTorch:
-    """A compiled part; it stays with torch where no kernel can be made of it."""
+    """A compiled part, with torch as a fallback if no kernel can be built."""
 
     def __init__(self, module: Any, name: str, fixed: Sequence[int], options: Options, report: GraphReport) -> None:
         self._plain, self._run, self._report = module, Part(module, f"graph_{name}", fixed, options), report
         self.refused: str | None = None
 
     def costs(self) -> Iterator[Cost]:
-        """See `Part.costs`; none where it stays with torch."""
+        """See `Part.costs`; empty for a part that stays with torch."""
         return iter(()) if self.refused is not None else self._run.costs()
 
     def __call__(self, *arguments: Any) -> Any:
-        """The part's results."""
+        """Return the part's results."""
         if self.refused is not None:
             return self._plain(*arguments)
         try:

@@ -1,4 +1,4 @@
-"""Whether a compiled graph is slower than the same graph in eager: both are timed in its first call."""
+"""Compare a compiled graph with eager mode: both are timed in its first call."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from compiler.support.text import counted, duration
 from compiler.torch_backend.costs import Cost
 
 ROUNDS = 5
-"""The most turns; the first in which the compiled graph is not slower is the last."""
+"""The most rounds; the comparison ends with the first round in which the compiled graph is not slower."""
 LONGEST = 1.0
-"""Seconds of a call from which on none is compared, and of all calls after which no turn begins."""
+"""The longest call, in seconds, that is compared, and the time of all calls after which no round begins."""
 SLOWER, LOSS = 1.1, 1e-4
-"""The ratio and the seconds from which on a graph is slower: closer times are not told apart in so few runs."""
+"""The ratio and the difference in seconds above which a graph is slower: smaller ones are noise in so few runs."""
 
 
 @dataclass
-class Compared:
-    """A compiled graph, `run`, that is timed beside `eager` within its first call, and warns where it is slower.
+class EagerComparison:
+    """A compiled graph, `run`, that is timed beside `eager` in its first call, with a warning if it is slower.
 
-    report: how many of its operators are compiled. costs: gives the costs of its groups.
+    report: its number of compiled operators. costs: returns the costs of its groups.
     """
 
     run: Callable[..., Any]
@@ -39,10 +39,10 @@ class Compared:
     report: GraphReport
     costs: Callable[[], Iterable[Cost]]
     _once: Lock = field(default_factory=Lock)
-    """Held from the first call on."""
+    """Acquired by the first call."""
 
     def __call__(self, *inputs: Any) -> Any:
-        """The graph's results."""
+        """Return the graph's results."""
         results = self.run(*inputs)
         if self._once.acquire(blocking=False):
             seconds = slower(lambda: self.run(*inputs), lambda: self.eager(*inputs))
@@ -60,8 +60,8 @@ class Compared:
 
 
 def slower(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float] | None:
-    """The least seconds of two calls in turns, where the first is the slower one; None where it is not, takes too long
-    to be compared, or the second raises an error."""
+    """The minimal times of two calls in turns if the first is slower; None if it is not, takes too long, or the second
+    raises an error."""
     began = perf_counter()
     first, second = _seconds(ours), inf
     if first > LONGEST:
@@ -90,8 +90,8 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def is_repeatable(graph: fx.GraphModule) -> bool:
-    """Whether a graph that is being compiled may run again unnoticed: all that it calls are torch's own operators, none
-    of which draws random numbers, and nothing is written to."""
+    """True if running a graph again has no effect: it calls only torch's own operators without random numbers, and
+    writes to nothing."""
     context = TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     if metadata is None or any(info.mutates_data or info.mutates_metadata for info in metadata.input_info):

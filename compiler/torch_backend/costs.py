@@ -1,4 +1,4 @@
-"""The cost of each group of a kernel beside its bound, the least time that the machine could take."""
+"""The cost of each group of a kernel beside its bound, the minimal time on the machine."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from compiler.te.function import Function
 from compiler.types.machines import host
 
 REPEATS = 3
-"""The time of a group is the least of so many."""
+"""The time of a group is the minimum of so many calls."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """A group: its operator, its calls in a run, and the seconds of all of these, as timed and at the bound."""
+    """A group: its operator, its calls in a run, and the seconds of all of them, measured and at the bound."""
 
     name: str
     operator: str
@@ -47,11 +47,11 @@ class Cost:
 
 
 def costs(kernel: Kernel, program: Function, constants: list[str], error: float | None) -> Iterator[Cost]:
-    """The costs of the groups that each run of a kernel calls, each timed alone, its operands warm.
+    """The costs of the groups that a run of a kernel calls, each timed alone with operands in the caches.
 
-    program, constants, error: those that the kernel was built of. The bound is the longer of two times: of the floating
-    point operations at the machine's ceiling, and of passing as many bytes as the arguments have through the caches,
-    for each thread its part.
+    program, constants, error: the arguments of the kernel's build. The bound is the longer of two times: the
+    floating-point operations at the machine's ceiling, and the transfer of the arguments' bytes through the caches,
+    divided among the threads.
     """
     parts = partition(program, constants, conditions=Conditions(host(), kernel.policy, error=error))
     groups = parts.grouped.groups if parts.grouped else filter(None, [parts.group])
@@ -59,7 +59,7 @@ def costs(kernel: Kernel, program: Function, constants: list[str], error: float 
     threads = kernel.threads or 1
     rate = Arithmetic(threads).probe(MIN_SECONDS).rate
     for facts in kernel.groups:
-        group = by_name.get(facts.name.partition(".")[0])  # what follows the dot tells units of one function apart
+        group = by_name.get(facts.name.partition(".")[0])  # the suffix distinguishes units of one function
         if group is None or facts.verdict in (RUN_ONCE, RUN_AS_FALLBACK):
             continue
         seconds, size = _timed(kernel.group(facts.name))
@@ -77,7 +77,7 @@ def _timed(kernel: Kernel) -> tuple[float, int]:
 
 
 def _passing(size: int) -> float:
-    """The seconds in which one thread negates an array into another, of so many bytes together."""
+    """The seconds in which one thread negates an array into another, of `size` bytes together."""
     source, target = (np.ones(size // 8 + 1, np.float32) for _ in range(2))
     times = []
     for _ in range(REPEATS):

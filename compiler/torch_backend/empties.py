@@ -1,4 +1,4 @@
-"""Tensors without elements: nothing is computed of them, and te has none."""
+"""Tensors without elements, which te lacks: their operators are replaced by constants."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ aten = torch.ops.aten
 
 
 def is_empty(node: object) -> bool:
-    """Whether all results of a node are tensors without elements."""
+    """True if all results of a node are tensors without elements."""
     value = node.meta.get("val") if isinstance(node, fx.Node) else None
     tensors = value if isinstance(value, tuple | list) else (value,)
     return bool(tensors) and all(isinstance(t, torch.Tensor) and _count(t) == 0 for t in tensors)
 
 
 def without_empty_operands(graph: fx.Graph) -> None:
-    """State what operators make of tensors without elements, which depends on no data.
+    """Replace the results of operators on tensors without elements by constants.
 
       y = sum(x[:0]) + cat([x, x[:0]])
     ->
@@ -37,7 +37,7 @@ def without_empty_operands(graph: fx.Graph) -> None:
 
 
 def _state(graph: fx.Graph, node: fx.Node) -> None:
-    """Replace a node by a tensor of equal elements, where it is one."""
+    """Replace a node by a tensor of equal elements, if its result is one."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.is_complex():
         return

@@ -1,4 +1,4 @@
-"""What `options=` of torch.compile says."""
+"""The `options=` of torch.compile."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from compiler.driver.building import checked_error
 from compiler.frontends.torch.report import Report
 from compiler.support import validation
 from compiler.support.errors import InputError
-from compiler.support.files import named
-from compiler.support.text import meant
+from compiler.support.files import to_path
+from compiler.support.text import suggestion
 from compiler.types.policies import policy_named
 
 
 @dataclass(frozen=True)
 class Options:
-    """How graphs are compiled.
+    """The options of compiling graphs.
 
-    database: of tuning records; each group is compiled by its best one there.
-    trials: how many the database shall hold for each graph before it is compiled; they are measured then.
-    threads: of parallel loops; by default those of torch.
-    policy: of floating-point operations: strict, contract or fast.
-    error: the rounding error up to which groups may have other forms, as of `compiler.build`.
-    report: is told what was compiled.
-    compare: whether the first call of a graph is timed beside eager, and a warning says where it is slower.
+    database: the tuning records; each group is compiled by its best one.
+    trials: the number of trials of each graph; missing ones are measured before it is compiled.
+    threads: the threads of parallel loops; by default torch's.
+    policy: the policy of floating-point operations: strict, contract or fast.
+    error: the rounding error up to which groups may have other forms, as for `compiler.build`.
+    report: collects the compiled and uncompiled operators.
+    compare: true to time the first call of a graph beside eager mode, with a warning if it is slower.
     """
 
     database: Path | None = None
@@ -43,7 +43,7 @@ _NAMES = tuple(Options.__dataclass_fields__)
 
 
 def options_of(given: object, mode: object = None) -> Options:
-    """The options, checked. Raises InputError."""
+    """Check the options of torch.compile. Raises InputError."""
     if mode not in (None, "default"):
         modes = f"only 'default', and options={{...}} with {', '.join(_NAMES)}: options={{'trials': 64}} tunes"
         raise InputError(f"the backend strata has no mode {mode!r}, {modes}")
@@ -53,7 +53,7 @@ def options_of(given: object, mode: object = None) -> Options:
         raise InputError(f"options are a dictionary, not a {type(given).__name__}")
     for name in given:
         if name not in _NAMES:
-            hint = meant(str(name), _NAMES, f" (there are {', '.join(_NAMES)})")
+            hint = suggestion(str(name), _NAMES, f" (there are {', '.join(_NAMES)})")
             raise InputError(f"the backend strata has no option {name!r}{hint}")
     checked: dict[str, Any] = {name: _CHECKS[name](value) for name, value in given.items() if value is not None}
     options = Options(**checked)
@@ -65,7 +65,7 @@ def options_of(given: object, mode: object = None) -> Options:
 def _database(value: Any) -> Path:
     if not isinstance(value, str | os.PathLike):
         raise InputError(f"the option database is {value!r}, expected the path of a database")
-    return named(value)
+    return to_path(value)
 
 
 def _policy(value: Any) -> str:

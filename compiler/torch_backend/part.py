@@ -1,4 +1,4 @@
-"""One compiled part of a graph: its kernel, and the parameters that are constants of it."""
+"""A compiled part of a graph: its kernel, and its constant parameters."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _OF_TORCH = {ours: theirs for theirs, ours in DTYPES.items()}
 State: TypeAlias = tuple[list[int], list[int]]
 """The addresses of tensors, and their version counters."""
 _version = attrgetter("_version")
-MOST_CHANGES = 3
-"""How often a kernel is made again for new values of a parameter; then it is an input like others."""
+MAX_CHANGES = 3
+"""The most rebuilds of a kernel for new values of a parameter, before the parameter becomes an input."""
 
 
 @dataclass(frozen=True)
 class Program:
     """A part as a te function.
 
-    positions: of its inputs among the part's arguments.
-    views: the dimensions of each result in the order in which torch has them, where they lie in memory in another one.
-    single: whether the part returns a tensor, not a tuple.
+    positions: the positions of its inputs among the part's arguments.
+    views: for each result torch's order of dimensions in memory, if it is not row-major.
+    single: true if the part returns a tensor, not a tuple.
     """
 
     function: Function
@@ -52,7 +52,7 @@ class Program:
 
 
 def program_of(module: fx.GraphModule, name: str) -> Program:
-    """The te function of a part, all of whose nodes have a te form."""
+    """Convert a part whose nodes all have a te form to a te function."""
     names, values = Names(separator="_"), Values()
     inputs: dict[int, Tensor] = {}
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
@@ -68,13 +68,13 @@ def program_of(module: fx.GraphModule, name: str) -> Program:
     single = isinstance(returned, fx.Node)
     nodes = [returned] if single else list(returned)
     orders = [_order(node) for node in nodes]
-    outputs = [_laid(values[node], order) for node, order in zip(nodes, orders, strict=True)]
+    outputs = [_permuted(values[node], order) for node, order in zip(nodes, orders, strict=True)]
     views = tuple(None if order is None else tuple(order.index(d) for d in range(len(order))) for order in orders)
     return Program(function(names.fresh(te_name(name)), list(inputs.values()), outputs), tuple(inputs), views, single)
 
 
 def _order(node: fx.Node) -> tuple[int, ...] | None:
-    """The dimensions of a result from the outermost on, where torch has them in another order, without gaps."""
+    """The dimensions of a result from the outermost on in torch's memory, if they are permuted and without gaps."""
     value = node.meta["val"]
     if value.is_contiguous() or 0 in value.stride():
         return None
@@ -82,13 +82,13 @@ def _order(node: fx.Node) -> tuple[int, ...] | None:
     return order if value.permute(order).is_contiguous() else None
 
 
-def _laid(tensor: object, order: Sequence[int] | None) -> Tensor:
+def _permuted(tensor: object, order: Sequence[int] | None) -> Tensor:
     assert isinstance(tensor, Tensor)
     return tensor if order is None else nn.transpose(tensor, order, f"{tensor.name}.laid")
 
 
 class Part:
-    """A compiled part, a function of torch tensors; those at the positions `fixed` are constants while none changes."""
+    """A compiled part, callable on torch tensors; those at the positions `fixed` are constants until they change."""
 
     def __init__(self, module: fx.GraphModule, name: str, fixed: Iterable[int], options: Options) -> None:
         self.program = program_of(module, name)
@@ -102,7 +102,7 @@ class Part:
         self._kernel: Kernel | None = None
 
     def __call__(self, *arguments: Any) -> Any:
-        """The results of the part, new tensors."""
+        """Return the results of the part, new tensors."""
         if self._kernel is None:
             self.prepare(arguments)
         elif (state := _state([arguments[n] for n in self._constant])) != self._state:
@@ -117,23 +117,23 @@ class Part:
         return tuple(r if v is None else r.permute(v) for r, v in zip(outputs, self.program.views, strict=True))
 
     def _without_inputs(self, kernel: Kernel) -> Any:
-        """The results of a kernel that takes nothing: no input says that they are torch's."""
+        """Call a kernel without inputs, whose results have to be converted to torch tensors."""
         outputs = self.program.function.outputs
         tensors = tuple(torch.empty(t.shape, dtype=_OF_TORCH[t.dtype]) for t in outputs)
         return kernel(out=tensors if len(tensors) > 1 else tensors[0])
 
     def prepare(self, arguments: Sequence[Any]) -> None:
-        """Make the kernel for the values that parameters have. Raises a StrataError where that is not possible."""
+        """Build the kernel for the current values of parameters. Raises a StrataError."""
         inputs = dict(zip(self.program.positions, self.program.function.inputs, strict=True))
         self._constant = [n for n in inputs if n in self._fixed and not arguments[n].is_inference()]
         self._owners = [arguments[n] for n in self._constant]
         self._state = _state(self._owners)
         constants = {inputs[n].name: arguments[n].detach() for n in self._constant}
-        self._kernel = built(self.program.function, constants, self._options)
+        self._kernel = build_kernel(self.program.function, constants, self._options)
         self._given = [n for n in inputs if n not in self._constant]
 
     def costs(self) -> Iterator[Cost]:
-        """The costs of the groups of its kernel, see `costs`."""
+        """The costs of the kernel's groups, see `costs`."""
         if self._kernel is not None:
             names = dict(zip(self.program.positions, self.program.function.inputs, strict=True))
             constants = [names[n].name for n in self._constant]
@@ -142,16 +142,16 @@ class Part:
     def _note_changes(self, state: State) -> None:
         for position, *now_and_before in zip(self._constant, *state, *self._state, strict=True):
             self._changes[position] += now_and_before[:2] != now_and_before[2:]
-        self._fixed -= {position for position, times in self._changes.items() if times >= MOST_CHANGES}
+        self._fixed -= {position for position, times in self._changes.items() if times >= MAX_CHANGES}
 
 
 def _state(tensors: Sequence[torch.Tensor]) -> State:
-    """What changes where tensors are written to or replaced. Each call compares it: loops in C, over flat lists."""
+    """The addresses and versions of tensors, which change with writes and replacements; flat lists compare fast."""
     return list(map(torch.Tensor.data_ptr, tensors)), list(map(_version, tensors))
 
 
-def built(program: Function, constants: dict[str, Any], options: Options) -> Kernel:
-    """The kernel of a te function, tuned before where the options have trials."""
+def build_kernel(program: Function, constants: dict[str, Any], options: Options) -> Kernel:
+    """Build the kernel of a te function, after tuning it if the options have trials."""
     threads = options.threads or torch.get_num_threads()
     if not options.trials:
         return build(
@@ -170,7 +170,7 @@ def built(program: Function, constants: dict[str, Any], options: Options) -> Ker
         )
         task.tune(tuning)
         if phases[-1:] == [INTERRUPTED]:
-            raise KeyboardInterrupt  # what was measured is written; the call that began it ends, too
+            raise KeyboardInterrupt  # the measured trials are written; the call ends, too
         return build(
             program, "cpu", threads, options.policy, constants=constants, schedule=database, error=options.error
         )

@@ -1,4 +1,4 @@
-"""A graph as parts that are compiled, in turn with parts that stay with torch."""
+"""Partition a graph into compiled parts and parts that stay with torch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from compiler.torch_backend.aliases import views_of_results
 from compiler.torch_backend.empties import is_empty, without_empty_operands
 
 IDLE = "it stands in a part that only moves elements"
-"""Why nodes that have a te form may stay with torch."""
+"""The reason for which nodes with a te form may stay with torch."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """A module that calls parts: which of them are to be compiled, and why nodes of the others are not.
+    """A module that calls parts: the names of those to compile, and the reasons for the others.
 
-    `computing` counts the nodes that compute, of all parts.
+    computing: the number of nodes that compute, in all parts.
     """
 
     module: fx.GraphModule
@@ -32,7 +32,8 @@ class Split:
 
 
 def split(graph: fx.GraphModule) -> Split:
-    """A graph as few parts: part 2n is compiled and needs only parts before it; part 2n + 1 stays with torch."""
+    """Partition a graph into as few parts as possible: part 2n is compiled and depends on earlier parts; 2n + 1 is
+    torch's."""
     remove_assertions(graph.graph)
     without_empty_operands(graph.graph)
     shown = views_of_results(graph.graph)
@@ -52,13 +53,13 @@ def split(graph: fx.GraphModule) -> Split:
 
 
 def computes(node: fx.Node) -> bool:
-    """Whether a node counts as one that computes: it is an operator with elements, not one of several results."""
+    """True for a node that computes: an operator with elements, not a selection of one of several results."""
     is_operator = node.op not in ("placeholder", "output", "get_attr") and node.target is not operator.getitem
     return is_operator and not is_empty(node)
 
 
 def _reasons(nodes: list[fx.Node]) -> dict[fx.Node, str | None]:
-    """Why each node stays with torch; an operator of several results does where one that is read has no te form."""
+    """The reason for which each node stays with torch, including operators of which an unsupported result is read."""
     reasons = {node: refusal_of(node) for node in nodes}
     for node in nodes:
         if node.target is operator.getitem and reasons[node] and not reasons[node.args[0]]:
@@ -70,7 +71,8 @@ def _reasons(nodes: list[fx.Node]) -> dict[fx.Node, str | None]:
 
 
 def _turns(nodes: list[fx.Node], supported: set[fx.Node]) -> dict[fx.Node, int]:
-    """After how many changes from compiled to not compiled a node can run; what has no inputs runs where it is used."""
+    """The number of changes between compiled and uncompiled parts before a node; nodes without inputs go to their
+    users."""
     turns: dict[fx.Node, int] = {}
     for node in nodes:
         before = [turns[n] + (node in supported and n not in supported) for n in node.all_input_nodes if n in turns]
@@ -82,6 +84,6 @@ def _turns(nodes: list[fx.Node], supported: set[fx.Node]) -> dict[fx.Node, int]:
 
 
 def _idle(turns: dict[fx.Node, int], supported: set[fx.Node]) -> set[fx.Node]:
-    """The nodes of parts that compute nothing."""
+    """The nodes of parts without computation."""
     busy = {turns[node] for node in supported if not is_trivial(node)}
     return {node for node in supported if turns[node] not in busy}

@@ -10,20 +10,20 @@ from torch import fx
 from compiler.frontends.torch.report import GraphReport
 
 
-class Timed(fx.Interpreter):  # type: ignore[misc]
-    """Runs a graph of parts, and notes how long those that are compiled take, and all of them."""
+class TimedGraph(fx.Interpreter):  # type: ignore[misc]
+    """An interpreter of a graph of parts that records the time of compiled parts, and of all."""
 
     def __init__(self, module: fx.GraphModule, compiled: set[str], report: GraphReport) -> None:
         super().__init__(module)
         self._compiled, self._report = compiled, report
 
     def run(self, *arguments: Any, **named: Any) -> Any:
-        """The graph's results."""
+        """Return the graph's results."""
         self._report.seconds = self._report.seconds_compiled = 0.0
         return super().run(*arguments, **named)
 
     def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """A part's results."""
+        """Return a part's results."""
         begin = perf_counter()
         returned = super().call_module(target, args, kwargs)
         seconds = perf_counter() - begin

@@ -1,4 +1,4 @@
-"""`DTYPES`: the dtypes, a row each, and the element types that they are in the IR.
+"""`DTYPES`: the dtypes, a row each, and their element types in the IR.
 
 Signedness belongs to storage, as `ui8`; a scalar of it is an `i8`. A new dtype is a row here, and its conversions in
 `te.emit`, `interpret.conversions`, `lowering.low_to_llvm.conversions` and in the operations of the targets.
@@ -26,20 +26,20 @@ from compiler.support.errors import InputError, TeError
 if TYPE_CHECKING:
     import numpy as np
 
-DType: TypeAlias = "np.dtype[Any]"  # of elements that the program says
+DType: TypeAlias = "np.dtype[Any]"  # of elements chosen by the program
 
 
 @dataclass(frozen=True)
 class Dtype:
-    """The facts of one dtype.
+    """The facts of a dtype.
 
-    name: as users write it.
+    name: its name in te.
     kind: f, i, u or b as in numpy: floats, integers with a sign and without one, truth values.
-    type: of elements in tensors and buffers.
+    type: the element type of tensors and buffers.
     numpy: numpy's name, or that of the package ml_dtypes.
     llvm: the type of values in LLVM IR.
-    c: the type of values in C++; `vector` is what C++'s short vectors of them begin with, if there are any.
-    infinite: the least number that a float dtype rounds to infinity.
+    c: the type of values in C++; `vector` is the prefix of its short vectors in C++, if any.
+    infinite: the smallest number that rounds to infinity, of a float dtype.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Dtype:
 
     @property
     def array(self) -> DType:
-        """numpy's dtype. Raises InputError where the package that brings it is not installed."""
+        """numpy's dtype. Raises InputError if its package is not installed."""
         import numpy as np
 
         if self.name != "bf16":
@@ -89,7 +89,7 @@ DTYPES = {
     row.name: row
     for row in (
         Dtype("f16", "f", 16, Float16Type(), "float16", "half", "__half", infinite=65520),
-        # LLVM's own bfloat ends the process in places ("cannot soft promote"): a bf16 is its bits there
+        # LLVM's bfloat aborts for some operations ("cannot soft promote"): a bf16 is an integer of its bits there
         Dtype("bf16", "f", 16, BFloat16Type(), "bfloat16", "i16", "__nv_bfloat16", infinite=2**128 - 2**119),
         Dtype("f32", "f", 32, Float32Type(), "float32", "float", "float", "float", 2**128 - 2**103),
         Dtype("f64", "f", 64, Float64Type(), "float64", "double", "double", "double", 2**1024 - 2**970),
@@ -116,7 +116,7 @@ FLOATS = tuple(type(row.type) for row in DTYPES.values() if row.kind == "f")
 """The classes of float types."""
 
 INDICES = tuple(row.name for row in DTYPES.values() if row.kind in "iu")
-"""The dtypes of integers, whose tensors index others."""
+"""The dtypes of integers, which may be indices."""
 
 _BY_TYPE = {row.type: row for row in DTYPES.values()} | {
     IntegerType(row.bits, Signedness.SIGNED): row for row in DTYPES.values() if row.kind == "i"
@@ -124,18 +124,18 @@ _BY_TYPE = {row.type: row for row in DTYPES.values()} | {
 
 
 def row_of(type: Attribute) -> Dtype | None:
-    """The dtype of an element or scalar type; integers have a sign unless their type says otherwise."""
+    """The dtype of an element or scalar type; integer types without signedness are signed."""
     return _BY_TYPE.get(type)
 
 
 _SPELLINGS = {row.numpy: row.name for row in DTYPES.values()}
-"""The dtypes by the names that numpy, torch and TVM have for them."""
+"""The dtypes by their names in numpy, torch and TVM."""
 _AMBIGUOUS = {float: "f32 or f64", int: "i32 or i64", "float": "f32 or f64", "int": "i32 or i64"}
-"""Names that libraries read differently, and what may be meant."""
+"""Names whose meaning differs between libraries, and the alternatives."""
 
 
 def check_dtype(dtype: object) -> str:
-    """The dtype, by its own name, by numpy's ("float32"), or as a dtype of numpy or torch. Raises TeError."""
+    """The dtype of a name of te or numpy ("float32"), or of a dtype of numpy or torch. Raises TeError."""
     if isinstance(dtype, str) and dtype in DTYPES:
         return dtype
     name = _spelled(dtype)
@@ -147,7 +147,7 @@ def check_dtype(dtype: object) -> str:
 
 
 def _spelled(dtype: object) -> str:
-    """The name that a library has for its dtype: `float32` of numpy.float32, numpy.dtype("f4") and torch.float32."""
+    """A library's name of its dtype: `float32` for numpy.float32, numpy.dtype("f4") and torch.float32."""
     if isinstance(dtype, str):
         return dtype
     if isinstance(dtype, type):
@@ -159,12 +159,12 @@ def _spelled(dtype: object) -> str:
 
 
 def is_float(dtype: str) -> bool:
-    """Whether a dtype is a floating-point one."""
+    """True for a floating-point dtype."""
     return DTYPES[dtype].kind == "f"
 
 
 def has_sign(dtype: str) -> bool:
-    """Whether a dtype's numbers can be negative; truth values cannot."""
+    """True for a dtype with negative numbers; i1 has none."""
     return DTYPES[dtype].kind in "if"
 
 
@@ -179,22 +179,22 @@ def limits(dtype: str) -> tuple[int, int]:
 
 
 def is_unsigned(element: Attribute) -> bool:
-    """Whether an element type holds integers without sign."""
+    """True for an unsigned integer element type."""
     return isinstance(element, IntegerType) and element.signedness.data is Signedness.UNSIGNED
 
 
 def scalar_type(element: Attribute) -> Attribute:
-    """The type of a value that is read from, or written to, a tensor or memref of an element type."""
+    """The type of a value read from, or written to, a tensor or memref of an element type."""
     return IntegerType(element.width.data) if is_unsigned(element) else element  # type: ignore[attr-defined]
 
 
 def element_bits(element: object) -> int:
-    """The bits of an element; an index has those of an address."""
+    """The bits of an element; the size of an address for an index."""
     return element.bitwidth if isinstance(element, FixedBitwidthType) else 64
 
 
 def element_bytes(element: object) -> int:
-    """The bytes of an element in memory: a truth value takes one, an index those of an address.
+    """The bytes of an element in memory: 1 for an i1, the size of an address for an index.
 
     >>> from xdsl.dialects.builtin import f32, i1
     >>> strata.program.element_bytes(f32), strata.program.element_bytes(i1)

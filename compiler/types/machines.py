@@ -1,7 +1,7 @@
-"""`Machine` and `Gpu`: what differs between machines, as data that rules and code generation read.
+"""`Machine` and `Gpu`: the facts of machines, as data for rules and code generation.
 
-`host` is the machine that code is made for. The environment variable STRATA_MACHINE names another one of `MACHINES`, or
-states the facts of one.
+`host` is the machine to compile for. The environment variable STRATA_MACHINE selects another one of `MACHINES`, or has
+the facts of one.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from compiler.support.text import counted
 from compiler.types.processors import processors
 
 VARIABLE = "STRATA_MACHINE"
-"""The environment variable that names the machine that code is made for."""
+"""The environment variable with the machine to compile for."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The facts of one machine: caches in bytes, vectors in bits, counts of cores and of vector registers.
+    """The facts of a machine: caches in bytes, vectors in bits, numbers of cores and of vector registers.
 
-    `name` is for people, `cpu` and `features` are LLVM's.
+    name: descriptive. cpu, features: LLVM's.
 
     >>> machine = strata.targets.MACHINES["avx2"]
     >>> machine.vector_bits, machine.lanes, machine.l2_bytes
@@ -50,37 +50,37 @@ class Machine:
         "registers": 8,
         "vector_bits": 64,
     }
-    """The facts that recipes read, and the least value of each that they can work with."""
+    """The facts that recipes read, and the minimum of each."""
     in_clusters: ClassVar[bool] = True
-    """Whether a cluster measures for such machines."""
+    """True if clusters measure for such machines."""
 
     @property
     def lanes(self) -> int:
-        """The numbers of 32 bits that an instruction computes."""
+        """The 32-bit elements of a vector."""
         return self.vector_bits // 32
 
     def place(self, threads: int) -> str:
-        """Where a program runs on it, for people."""
+        """The machine and threads of a program, as text."""
         return counted(threads, "thread")
 
     def described(self, threads: int) -> str:
-        """It and where a program runs on it, for people."""
+        """The machine, and the threads of a program, as text."""
         return f"{self.name}, {self.place(threads)}"
 
     @property
     def present(self) -> frozenset[str]:
-        """The features that it has, by LLVM's names."""
+        """The machine's features, by LLVM's names."""
         return frozenset(name[1:] for name in self.features.split(",") if name.startswith("+"))
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """The facts of one GPU. Of a multiprocessor: threads and blocks that it holds, bytes of shared memory, fused
-    multiplications of float32 in a cycle, and of float16 by `mma.sync` on its tensor cores; `clock` is its cycles in a
-    second. `block_shared_bytes` is what one block may have, `bandwidth` the bytes in a second of the GPU's memory,
-    `grid_extents` and `block_extents` are the most blocks of a grid and threads of a block along x, y and z.
+    """The facts of a GPU. Per multiprocessor: resident threads and blocks, bytes of shared memory, FMAs of float32 per
+    cycle, and of float16 by `mma.sync` on tensor cores; `clock` is in cycles per second. block_shared_bytes: the limit
+    of a block. bandwidth: bytes per second of the GPU's memory. grid_extents, block_extents: the most blocks of a grid
+    and threads of a block along x, y and z.
 
-    `name` is for people, `arch` what kernels are compiled for.
+    name: descriptive. arch: the architecture to compile for.
 
     >>> strata.targets.Gpu.family, strata.targets.Gpu.lanes
     ('gpu', 1)
@@ -108,17 +108,17 @@ class Gpu:
 
     family: ClassVar[str] = "gpu"
     recipe_facts: ClassVar[Mapping[str, int]] = {"arch": 0, "multiprocessors": 1}
-    """The facts that recipes read, and the least value of each that is a number."""
+    """The facts that recipes read, and the minimum of each that is a number."""
     in_clusters: ClassVar[bool] = False
     lanes: ClassVar[int] = 1
-    """A thread computes one number at a time."""
+    """A thread computes one element at a time."""
 
     def place(self, threads: int) -> str:
-        """Where a program runs on it, for people: all of it."""
+        """The GPU as text; a program uses all of it."""
         return f"{self.name}, {self.arch}"
 
     def described(self, threads: int) -> str:
-        """It and where a program runs on it, for people."""
+        """The GPU as text."""
         return self.place(threads)
 
 
@@ -132,7 +132,7 @@ _SAPPHIRE_RAPIDS = (
 
 
 def _row(name: str, cpu: str, features: tuple[str, ...], bits: int, registers: int, *kilobytes: int) -> Machine:
-    """A machine of x86-64. Its cores are unknown; `kilobytes` are of its L1, L2 and L3."""
+    """An x86-64 machine with an unknown number of cores; `kilobytes` are those of L1, L2 and L3."""
     caches = (size << 10 for size in kilobytes)
     return Machine(name, cpu, ",".join(f"+{feature}" for feature in features), 1, bits, registers, *caches)
 
@@ -145,18 +145,17 @@ MACHINES = {
         _row("avx512-amx", "sapphirerapids", _SAPPHIRE_RAPIDS, 512, 32, 48, 2048, 32768),
     )
 }
-"""The machines that STRATA_MACHINE can name, besides `host`."""
+"""The machines that STRATA_MACHINE can select, besides `host`."""
 
 _AMX = ("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d", "diamondrapids")
 
 
 def host() -> Machine:
-    """The machine that code is made for: this one, or what STRATA_MACHINE makes of it.
+    """The machine to compile for: this one, or the one selected by STRATA_MACHINE.
 
-    A named machine has the facts of its row in `MACHINES` and the cores of this one. Its name tells both, so that
-    records of one are never compared with those of the other. A machine that is stated, as `stated` gives it, is taken
-    as it is. Raises TargetError for a name that is not in the table, facts that are none, and a named machine where
-    this is no x86-64 processor.
+    A named machine has the facts of its row in `MACHINES` and the cores of this one. Its name has both, so that their
+    records are distinct. Facts written by `machine_facts` are used as they are. Raises TargetError for an unknown name,
+    invalid facts, and a named machine on a processor that is not x86-64.
 
     >>> strata.targets.host().family
     'cpu'
@@ -167,23 +166,23 @@ def host() -> Machine:
 @cache
 def _named(name: str) -> Machine:
     if name in ("", "host"):
-        return detected()
+        return detect_machine()
     if name.startswith("{"):
-        return _of_stated(name)
+        return _parse_facts(name)
     if name not in MACHINES:
         raise TargetError(f"{VARIABLE} is '{name}', but there are only host, {', '.join(MACHINES)}")
     if not _is_x86():
         raise TargetError(f"{VARIABLE} is '{name}', a machine of x86-64, and this one is of {platform.machine()}")
-    here = detected()
+    here = detect_machine()
     return replace(MACHINES[name], name=f"{here.name} as {name}", cores=here.cores)
 
 
-def stated(machine: Machine) -> str:
-    """The facts of a machine as STRATA_MACHINE takes them: code is made for it elsewhere."""
+def machine_facts(machine: Machine) -> str:
+    """The facts of a machine as a value of STRATA_MACHINE, to compile for it elsewhere."""
     return json.dumps(asdict(machine), sort_keys=True)
 
 
-def _of_stated(text: str) -> Machine:
+def _parse_facts(text: str) -> Machine:
     try:
         machine = Machine(**json.loads(text))
     except (TypeError, ValueError) as error:
@@ -195,8 +194,8 @@ def _of_stated(text: str) -> Machine:
 
 
 @cache
-def detected() -> Machine:
-    """This machine, as LLVM and the operating system describe it; the cores are those the process may use."""
+def detect_machine() -> Machine:
+    """This machine, as described by LLVM and the operating system; its cores are those available to the process."""
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
@@ -215,9 +214,9 @@ def detected() -> Machine:
     )
 
 
-def lacking(machine: Machine) -> tuple[str, ...]:
-    """The features of a machine that this one lacks: code for it can be built here, and not run."""
-    return tuple(sorted(machine.present - detected().present))
+def missing_features(machine: Machine) -> tuple[str, ...]:
+    """The features of a machine that this one lacks: its code can be built here, but not run."""
+    return tuple(sorted(machine.present - detect_machine().present))
 
 
 def _is_x86() -> bool:
@@ -225,7 +224,7 @@ def _is_x86() -> bool:
 
 
 def _cpu(reported: str, features: set[str]) -> str:
-    """LLVM can misname a virtual machine's CPU (rocketlake for one with AMX): the features decide."""
+    """LLVM's CPU, corrected by the features: LLVM misnames some virtual machines (rocketlake for one with AMX)."""
     modern = "avx512fp16" in features or any(name.startswith("amx") for name in features)
     return "sapphirerapids" if modern and reported not in _AMX else reported
 

@@ -1,6 +1,6 @@
 """`POLICIES`: the liberties of floating point, as data that lowerings, targets and commands read.
 
-Flags are LLVM's fast-math flags. Infinities and NaN stay values like any other, so no policy sets
+Flags are LLVM's fast-math flags. Infinities and NaN are ordinary values, so no policy sets
 
 - nnan or ninf, which make them undefined;
 - nsz together with reassoc on sums: LLVM then takes x - x for 0, also where x is infinite;
@@ -16,15 +16,15 @@ from compiler.support.errors import StrataError
 
 @dataclass(frozen=True)
 class Policy:
-    """The liberties of one policy.
+    """The liberties of a policy.
 
-    body: flags of the additions, subtractions and multiplications of bodies; their other operations have none.
-    sums: flags of the additions and multiplications that combine the contributions of a reduction.
-    extremes: flags of the maxima and minima that do.
-    polynomials: whether exp, log, tanh, erf, sin and their kin are expanded (expand-math).
-    fused: whether CUDA text may be compiled to fused multiply-adds (`--fmad`).
-    zeros: whether a product with a 0 that a constant holds is 0, whatever the other factor is, and adds nothing.
-    narrow: whether instructions that drop digits of their operands may be used, such as those of tf32.
+    body: flags of additions, subtractions and multiplications in bodies; other operations have none.
+    sums: flags of the additions and multiplications of reductions.
+    extremes: flags of the maxima and minima of reductions.
+    polynomials: true if exp, log, tanh, erf, sin and the like are expanded (expand-math).
+    fused: true if CUDA text may be compiled to fused multiply-adds (`--fmad`).
+    zeros: true if a product with a constant 0 is 0 for any other factor, also infinite ones and NaN.
+    narrow: true if instructions may drop digits of their operands, such as those of tf32.
     """
 
     body: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Policy:
 
     @property
     def of_literals(self) -> Policy:
-        """That of sums whose terms have numbers of constants as factors: the 0 that they begin with adds nothing."""
+        """The policy of sums whose terms have constant factors: their initial 0 may be dropped."""
         return replace(self, sums=("contract", "nsz")) if self.zeros else self
 
 
@@ -50,7 +50,7 @@ POLICIES = {
 
 
 def policy_named(name: object, error: type[StrataError]) -> Policy:
-    """The policy of a name. Raises the error where there is none."""
+    """The policy of a name. Raises `error` for an unknown one."""
     if not isinstance(name, str) or name not in POLICIES:
         raise error(f"unknown policy '{name}' (there are {', '.join(POLICIES)})")
     return POLICIES[name]

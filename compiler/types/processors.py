@@ -1,4 +1,4 @@
-"""How many processors this process may use: its affinity mask, and the CPU quotas of its control groups."""
+"""The number of processors for this process: its affinity mask, and the CPU quotas of its control groups."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ ROOT = Path("/")
 
 
 def processors() -> int:
-    """The processors that this process can keep busy at once, at least one; a quota of 1.5 processors counts as one."""
+    """The number of processors that this process can keep busy, at least 1; a quota is rounded down."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return int(max(1, min(allowed, quota())))
 
 
 def quota(root: Path = ROOT) -> float:
-    """How many processors' time the control groups of this process allow; infinite where none limits it.
+    """The CPU quota of this process's control groups, in processors; infinite without a limit.
 
-    Version 2 says so in `cpu.max`, version 1 in `cpu.cfs_quota_us`; a group is held to the limits of those around it.
+    Version 2 has it in `cpu.max`, version 1 in `cpu.cfs_quota_us`; the limits of enclosing groups apply, too.
     """
     return min(_limits(root), default=inf)
 
@@ -30,13 +30,14 @@ def _limits(root: Path) -> Iterator[float]:
         _, folder, kind, options, *_ = [*mount.split(), "", "", "", ""]
         for _, controllers, group in groups:
             if kind == "cgroup2" and not controllers:
-                yield from map(_unified, _around(root / folder.lstrip("/"), group))
+                yield from map(_unified, _enclosing(root / folder.lstrip("/"), group))
             elif kind == "cgroup" and "cpu" in options.split(",") and "cpu" in controllers.split(","):
-                yield from map(_first_version, _around(root / folder.lstrip("/"), group))
+                yield from map(_first_version, _enclosing(root / folder.lstrip("/"), group))
 
 
-def _around(mount: Path, group: str) -> Iterator[Path]:
-    """The folder of a group and those around it, up to the mount: a container may see its own group as that."""
+def _enclosing(mount: Path, group: str) -> Iterator[Path]:
+    """The folders of a group and its enclosing groups, up to the mount, which may be the group itself in a
+    container."""
     folder = mount / group.lstrip("/")
     yield from (parent for parent in (folder, *folder.parents) if parent.is_relative_to(mount))
 

@@ -1,4 +1,4 @@
-"""Numbers as a float dtype holds them: rounded once, to nearest, ties to even, beyond the greatest to infinity."""
+"""Correct rounding to a float dtype: once, to nearest, ties to even, overflow to infinity."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ _DIGITS = 53
 
 
 def rounded(value: float, dtype: str) -> float:
-    """A number as a float dtype holds it; integers of any size are rounded once as well."""
+    """A number rounded to a float dtype; integers of any size are rounded once, too."""
     row = DTYPES[dtype]
     if value != value:
         return math.nan
     if abs(value) >= row.infinite:
         return math.inf if value > 0 else -math.inf
-    wide = float(value) if row.bits == 64 or isinstance(value, float) else _rounded_to_odd(value)
+    rounds_directly = float(value) if row.bits == 64 or isinstance(value, float) else _rounded_to_odd(value)
     assert isinstance(row.type, BFloat16Type | Float16Type | Float32Type | Float64Type)
-    return float(row.type.unpack(row.type.pack((wide,)), 1)[0])
+    return float(row.type.unpack(row.type.pack((rounds_directly,)), 1)[0])
 
 
 def _rounded_to_odd(value: int) -> float:
-    """An integer as a float whose last digit is 1 where digits were lost, so that it is rounded again without harm."""
+    """An integer as a float, rounded to odd: its last digit is 1 if digits were lost, so that a second rounding is
+    exact."""
     lost = max(0, abs(value).bit_length() - _DIGITS)
     digits = abs(value) >> lost
     digits |= bool(abs(value) & ((1 << lost) - 1))
@@ -39,7 +40,7 @@ def _rounded_to_odd(value: int) -> float:
 
 
 def rounded_array(array: NDArray[Any], dtype: DType) -> Any:
-    """Numbers of an array as floats of a dtype: bf16 by way of f32 rounded to odd, since ml_dtypes rounds twice."""
+    """An array rounded to a float dtype; bf16 by way of f32 rounded to odd, since ml_dtypes rounds twice."""
     import numpy as np
 
     if dtype.name != DTYPES["bf16"].numpy or array.dtype.itemsize < 4 or array.dtype == np.float32:
@@ -56,7 +57,7 @@ def rounded_array(array: NDArray[Any], dtype: DType) -> Any:
 
 
 def _exact_in_double(array: NDArray[Any]) -> Any:
-    """Integers with so many low bits joined into one that a double holds them, and rounds to bf16 alike."""
+    """Integers with their low bits merged into a sticky bit, so that a double holds them and rounds to bf16 equally."""
     import numpy as np
 
     if array.dtype.itemsize < 8:

@@ -1,4 +1,4 @@
-"""`SCOPES`: where a buffer can lie, and the memory space that stands for it in the type of a memref."""
+"""`SCOPES`: the memory scopes of buffers, and their memory spaces in memref types."""
 
 from __future__ import annotations
 
