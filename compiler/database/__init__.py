@@ -1,25 +1,25 @@
 """Tuning records in one SQLite file: durable before the next trial begins (law 8), shared by several tuners.
 
-outcome.py    what came of one candidate
-record.py     Key, Record: what is known of one trial; WholeProgram: what calls the groups that were tuned
-program.py    the text by which a program is known, and its key
-fields.py     records and whole programs as objects of JSON; fields of newer versions are kept
-schema.py     opening a file: its tables, its format, errors in words
-lines.py      a record as a line of JSON, to be carried from file to file
-summary.py    what a file has for each task, and what pruning would remove
+outcome.py    Outcome: the result of a trial
+record.py     Key, Record: a trial; WholeProgram: the caller of tuned groups
+program.py    the canonical text of a program, and its key
+fields.py     records and whole programs as JSON objects; fields of newer versions are preserved
+schema.py     opening a file: its tables, its format, error messages
+lines.py      records as lines of JSON, for transfer between files
+summary.py    the contents of a file by task, and the removals of pruning
 store.py      Database, and records as rows
-replay.py     a record's script applied to its program; it is not imported here, since a schedule takes long to load
+replay.py     replay of a record's script; not imported here, since schedules load slowly
 """
 
 from compiler.database.program import key_of, program_of
 from compiler.database.record import Candidate, Key, Record, WholeProgram
-from compiler.database.store import Database, Imported
+from compiler.database.store import Database, ImportCounts
 from compiler.database.summary import Removal, Summary
 
 __all__ = [
     "Candidate",
     "Database",
-    "Imported",
+    "ImportCounts",
     "Key",
     "Record",
     "Removal",

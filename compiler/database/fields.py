@@ -1,7 +1,7 @@
-"""Records and whole programs as objects of JSON, by which files and lines hold them.
+"""Records and whole programs as JSON objects, the format of files and lines.
 
-The format is kept from the first release on. A version may add fields, also to a record's key, outcome and disturbance;
-those that this version does not know are kept in `unknown`, and written again. A field that is there keeps its meaning.
+The format is stable from the first release on. A version may add fields, also to a record's key, outcome and
+disturbance; unknown ones are stored in `unknown` and written back. Existing fields never change their meaning.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from compiler.support.errors import InputError
 from compiler.targets.cpu.presence import Disturbance
 
 FORMAT = 7
-"""The number of the format, of files and of lines. Formats below were those of before the first release."""
+"""The format number of files and lines. Lower numbers are from before the first release."""
 Fields: TypeAlias = dict[str, Json]
 _KEY = ("program", "machine", "threads", "policy", "timing")
 _WITHIN = "whole"
-"""The field of a key that only those of groups inside a program have."""
+"""The optional field of a key: the whole program of a group."""
 _DEFAULT = "default"
-"""The field of a record that only those have whose script is the default."""
+"""The optional field of a record: true for the default script."""
 _FORM = "form"
-"""The field of a record that only those of forms have."""
+"""The optional field of a record: its form."""
 _OUTCOME = ("kind", "seconds", "rates", "reason", "build_seconds", "disturbance")
 _DISTURBANCE = tuple(field.name for field in fields(Disturbance))
 _PLAIN = ("uuid", "name", "program", "script", "seed", "run", "created", "versions")
@@ -35,12 +35,12 @@ _NAMES: Fields = {
     **dict.fromkeys((*_RECORD, _DEFAULT, _FORM)),
     "outcome": {**dict.fromkeys(_OUTCOME), "disturbance": dict.fromkeys(_DISTURBANCE)},
 }
-"""The fields of a record, and of the objects in it; a key keeps its own unknown fields."""
+"""The fields of a record and of its nested objects, except the key, which has its own unknown fields."""
 _WHOLE = ("name", "text", "constants")
 
 
 def check_format(number: int, what: str) -> None:
-    """Check that a file or a line has this version's format. Raises InputError, which says what to do."""
+    """Raise InputError, with advice, unless a file or a line has this version's format."""
     if number < FORMAT:
         reason = f"of before the first release; only format {FORMAT} is read: tune again, into a new file"
         raise InputError(f"{what} has format {number}, {reason}")
@@ -49,8 +49,8 @@ def check_format(number: int, what: str) -> None:
         raise InputError(f"{what} has format {number}, {reason}")
 
 
-def parsed(text: object) -> Json:
-    """The value of a text of JSON. Raises InputError for any other."""
+def parse_json(text: object) -> Json:
+    """Parse JSON text. Raises InputError."""
     if not isinstance(text, str):
         raise InputError(f"{short(text)} is not the text of JSON")
     try:
@@ -69,7 +69,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def canonical_json(values: Mapping[str, Json]) -> str:
-    """The one text of an object, whatever the order of its fields. Raises InputError for one that has none."""
+    """The canonical JSON text of an object: fields sorted. Raises InputError for an object without one."""
     try:
         return json.dumps(values, sort_keys=True, allow_nan=False)
     except (ValueError, RecursionError) as error:
@@ -86,9 +86,9 @@ def key_fields(key: Key) -> Fields:
 
 
 def record_fields(record: Record) -> Fields:
-    """The fields of a record, without its number in the file; `record_of` gives an equal record."""
+    """The fields of a record without its id; the inverse of `record_of`."""
     outcome, disturbance = record.outcome, record.outcome.disturbance
-    known = {
+    own_fields = {
         "key": key_fields(record.key),
         "outcome": {name: getattr(outcome, name) for name in _OUTCOME}
         | {"disturbance": None if disturbance is None else asdict(disturbance)},
@@ -97,17 +97,17 @@ def record_fields(record: Record) -> Fields:
         **{name: getattr(record, name) for name in _PLAIN},
         "versions": dict(record.versions),
     } | ({_DEFAULT: True} if record.default else {})
-    known |= {_FORM: record.form} if record.form else {}
-    return _merged(known, record.unknown)
+    own_fields |= {_FORM: record.form} if record.form else {}
+    return _merged(own_fields, record.unknown)
 
 
 def record_of(values: Json, id: int = 0) -> Record:
-    """The record of an object. Raises InputError for one that lacks a field, or has a wrong value of one."""
-    stated = _fields("the record", values, _RECORD)
-    outcome = _fields("the outcome", stated["outcome"], _OUTCOME)
+    """The record of a JSON object. Raises InputError for a missing field or an invalid value."""
+    fields_read = _fields("the record", values, _RECORD)
+    outcome = _fields("the outcome", fields_read["outcome"], _OUTCOME)
     return Record(
-        **{name: stated[name] for name in _PLAIN},
-        key=key_of_fields(stated["key"]),
+        **{name: fields_read[name] for name in _PLAIN},
+        key=key_of_fields(fields_read["key"]),
         outcome=Outcome(
             kind=outcome["kind"],
             seconds=_tuple(outcome["seconds"]),
@@ -116,21 +116,21 @@ def record_of(values: Json, id: int = 0) -> Record:
             build_seconds=_float(outcome["build_seconds"]),
             disturbance=_disturbance(outcome["disturbance"]),
         ),
-        candidate=_candidate(stated["candidate"]),
-        predicted=_float(stated["predicted"]),
-        default=stated.get(_DEFAULT, False),
-        form=stated.get(_FORM, ""),
-        unknown=_unknown(stated, _NAMES),
+        candidate=_candidate(fields_read["candidate"]),
+        predicted=_float(fields_read["predicted"]),
+        default=fields_read.get(_DEFAULT, False),
+        form=fields_read.get(_FORM, ""),
+        unknown=_unknown(fields_read, _NAMES),
         id=id,
     )
 
 
 def key_of_fields(values: Json) -> Key:
-    """The key of an object. One with unknown fields is no other's: what they say of its outcomes is not known."""
-    stated = _fields("the key", values, _KEY)
-    unknown = _unknown(stated, dict.fromkeys((*_KEY, _WITHIN)))
-    known = {name: stated[name] for name in _KEY}
-    return Key(**known, whole=stated.get(_WITHIN, ""), unknown=canonical_json(unknown) if unknown else "")
+    """The key of a JSON object. Unknown fields make it distinct, since they may affect outcomes."""
+    fields_read = _fields("the key", values, _KEY)
+    unknown = _unknown(fields_read, dict.fromkeys((*_KEY, _WITHIN)))
+    own_fields = {name: fields_read[name] for name in _KEY}
+    return Key(**own_fields, whole=fields_read.get(_WITHIN, ""), unknown=canonical_json(unknown) if unknown else "")
 
 
 def _fields(what: str, values: Json, names: tuple[str, ...]) -> Fields:
@@ -143,7 +143,7 @@ def _fields(what: str, values: Json, names: tuple[str, ...]) -> Fields:
 
 
 def _float(value: Json) -> Json:
-    """A number as a float; any other value, or one too large, is left for the record to refuse."""
+    """An integer as a float; other values, and overflows, are returned as they are for the record to refuse."""
     try:
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
     except OverflowError:
@@ -157,8 +157,10 @@ def _tuple(value: Json) -> Json:
 def _disturbance(value: Json) -> Disturbance | None:
     if value is None:
         return None
-    stated = _fields("the disturbance", value, _DISTURBANCE)
-    return Disturbance(_float(stated["seconds"]), _float(stated["away"]), stated["repeated"], stated["used"])
+    fields_read = _fields("the disturbance", value, _DISTURBANCE)
+    return Disturbance(
+        _float(fields_read["seconds"]), _float(fields_read["away"]), fields_read["repeated"], fields_read["used"]
+    )
 
 
 def _candidate(value: Json) -> Json:
@@ -171,27 +173,29 @@ def _candidate(value: Json) -> Json:
 # --- whole programs -------------------------------------------------------------------------------------------------
 
 
-def whole_fields(program: WholeProgram) -> Fields:
-    """The fields of a whole program; `whole_of` gives an equal one."""
+def whole_program_fields(program: WholeProgram) -> Fields:
+    """The fields of a whole program; the inverse of `whole_program_of`."""
     return _merged({name: getattr(program, name) for name in _WHOLE}, program.unknown)
 
 
-def whole_of(values: Json) -> WholeProgram:
-    """The whole program of an object. Raises InputError for one that lacks a field, or has a wrong value of one."""
-    stated = _fields("the whole program", values, _WHOLE)
-    constants = stated["constants"]
+def whole_program_of(values: Json) -> WholeProgram:
+    """The whole program of a JSON object. Raises InputError for a missing field or an invalid value."""
+    fields_read = _fields("the whole program", values, _WHOLE)
+    constants = fields_read["constants"]
     positions = tuple(constants) if isinstance(constants, list) else constants
-    return WholeProgram(stated["name"], stated["text"], positions, _unknown(stated, dict.fromkeys(_WHOLE)))
+    return WholeProgram(
+        fields_read["name"], fields_read["text"], positions, _unknown(fields_read, dict.fromkeys(_WHOLE))
+    )
 
 
 # --- fields of newer versions ---------------------------------------------------------------------------------------
 
 
 def _unknown(stated: Fields, known: Fields) -> Fields:
-    """The fields of an object that another lacks; where a field of both is an object, those that the other's lacks.
+    """The fields of an object that are not in `known`, recursively in nested objects.
 
     {"seed": 0, "laws": [], "outcome": {"kind": "crash", "joules": 2}} beside {"seed": None, "outcome": {"kind": None}}
-    gives {"laws": [], "outcome": {"joules": 2}}.
+    is {"laws": [], "outcome": {"joules": 2}}.
     """
     unknown = {name: value for name, value in stated.items() if name not in known}
     for name, value in known.items():
@@ -201,7 +205,7 @@ def _unknown(stated: Fields, known: Fields) -> Fields:
 
 
 def _merged(known: Fields, unknown: Mapping[str, Json]) -> Fields:
-    """An object with the fields of both, the inverse of `_unknown`; what is known counts."""
+    """Merge an object with its unknown fields, the inverse of `_unknown`; `known` takes precedence."""
     merged = dict(known)
     for name, value in unknown.items():
         if name not in known:

@@ -1,5 +1,4 @@
-"""A record, or a whole program whose groups have records, as a line of JSON, complete in itself: lines may be picked,
-joined and sorted by any tool."""
+"""Records and whole programs as self-contained lines of JSON, which may be filtered, joined and sorted by any tool."""
 
 from __future__ import annotations
 
@@ -10,21 +9,30 @@ from reprlib import repr as short
 from compiler.database.fields import (
     FORMAT,
     check_format,
-    parsed,
+    parse_json,
     record_fields,
     record_of,
-    whole_fields,
-    whole_of,
+    whole_program_fields,
+    whole_program_of,
 )
 from compiler.database.record import Record, WholeProgram
 from compiler.support.errors import InputError
 
 RECORD, WHOLE = "record", "whole_program"
-"""What the field `content` of a line says that it is."""
+"""The values of a line's field `content`."""
 
 
 def to_line(content: Record | WholeProgram) -> str:
-    """The line of a record, without its number in the file, or of a whole program; `from_line` gives an equal one.
+    """The line of a record, without its id, or of a whole program; the inverse of `from_line`."""
+    is_whole = isinstance(content, WholeProgram)
+    header = {"format": FORMAT, "content": WHOLE if is_whole else RECORD}
+    values = whole_program_fields(content) if isinstance(content, WholeProgram) else record_fields(content)
+    return json.dumps(header | values, allow_nan=False)
+
+
+def from_line(line: str) -> Record | WholeProgram:
+    """The record or the whole program of a line. Raises InputError for an invalid line."""
+    values = parse_json(line)
 
     >>> whole = strata.database.WholeProgram("f", "builtin.module {}", constants=(1,))
     >>> strata.database.to_line(whole)
@@ -56,11 +64,12 @@ def from_line(line: str) -> Record | WholeProgram:
     check_format(number, "it")
     if content not in (RECORD, WHOLE):
         raise InputError(f"its content is {short(content)}, expected {RECORD} or {WHOLE}")
-    return record_of(values) if content == RECORD else whole_of(values)
+    return record_of(values) if content == RECORD else whole_program_of(values)
 
 
 def from_lines(text: str, file: str) -> Iterator[Record | WholeProgram]:
-    """The records and whole programs of a text; empty lines are none. Raises InputError with the file and the line."""
+    """The records and whole programs of a text; empty lines are skipped. Raises InputError with the file and the
+    line."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:

@@ -1,4 +1,4 @@
-"""`Outcome`: the result of one candidate's trial, measured or not; `combine`: several outcomes of one candidate."""
+"""`Outcome`: the result of a trial; `combine`: merge the outcomes of one candidate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compiler.targets.cpu.presence import QUIET, Disturbance
 
 MEASURED = "measured"
 ESTIMATED = "estimated"
-"""A candidate that was checked and not run, for want of the machine: its seconds are an estimate."""
+"""The kind of a candidate that was checked but not run, without the machine: its seconds are estimates."""
 FAILURES = {
     "refused": "a step of its script does not apply",
     "unproved": "its schedule is not proved to compute the original",
@@ -25,26 +25,25 @@ FAILURES = {
     "fault": "its kernels race, wait in vain, or leave their buffers",
     "spills": "its threads need more registers than there are",
 }
-"""How a candidate can fail, and what that says; whatever fails is recorded with its reason and never the best."""
+"""Kinds of failure and their descriptions; a failed candidate is recorded with its reason and never the best."""
 WARM = "warm"
-"""A timing: calls follow each other, and find their operands in the caches."""
+"""The timing of back-to-back calls, with operands in the caches."""
 NETWORK = "network"
-"""A timing: constants come from memory, and other inputs were just written."""
+"""The timing of calls as in a network: constants come from memory, other inputs were just written."""
 TIMINGS = (WARM, NETWORK)
-"""Where calls that are timed find their operands; costs of one timing say nothing about another's."""
+"""The kinds of timing; costs of different timings are not comparable."""
 PASSING = ("timeout", "memory")
-"""Failures that may be the machine's: after a success they do not undo it. Any other ends a candidate for good."""
+"""Failures that may be the machine's fault: they do not override a success. All others are final."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one candidate's trial.
+    """The result of a trial.
 
-    `kind` is MEASURED or a key of FAILURES. `seconds` are times of single calls, each sample the mean of as many calls
-    as one sample took. `rates` are what the machine could do beside each sample, in operations (or bytes) per second:
-    a slow moment slows both. A probe of its ceiling says that, or another candidate of which the cost is known.
-    `reason` says what failed. `build_seconds` is what applying, proving and compiling took. `disturbance` says how far
-    the machine was busy with other work meanwhile; None where nobody has looked.
+    kind: MEASURED, ESTIMATED or a key of FAILURES. seconds: samples of the time of a call, each the mean of the calls
+    of a sample. rates: the machine's rate beside each sample, in operations (or bytes) per second, from a probe of its
+    ceiling or a candidate of known cost; a slow moment slows both. reason: the cause of a failure. build_seconds: the
+    time to apply, prove and compile the script. disturbance: the load of other work meanwhile; None if not measured.
     """
 
     kind: str
@@ -60,35 +59,34 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether its results are right, and its time is known, or estimated."""
+        """True if the results are right and the time is measured or estimated."""
         return self.kind in (MEASURED, ESTIMATED)
 
     @cached_property
     def cost(self) -> float:
-        """The median of seconds times the rate beside them: the work that the ceiling would have done meanwhile, in
-        operations (or bytes). Lower is better; comparable between moments of one machine. Infinite for a failure."""
+        """The median of seconds * rate: work at the ceiling in that time, in operations (or bytes). Lower is better;
+        comparable across slow and fast moments. Infinite for a failure."""
         if not self.ok or not self.seconds:
             return float("inf")
         return median(s * r for s, r in zip(self.seconds, self.rates, strict=True))
 
     @property
-    def ranks(self) -> bool:
-        """Whether it has a cost that can be compared; one of zero says that a clock or a probe failed, not that it is
-        fast."""
+    def is_comparable(self) -> bool:
+        """True for a finite cost above 0; a cost of 0 means that a clock or a probe failed."""
         return 0 < self.cost < float("inf")
 
     @property
-    def stands(self) -> bool:
-        """Whether it is a failure that ends its candidate, whatever else was measured of it."""
+    def is_final(self) -> bool:
+        """True for a failure that rules out its candidate, whatever its other outcomes."""
         return not self.ok and self.kind not in PASSING
 
 
 def combine(outcomes: Sequence[Outcome]) -> Outcome:
-    """One outcome of several of one candidate, at least one: all samples together, so that its cost is their median.
+    """Merge the outcomes of one candidate, at least one: all samples, so that the cost is their median.
 
-    A failure stands whatever else was measured, except a failure of PASSING: one wrong result makes a candidate wrong.
+    A final failure takes precedence: one wrong result makes a candidate wrong.
     """
-    fatal = next((o for o in outcomes if o.stands), None)
+    fatal = next((o for o in outcomes if o.is_final), None)
     good = [o for o in outcomes if o.ok and o.seconds]
     if fatal is not None or not good:
         return fatal or outcomes[0]
@@ -96,10 +94,10 @@ def combine(outcomes: Sequence[Outcome]) -> Outcome:
         return good[0]
     seconds = tuple(second for o in good for second in o.seconds)
     rates = tuple(rate for o in good for rate in o.rates)
-    return replace(good[0], seconds=seconds, rates=rates, disturbance=together(o.disturbance for o in good))
+    return replace(good[0], seconds=seconds, rates=rates, disturbance=total_disturbance(o.disturbance for o in good))
 
 
-def together(disturbances: Iterable[Disturbance | None]) -> Disturbance | None:
-    """How far several measurements were disturbed; None where nothing is known of any."""
+def total_disturbance(disturbances: Iterable[Disturbance | None]) -> Disturbance | None:
+    """The sum of the known disturbances; None if none is known."""
     measured = [disturbance for disturbance in disturbances if disturbance is not None]
     return sum(measured, QUIET) if measured else None

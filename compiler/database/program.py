@@ -1,4 +1,4 @@
-"""The text by which a program is known, whatever its function is called, and the key that it gives."""
+"""The canonical text of a program, independent of its function's name, and its key."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from compiler.program.read import read
 from compiler.program.write import write
 
 NAME = "program"
-"""What every function is called in the texts that are hashed and stored."""
+"""The name of the function in texts that are hashed and stored."""
 
 
 def program_of(x: object, name: str | None = None) -> str:
-    """The text of a program at the loop level, its function called @program, with nothing else in the module.
+    """The text of a program at the loop level: a module of one function, named @program.
 
-    `x` is what `strata.lower` takes: a te function, a module, text or a path, at the te or loop level; `name` picks a
-    function of a module, which has the same text whatever stands beside it. The names of buffers, blocks and loops
-    stay, since scripts speak of them; sums in index expressions are in the order of the axes. The elements of small
-    constants are part of the text, of large ones only the shapes. Raises InputError for the low level and for a module
-    with several functions unnamed, xDSL's ParseError and VerifyException for text that is no program.
+    `x` is a program as for `strata.lower`: a te function, a module, text or a path, at the te or loop level; `name`
+    selects a function of a module, whose text is independent of the rest of the module. Names of buffers, blocks and
+    loops are part of the text, since scripts refer to them; sums in index expressions are in the order of the axes.
+    Small constants are included with their elements, large ones with their shapes only. Raises InputError for the low
+    level and for several functions without `name`, xDSL's ParseError and VerifyException for invalid text.
     """
     from compiler.pipeline import lower
 
@@ -32,14 +32,13 @@ def program_of(x: object, name: str | None = None) -> str:
 
 
 def text_of(function: FuncOp) -> str:
-    """The same of a function that is lowered."""
+    """The text of `program_of` for a lowered function."""
     written = write(replace(read(function), name=NAME, values=()))
-    stale = (*written.attributes, "constant_values")
-    written.attributes |= {k: v for k, v in function.attributes.items() if k not in stale}
+    replaced_attributes = (*written.attributes, "constant_values")
+    written.attributes |= {k: v for k, v in function.attributes.items() if k not in replaced_attributes}
     return str(ModuleOp([written]))
 
 
 def key_of(module: object, machine: str, threads: int, policy: str, name: str | None = None, timing: str = WARM) -> Key:
-    """The key of a program, given as to `program_of`, on a machine, with so many threads, under a policy, by a
-    timing."""
+    """The key of a program (`module` and `name` as for `program_of`), machine, threads, policy and timing."""
     return Key(hash_of(program_of(module, name)), machine, threads, policy, timing)

@@ -1,5 +1,4 @@
-"""`Key` and `Record`: a trial and what its outcomes are comparable under; a value that a file could not hold is
-refused."""
+"""`Key` and `Record`: a trial, and the conditions under which outcomes are comparable; invalid values are refused."""
 
 from __future__ import annotations
 
@@ -25,23 +24,23 @@ from compiler.support.validation import LARGEST
 from compiler.targets.cpu.presence import Disturbance
 
 Candidate: TypeAlias = tuple[int, tuple[int, ...]]
-"""The number of a sketch, and the position chosen at each of its choices."""
+"""The number of a sketch, and the position of each of its choices."""
 KINDS = (MEASURED, ESTIMATED, *FAILURES)
-Json: TypeAlias = Any  # what a file says, before it is checked
+Json: TypeAlias = Any  # an unchecked value of a file
 WRITTEN = "written"
-"""The form of a group that is its own, beside those that laws offer, which go by the names of these."""
-DEPTH = 32
-"""How deep objects and lists of unknown fields may be nested."""
+"""The form of a group as written; the other forms have the names of their laws."""
+MAX_DEPTH = 32
+"""The maximal nesting of unknown fields."""
 
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """What outcomes are comparable under: the program, the machine, its threads, the floating-point policy, the timing.
+    """The conditions under which outcomes are comparable: program, machine, threads, floating-point policy, timing.
 
-    `program` is the SHA-256 of the program's text in hexadecimal, see `program_of`; `machine` any name for people;
-    `timing` is one of TIMINGS. `whole` is empty, or tells the whole program inside which a group was timed, see
-    `Database.choose`. `unknown` is the JSON of the key's fields that this version does not know, in order of their
-    names, or empty: what they say is part of what outcomes are comparable under.
+    program: the SHA-256 of the program's text in hexadecimal, see `program_of`. machine: a descriptive name.
+    timing: one of TIMINGS. whole: empty, or identifies the whole program inside which a group was timed, see
+    `Database.choose`. unknown: the JSON of the key's unknown fields, sorted by name, or empty; outcomes are not
+    comparable across different ones.
     """
 
     program: str
@@ -62,18 +61,18 @@ def hash_of(program: str) -> str:
     return sha256(program.encode()).hexdigest()
 
 
-def is_program(key: object, text: object) -> bool:
-    """Whether a text is a program's, and `key` its hash."""
+def is_program_text(key: object, text: object) -> bool:
+    """True if a text is valid and `key` is its hash."""
     return isinstance(text, str) and not _text("program", text) and hash_of(text) == key
 
 
 def now() -> str:
-    """This moment in UTC, as ISO 8601 with microseconds."""
+    """The current time in UTC, as ISO 8601 with microseconds."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages that decide how fast a script's program is."""
+    """The versions of the packages that affect the speed of a compiled script."""
     return dict(_versions())
 
 
@@ -84,18 +83,17 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class Record:
-    """One trial: a program, a script that schedules it, and the outcome.
+    """A trial: a program, a script that schedules it, and the outcome.
 
-    `name` is the task's, for people. `program` is the text that `key.program` is the hash of. `script` has all its
-    decisions and replays by itself; `candidate` says where in the space of its tuner it was, if it came from one.
-    `predicted` is the cost that the model gave when it was chosen, in the unit of `Outcome.cost`. `seed` and `run`
-    (a text, such as a UUID) are those of the tuner's run. `default` says that the script, or the form, was what a build
-    without a database chose. `form` is empty, or the form of a group that was timed inside a whole program: WRITTEN, or
-    the name of the law that gives it; such a record has no script. `created` is a moment in UTC. `uuid` tells records
-    of different files apart. `unknown` are fields of JSON that this version does not know; it writes them again.
-    `id` is the record's number in the file that it was read from, 0 before; it is not compared.
+    name: the task's descriptive name. program: the text whose hash is `key.program`. script: has all its decisions and
+    replays by itself. candidate: its position in the tuner's space, if it is from one. predicted: the cost by the
+    model at selection, in the unit of `Outcome.cost`. seed, run (a text, such as a UUID): those of the tuner's run.
+    default: true if the script, or the form, is the one of a build without a database. form: empty, or the form of a
+    group that was timed inside a whole program, WRITTEN or the name of a law; such a record has no script. created: a
+    time in UTC. uuid: identifies the record across files. unknown: JSON fields of newer versions, which are written
+    back. id: the record's number in its file, 0 outside of one; it is not compared.
 
-    Raises InputError for a field that is not of its type, is not finite, or contradicts another.
+    Raises InputError for a field of a wrong type, a value that is not finite, or fields that contradict each other.
     """
 
     key: Key
@@ -116,19 +114,19 @@ class Record:
     id: int = field(default=0, compare=False)
 
     def __repr__(self) -> str:
-        place = f"{self.key.machine}, {counted(self.key.threads, 'thread')}"
-        return display.line(f"<Record of {self.name}: {self.outcome!r} on {place}, {self.created[:10]}>")
+        setting = f"{self.key.machine}, {counted(self.key.threads, 'thread')}"
+        return display.line(f"<Record of {self.name}: {self.outcome!r} on {setting}, {self.created[:10]}>")
 
     def __post_init__(self) -> None:
-        wrong = next(_complaints(self), None)
-        if wrong is not None:
-            raise InputError(wrong)
+        fault = next(_faults(self), None)
+        if fault is not None:
+            raise InputError(fault)
 
 
 @dataclass(frozen=True)
 class WholeProgram:
-    """A program whose groups were tuned: its name for people, the text of its te module, whose main calls the groups,
-    the positions of the inputs that never change, and fields of JSON that this version does not know.
+    """A program whose groups were tuned: its descriptive name, the text of its te module, whose main calls the groups,
+    the positions of the constant inputs, and JSON fields of newer versions.
 
     >>> whole = strata.database.WholeProgram("f", "builtin.module {}", constants=(1,))
     >>> strata.database.from_line(strata.database.to_line(whole)) == whole
@@ -142,24 +140,24 @@ class WholeProgram:
 
     def __post_init__(self) -> None:
         name, positions = self.name, self.constants
-        for complaint in (*_text("name", name), *_text("text", self.text), *_unknown(self.unknown)):
-            raise InputError(complaint)
+        for fault in (*_text("name", name), *_text("text", self.text), *_unknown(self.unknown)):
+            raise InputError(fault)
         if not name.isprintable() or not name.strip():
             raise InputError(f"the name is {short(name)}, expected a line of text")
         if not isinstance(positions, tuple) or not all(type(n) is int and 0 <= n <= LARGEST for n in positions):
             raise InputError(f"constants is {short(positions)}, expected positions of inputs")
 
 
-def moment(text: str) -> datetime:
-    """The moment that an ISO text in UTC says. Raises ValueError for any other."""
-    stated = datetime.fromisoformat(text)
-    if stated.utcoffset() != timedelta(0):
+def utc_time(text: str) -> datetime:
+    """Parse an ISO text in UTC. Raises ValueError."""
+    time = datetime.fromisoformat(text)
+    if time.utcoffset() != timedelta(0):
         raise ValueError("it is not in UTC")
-    return stated
+    return time
 
 
-def _complaints(record: Record) -> Iterator[str]:
-    """The faults of a record, one sentence a fault; later ones are checked only if there are no earlier."""
+def _faults(record: Record) -> Iterator[str]:
+    """The faults of a record, a sentence each; later checks assume that the earlier ones passed."""
     key = record.key
     for name in ("program", "run", "uuid", "script", "created", "form"):
         yield from _text(name, getattr(record, name))
@@ -173,10 +171,10 @@ def _complaints(record: Record) -> Iterator[str]:
     if key.timing not in TIMINGS:
         yield f"the timing {short(key.timing)} is unknown (there are {', '.join(TIMINGS)})"
     try:
-        moment(record.created)
+        utc_time(record.created)
     except ValueError:
         yield f"created {short(record.created)} is not a moment in UTC, such as {now()}"
-    yield from outcome_complaints(record.outcome)
+    yield from outcome_faults(record.outcome)
     yield from _integer("seed", record.seed, 0)
     if not isinstance(record.default, bool):
         yield f"default is {short(record.default)}, expected true or false"
@@ -185,7 +183,7 @@ def _complaints(record: Record) -> Iterator[str]:
     yield from _identity(record)
     if record.predicted is not None:
         yield from _numbers("predicted", (record.predicted,), -math.inf)
-    yield from _place(record.candidate)
+    yield from _candidate_faults(record.candidate)
     if not isinstance(record.versions, Mapping):
         yield "versions are not texts by name"
     for text in (entry for pair in record.versions.items() for entry in pair):
@@ -201,8 +199,8 @@ def _identity(record: Record) -> Iterator[str]:
         yield f"uuid {short(record.uuid)} is not a UUID"
 
 
-def outcome_complaints(outcome: Outcome) -> Iterator[str]:
-    """The faults of an outcome."""
+def outcome_faults(outcome: Outcome) -> Iterator[str]:
+    """The faults of an outcome, a sentence each."""
     yield from _text("reason", outcome.reason)
     if outcome.kind not in KINDS:
         yield f"the outcome {short(outcome.kind)} is unknown (there are {', '.join(KINDS)})"
@@ -226,7 +224,7 @@ def _disturbance(disturbance: object) -> Iterator[str]:
     yield from _integer("used", disturbance.used, 0)
 
 
-def _place(candidate: object) -> Iterator[str]:
+def _candidate_faults(candidate: object) -> Iterator[str]:
     if candidate is None:
         return
     match candidate:
@@ -239,16 +237,16 @@ def _place(candidate: object) -> Iterator[str]:
 
 
 def _unknown(values: object) -> Sequence[str]:
-    """Whether unknown fields are read as they are written."""
+    """The fault of unknown fields that do not survive a round trip through JSON, or are nested too deeply."""
     if values == {}:
         return ()
     try:
-        read = json.loads(json.dumps(values, allow_nan=False))
+        round_trip = json.loads(json.dumps(values, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
-        read = None
-    if isinstance(values, dict) and read == values and _depth_is_within(values, DEPTH):
+        round_trip = None
+    if isinstance(values, dict) and round_trip == values and _depth_is_within(values, MAX_DEPTH):
         return ()
-    return (f"the unknown fields are {short(values)}, expected an object of JSON, at most {DEPTH} levels deep",)
+    return (f"the unknown fields are {short(values)}, expected an object of JSON, at most {MAX_DEPTH} levels deep",)
 
 
 def _depth_is_within(value: Json, levels: int) -> bool:
@@ -287,5 +285,5 @@ def _integer(name: str, value: object, minimum: int) -> Sequence[str]:
 def _numbers(name: str, values: object, minimum: float) -> Sequence[str]:
     if not isinstance(values, tuple):
         return (f"{name} is {short(values)}, expected a list of numbers",)
-    wrong = [v for v in values if not isinstance(v, float) or not math.isfinite(v) or v < minimum]
-    return [f"{name} has {short(v)}, expected a finite float" + (" from 0" if minimum == 0 else "") for v in wrong]
+    invalid = [v for v in values if not isinstance(v, float) or not math.isfinite(v) or v < minimum]
+    return [f"{name} has {short(v)}, expected a finite float" + (" from 0" if minimum == 0 else "") for v in invalid]

@@ -1,4 +1,4 @@
-"""Opening a file: its tables, its format, and errors as sentences."""
+"""Opening a file: its tables, its format, and error messages."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from compiler.database.fields import FORMAT, check_format
 from compiler.support.errors import InputError
 
 PATIENCE = 60.0
-"""Seconds to wait while another process writes."""
+"""The timeout in seconds for another process's write."""
 LARGEST = 64 << 20
-"""Bytes that a value may have; the largest programs and scripts have one."""
-FEWEST = 10_000_000
-"""Steps of SQLite's machine in which a small file must be read, or it leads in circles; a large one has more."""
-SLICE = 100_000
-"""Steps after which they are counted."""
+"""The most bytes of a value; the largest programs and scripts take 1 MiB."""
+MIN_STEPS = 10_000_000
+"""The limit of SQLite's VM steps for checking a small file, against cyclic structures; it grows with the size."""
+STEPS_PER_CALL = 100_000
+"""The VM steps between calls of the progress handler."""
 MEMORY = ":memory:"
-"""The database that is no file: its records end with the connection."""
+"""The name of an in-memory database, which ends with its connection."""
 APPLICATION = 0x53747274
-"""`application_id` of our files ("Strt"): what tells them from other databases."""
+"""The `application_id` of our files ("Strt")."""
 
 STATEMENTS = (
     f"PRAGMA application_id = {APPLICATION}",
@@ -46,10 +46,10 @@ STATEMENTS = (
     "CREATE INDEX records_by_key ON records (program, conditions)",
     "CREATE TABLE whole_programs (hash TEXT PRIMARY KEY, fields TEXT NOT NULL)",
 )
-"""The statements that make a file, whose `user_version` is the format. They stay: what a later version adds are fields
-of the objects of JSON in `conditions` and `fields`. Numbers of records are never given twice."""
+"""The statements that create a file, whose `user_version` is the format. They are stable: later versions add fields to
+the JSON objects in `conditions` and `fields`. Ids are never reused."""
 
-_SAID = {
+_MESSAGES = {
     sqlite3.SQLITE_NOTADB: "is not a database of tuning records",
     sqlite3.SQLITE_BUSY: f"has been held by another process for {PATIENCE:.0f} seconds",
     sqlite3.SQLITE_READONLY: "cannot be written",
@@ -62,24 +62,24 @@ _SAID = {
 }
 _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
 Tables = Mapping[tuple[str, str], str]
-"""The statements that made what a file has, by type and name."""
+"""The SQL statements of a file's schema, by type and name."""
 
 
 @contextmanager
-def said(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors about a file into an InputError; a wrong use of SQLite stays an internal error."""
+def sqlite_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors about a file into an InputError; misuse of SQLite stays an internal error."""
     try:
         yield
     except (sqlite3.ProgrammingError, sqlite3.IntegrityError):
         raise
     except sqlite3.DatabaseError as error:
-        raise InputError(f"{path} {_SAID.get(_code(error), f'cannot be used: {error}')}") from error
-    except UnicodeDecodeError as error:  # Python reads what SQLite says, which may quote the file
+        raise InputError(f"{path} {_MESSAGES.get(_code(error), f'cannot be used: {error}')}") from error
+    except UnicodeDecodeError as error:  # from SQLite's message, which may quote the file
         raise InputError(f"{path} is damaged") from error
 
 
 def _code(error: sqlite3.DatabaseError) -> int:
-    """What went wrong; the rest of the code says more than a user asks for."""
+    """The primary error code of SQLite."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
@@ -96,29 +96,29 @@ def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iter
 
 
 def connect(path: Path, create: bool) -> sqlite3.Connection:
-    """A connection to a file, which is made where need be.
+    """Connect to a file; with `create` it is created if missing.
 
-    Each transaction is on disk when it ends, through a write-ahead log. A file that cannot be written is read only,
-    unless it is to be made where there is none. A file that is refused is left as it was, and nothing that it says is
-    run: it has the tables of tuning records, and no view or trigger. Raises InputError.
+    Transactions are durable, through a write-ahead log. A file that is not writable is opened read-only, unless
+    `create`. A refused file is left unchanged, and none of its SQL is run: only the tables of tuning records are
+    accepted, no view or trigger. Raises InputError.
     """
-    _check_place(path, create)
-    with said(path):
+    _check_path(path, create)
+    with sqlite_errors(path):
         try:
-            return _opened(path, "rwc" if create else "rw")
+            return _open(path, "rwc" if create else "rw")
         except sqlite3.OperationalError as error:
             if create or _code(error) not in _UNWRITABLE:
                 raise
         try:
-            return _opened(path, "ro")
+            return _open(path, "ro")
         except sqlite3.OperationalError as error:
             if _code(error) not in _UNWRITABLE:
                 raise
-        _check_finished(path)
-        return _opened(path, "ro&immutable=1")
+        _check_no_log(path)
+        return _open(path, "ro&immutable=1")
 
 
-def _opened(path: Path, mode: str) -> sqlite3.Connection:
+def _open(path: Path, mode: str) -> sqlite3.Connection:
     name = MEMORY if str(path) == MEMORY else f"file://{quote(os.fsencode(path.absolute()))}?mode={mode}"
     connection = sqlite3.connect(
         name, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=name != MEMORY
@@ -126,14 +126,14 @@ def _opened(path: Path, mode: str) -> sqlite3.Connection:
     try:
         _distrust(connection, path)
         _prepare(connection, path, mode)
-        connection.set_progress_handler(None, SLICE)
+        connection.set_progress_handler(None, STEPS_PER_CALL)
         return connection
     except BaseException:
         connection.close()
         raise
 
 
-def _check_place(path: Path, create: bool) -> None:
+def _check_path(path: Path, create: bool) -> None:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -152,38 +152,36 @@ def _check_place(path: Path, create: bool) -> None:
             raise InputError(f"{path} cannot be written")
 
 
-def _check_finished(path: Path) -> None:
-    """Check that a file is all of its database: what another process has left beside it cannot be taken in here."""
+def _check_no_log(path: Path) -> None:
+    """Raise InputError for a read-only file with a pending log, which cannot be replayed."""
     for suffix in ("-wal", "-journal"):
-        beside = _beside(path, suffix)
-        if beside.exists() and beside.stat().st_size:
-            raise InputError(
-                f"{path} cannot be read without {beside.name}, which asks to be written: copy both elsewhere"
-            )
+        log = _sibling(path, suffix)
+        if log.exists() and log.stat().st_size:
+            raise InputError(f"{path} cannot be read without {log.name}, which asks to be written: copy both elsewhere")
 
 
-def _beside(path: Path, suffix: str) -> Path:
-    """The write-ahead log of a database, and the shared memory beside it."""
+def _sibling(path: Path, suffix: str) -> Path:
+    """The path of a database's log."""
     return path.with_name(path.name + suffix)
 
 
 def _distrust(connection: sqlite3.Connection, path: Path) -> None:
-    """Have SQLite take a file as data that anybody may have written."""
+    """Configure SQLite for untrusted files."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
     connection.text_factory = lambda content: content.decode(
         "utf-8", "surrogateescape"
-    )  # bytes that are no text are so refused
+    )  # so that invalid UTF-8 is refused
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     if sys.version_info >= (3, 12):
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
-    size = sum(part.stat().st_size for part in (path, _beside(path, "-wal")) if part.exists())
-    most, slices = (FEWEST + 8 * size) // SLICE, count()
-    connection.set_progress_handler(lambda: next(slices) > most, SLICE)
+    size = sum(file.stat().st_size for file in (path, _sibling(path, "-wal")) if file.exists())
+    max_calls, calls = (MIN_STEPS + 8 * size) // STEPS_PER_CALL, count()
+    connection.set_progress_handler(lambda: next(calls) > max_calls, STEPS_PER_CALL)
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, mode: str) -> None:
-    with transaction(connection, "DEFERRED"):  # one state of the file, which another process may be making
+    with transaction(connection, "DEFERRED"):  # a consistent state: another process may be creating it
         is_new = _is_new(connection, path, mode == "rwc")
     connection.execute("PRAGMA foreign_keys = ON")
     if mode.startswith("ro"):
@@ -192,18 +190,17 @@ def _prepare(connection: sqlite3.Connection, path: Path, mode: str) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     if is_new:
         with transaction(connection):
-            if _is_new(connection, path, mode == "rwc"):  # another may have been faster
-                _make(connection)
+            if _is_new(connection, path, mode == "rwc"):  # another process may have created it
+                _create_tables(connection)
 
 
-def _make(connection: sqlite3.Connection) -> None:
+def _create_tables(connection: sqlite3.Connection) -> None:
     for statement in STATEMENTS:
         connection.execute(statement)
 
 
 def _is_new(connection: sqlite3.Connection, path: Path, create: bool) -> bool:
-    """Whether a file is to be made. Raises InputError for a file that is not ours, has another format, or is
-    damaged."""
+    """True if the tables have to be created. Raises InputError for a foreign or damaged file, or another format."""
     (number,), (application,) = (
         connection.execute(f"PRAGMA {name}").fetchone() for name in ("user_version", "application_id")
     )
@@ -215,7 +212,7 @@ def _is_new(connection: sqlite3.Connection, path: Path, create: bool) -> bool:
     if application != APPLICATION or number < 1:
         raise InputError(f"{path} is a database of something else than tuning records")
     check_format(number, f"{path} is a database of tuning records that")
-    for (kind, name), _ in tables.items() ^ _own_tables().items():
+    for (kind, name), _ in tables.items() ^ _expected_tables().items():
         raise InputError(f"{path} is a database of something else than tuning records: so its {kind} '{name}' says")
     (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
@@ -224,29 +221,29 @@ def _is_new(connection: sqlite3.Connection, path: Path, create: bool) -> bool:
 
 
 def _tables(connection: sqlite3.Connection) -> Tables:
-    """What a file has, indices, views and triggers among it; how lines are broken does not matter."""
+    """The schema of a file, with indices, views and triggers; white space is normalised."""
     rows = connection.execute("SELECT type, name, sql FROM sqlite_master")
     return {(kind, name): " ".join(re.findall(r"\w+|[^\w\s]", str(sql))) for kind, name, sql in rows}
 
 
 @cache
-def _own_tables() -> Tables:
-    """What a file of ours has."""
+def _expected_tables() -> Tables:
+    """The schema of a file of tuning records."""
     connection = sqlite3.connect(MEMORY)
-    _make(connection)
+    _create_tables(connection)
     tables = _tables(connection)
     connection.close()
     return tables
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Keep a write-ahead log. A file's first change to that does not wait by itself while another process writes."""
-    patient = time.monotonic() + PATIENCE
+    """Enable the write-ahead log. SQLite's own timeout does not cover this change, so it is retried."""
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > patient:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)

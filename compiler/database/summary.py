@@ -1,4 +1,4 @@
-"""What a file has for each script and each task, and what pruning would remove."""
+"""Summaries of a file by script and task, and the removals of pruning."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from datetime import datetime
 from statistics import median
 
 from compiler.database.outcome import Outcome, combine
-from compiler.database.record import Key, Record, moment
+from compiler.database.record import Key, Record, utc_time
 
 
 @dataclass(frozen=True)
 class ScriptTrials:
-    """The records of one script of a key, in their order, and what they say together: one that was lucky once does not
-    win. `number` counts the scripts of the key from 1, in the order in which they were first tried."""
+    """The records of a script of a key, by id, and their merged outcome, so that one lucky one does not win; `number`
+    counts the scripts of the key from 1, by first trial."""
 
     number: int
     records: tuple[Record, ...]
@@ -23,22 +23,22 @@ class ScriptTrials:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The numbers of its records."""
+        """The ids of the records."""
         return tuple(record.id for record in self.records)
 
     @property
     def first(self) -> Record:
-        """The first record that was measured, the first if none was."""
+        """The first measured record, or the first one."""
         return next((record for record in self.records if record.outcome.ok), self.records[0])
 
     @property
     def rank(self) -> tuple[float, int]:
-        """What orders the scripts of one key, the best first; of equally good ones the earlier."""
-        return self.outcome.cost if self.outcome.ranks else float("inf"), self.first.id
+        """The sort key of the scripts of a key, best first; ties go to the earliest."""
+        return self.outcome.cost if self.outcome.is_comparable else float("inf"), self.first.id
 
 
 def by_script(records: Iterable[Record]) -> list[ScriptTrials]:
-    """The scripts of one key, in the order in which they were first tried."""
+    """Group the records of a key by script, in the order of first trials."""
     grouped: dict[str, list[Record]] = {}
     for record in records:
         grouped.setdefault(record.script, []).append(record)
@@ -49,16 +49,16 @@ def by_script(records: Iterable[Record]) -> list[ScriptTrials]:
 
 
 def ranked(scripts: Iterable[ScriptTrials]) -> list[ScriptTrials]:
-    """The scripts that were measured, the best first."""
-    return sorted((script for script in scripts if script.outcome.ranks), key=lambda s: s.rank)
+    """The measured scripts, best first."""
+    return sorted((script for script in scripts if script.outcome.is_comparable), key=lambda s: s.rank)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """One task: how many scripts were tried, however often; how many were measured, how many failed by kind; the best.
+    """A task: its number of scripts, of measured ones, and of failed ones by kind; the best.
 
-    `names` are what people called it, the latest last; `best` is the number of a record of the best script and
-    `seconds` the median of all samples of that, None where nothing was measured.
+    names: the names of the task, latest last. best: the id of the best script's first measured record. seconds: the
+    median of the best script's samples; both None without a measured script.
     """
 
     key: Key
@@ -72,7 +72,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Removal:
-    """What pruning removes of one task: so many measured and failed trials, `best` if the best is among them."""
+    """The removal of a task's records: numbers of measured and failed trials; `best` if the best script is removed."""
 
     key: Key
     name: str
@@ -84,7 +84,7 @@ class Removal:
 
 
 def summaries(records: Iterable[Record]) -> list[Summary]:
-    """A summary for each key, in the order in which the keys came."""
+    """A summary of each key, in the order of the keys' first records."""
     return [_summary(key, of_key) for key, of_key in _by_key(records).items()]
 
 
@@ -105,31 +105,31 @@ def _summary(key: Key, records: Sequence[Record]) -> Summary:
 
 
 def removals(records: Iterable[Record], keep: int | None, failed: bool, before: datetime | None) -> list[Removal]:
-    """What to remove of each key: all of scripts but the `keep` best, those that failed, those made `before`."""
-    every = [_removal(key, of_key, keep, failed, before) for key, of_key in _by_key(records).items()]
-    return [removal for removal in every if removal.ids]
+    """The removals of each key: scripts but the `keep` best, failures, records created `before` a time."""
+    all_removals = [_removal(key, of_key, keep, failed, before) for key, of_key in _by_key(records).items()]
+    return [removal for removal in all_removals if removal.ids]
 
 
 def _removal(key: Key, records: Sequence[Record], keep: int | None, failed: bool, before: datetime | None) -> Removal:
     scripts = by_script(records)
-    in_order = sorted(scripts, key=lambda s: s.rank)
-    gone = set() if keep is None or key.whole else {id for script in in_order[keep:] for id in script.ids}
-    gone |= {record.id for record in records if failed and not record.outcome.ok}
-    gone |= {record.id for record in records if before is not None and moment(record.created) < before}
-    stood = {record.id for record in records if record.outcome.stands}
+    ordered = sorted(scripts, key=lambda s: s.rank)
+    removed_ids = set() if keep is None or key.whole else {id for script in ordered[keep:] for id in script.ids}
+    removed_ids |= {record.id for record in records if failed and not record.outcome.ok}
+    removed_ids |= {record.id for record in records if before is not None and utc_time(record.created) < before}
+    final_failures = {record.id for record in records if record.outcome.is_final}
     for script in scripts:
-        if gone & stood & set(script.ids):  # a failed script's good trials must not outlive its failure
-            gone |= set(script.ids)
-    ok = sum(record.outcome.ok for record in records if record.id in gone)
+        if removed_ids & final_failures & set(script.ids):  # a failed script's good trials must not outlive its failure
+            removed_ids |= set(script.ids)
+    ok = sum(record.outcome.ok for record in records if record.id in removed_ids)
     best = next(iter(ranked(scripts)), None)
     return Removal(
         key=key,
         name=records[-1].name,
-        ids=tuple(sorted(gone)),
+        ids=tuple(sorted(removed_ids)),
         ok=ok,
-        failed=len(gone) - ok,
-        left=len(records) - len(gone),
-        best=best is not None and gone.issuperset(best.ids),
+        failed=len(removed_ids) - ok,
+        left=len(records) - len(removed_ids),
+        best=best is not None and removed_ids.issuperset(best.ids),
     )
 
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from compiler.support.deferral import lazy_names
 
 if TYPE_CHECKING:
-    from compiler.pipeline.loops import lower, lower_to_kernels, unbound
-    from compiler.pipeline.models import apart, from_onnx, imported, is_model
+    from compiler.pipeline.loops import lower, lower_to_kernels, without_bindings
+    from compiler.pipeline.models import from_onnx, import_model, is_model, program_and_constants
     from compiler.pipeline.passes import (
         PIPELINES,
         PipelineStep,
@@ -29,16 +29,15 @@ if TYPE_CHECKING:
         run,
         steps,
     )
-    from compiler.pipeline.source import check_words, level_of, module_of, parse, verified
+    from compiler.pipeline.source import check_words, level_of, module_of, parse, verified_module
 
 __all__ = [
     "PIPELINES",
     "PipelineStep",
     "Watch",
-    "apart",
     "check_words",
     "from_onnx",
-    "imported",
+    "import_model",
     "is_model",
     "level_of",
     "lower",
@@ -48,15 +47,16 @@ __all__ = [
     "parse",
     "parse_passes",
     "passes_from",
+    "program_and_constants",
     "run",
     "steps",
-    "unbound",
-    "verified",
+    "verified_module",
+    "without_bindings",
 ]
 _ROOMS = {
-    "loops": ("lower", "lower_to_kernels", "unbound"),
-    "models": ("apart", "from_onnx", "imported", "is_model"),
+    "loops": ("lower", "lower_to_kernels", "without_bindings"),
+    "models": ("from_onnx", "import_model", "is_model", "program_and_constants"),
     "passes": ("PIPELINES", "PipelineStep", "Watch", "nested_steps", "parse_passes", "passes_from", "run", "steps"),
-    "source": ("check_words", "level_of", "module_of", "parse", "verified"),
+    "source": ("check_words", "level_of", "module_of", "parse", "verified_module"),
 }
 __getattr__ = lazy_names(__name__, {name: file for file, names in _ROOMS.items() for name in names})

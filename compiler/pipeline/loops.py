@@ -13,7 +13,7 @@ from compiler.dialects.dominance import verify_module
 from compiler.dialects.functions import find_function, positions
 from compiler.lowering.te_to_loop import program_of
 from compiler.passes.lift_constants import has_constants, lift_constants
-from compiler.pipeline.passes import parse_passes, run, under
+from compiler.pipeline.passes import parse_passes, run, with_policy
 from compiler.pipeline.source import LOWER, argument, check_is_program, level_of, module_of
 from compiler.program.read import read
 from compiler.program.tree import Program
@@ -44,7 +44,7 @@ def lower(x: object) -> ModuleOp:
 
 
 def tree_of(module: ModuleOp, name: str | None = None) -> Program:
-    """The loops of a function at the te or loop level as a tree, the same as those of `lower`, without building IR."""
+    """The loops of a function at the te or loop level as a tree, equal to those of `lower`, without building IR."""
     function = find_function(module, name)
     if level_of(module) != "te":
         return read(function)
@@ -59,7 +59,7 @@ def lower_to_kernels(
 ) -> tuple[ModuleOp, FuncOp, list[Argument]]:
     """Lower a module at the te or loop level to kernels, in place; return it with its host function and arguments.
 
-    Raises InputError for the low level, LoweringError for loops that no kernel can have.
+    Raises InputError for the low level, LoweringError for loops that no kernel can run.
 
     >>> A = te.placeholder((64,), name="A")
     >>> s = Schedule(te.function("f", [A], te.nn.exp(A, name="B")))
@@ -76,7 +76,7 @@ def lower_for(
 ) -> tuple[ModuleOp, FuncOp, list[Argument]]:
     """Lower a module to the input of a target's emission, in place; return it with its function and arguments.
 
-    Raises InputError for a level that the target does not take, LoweringError for loops that it cannot have.
+    Raises InputError for an unsupported level, LoweringError for loops that the target cannot run.
     """
     return _lowered(module, target.passes, target.refusal, name, policy)
 
@@ -95,13 +95,13 @@ def _lowered(
         run(universe.context(), module, parse_passes(LOWER))
     function = find_function(module, name)
     arguments = [argument(buffer) for buffer in read(function).arguments] if level != "low" else _arguments(function)
-    run(universe.context(), module, under(policy, parse_passes(passes[level])))
+    run(universe.context(), module, with_policy(policy, parse_passes(passes[level])))
     verify_module(module)
     return module, find_function(module, name), arguments
 
 
 def _arguments(function: FuncOp) -> list[Argument]:
-    """The arguments of a function at the low level. Raises InputError for one that is no buffer."""
+    """The arguments of a function at the low level. Raises InputError unless they are buffers."""
     unsigned, arguments = positions(function, "unsigned"), []
     for value in function.args:
         name, type_ = value.name_hint or f"arg{value.index}", value.type
@@ -112,7 +112,7 @@ def _arguments(function: FuncOp) -> list[Argument]:
     return arguments
 
 
-def unbound(module: ModuleOp) -> ModuleOp:
+def without_bindings(module: ModuleOp) -> ModuleOp:
     """A copy of a module for a CPU: loops bound to blocks, threads or warps are serial, all buffers are global."""
     clone = module.clone()
     for op in clone.walk():

@@ -14,7 +14,7 @@ SUFFIX = ".onnx"
 
 
 def is_model(x: object) -> bool:
-    """Whether a value is the path of an ONNX file, by its suffix."""
+    """True for the path of an ONNX file, by its suffix."""
     if not isinstance(x, str | PathLike):
         return False
     name = fspath(x)
@@ -24,8 +24,8 @@ def is_model(x: object) -> bool:
 def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Imported:
     """Convert an ONNX model, a ModelProto or the path of a file, to a te function with the arrays of its weights.
 
-    The function's first inputs are those of the model, in order; then come weights, whose arrays are in `constants`.
-    `shapes` are extents of symbolic dimensions by name, such as {"N": 1}, or whole shapes by the names of inputs.
+    The function's inputs are those of the model, in order, then the weights, whose arrays are in `constants`.
+    `shapes` are extents of symbolic dimensions by name, such as {"N": 1}, or full shapes by the names of inputs.
     Raises InputError for operators without a te form (see docs/onnx.md), and if the package onnx is not installed.
 
     >>> import onnx
@@ -40,14 +40,14 @@ def from_onnx(model: object, shapes: Mapping[str, Any] | None = None) -> Importe
     return read(model, shapes)
 
 
-def imported(x: object) -> object:
+def import_model(x: object) -> object:
     """The program to build: the path of an ONNX file converted to an Imported, anything else unchanged."""
     return from_onnx(x) if is_model(x) else x
 
 
-def apart(x: object, constants: Mapping[str, Any] | None) -> tuple[object, Mapping[str, Any] | None]:
+def program_and_constants(x: object, constants: Mapping[str, Any] | None) -> tuple[object, Mapping[str, Any] | None]:
     """A program and its constants: a model's weights and the caller's arrays. Raises InputError for a name in both."""
-    program = imported(x)
+    program = import_model(x)
     if not isinstance(program, Imported):
         return program, constants
     for name in constants or {}:

@@ -27,31 +27,31 @@ class Option:
 
     key: Substring
     values: ParameterListType
-    stated: Substring
+    text: Substring
 
     @property
     def field(self) -> str:
-        """The name of the pass's field that it sets."""
+        """The name of the pass's field."""
         return str(self.key).replace("-", "_")
 
 
-def made(kind: type[ModulePass], name: Substring, text: Substring) -> ModulePass:
-    """Construct a pass of a class with the options in a text. Raises InputError for options that it does not take."""
+def build_pass(kind: type[ModulePass], name: Substring, text: Substring) -> ModulePass:
+    """Construct a pass of a class with the options in a text. Raises InputError for invalid options."""
     from xdsl.utils.arg_spec import ArgSpec
 
     fields_set: dict[str, ParameterListType] = {}
     for option in _options(name, text):
         if option.field in fields_set:
-            raise option.key.refused(f"the option '{option.key}' of the pass '{name}' is given twice")
+            raise option.key.refusal(f"the option '{option.key}' of the pass '{name}' is given twice")
         fields_set[option.field] = _value(kind, option)
     try:
         return kind.from_spec(ArgSpec(str(name), fields_set))
     except (TypeError, ValueError) as error:
-        raise name.refused(f"the pass '{name}' does not take these options: {error}") from error
+        raise name.refusal(f"the pass '{name}' does not take these options: {error}") from error
 
 
 def _options(name: Substring, text: Substring) -> list[Option]:
-    """Parse `key=value,value key ...`. Raises InputError at the first character that does not fit."""
+    """Parse `key=value,value key ...`. Raises InputError at the first invalid character."""
     options: list[Option] = []
     position, characters = 0, str(text)
     while characters[position:].strip():
@@ -60,13 +60,13 @@ def _options(name: Substring, text: Substring) -> list[Option]:
             raise _unreadable(name, text, position, "expected an option, such as key=value")
         position = key.end()
         values = list[str]()
-        more = key[2] is not None
-        while more:
+        has_more = key[2] is not None
+        while has_more:
             value = _VALUE.match(characters, position)
             if value is None:
                 raise _unreadable(name, text, position, f"expected a value of '{key[1]}'")
             values.append(value[1])
-            more, position = value[2] is not None, value.end()
+            has_more, position = value[2] is not None, value.end()
         stated = text[key.end() : position] if values else text.group(key, 1)
         options.append(Option(text.group(key, 1), tuple(map(_parameter, values)), stated))
     return options
@@ -74,7 +74,7 @@ def _options(name: Substring, text: Substring) -> list[Option]:
 
 def _unreadable(name: Substring, text: Substring, position: int, expected: str) -> InputError:
     """The error for the character at a position in the options of a pass."""
-    return text[position : position + 1].refused(
+    return text[position : position + 1].refusal(
         f"the options '{text}' of the pass '{name}' cannot be read: {expected}"
     )
 
@@ -98,7 +98,7 @@ def _value(kind: type[ModulePass], option: Option) -> ParameterListType:
     field_names = [field.name for field in fields(kind) if field.init]
     refused = f"the pass '{kind.name}' does not take these options"
     if option.field not in field_names:
-        raise option.key.refused(f"{refused}: {unknown('option', option.field, field_names)}")
+        raise option.key.refusal(f"{refused}: {unknown('option', option.field, field_names)}")
     hint, values = hints[option.field], option.values
     if not values and hint is bool:
         return (True,)
@@ -106,4 +106,4 @@ def _value(kind: type[ModulePass], option: Option) -> ParameterListType:
         return values
     shown = ",".join(str(value) for value in values)
     fault = f"which '{shown}' is not" if values else "and has no value"
-    raise option.stated.refused(f"{refused}: '{option.field}' is of type {type_repr(hint)}, {fault}")
+    raise option.text.refusal(f"{refused}: '{option.field}' is of type {type_repr(hint)}, {fault}")

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from compiler import universe
 from compiler.dialects.dominance import verify_module
-from compiler.pipeline.options import made
+from compiler.pipeline.options import build_pass
 from compiler.pipeline.text import Substring, elements
 from compiler.support import plugins
 from compiler.support.errors import InputError
@@ -54,8 +54,8 @@ class PipelineStep:
     ('canonicalize', 'canonicalize')
     """
 
-    item: ModulePass
-    stated: Substring
+    module_pass: ModulePass
+    text: Substring
 
     def option(self, name: str) -> Span | None:
         """The place of an option with its value; None where it is not stated."""
@@ -66,12 +66,12 @@ class PipelineStep:
 def parse_passes(text: str) -> list[ModulePass]:
     """Parse `a{x=1 y=2},b` to passes, with named pipelines expanded.
 
-    Raises InputError for a name that neither Strata nor xDSL has, and for options that a pass does not take.
+    Raises InputError for an unknown pass, and for invalid options.
 
     >>> [item.name for item in strata.passes.parse_passes("te-to-loop,canonicalize")]
     ['te-to-loop', 'canonicalize']
     """
-    return [step.item for step in steps(text)]
+    return [step.module_pass for step in steps(text)]
 
 
 def steps(text: str) -> list[PipelineStep]:
@@ -86,10 +86,10 @@ def steps(text: str) -> list[PipelineStep]:
 @cache
 def passes_from(level: str, policy: str) -> tuple[ModulePass, ...]:
     """The passes from a level (te, loop or low) to the input of LLVM emission, under a floating-point policy."""
-    return tuple(under(policy, parse_passes(_FROM[level])))
+    return tuple(with_policy(policy, parse_passes(_FROM[level])))
 
 
-def under(policy: str, passes: Sequence[ModulePass]) -> list[ModulePass]:
+def with_policy(policy: str, passes: Sequence[ModulePass]) -> list[ModulePass]:
     """Set the floating-point policy of the passes that have that option."""
     has_policy = [any(field.name == "policy" for field in fields(unset)) for unset in passes]
     return [replace(p, policy=policy) if has else p for p, has in zip(passes, has_policy, strict=True)]  # type: ignore[call-arg]
@@ -111,7 +111,7 @@ def nested_steps(text: str) -> list[PipelineStep]:
     stripped = Substring.of(text).stripped
     anchor = _ANCHOR.fullmatch(str(stripped))
     if anchor is None or anchor[1] not in ("builtin.module", "any"):
-        raise stripped.refused(f"a pass pipeline is written 'builtin.module(...)', not '{text}'")
+        raise stripped.refusal(f"a pass pipeline is written 'builtin.module(...)', not '{text}'")
     return list(_nested(stripped.group(anchor, 2)))
 
 
@@ -139,7 +139,7 @@ def _nested(nested: Substring) -> Iterator[PipelineStep]:
         elif anchor[1] in ("func.func", "builtin.module", "any"):
             yield from _nested(element.group(anchor, 2))
         else:
-            raise element.group(anchor, 1).refused(
+            raise element.group(anchor, 1).refusal(
                 f"'{element}' is not a pass; passes nest in builtin.module and func.func only"
             )
 
@@ -150,11 +150,11 @@ def _steps(element: Substring) -> list[PipelineStep]:
         return [PipelineStep(parsed, element) for parsed in parse_passes(PIPELINES[str(element)])]
     name, options = _name_and_options(element)
     if str(name) in PIPELINES:
-        raise element.refused(f"'{name}' is a pipeline, which takes no options")
+        raise element.refusal(f"'{name}' is a pipeline, which takes no options")
     kind = universe.find_pass(str(name))
     if kind is None:
-        raise name.refused(unknown("pass", str(name), universe.pass_names()))
-    return [PipelineStep(made(kind, name, options), element)]
+        raise name.refusal(unknown("pass", str(name), universe.pass_names()))
+    return [PipelineStep(build_pass(kind, name, options), element)]
 
 
 def _name_and_options(element: Substring) -> tuple[Substring, Substring]:
@@ -167,22 +167,22 @@ def _name_and_options(element: Substring) -> tuple[Substring, Substring]:
     name, options, after = element[:opened].stripped, element[opened + 1 : close], element[close + 1 :]
     if str(after):
         sentence = f"the options '{options}' of the pass '{name}' cannot be read: there is more after the '}}'"
-        raise after.stripped.refused(sentence)
+        raise after.stripped.refusal(sentence)
     return name, options
 
 
 def verifies_each() -> bool:
-    """Whether STRATA_VERIFY_EACH enables verification after each pass."""
+    """True if STRATA_VERIFY_EACH enables verification after each pass."""
     return os.environ.get(VERIFY_EACH) == "1"
 
 
 def run(
-    ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], after: Watch | None = None, each: bool = False
+    ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], after: Watch | None = None, verify: bool = False
 ) -> None:
     """Apply passes to a module in order; `after` is called with the pass and the module after each.
 
-    The module is verified after each pass if `each`, or if the environment variable STRATA_VERIFY_EACH is 1, as in the
-    tests; a build trusts its passes. Raises what the passes do, and InputError for a program nested too deeply.
+    The module is verified after each pass with `verify`, or if the environment variable STRATA_VERIFY_EACH is 1, as in
+    the tests. Raises the passes' errors, and InputError for a program nested too deeply.
 
     >>> from xdsl.context import Context
     >>> A = te.placeholder((64,), name="A")
@@ -192,13 +192,13 @@ def run(
     i0 = 64
       B = f(A)
     """
-    verify_each = each or verifies_each()
+    verify = verify or verifies_each()
     try:
-        for applied in passes:
-            applied.apply(ctx, module)
-            if verify_each:
+        for module_pass in passes:
+            module_pass.apply(ctx, module)
+            if verify:
                 verify_module(module)
             if after is not None:
-                after(applied, module)
+                after(module_pass, module)
     except RecursionError as error:
         raise InputError("the program is nested too deeply") from error

@@ -18,7 +18,7 @@ from compiler.dialects.functions import (
 from compiler.dialects.numbers import dtype_of
 from compiler.dialects.parser import parsed
 from compiler.frontends.model import Imported
-from compiler.pipeline.models import imported
+from compiler.pipeline.models import import_model
 from compiler.pipeline.passes import verifies_each
 from compiler.program.tree import Buffer
 from compiler.schedule import Schedule
@@ -28,12 +28,12 @@ from compiler.targets.arguments import Argument
 from compiler.types.policies import policy_named
 
 TEXT = "\n ({"
-"""The characters that tell text from a path: every program's text has at least one of them."""
+"""The characters that distinguish text from a path: every program's text has one of them."""
 LOWER = "check-combiners,lift-constants,te-to-loop"
 """The passes from te to loops in the order written."""
 
 
-def verified(x: object, policy: str, name: str | None) -> ModuleOp:
+def verified_module(x: object, policy: str, name: str | None) -> ModuleOp:
     """The verified module to build: a copy of the selected function and its callees. Also checks the policy.
 
     The module of a Schedule is not verified again: it was verified before the first step, and steps preserve validity.
@@ -47,7 +47,7 @@ def verified(x: object, policy: str, name: str | None) -> ModuleOp:
 
 
 def check_words(target: object, policy: object, name: object, arch: object) -> None:
-    """Raise TargetError for arguments of a build that are no strings."""
+    """Raise TargetError for arguments of a build that are not strings."""
     for what, value in (("target", target), ("policy", policy), ("arch", arch)):
         validation.text(what, value, TargetError)
     if name is not None:
@@ -73,9 +73,8 @@ def level_of(module: ModuleOp) -> str:
 
 
 def module_of(x: object) -> ModuleOp:
-    """The module of a caller's program, parsed from text or a file if needed. Raises InputError for anything that has
-    none, and the errors of parsing."""
-    x = imported(x)
+    """The module of a caller's program, parsed from text or a file if needed. Raises InputError, and parse errors."""
+    x = import_model(x)
     if isinstance(x, Imported):
         return x.function.module
     if isinstance(x, ModuleOp):

@@ -18,9 +18,9 @@ _TOKEN = re.compile(rf'{STRING}|[^",(){{}}]+|.', re.DOTALL)
 
 @dataclass(frozen=True)
 class Substring:
-    """The characters `start` to `end` of the text `whole`; slicing gives a Substring of the same text."""
+    """The characters `start` to `end` of the text `source`; a slice is a Substring of the same text."""
 
-    whole: str
+    source: str
     start: int
     end: int
 
@@ -30,7 +30,7 @@ class Substring:
         return cls(text, 0, len(text))
 
     def __str__(self) -> str:
-        return self.whole[self.start : self.end]
+        return self.source[self.start : self.end]
 
     def __getitem__(self, span: slice) -> Substring:
         start, end, _ = span.indices(self.end - self.start)
@@ -38,23 +38,23 @@ class Substring:
 
     @property
     def stripped(self) -> Substring:
-        """The part without surrounding white space."""
+        """The substring without surrounding white space."""
         text = str(self)
         start = len(text) - len(text.lstrip())
         return self[start : start + len(text.strip())]
 
     def group(self, match: re.Match[str], number: int) -> Substring:
-        """A group of a match in the text of this part."""
+        """A group of a match in the substring."""
         return self[slice(*match.span(number))]
 
     @property
     def span(self) -> Span:
-        """The source location of the part."""
-        spans.remember(SOURCE, self.whole)
-        return spans.inside(SOURCE, self.whole, self.start, self.end)
+        """The source location of the substring."""
+        spans.remember(SOURCE, self.source)
+        return spans.inside(SOURCE, self.source, self.start, self.end)
 
-    def refused(self, sentence: str) -> InputError:
-        """An InputError located at this part."""
+    def refusal(self, sentence: str) -> InputError:
+        """An InputError at the substring."""
         return InputError(sentence).within(self.span)
 
 
@@ -65,7 +65,7 @@ def elements(part: Substring) -> list[Substring]:
     stripped = [part[start:end].stripped for start, end in _between_commas(part)]
     for element in stripped:
         if not str(element):
-            raise element.refused(f"an empty name in the passes '{part}'")
+            raise element.refusal(f"an empty name in the passes '{part}'")
     return stripped
 
 
@@ -82,9 +82,9 @@ def _between_commas(pipeline: Substring) -> Iterator[tuple[int, int]]:
             opened.append(position)
         elif token in (")", "}") and (not opened or text[opened.pop()] + token not in ("()", "{}")):
             sentence = f"unbalanced braces or brackets at a '{token}' in the passes '{pipeline}'"
-            raise pipeline[position : position + 1].refused(sentence)
+            raise pipeline[position : position + 1].refusal(sentence)
     if opened:
         unclosed = opened[-1]
         sentence = f"unbalanced braces or brackets: a '{text[unclosed]}' is not closed in the passes '{pipeline}'"
-        raise pipeline[unclosed : unclosed + 1].refused(sentence)
+        raise pipeline[unclosed : unclosed + 1].refusal(sentence)
     yield start, len(text)

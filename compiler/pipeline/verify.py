@@ -12,7 +12,7 @@ from compiler.support.errors import InputError
 
 
 def verify(scheduled: object, original: object = None, name: str | None = None) -> Verdict:
-    """Prove that a scheduled loop program computes what its original does, or refute it; no script is needed.
+    """Prove that a scheduled loop program computes the same as its original, or refute it; no script is needed.
 
     scheduled: a Schedule, or loops as a module, text or the path of an .mlir file, such as loops edited by hand.
     original: the same; by default the program that the Schedule began with.
